@@ -1,0 +1,208 @@
+"""The sessions that check, build and show Ricci; `python3 tools/dev.py nox -l` lists them.
+
+Packages are found by globbing. Sessions run in environments of `tools/environments.py`, which
+several share and which are made anew only when what they hold has changed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from environments import Environment  # noqa: E402
+from workspace import (  # noqa: E402
+    PACKAGES,
+    closure,
+    dependency_group,
+    distribution,
+    recipe_files,
+    requirements_of_tests,
+    version,
+)
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "layers", "types", "tests-together"]
+
+JAXLIBS = ("0.11.2", "0.12.0.1")
+LIGHT = ("pytree", "ir", "autodiff", "batching", "stablehlo", "lax", "numpy", "reference")
+DIST = ROOT / "dist"
+ORACLE = Environment("oracle")
+CPU_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+GOOGLE_PCI_VENDOR = "0x1ae0"
+
+
+def workspace(
+    jaxlib: str = JAXLIBS[0],
+    name: str = "workspace",
+    groups: tuple[str, ...] = ("build", "lint", "types", "test"),
+) -> Environment:
+    """Return an environment with every package, editable, and the groups' requirements."""
+    tools = [requirement for group in groups for requirement in dependency_group(group)]
+    if "test" in groups:
+        tools += chain.from_iterable(requirements_of_tests(package)[1] for package in PACKAGES)
+    members = [part for package in PACKAGES for part in ("-e", f"packages/{package}")]
+    environment = Environment(f"{name}-jaxlib-{jaxlib}")
+    recipe = [[*tools, f"jaxlib=={jaxlib}"], ["--no-build-isolation", *members]]
+    environment.make(recipe, recipe_files())
+    return environment
+
+
+def oracle_variables() -> dict[str, str]:
+    """Return the variable by which tests find the oracle, where its environment is made."""
+    python = os.environ.get("RICCI_ORACLE_PYTHON") or ORACLE.python
+    return {"RICCI_ORACLE_PYTHON": python} if Path(python).exists() else {}
+
+
+def run_pytest(
+    session: nox.Session, environment: Environment, *arguments: str, **variables: str
+) -> None:
+    """Run pytest from the root, with the session's own arguments behind the given ones."""
+    session.run(
+        environment.program("pytest"),
+        *arguments,
+        *session.posargs,
+        env={**CPU_DEVICES, **oracle_variables(), **variables},
+        external=True,
+    )
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check the style with ruff, and that the changelog can be drafted."""
+    environment = workspace()
+    ruff = environment.program("ruff")
+    session.run(ruff, "check", ".", external=True)
+    session.run(ruff, "format", "--check", ".", external=True)
+    draft = ["build", "--draft", "--version", version()]
+    session.run(environment.program("towncrier"), *draft, external=True, silent=True)
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Check the arrows between the packages with import-linter."""
+    session.run(workspace().program("lint-imports"), "--no-cache", external=True)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types with pyright."""
+    environment = workspace()
+    pyright = [environment.program("pyright"), "--pythonpath", environment.python]
+    session.run(*pyright, external=True)
+
+
+@nox.session
+def oracle(session: nox.Session) -> None:
+    """Make the environment of the oracle: real JAX, which tests call in a process of its own."""
+    ORACLE.make([dependency_group("oracle")])
+    session.run(ORACLE.python, "-c", "import jax; print('oracle: JAX', jax.__version__)")
+
+
+@nox.session
+@nox.parametrize("package", PACKAGES)
+@nox.parametrize("jaxlib", JAXLIBS)
+def tests(session: nox.Session, jaxlib: str, package: str) -> None:
+    """Run the tests of one package on one jaxlib; arguments go to pytest."""
+    run_pytest(session, workspace(jaxlib), f"packages/{package}/tests")
+
+
+@nox.session(name="tests-together")
+def tests_together(session: nox.Session) -> None:
+    """Run the tests of every package at once, on the oldest jaxlib; arguments go to pytest."""
+    run_pytest(session, workspace(), "-n", "auto", "--dist", "worksteal")
+
+
+@nox.session
+def doctest(session: nox.Session) -> None:
+    """Run the examples in the docstrings of every package and in the documents."""
+    sources = [f"packages/{package}/src" for package in PACKAGES]
+    readmes = [f"packages/{package}/README.md" for package in PACKAGES]
+    documents = ["README.md", "docs", "tools/workspace.py", "tools/check_light.py"]
+    options = ["--doctest-modules", "--doctest-glob=*.md", "-n", "auto"]
+    run_pytest(session, workspace(), *options, *sources, *readmes, *documents)
+
+
+@nox.session(name="integration-cpu")
+def integration_cpu(session: nox.Session) -> None:
+    """Run the tests through the public API on eight virtual CPU devices."""
+    run_pytest(session, workspace(), "integration", "-n", "auto", RICCI_TEST_PLATFORM="cpu")
+
+
+@nox.session(name="integration-gpu")
+def integration_gpu(session: nox.Session) -> None:
+    """Run the tests through the public API on an NVIDIA GPU."""
+    probe = shutil.which("nvidia-smi")
+    if probe is None or subprocess.run([probe, "-L"], capture_output=True).returncode != 0:
+        session.skip("not run: this machine has no NVIDIA GPU that nvidia-smi can list")
+    environment = workspace(name="gpu", groups=("build", "test", "gpu"))
+    run_pytest(session, environment, "integration", RICCI_TEST_PLATFORM="gpu")
+
+
+@nox.session(name="integration-tpu")
+def integration_tpu(session: nox.Session) -> None:
+    """Run the tests through the public API on a TPU."""
+    nodes = [*Path("/dev").glob("accel[0-9]*"), *Path("/dev/vfio").glob("[0-9]*")]
+    vendors = {file.read_text().strip() for file in Path("/sys/bus/pci/devices").glob("*/vendor")}
+    if not nodes or GOOGLE_PCI_VENDOR not in vendors:
+        session.skip("not run: this machine has no TPU (no /dev/accel* or /dev/vfio/* of one)")
+    environment = workspace(name="tpu", groups=("build", "test", "tpu"))
+    run_pytest(session, environment, "integration", RICCI_TEST_PLATFORM="tpu")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure Ricci beside the oracle; arguments go to tools/bench.py."""
+    ORACLE.make([dependency_group("oracle")])
+    command = [workspace().python, "tools/bench.py", *session.posargs]
+    session.run(*command, env=oracle_variables(), external=True)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Show what Ricci does; arguments go to tools/demo.py."""
+    environment = workspace(name="demo", groups=("build", "demo"))
+    session.run(environment.python, "tools/demo.py", *session.posargs, external=True)
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build the sdist and the wheel of every package into dist/."""
+    environment = Environment("build")
+    environment.make([dependency_group("build")])
+    session.run(environment.python, "tools/build_packages.py", external=True)
+
+
+def install_wheels(name: str, packages: tuple[str, ...]) -> Environment:
+    """Return an environment of the packages' built wheels, what they declare, and their tests'."""
+    siblings, others = zip(*map(requirements_of_tests, packages), strict=True)
+    wheels, elsewhere = closure([*packages, *chain.from_iterable(siblings)], DIST)
+    environment = Environment(f"isolated-{name}")
+    environment.make([[*elsewhere, *chain.from_iterable(others), *dependency_group("test")]])
+    environment.refresh(wheels)
+    return environment
+
+
+@nox.session(requires=["build"], allow_parallel=True)
+@nox.parametrize("package", PACKAGES, ids=PACKAGES)
+def isolated(session: nox.Session, package: str) -> None:
+    """Run the tests of one package where only what it declares is installed."""
+    environment = install_wheels(package, (package,))
+    session.run(environment.python, "-m", "pip", "check", external=True)
+    run_pytest(session, environment, f"packages/{package}/tests")
+
+
+@nox.session(name="isolated-light", requires=["build"], allow_parallel=True)
+def isolated_light(session: nox.Session) -> None:
+    """Check the light install, the packages that need no jaxlib, and run its tests."""
+    environment = install_wheels("light", LIGHT)
+    names = map(distribution, LIGHT)
+    session.run(environment.python, "tools/check_light.py", *names, external=True)
+    run_pytest(session, environment, "integration/light")

@@ -1,0 +1,234 @@
+"""Measures Ricci beside JAX: each workload on both sides in turn, in one run, on one machine.
+
+`python tools/bench.py [--only jax] [--workloads TEXT] [--full] [--write docs/benchmarks.md]`. The
+two cannot share a process, so every measurement has a process of its own; of several alternations
+the least time counts. What is held to a budget is the ratio of the two.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from ricci_testing import find_interpreter
+
+WORKLOADS_FILE = Path(__file__).with_name("bench_workloads.py")
+TRACES = {count: f"trace {count:,} equations" for count in (1_000, 3_000, 10_000, 30_000, 100_000)}
+IMPORT = "import"
+SLOW_ON_JAX = TRACES[100_000]
+# Time per equation in the longest program over that in the shortest: more is not linear.
+LINEARITY_LIMIT = 1.5
+
+HEADER = ["workload", "JAX", "Ricci", "ratio", "budget", "kept"]
+
+IMPORT_PROGRAM = """
+import json, sys, time
+start = time.perf_counter_ns()
+api = __import__(sys.argv[1])
+api.numpy
+seconds = (time.perf_counter_ns() - start) / 1e9
+print(json.dumps({"version": api.__version__, "measured": {"import": {"value": seconds}}}))
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Budget:
+    """What a workload may cost: a share of JAX's cost, and the design's figure it stems from."""
+
+    ratio: float
+    stated: str
+
+
+def scaled(ours: float, theirs: float, unit: str) -> Budget:
+    """A budget the design states in absolute terms, as a share of what JAX took there."""
+    return Budget(ours / theirs, f"{ours:g} {unit} where JAX takes {theirs:g}")
+
+
+NO_SLOWER = Budget(1.0, "no more than JAX")
+TRACE = scaled(25, 160, "ms")
+BUDGETS = {
+    IMPORT: scaled(0.28, 0.5, "s"),
+    **dict.fromkeys(TRACES.values(), TRACE),
+    "trace the gradient of 3,000 equations": scaled(75, 750, "ms"),
+    "lower 3,000 equations to StableHLO": scaled(25, 86, "ms"),
+    "x + x": NO_SLOWER,
+    "jnp.sin(x)": NO_SLOWER,
+    "x[i], index varying": scaled(15, 80, "µs"),
+    "eager grad of three operations": scaled(200, 1900, "µs"),
+    "eager vmap of two operations": scaled(60, 330, "µs"),
+    "eager value and gradient of a 3-layer MLP": scaled(1.5, 21, "ms"),
+    "jitted call, 1 leaf": NO_SLOWER,
+    "jitted call, 51 leaves": NO_SLOWER,
+    "run a compiled MLP step": NO_SLOWER,
+    "bytes per equation, 3,000 equations": NO_SLOWER,
+    "bytes per equation, 10,000 equations": NO_SLOWER,
+}
+
+
+@dataclasses.dataclass(slots=True)
+class Side:
+    """One of the two, and the least that each workload took on it."""
+
+    name: str
+    interpreter: Path
+    version: str = "?"
+    least: dict[str, float] = dataclasses.field(default_factory=dict)
+    errors: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def measure(self, name: str) -> None:
+        """Runs a workload once more in a fresh process."""
+        command = [str(self.interpreter)]
+        command += ["-c", IMPORT_PROGRAM] if name == IMPORT else [str(WORKLOADS_FILE)]
+        done = subprocess.run(
+            [*command, self.name],
+            input=json.dumps([name]),
+            capture_output=True,
+            text=True,
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            check=False,
+        )
+        if done.returncode:
+            self.errors[name] = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            return
+        answer = json.loads(done.stdout.splitlines()[-1])
+        self.version = answer["version"]
+        outcome = answer["measured"][name]
+        if "error" in outcome:
+            self.errors[name] = outcome["error"]
+        else:
+            self.least[name] = min(outcome["value"], self.least.get(name, float("inf")))
+
+
+def shown(name: str, value: float | None) -> str:
+    """A measured value with its unit."""
+    if value is None:
+        return "–"
+    if name.startswith("bytes"):
+        return f"{value:,.0f} B"
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def row(name: str, theirs: Side | None, ours: Side | None) -> tuple[list[str], bool]:
+    """The cells of a workload, and whether it keeps its budget (true where nothing compares)."""
+    their = theirs.least.get(name) if theirs else None
+    our = ours.least.get(name) if ours else None
+    budget = BUDGETS[name]
+    ratio, verdict, kept = "–", "–", True
+    if our is not None and their:
+        kept = our / their <= budget.ratio
+        ratio, verdict = f"{our / their:.3g}", "yes" if kept else "NO"
+    elif ours is not None and our is None:
+        kept, verdict = False, "failed"
+    limit = f"≤ {budget.ratio:.3g} ({budget.stated})"
+    return [name, shown(name, their), shown(name, our), ratio, limit, verdict], kept
+
+
+def linearity(sides: list[Side]) -> tuple[list[list[str]], bool]:
+    """Time per traced equation at each length, and whether Ricci's stays level."""
+    rows, kept = [], True
+    for side in sides:
+        each = {
+            count: side.least[name] / count for count, name in TRACES.items() if name in side.least
+        }
+        if len(each) < 2:
+            continue
+        growth = each[max(each)] / each[min(each)]
+        verdict = "–"
+        if side.name == "ricci":
+            kept = growth <= LINEARITY_LIMIT
+            verdict = "yes" if kept else "NO"
+        cells = [shown("", each[count]) if count in each else "–" for count in TRACES]
+        rows.append([side.name, *cells, f"{growth:.2f}", verdict])
+    return rows, kept
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table with its columns aligned."""
+    widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
+    lines = [header, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in lines
+    )
+
+
+def machine() -> str:
+    """The processor and the number of cores that this process may use."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return f"{model}, {len(os.sched_getaffinity(0))} cores"
+
+
+def report(theirs: Side | None, ours: Side | None, names: list[str]) -> tuple[str, bool]:
+    """The whole report in Markdown, and whether every budget is kept."""
+    sides = [side for side in (theirs, ours) if side is not None]
+    rows = [row(name, theirs, ours) for name in names]
+    level, linear = linearity(sides)
+    versions = [f"{side.name} {side.version}" for side in sides]
+    about = [f"{datetime.date.today()}", machine(), f"Python {platform.python_version()}"]
+    about += [*versions, f"jaxlib {version('jaxlib')}"]
+    parts = [
+        "# Benchmarks",
+        "Written by `nox -s bench -- --write docs/benchmarks.md`. The least of several "
+        "alternating runs; the ratio counts.",
+        ", ".join(about) + ".",
+        table(
+            ["workload", "JAX", "Ricci", "ratio", "budget", "kept"], [cells for cells, _ in rows]
+        ),
+    ]
+    if level:
+        header = ["per equation traced", *(f"{count:,}" for count in TRACES), "growth", "level"]
+        parts.append(table(header, level))
+    failures = [
+        f"- {side.name}, {name}: {why}" for side in sides for name, why in side.errors.items()
+    ]
+    if failures:
+        parts.append("Failed:\n\n" + "\n".join(failures))
+    return "\n\n".join(parts) + "\n", linear and all(kept for _, kept in rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["jax", "ricci"], help="measure one side alone")
+    parser.add_argument("--workloads", default="", help="only those whose name holds this text")
+    parser.add_argument("--alternations", type=int, default=3)
+    parser.add_argument("--full", action="store_true", help="the longest trace on JAX, too")
+    parser.add_argument("--write", type=Path, help="write the report to this file")
+    options = parser.parse_args()
+
+    oracle = find_interpreter()
+    if oracle is None and options.only != "ricci":
+        parser.error("oracle environment missing: run nox -s oracle")
+    theirs = Side("jax", oracle) if oracle and options.only != "ricci" else None
+    ours = Side("ricci", Path(sys.executable)) if options.only != "jax" else None
+
+    names = [name for name in BUDGETS if options.workloads in name]
+    for name in names:
+        print(name, file=sys.stderr, flush=True)
+        for _ in range(options.alternations):
+            if theirs and (options.full or name != SLOW_ON_JAX):
+                theirs.measure(name)
+            if ours:
+                ours.measure(name)
+    text, kept = report(theirs, ours, names)
+    print(text)
+    if options.write:
+        options.write.parent.mkdir(parents=True, exist_ok=True)
+        options.write.write_text(text, encoding="utf-8")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Check the light install: nothing of jaxlib, and less than 5 MB beside NumPy and ml_dtypes.
+
+Run by the interpreter of an environment, with the distributions that were asked for; what they
+need is followed through the installed metadata.
+"""
+
+import importlib.util
+import re
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+LIMIT = 5_000_000
+NOT_COUNTED = {"numpy", "ml-dtypes"}
+
+
+def canonical(name: str) -> str:
+    """Return a distribution's name as indexes compare it.
+
+    >>> canonical("ml_dtypes")
+    'ml-dtypes'
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def installed(roots: list[str]) -> set[str]:
+    """Return the distributions that were asked for and everything they need."""
+    found: set[str] = set()
+    todo = [canonical(root) for root in roots]
+    while todo:
+        name = todo.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for line in distribution(name).requires or []:
+            if "extra ==" not in line:
+                match = re.match(r"[\w.-]+", line)
+                assert match, f"requirement without a name: {line}"
+                todo.append(canonical(match.group()))
+    return found
+
+
+def size(name: str) -> int:
+    """Return the bytes of the files that a distribution installed."""
+    paths = [Path(str(file.locate())) for file in distribution(name).files or []]
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def main(roots: list[str]) -> None:
+    """Print the sizes and exit with a message where a promise is broken."""
+    if importlib.util.find_spec("jaxlib") is not None:
+        sys.exit("the light install brought jaxlib")
+    counted = {name: size(name) for name in sorted(installed(roots) - NOT_COUNTED)}
+    for name, count in counted.items():
+        print(f"{name:20} {count:>9,} bytes")
+    total = sum(counted.values())
+    print(f"{'together':20} {total:>9,} bytes, at most {LIMIT:,}")
+    if total >= LIMIT:
+        sys.exit("the light install is too large")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,98 @@
+"""The virtual environments of the nox sessions: exact, shared where they can be, made once.
+
+An environment is made from a recipe, a list of `pip install` command lines. A stamp in the
+environment holds a digest of the recipe and of the files it was made from; while that digest
+stands, nothing is installed again, and when it changes the environment is made anew, so that it
+never holds what an older recipe asked for.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENTS = ROOT / ".nox"
+
+
+def digest(recipe: Sequence[Sequence[str]], files: Iterable[Path]) -> str:
+    """Return a digest of the recipe, the interpreter and the content of the files."""
+    state = hashlib.sha256(repr((sys.version, str(ROOT), recipe)).encode())
+    for file in sorted(files):
+        state.update(f"\0{file.name}\0".encode() + file.read_bytes())
+    return state.hexdigest()
+
+
+class Environment:
+    """A virtual environment under `.nox`.
+
+    Args:
+        name: the folder's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.location = ENVIRONMENTS / name
+
+    @property
+    def python(self) -> str:
+        """The path of its interpreter."""
+        return self.program("python")
+
+    def program(self, name: str) -> str:
+        """Return the path of a program that is installed in it."""
+        if sys.platform == "win32":
+            return str(self.location / "Scripts" / f"{name}.exe")
+        return str(self.location / "bin" / name)
+
+    def is_current(self, stamp: str, key: str) -> bool:
+        """Tell whether the named stamp holds the key."""
+        file = self.location / stamp
+        return file.is_file() and file.read_text() == key
+
+    def install(self, arguments: Sequence[str]) -> None:
+        """Run one `pip install` command line in it."""
+        pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, *arguments], check=True, cwd=ROOT)
+
+    def make(self, recipe: Sequence[Sequence[str]], files: Iterable[Path] = ()) -> bool:
+        """Make it from the recipe, unless it stands as the recipe and the files ask.
+
+        Args:
+            recipe: command lines for `install`, in order.
+            files: what the recipe reads, beside its own words.
+
+        Returns:
+            Whether anything had to be done.
+
+        Raises:
+            subprocess.CalledProcessError: an installation failed; nothing is stamped.
+        """
+        key = digest(recipe, files)
+        if self.is_current(".stamp", key):
+            return False
+        print(f"Setting up {self.location.relative_to(ROOT)}", flush=True)
+        shutil.rmtree(self.location, ignore_errors=True)
+        virtualenv = [sys.executable, "-m", "virtualenv", "--quiet", "--no-periodic-update"]
+        subprocess.run([*virtualenv, str(self.location)], check=True)
+        for arguments in recipe:
+            self.install(arguments)
+        (self.location / ".stamp").write_text(key)
+        return True
+
+    def refresh(self, wheels: Sequence[Path]) -> bool:
+        """Replace what the wheels install where their content has changed since the last time.
+
+        Args:
+            wheels: built distributions whose requirements the environment already holds.
+
+        Returns:
+            Whether anything had to be done.
+        """
+        key = digest([], wheels)
+        if self.is_current(".wheels", key):
+            return False
+        self.install(["--no-deps", "--force-reinstall", *map(str, wheels)])
+        (self.location / ".wheels").write_text(key)
+        return True
