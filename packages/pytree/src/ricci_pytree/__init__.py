@@ -1,0 +1,101 @@
+"""Trees of Python containers: flatten, map, key paths, registration of classes."""
+
+from . import tree as tree
+from ._argument_paths import argument_paths as argument_paths
+from ._engine import DictKey as DictKey
+from ._engine import FlattenedIndexKey as FlattenedIndexKey
+from ._engine import GetAttrKey as GetAttrKey
+from ._engine import PyTreeDef as PyTreeDef
+from ._engine import PyTreeRegistry as PyTreeRegistry
+from ._engine import SequenceKey as SequenceKey
+from ._engine import engine_name as engine_name
+from ._keys import KeyEntry as KeyEntry
+from ._keys import KeyPath as KeyPath
+from ._keys import keystr as keystr
+from ._partial import Partial as Partial
+from ._prefix import PrefixError as PrefixError
+from ._prefix import broadcast_prefix as broadcast_prefix
+from ._prefix import flatten_axes as flatten_axes
+from ._prefix import prefix_errors as prefix_errors
+from ._registry import default_registry as default_registry
+from ._registry import none_leaf_registry as none_leaf_registry
+from ._registry import register_dataclass as register_dataclass
+from ._registry import register_pytree_node as register_pytree_node
+from ._registry import register_pytree_node_class as register_pytree_node_class
+from ._registry import register_pytree_with_keys as register_pytree_with_keys
+from ._registry import register_pytree_with_keys_class as register_pytree_with_keys_class
+from ._registry import register_static as register_static
+from ._tree_util import Unspecified as Unspecified
+from ._tree_util import all_leaves as all_leaves
+from ._tree_util import build_tree as build_tree
+from ._tree_util import flatten_one_level as flatten_one_level
+from ._tree_util import flatten_one_level_with_keys as flatten_one_level_with_keys
+from ._tree_util import generate_key_paths as generate_key_paths
+from ._tree_util import is_tree_node as is_tree_node
+from ._tree_util import tree_all as tree_all
+from ._tree_util import tree_broadcast as tree_broadcast
+from ._tree_util import tree_flatten as tree_flatten
+from ._tree_util import tree_flatten_with_path as tree_flatten_with_path
+from ._tree_util import tree_leaves as tree_leaves
+from ._tree_util import tree_leaves_with_path as tree_leaves_with_path
+from ._tree_util import tree_map as tree_map
+from ._tree_util import tree_map_with_path as tree_map_with_path
+from ._tree_util import tree_reduce as tree_reduce
+from ._tree_util import tree_reduce_associative as tree_reduce_associative
+from ._tree_util import tree_structure as tree_structure
+from ._tree_util import tree_transpose as tree_transpose
+from ._tree_util import tree_unflatten as tree_unflatten
+from ._tree_util import treedef_children as treedef_children
+from ._tree_util import treedef_is_leaf as treedef_is_leaf
+from ._tree_util import treedef_tuple as treedef_tuple
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PrefixError",
+    "PyTreeDef",
+    "PyTreeRegistry",
+    "SequenceKey",
+    "Unspecified",
+    "all_leaves",
+    "argument_paths",
+    "broadcast_prefix",
+    "build_tree",
+    "default_registry",
+    "engine_name",
+    "flatten_axes",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "generate_key_paths",
+    "is_tree_node",
+    "keystr",
+    "none_leaf_registry",
+    "prefix_errors",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "tree",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]

@@ -1,0 +1,72 @@
+"""What the user calls each leaf of a function's arguments."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ._keys import keystr
+from ._registry import default_registry
+
+type _Namer = Callable[[int], str]
+
+
+def argument_paths(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    signature: inspect.Signature | Callable[..., Any] | None = None,
+) -> list[str]:
+    """Names such as ``x['w'][0]`` for the leaves of the arguments of a call.
+
+    Args:
+      args: positional arguments.
+      kwargs: keyword arguments.
+      signature: the called function, or its signature. Where it is missing, cannot be read or
+        does not accept the arguments, they are called ``args[0]`` and ``kwargs['k']``.
+
+    Returns one name a leaf, in the order of ``tree_leaves((args, kwargs))``.
+
+    >>> argument_paths(({"w": [1, 2]}, 3), {"k": 4}, lambda x, *rest, **options: None)
+    ["x['w'][0]", "x['w'][1]", 'rest[0]', "options['k']"]
+    >>> argument_paths((1, [2]), {"k": 4})
+    ['args[0]', 'args[1][0]', "kwargs['k']"]
+    """
+    positional, keyword = _argument_names(len(args), kwargs or {}, _read_signature(signature))
+    names = list(_leaf_names(positional, args))
+    for key in sorted(kwargs or {}):
+        names.extend(_leaf_names([keyword[key]], [(kwargs or {})[key]]))
+    return names
+
+
+def _leaf_names(names: Iterable[str], values: Iterable[Any]) -> Iterable[str]:
+    for name, value in zip(names, values, strict=True):
+        for path, _ in default_registry.flatten_with_path(value)[0]:
+            yield name + keystr(path)
+
+
+def _read_signature(
+    signature: inspect.Signature | Callable[..., Any] | None,
+) -> inspect.Signature | None:
+    if signature is None or isinstance(signature, inspect.Signature):
+        return signature
+    try:
+        return inspect.signature(signature)
+    except (TypeError, ValueError):  # many built-in functions have no readable signature
+        return None
+
+
+def _argument_names(
+    count: int, kwargs: dict[str, Any], signature: inspect.Signature | None
+) -> tuple[list[str], dict[str, str]]:
+    parameters = list(signature.parameters.values()) if signature is not None else []
+    by_kind = {parameter.kind: parameter.name for parameter in parameters}
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    keywords = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    rest = by_kind.get(inspect.Parameter.VAR_POSITIONAL)
+    if count > len(positional) and rest is None:
+        # More than the function accepts: number them all rather than name some.
+        positional, rest = [], "args"
+    options = by_kind.get(inspect.Parameter.VAR_KEYWORD, "kwargs")
+    names = positional[:count] + [f"{rest}[{i}]" for i in range(count - len(positional))]
+    return names, {k: k if k in keywords else f"{options}[{k!r}]" for k in kwargs}

@@ -1,0 +1,19 @@
+"""The engine inside jaxlib, written in C++; only the extension module that holds it is loaded."""
+
+import os
+
+# jaxlib reads this when it is loaded; without it every new client logs its devices to stderr.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+from jaxlib._jax import pytree as _pytree  # noqa: E402  # pyright: ignore[reportMissingImports]
+
+name = "cpp"
+
+DictKey = _pytree.DictKey
+FlattenedIndexKey = _pytree.FlattenedIndexKey
+GetAttrKey = _pytree.GetAttrKey
+PyTreeDef = _pytree.PyTreeDef
+PyTreeRegistry = _pytree.PyTreeRegistry
+SequenceKey = _pytree.SequenceKey
+all_leaves = _pytree.all_leaves
+treedef_tuple = _pytree.treedef_tuple

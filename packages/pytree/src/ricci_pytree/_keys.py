@@ -1,0 +1,38 @@
+"""Key paths: where in a tree a leaf stands, and how that place is printed."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+from ._engine import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+
+_bare: dict[type, Callable[[Any], str]] = {
+    DictKey: lambda key: str(key.key),
+    FlattenedIndexKey: lambda key: str(key.key),
+    GetAttrKey: lambda key: key.name,
+    SequenceKey: lambda key: str(key.idx),
+}
+
+
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """Print a key path.
+
+    Args:
+      keys: the path, as `tree_flatten_with_path` gives it.
+      simple: print each key bare (``w``) and not as the expression that reaches it (``['w']``).
+      separator: what to put between keys.
+
+    Source: ``jax.tree_util.keystr``.
+
+    >>> from ricci_pytree import DictKey, SequenceKey, keystr
+    >>> path = (DictKey("w"), SequenceKey(0))
+    >>> keystr(path)
+    "['w'][0]"
+    >>> keystr(path, simple=True, separator="/")
+    'w/0'
+    """
+    if simple:
+        return separator.join([_bare.get(type(key), str)(key) for key in keys])
+    return separator.join([str(key) for key in keys])

@@ -1,0 +1,221 @@
+"""Tree prefixes: broadcasting one tree over another, and saying where two trees differ.
+
+A tree is a prefix of another if it has the same containers down to its own leaves, each of which
+stands for a whole subtree of the other.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from ._engine import PyTreeDef
+from ._keys import keystr
+from ._registry import default_registry
+from ._shorten import shorten
+
+type _IsLeaf = Callable[[Any], bool] | None
+# A container opened by one level: type and static data, and children.
+type _Level = tuple[tuple[type, Any] | None, Sequence[Any]]
+
+_flatten = default_registry.flatten
+
+
+@final
+@dataclass(frozen=True)
+class PrefixError:
+    """One place where a tree is not a prefix of another; call it to get a ``ValueError``.
+
+    >>> from ricci_pytree import prefix_errors
+    >>> [difference] = prefix_errors({"a": [1, 2]}, {"a": [1]})
+    >>> print(difference("in_axes", "args"))
+    in_axes['a'] does not match args['a']:
+      in_axes['a'] is a list of length 2
+      args['a'] is a list of length 1
+    """
+
+    path: tuple[Any, ...]
+    prefix: str
+    full: str
+    hint: str = ""
+
+    def __call__(self, prefix_name: str = "prefix", full_name: str = "full") -> ValueError:
+        where = keystr(self.path)
+        lines = [
+            f"{prefix_name}{where} does not match {full_name}{where}:",
+            f"  {prefix_name}{where} is {self.prefix}",
+            f"  {full_name}{where} is {self.full}",
+        ]
+        if self.hint:
+            lines.append(f"  {self.hint}")
+        return ValueError("\n".join(lines))
+
+
+def _open_tree(tree: Any) -> _Level:
+    # Only the root is taken apart: all below it are leaves.
+    children, treedef = _flatten(tree, lambda node: node is not tree)
+    return treedef.node_data(), children
+
+
+def _open_treedef(treedef: PyTreeDef) -> _Level:
+    return treedef.node_data(), treedef.children()
+
+
+def _describe(level: _Level, tree: Any) -> str:
+    node, children = level
+    if node is None:
+        return "a leaf" if isinstance(tree, PyTreeDef) else f"a leaf: {shorten(tree)}"
+    kind, data = node
+    if kind is type(None):
+        return "None, an empty container"
+    if kind in (list, tuple):
+        return f"a {kind.__name__} of length {len(children)}"
+    if kind is dict:
+        return f"a dict with keys {shorten(list(data))}"
+    name = f"a container of type {kind.__module__}.{kind.__qualname__}"
+    return name if data is None else f"{name} with static data {shorten(data)}"
+
+
+def _hint(prefix: _Level, full: _Level, is_leaf: _IsLeaf) -> str:
+    kinds = [node and node[0] for node, _ in (prefix, full)]
+    if type(None) in kinds and is_leaf is None:
+        return "To make None a leaf, pass is_leaf=lambda x: x is None."
+    if kinds[0] is dict and kinds[1] is dict and prefix[0] and full[0]:
+        expected, found = list(prefix[0][1]), list(full[0][1])
+        missing = [key for key in expected if key not in found]
+        extra = [key for key in found if key not in expected]
+        parts = [
+            *([f"missing from the second: {shorten(missing)}"] if missing else []),
+            *([f"only in the second: {shorten(extra)}"] if extra else []),
+        ]
+        return "; ".join(parts)
+    return ""
+
+
+def _differences(
+    path: tuple[Any, ...],
+    prefix: Any,
+    full: Any,
+    is_leaf: _IsLeaf,
+    open_full: Callable[[Any], _Level],
+) -> Iterator[PrefixError]:
+    if is_leaf is not None and is_leaf(prefix):
+        return
+    keyed = default_registry.flatten_one_level_with_keys(prefix)
+    if keyed is None:
+        return
+    prefix_level, full_level = _open_tree(prefix), open_full(full)
+    prefix_node, full_node = prefix_level[0], full_level[0]
+    same = prefix_node is not None and full_node is not None and prefix_node[0] is full_node[0]
+    if (
+        not same or len(prefix_level[1]) != len(full_level[1]) or prefix_node[1] != full_node[1]  # pyright: ignore[reportOptionalSubscript]
+    ):
+        yield PrefixError(
+            path,
+            _describe(prefix_level, prefix),
+            _describe(full_level, full),
+            _hint(prefix_level, full_level, is_leaf),
+        )
+        return
+    for (key, child), subtree in zip(keyed[0], full_level[1], strict=True):
+        yield from _differences((*path, key), child, subtree, is_leaf, open_full)
+
+
+def prefix_errors(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[PrefixError]:
+    """All places where ``prefix`` is not a prefix of ``full``, outermost only, in order.
+
+    Args:
+      prefix: the tree whose leaves stand for subtrees.
+      full: the tree it should fit.
+      is_leaf: says which nodes of ``prefix`` are leaves.
+
+    >>> prefix_errors([1, 2], [1, {"a": 2}])
+    []
+    >>> print(prefix_errors([1, {"a": 2}], [1, {"b": 2}])[0]("specs", "x"))
+    specs[1] does not match x[1]:
+      specs[1] is a dict with keys ['a']
+      x[1] is a dict with keys ['b']
+      missing from the second: ['a']; only in the second: ['b']
+    """
+    return list(_differences((), prefix, full, is_leaf, _open_tree))
+
+
+def raise_first_difference(
+    prefix: Any, full: Any, is_leaf: _IsLeaf, names: tuple[str, str], original: ValueError
+) -> None:
+    """Raise the first difference of two trees; nothing happens where there is none."""
+    differences = prefix_errors(prefix, full, is_leaf)
+    if differences:
+        raise differences[0](*names) from original
+
+
+def broadcast_prefix(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[Any]:
+    """The leaves of ``prefix``, each repeated for every leaf of ``full`` that it stands for.
+
+    Args:
+      prefix: the tree whose leaves stand for subtrees.
+      full: the tree to broadcast over.
+      is_leaf: says which nodes of ``prefix`` are leaves.
+
+    Raises:
+      ValueError: if ``prefix`` is not a prefix of ``full``.
+
+    >>> broadcast_prefix({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
+    [1, 1, 2]
+    """
+    leaves, treedef = _flatten(prefix, is_leaf)
+    try:
+        subtrees = treedef.flatten_up_to(full)
+    except ValueError as error:
+        raise_first_difference(prefix, full, is_leaf, ("prefix_tree", "full_tree"), error)
+        raise
+    result: list[Any] = []
+    for leaf, subtree in zip(leaves, subtrees, strict=True):
+        result.extend([leaf] * len(_flatten(subtree)[0]))
+    return result
+
+
+def _is_none(tree: Any) -> bool:
+    return tree is None
+
+
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
+    """One axis specification for each leaf of a structure.
+
+    Args:
+      name: what the user calls ``axis_tree``, for the error message.
+      treedef: the structure of the values that the specification is for.
+      axis_tree: a prefix of that structure, whose leaves (``None`` among them) are the result.
+
+    Raises:
+      ValueError: if ``axis_tree`` is not a prefix; it names the path that differs.
+
+    >>> from ricci_pytree import flatten_axes, tree_structure
+    >>> flatten_axes("in_axes", tree_structure((1, {"a": 2, "b": 3})), (None, 0))
+    [None, 0, 0]
+    """
+    axes: list[Any] = []
+    leaves, axes_treedef = _flatten(axis_tree, _is_none)
+    if _match(axes_treedef, treedef, iter(leaves), axes):
+        return axes
+    differences = list(_differences((), axis_tree, treedef, _is_none, _open_treedef))
+    if not differences:
+        raise ValueError(
+            f"{name} must have the structure of the value it is for: "
+            f"found {axes_treedef}, expected a prefix of {treedef}"
+        )
+    raise differences[0](name, "value")
+
+
+def _match(prefix: PyTreeDef, full: PyTreeDef, leaves: Iterator[Any], axes: list[Any]) -> bool:
+    node = prefix.node_data()
+    if node is None:
+        axes.extend([next(leaves)] * full.num_leaves)
+        return True
+    full_node = full.node_data()
+    if full_node is None or node[0] is not full_node[0] or node[1] != full_node[1]:
+        return False
+    children, full_children = prefix.children(), full.children()
+    return len(children) == len(full_children) and all(
+        _match(child, subtree, leaves, axes)
+        for child, subtree in zip(children, full_children, strict=True)
+    )

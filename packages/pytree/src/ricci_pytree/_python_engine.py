@@ -1,0 +1,166 @@
+"""The engine that is written in Python: a registry of node types that can take trees apart.
+
+It answers to the same names as jaxlib's module ``pytree``, and is used where jaxlib is missing.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, final
+
+from ._python_keys import DictKey as DictKey
+from ._python_keys import FlattenedIndexKey as FlattenedIndexKey
+from ._python_keys import GetAttrKey as GetAttrKey
+from ._python_keys import SequenceKey as SequenceKey
+from ._python_nodes import (
+    DICT,
+    LIST,
+    NONE,
+    TUPLE,
+    NodeType,
+    custom_node,
+    dataclass_node,
+    namedtuple_node,
+)
+from ._python_treedef import PyTreeDef as PyTreeDef
+
+name = "python"
+
+
+@final
+class PyTreeRegistry:
+    """The types that count as containers, and how to take each apart.
+
+    The flags say which built-in containers are known; everything unknown is a leaf.
+
+    >>> PyTreeRegistry(enable_none=False).flatten([None, 1])
+    ([None, 1], PyTreeDef([*, *]))
+    """
+
+    __name__: str
+
+    def __init__(
+        self,
+        enable_none: bool = True,
+        enable_tuple: bool = True,
+        enable_namedtuple: bool = True,
+        enable_list: bool = True,
+        enable_dict: bool = True,
+    ) -> None:
+        built_in = ((enable_none, NONE), (enable_tuple, TUPLE), (enable_list, LIST))
+        self._nodes = {node.type: node for enabled, node in built_in if enabled}
+        if enable_dict:
+            self._nodes[dict] = DICT
+        self._namedtuples = enable_namedtuple
+        self._leaf = PyTreeDef(self, None)
+
+    def __reduce__(self) -> str:
+        # A registry holds functions, so it travels by name: whoever makes a global one sets
+        # __module__ and __name__ on it.
+        return self.__name__
+
+    def node_type(self, kind: type) -> NodeType | None:
+        """How to take a type apart, or ``None`` for a leaf."""
+        node = self._nodes.get(kind)
+        if node is None and self._namedtuples and isinstance(kind, type):
+            if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+                return namedtuple_node(kind)
+        return node
+
+    def is_node(self, type: type) -> bool:
+        """Whether objects of exactly this type are containers."""
+        return self.node_type(type) is not None
+
+    def register_node(
+        self,
+        type: type,
+        to_iterable: Callable[[Any], tuple[Iterable[Any], Any]],
+        from_iterable: Callable[[Any, Any], Any],
+        to_iterable_with_keys: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
+    ) -> None:
+        """Make a type a container."""
+        self._add(custom_node(type, to_iterable, from_iterable, to_iterable_with_keys))
+
+    def register_dataclass_node(
+        self, type: type, data_fields: Sequence[str], meta_fields: Sequence[str], /
+    ) -> None:
+        """Make a class with named attributes a container."""
+        self._add(dataclass_node(type, tuple(data_fields), tuple(meta_fields)))
+
+    def _add(self, node: NodeType) -> None:
+        if self._nodes.setdefault(node.type, node) is not node:
+            raise ValueError(f"{node.type!r} is already registered as a tree node")
+
+    def flatten(
+        self, tree: Any, leaf_predicate: Callable[[Any], bool] | None = None
+    ) -> tuple[list[Any], PyTreeDef]:
+        """Leaves and structure of a tree."""
+        leaves: list[Any] = []
+        return leaves, self._flatten(tree, leaves, leaf_predicate)
+
+    def _flatten(self, tree: Any, leaves: list[Any], is_leaf: Any) -> PyTreeDef:
+        if is_leaf is None or not _answer(is_leaf(tree)):
+            node = self.node_type(type(tree))
+            if node is not None:
+                children, data = node.flatten(tree)
+                return PyTreeDef(
+                    self, node, data, tuple([self._flatten(c, leaves, is_leaf) for c in children])
+                )
+        leaves.append(tree)
+        return self._leaf
+
+    def flatten_with_path(
+        self, tree: Any, leaf_predicate: Callable[[Any, Any], bool] | None = None
+    ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
+        """Leaves, each with the path to it, and structure of a tree."""
+        leaves: list[tuple[tuple[Any, ...], Any]] = []
+        return leaves, self._flatten_with_path((), tree, leaves, leaf_predicate)
+
+    def _flatten_with_path(
+        self, path: tuple[Any, ...], tree: Any, leaves: list[Any], is_leaf: Any
+    ) -> PyTreeDef:
+        if is_leaf is None or not _answer(is_leaf(path, tree)):
+            node = self.node_type(type(tree))
+            if node is not None:
+                keyed, data = node.flatten_with_keys(tree)
+                children = [
+                    self._flatten_with_path((*path, key), child, leaves, is_leaf)
+                    for key, child in keyed
+                ]
+                return PyTreeDef(self, node, data, tuple(children))
+        leaves.append((path, tree))
+        return self._leaf
+
+    def flatten_one_level(self, tree: Any) -> tuple[Iterable[Any], Any] | None:
+        """Children and static data of a container; ``None`` for a leaf."""
+        node = self.node_type(type(tree))
+        if node is None:
+            return None
+        children, data = node.flatten(tree)
+        return children, node.one_level_data(data)
+
+    def flatten_one_level_with_keys(
+        self, tree: Any
+    ) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
+        """Pairs of key and child, and static data of a container; ``None`` for a leaf."""
+        node = self.node_type(type(tree))
+        if node is None:
+            return None
+        keyed, data = node.flatten_with_keys(tree)
+        return keyed, node.one_level_data(data)
+
+
+def _answer(value: Any) -> bool:
+    if value is True or value is False:
+        return value
+    raise ValueError(f"is_leaf must return True or False, found {value!r}")
+
+
+def treedef_tuple(registry: PyTreeRegistry, treedefs: Sequence[PyTreeDef], /) -> PyTreeDef:
+    """The structure of a tuple whose items have these structures."""
+    if any(treedef._registry is not registry for treedef in treedefs):
+        raise ValueError("treedef_tuple needs structures made by one registry")
+    return PyTreeDef(registry, TUPLE, None, tuple(treedefs))
+
+
+def all_leaves(registry: PyTreeRegistry, iterable: Iterable[Any], /) -> bool:
+    """Whether no item is a container."""
+    return all(registry.node_type(type(item)) is None for item in iterable)

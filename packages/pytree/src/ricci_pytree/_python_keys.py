@@ -1,0 +1,68 @@
+"""The entries of a key path, for the engine that is written in Python."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SequenceKey:
+    """Position in a list or a tuple.
+
+    >>> from ricci_pytree import SequenceKey
+    >>> str(SequenceKey(2))
+    '[2]'
+    """
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DictKey:
+    """Key of a mapping.
+
+    >>> from ricci_pytree import DictKey
+    >>> str(DictKey("w"))
+    "['w']"
+    """
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GetAttrKey:
+    """Name of an attribute: a field of a namedtuple or a dataclass.
+
+    >>> from ricci_pytree import GetAttrKey
+    >>> str(GetAttrKey("w"))
+    '.w'
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FlattenedIndexKey:
+    """Number of a child of a node that was registered without keys.
+
+    >>> from ricci_pytree import FlattenedIndexKey
+    >>> str(FlattenedIndexKey(0))
+    '[<flat index 0>]'
+    """
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"

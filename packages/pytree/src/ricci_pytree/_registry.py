@@ -1,0 +1,317 @@
+"""Making classes containers, in the registry of the engine that is active."""
+
+import dataclasses
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import methodcaller
+from typing import Any
+
+from ._engine import DictKey, PyTreeRegistry
+
+# Registries of our own, not jaxlib's global one, in which JAX registers the same types.
+default_registry = PyTreeRegistry()
+none_leaf_registry = PyTreeRegistry(enable_none=False)
+
+# Structures are pickled with a reference to their registry, by these names.
+default_registry.__module__ = none_leaf_registry.__module__ = __name__
+default_registry.__name__ = "default_registry"
+none_leaf_registry.__name__ = "none_leaf_registry"
+
+_registries = (default_registry, none_leaf_registry)
+
+
+def _require_class(function: str, cls: Any) -> None:
+    if not isinstance(cls, type):
+        raise TypeError(f"{function} registers a class; found {cls!r}")
+
+
+def _require_callable(function: str, **functions: Any) -> None:
+    for argument, value in functions.items():
+        if not callable(value):
+            raise TypeError(f"{function}: {argument} must be a function; found {value!r}")
+
+
+def register_pytree_node[T](
+    nodetype: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Any, Any], T],
+    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
+) -> None:
+    """Make a class a container.
+
+    Args:
+      nodetype: the class. Subclasses are not included.
+      flatten_func: from an object to a pair of its children and its static data.
+      unflatten_func: from the static data and a tuple of children to an object.
+      flatten_with_keys_func: as ``flatten_func``, with each child as a pair (key, child).
+
+    Raises:
+      ValueError: if the class is registered already.
+
+    Source: ``jax.tree_util.register_pytree_node``.
+
+    >>> class Interval:
+    ...     def __init__(self, low, high):
+    ...         self.low, self.high = low, high
+    >>> register_pytree_node(
+    ...     Interval, lambda i: ((i.low, i.high), None), lambda _, children: Interval(*children))
+    >>> from ricci_pytree import tree_leaves
+    >>> tree_leaves([Interval(1, 2), 3])
+    [1, 2, 3]
+    """
+    _require_class("register_pytree_node", nodetype)
+    _require_callable(
+        "register_pytree_node", flatten_func=flatten_func, unflatten_func=unflatten_func
+    )
+    if flatten_with_keys_func is not None:
+        _require_callable("register_pytree_node", flatten_with_keys_func=flatten_with_keys_func)
+    for registry in _registries:
+        registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def register_pytree_node_class[C: type](cls: C) -> C:
+    """Make a class a container by its methods ``tree_flatten`` and ``tree_unflatten``.
+
+    ``tree_flatten(self)`` returns children and static data; the classmethod
+    ``tree_unflatten(cls, static_data, children)`` builds an object.
+
+    Raises:
+      ValueError: if the class is registered already.
+
+    Source: ``jax.tree_util.register_pytree_node_class``.
+
+    >>> @register_pytree_node_class
+    ... class Scaled:
+    ...     def __init__(self, x, scale):
+    ...         self.x, self.scale = x, scale
+    ...     def tree_flatten(self):
+    ...         return (self.x,), self.scale
+    ...     @classmethod
+    ...     def tree_unflatten(cls, scale, children):
+    ...         return cls(*children, scale)
+    >>> from ricci_pytree import tree_structure
+    >>> tree_structure(Scaled(1.0, 10))
+    PyTreeDef(CustomNode(Scaled[10], [*]))
+    """
+    register_pytree_node(cls, methodcaller("tree_flatten"), cls.tree_unflatten)
+    return cls
+
+
+def _without_keys(flatten_with_keys: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def flatten(tree: Any) -> tuple[list[Any], Any]:
+        keyed_children, data = flatten_with_keys(tree)
+        return [child for _, child in keyed_children], data
+
+    return flatten
+
+
+def register_pytree_with_keys[T](
+    nodetype: type[T],
+    flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Hashable]],
+    unflatten_func: Callable[[Any, Any], T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """Make a class a container whose children have keys.
+
+    Args:
+      nodetype: the class. Subclasses are not included.
+      flatten_with_keys: from an object to pairs (key, child) and static data.
+      unflatten_func: from the static data and a tuple of children to an object.
+      flatten_func: a faster way to the children alone; by default the keys are dropped.
+
+    Raises:
+      ValueError: if the class is registered already.
+
+    Source: ``jax.tree_util.register_pytree_with_keys``.
+
+    >>> from ricci_pytree import GetAttrKey, keystr, tree_leaves_with_path
+    >>> class Box:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    >>> register_pytree_with_keys(
+    ...     Box, lambda b: (((GetAttrKey("x"), b.x),), None), lambda _, children: Box(*children))
+    >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path([Box(5)])]
+    [('[0].x', 5)]
+    """
+    if flatten_func is None:
+        _require_callable("register_pytree_with_keys", flatten_with_keys=flatten_with_keys)
+        flatten_func = _without_keys(flatten_with_keys)
+    register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class[C: type](cls: C) -> C:
+    """Make a class a container by ``tree_flatten_with_keys`` and ``tree_unflatten``.
+
+    A method ``tree_flatten``, where there is one, serves calls that need no keys.
+
+    Raises:
+      ValueError: if the class is registered already.
+
+    Source: ``jax.tree_util.register_pytree_with_keys_class``.
+
+    >>> from ricci_pytree import GetAttrKey, tree_leaves_with_path
+    >>> @register_pytree_with_keys_class
+    ... class Cell:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten_with_keys(self):
+    ...         return ((GetAttrKey("x"), self.x),), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, _, children):
+    ...         return cls(*children)
+    >>> tree_leaves_with_path(Cell(5))
+    [((GetAttrKey(name='x'),), 5)]
+    """
+    flatten = methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
+    register_pytree_with_keys(
+        cls, methodcaller("tree_flatten_with_keys"), cls.tree_unflatten, flatten
+    )
+    return cls
+
+
+def register_static[C: type](cls: C) -> C:
+    """Make a class a container without children: its objects are static data.
+
+    The objects must be comparable and hashable; structures that hold them are equal where they
+    are.
+
+    Raises:
+      ValueError: if the class is registered already.
+
+    Source: ``jax.tree_util.register_static``.
+
+    >>> @register_static
+    ... class Mode(str):
+    ...     pass
+    >>> from ricci_pytree import tree_flatten
+    >>> tree_flatten([Mode("train"), 1])
+    ([1], PyTreeDef([CustomNode(Mode[train], []), *]))
+    """
+    register_pytree_with_keys(cls, lambda tree: ((), tree), lambda tree, _: tree)
+    return cls
+
+
+def register_dataclass[C: type](
+    nodetype: C,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> C:
+    """Make a class with named attributes a container.
+
+    Args:
+      nodetype: a dataclass, or a class that takes the fields by keyword and keeps them as
+        attributes.
+      data_fields: names of the fields that are children. Left out, together with ``meta_fields``,
+        they are the fields of the dataclass that are not marked static.
+      meta_fields: names of the fields that are static data.
+      drop_fields: fields that are left out of the tree, and so take their default.
+
+    Raises:
+      TypeError: if one of the two lists is missing, or both for a class that is no dataclass.
+      ValueError: if the lists overlap or do not cover the fields of the dataclass, or if the
+        class is registered already.
+
+    Source: ``jax.tree_util.register_dataclass``.
+
+    >>> import dataclasses
+    >>> from ricci_pytree import tree_flatten
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     name: str = dataclasses.field(metadata={"static": True})
+    >>> tree_flatten(Layer(0.5, "first"))
+    ([0.5], PyTreeDef(CustomNode(Layer[('first',)], [*])))
+    """
+    _require_class("register_dataclass", nodetype)
+    if (data_fields is None) != (meta_fields is None):
+        given, missing = (
+            ("meta_fields", "data_fields")
+            if data_fields is None
+            else ("data_fields", "meta_fields")
+        )
+        raise TypeError(
+            f"register_dataclass({nodetype.__name__}): {given} is given without {missing}; "
+            "give both, or neither to use the fields of the dataclass"
+        )
+    if data_fields is None or meta_fields is None:
+        data_fields, meta_fields = _declared_fields(nodetype, drop_fields)
+    _check_fields(nodetype, tuple(data_fields), tuple(meta_fields), drop_fields)
+    for registry in _registries:
+        registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    return nodetype
+
+
+def _declared_fields(nodetype: type, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
+    if not dataclasses.is_dataclass(nodetype):
+        raise TypeError(
+            f"register_dataclass: {nodetype.__name__} is not a dataclass, "
+            "so data_fields and meta_fields must be given"
+        )
+    data_fields: list[str] = []
+    meta_fields: list[str] = []
+    for field in dataclasses.fields(nodetype):
+        if field.name not in drop_fields:
+            (meta_fields if field.metadata.get("static", False) else data_fields).append(field.name)
+    return data_fields, meta_fields
+
+
+def _check_fields(
+    nodetype: type,
+    data_fields: tuple[str, ...],
+    meta_fields: tuple[str, ...],
+    drop_fields: Sequence[str],
+) -> None:
+    where = f"register_dataclass({nodetype.__name__})"
+    overlap = sorted(set(data_fields) & set(meta_fields))
+    if overlap:
+        raise ValueError(f"{where}: fields are both in data_fields and in meta_fields: {overlap}")
+    if not dataclasses.is_dataclass(nodetype):
+        return
+    given = {*data_fields, *meta_fields}
+    expected = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
+    if expected - given:
+        raise ValueError(
+            f"{where}: fields are missing: {sorted(expected - given)}; "
+            "put each in data_fields, meta_fields or drop_fields"
+        )
+    if given - expected:
+        raise ValueError(
+            f"{where}: unexpected fields: {sorted(given - expected)}; fields that __init__ accepts "
+            f"and drop_fields does not name: {sorted(expected)}"
+        )
+
+
+def _keyed(tree: dict[Any, Any], keys: Iterable[Any]) -> list[tuple[Any, Any]]:
+    return [(DictKey(key), tree[key]) for key in keys]
+
+
+register_pytree_node(
+    OrderedDict,
+    lambda tree: (list(tree.values()), tuple(tree)),
+    lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
+    lambda tree: (_keyed(tree, tree), tuple(tree)),
+)
+
+
+def _defaultdict_data(tree: defaultdict[Any, Any]) -> tuple[Any, tuple[Any, ...]]:
+    return tree.default_factory, tuple(sorted(tree))
+
+
+def _flatten_defaultdict(tree: defaultdict[Any, Any]) -> tuple[list[Any], Any]:
+    data = _defaultdict_data(tree)
+    return [tree[key] for key in data[1]], data
+
+
+def _flatten_defaultdict_with_keys(tree: defaultdict[Any, Any]) -> tuple[list[Any], Any]:
+    data = _defaultdict_data(tree)
+    return _keyed(tree, data[1]), data
+
+
+register_pytree_node(
+    defaultdict,
+    _flatten_defaultdict,
+    lambda data, values: defaultdict(data[0], zip(data[1], values, strict=True)),
+    _flatten_defaultdict_with_keys,
+)

@@ -1,0 +1,439 @@
+"""Flattening trees, mapping over them and reducing them."""
+
+import functools
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, final
+
+from . import _engine
+from ._engine import PyTreeDef
+from ._keys import KeyPath
+from ._prefix import broadcast_prefix, raise_first_difference
+from ._registry import default_registry
+
+type IsLeaf = Callable[[Any], bool] | None
+
+# Bound once: these calls are on the hot path of every transformation.
+_flatten = default_registry.flatten
+_flatten_with_path = default_registry.flatten_with_path
+
+
+@final
+class Unspecified:
+    """Stands for an argument that was not given, where ``None`` means something."""
+
+    def __repr__(self) -> str:
+        return "<unspecified>"
+
+
+_unspecified = Unspecified()
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Take a tree apart into its leaves and its structure.
+
+    Args:
+      tree: nested containers. ``None`` is one, without children; dicts are read in sorted order.
+      is_leaf: called on every node; where it returns True the node is a leaf.
+
+    Raises:
+      ValueError: if the keys of a dict cannot be sorted.
+
+    Source: ``jax.tree_util.tree_flatten``.
+
+    >>> tree_flatten({"b": (1, None), "a": 2})
+    ([2, 1], PyTreeDef({'a': *, 'b': (*, None)}))
+    """
+    return _flatten(tree, is_leaf)
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Build the tree with this structure and these leaves.
+
+    Raises:
+      ValueError: if the number of leaves is not that of the structure.
+
+    Source: ``jax.tree_util.tree_unflatten``.
+
+    >>> tree_unflatten(tree_structure((0, [0])), "ab")
+    ('a', ['b'])
+    """
+    return treedef.unflatten(leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a tree.
+
+    Source: ``jax.tree_util.tree_leaves``.
+
+    >>> tree_leaves((1, [2, None], {"a": 3}))
+    [1, 2, 3]
+    """
+    return _flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of a tree.
+
+    Source: ``jax.tree_util.tree_structure``.
+
+    >>> tree_structure((1, [2, None]))
+    PyTreeDef((*, [*, None]))
+    """
+    return _flatten(tree, is_leaf)[1]
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply a function to every leaf.
+
+    Args:
+      f: takes a leaf of ``tree`` and the subtree at its place in each of ``rest``.
+      tree: sets the structure of the result.
+      *rest: trees of which ``tree`` is a prefix.
+      is_leaf: says which nodes of ``tree`` are leaves.
+
+    Raises:
+      ValueError: if ``tree`` is not a prefix of one of ``rest``; it names the path that differs.
+
+    Source: ``jax.tree_util.tree_map``.
+
+    >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+    """
+    leaves, treedef = _flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten(list(map(f, leaves)))
+    return treedef.unflatten(list(map(f, leaves, *_columns(treedef, tree, rest, is_leaf))))
+
+
+def _columns(
+    treedef: PyTreeDef, tree: Any, rest: tuple[Any, ...], is_leaf: IsLeaf
+) -> list[list[Any]]:
+    columns: list[list[Any]] = []
+    for i, other in enumerate(rest):
+        try:
+            columns.append(treedef.flatten_up_to(other))
+        except ValueError as error:
+            raise_first_difference(tree, other, is_leaf, ("tree", f"rest[{i}]"), error)
+            raise
+    return columns
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _unspecified,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Combine the leaves from left to right.
+
+    Raises:
+      TypeError: if the tree has no leaves and no ``initializer`` is given.
+
+    Source: ``jax.tree_util.tree_reduce``, `functools.reduce`.
+
+    >>> tree_reduce(lambda total, x: total + x, [1, (2, 3)], 10)
+    16
+    """
+    leaves = _flatten(tree, is_leaf)[0]
+    if initializer is not _unspecified:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError("tree_reduce of a tree without leaves needs an initializer")
+    return functools.reduce(function, leaves)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _unspecified,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Combine the leaves pairwise, in a balanced tree of depth log2 of their number.
+
+    Args:
+      operation: an associative function of two values.
+      tree: the tree whose leaves are combined, in order.
+      identity: the result for a tree without leaves.
+      is_leaf: says which nodes are leaves.
+
+    Raises:
+      TypeError: if the tree has no leaves and no ``identity`` is given.
+
+    Source: ``jax.tree_util.tree_reduce_associative``.
+
+    >>> tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
+    '((ab)(cd))'
+    """
+    leaves = _flatten(tree, is_leaf)[0]
+    if leaves:
+        return _combine(operation, leaves)
+    if identity is _unspecified:
+        raise TypeError("tree_reduce_associative of a tree without leaves needs an identity")
+    return identity
+
+
+def _combine(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]
+    middle = len(values) // 2
+    return operation(_combine(operation, values[:middle]), _combine(operation, values[middle:]))
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves are true.
+
+    Source: ``jax.tree_util.tree_all``.
+
+    >>> tree_all([True, {"a": 1}]), tree_all([True, {"a": 0}])
+    (True, False)
+    """
+    return all(_flatten(tree, is_leaf)[0])
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turn a tree of trees inside out.
+
+    Args:
+      outer_treedef: the structure on the outside of ``pytree_to_transpose``.
+      inner_treedef: the structure at each of its leaves; ``None`` for that of the first.
+      pytree_to_transpose: a tree whose structure is the two composed.
+
+    Raises:
+      TypeError: if the tree does not have the two structures composed.
+      ValueError: if the outer structure does not match, or has no leaf to find the inner one at.
+
+    Source: ``jax.tree_util.tree_transpose``.
+
+    >>> outer, inner = tree_structure([0, 0, 0]), tree_structure((0, 0))
+    >>> tree_transpose(outer, inner, [(1, 2), (3, 4), (5, 6)])
+    ([1, 3, 5], [2, 4, 6])
+    """
+    leaves, treedef = _flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+        if not subtrees:
+            raise ValueError(
+                f"tree_transpose cannot find inner_treedef in {outer_treedef}, which has no leaves"
+            )
+        inner_treedef = _flatten(subtrees[0])[1]
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        raise TypeError(
+            "tree_transpose: pytree_to_transpose must have outer_treedef with inner_treedef at "
+            f"every leaf.\n  expected: {expected}\n  found:    {treedef}"
+        )
+    width = inner_treedef.num_leaves
+    return inner_treedef.unflatten(
+        [outer_treedef.unflatten(leaves[start::width]) for start in range(width)]
+    )
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """The leaves of a prefix, repeated to fill the structure of a full tree.
+
+    Args:
+      prefix_tree: a tree whose leaves stand for subtrees of ``full_tree``.
+      full_tree: sets the structure of the result.
+      is_leaf: says which nodes of ``prefix_tree`` are leaves.
+
+    Raises:
+      ValueError: if ``prefix_tree`` is not a prefix; it names the path that differs.
+
+    Source: ``jax.tree_util.tree_broadcast``.
+
+    >>> tree_broadcast([1, 2], [(0, 0), {"a": 0}])
+    [(1, 1), {'a': 2}]
+    """
+    leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return _flatten(full_tree)[1].unflatten(leaves)
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Take a tree apart into its leaves, each with the path to it, and its structure.
+
+    Args:
+      tree: nested containers.
+      is_leaf: called on every node; where it returns True the node is a leaf.
+      is_leaf_takes_path: call ``is_leaf(path, node)`` and not ``is_leaf(node)``.
+
+    Source: ``jax.tree_util.tree_flatten_with_path``.
+
+    >>> tree_flatten_with_path({"a": [1]})
+    ([((DictKey(key='a'), SequenceKey(idx=0)), 1)], PyTreeDef({'a': [*]}))
+    """
+    if is_leaf is None or is_leaf_takes_path:
+        return _flatten_with_path(tree, is_leaf)
+    return _flatten_with_path(tree, lambda _, node: is_leaf(node))
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """The leaves of a tree, each with the path to it.
+
+    Source: ``jax.tree_util.tree_leaves_with_path``.
+
+    >>> tree_leaves_with_path((5, None))
+    [((SequenceKey(idx=0),), 5)]
+    """
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def generate_key_paths(tree: Any) -> list[tuple[KeyPath, Any]]:
+    """The leaves of a tree, each with the path to it, with no say in what a leaf is.
+
+    >>> generate_key_paths({"a": 5})
+    [((DictKey(key='a'),), 5)]
+    """
+    return _flatten_with_path(tree)[0]
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """Apply a function to every leaf and the path to it.
+
+    Args:
+      f: takes a path, a leaf of ``tree`` and the subtree at its place in each of ``rest``.
+      tree: sets the structure of the result.
+      *rest: trees of which ``tree`` is a prefix.
+      is_leaf: says which nodes of ``tree`` are leaves.
+      is_leaf_takes_path: call ``is_leaf(path, node)`` and not ``is_leaf(node)``.
+
+    Raises:
+      ValueError: if ``tree`` is not a prefix of one of ``rest``; it names the path that differs.
+
+    Source: ``jax.tree_util.tree_map_with_path``.
+
+    >>> from ricci_pytree import keystr
+    >>> tree_map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1, 2]})
+    {'a': ["['a'][0]=1", "['a'][1]=2"]}
+    """
+    keyed_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    paths, leaves = [path for path, _ in keyed_leaves], [leaf for _, leaf in keyed_leaves]
+    # Differences are looked for by the node alone; a predicate on paths cannot be asked there.
+    columns = _columns(treedef, tree, rest, None if is_leaf_takes_path else is_leaf)
+    return treedef.unflatten(list(map(f, paths, leaves, *columns)))
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is a single node: a leaf or a container without children.
+
+    Source: ``jax.tree_util.treedef_is_leaf``.
+
+    >>> treedef_is_leaf(tree_structure(1)), treedef_is_leaf(tree_structure([1]))
+    (True, False)
+    """
+    return treedef.num_nodes == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose items have these structures.
+
+    Source: ``jax.tree_util.treedef_tuple``.
+
+    >>> treedef_tuple([tree_structure(1), tree_structure([1])])
+    PyTreeDef((*, [*]))
+    """
+    return _engine.treedef_tuple(default_registry, list(treedefs))
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures one level down.
+
+    Source: ``jax.tree_util.treedef_children``.
+
+    >>> treedef_children(tree_structure((1, [2])))
+    [PyTreeDef(*), PyTreeDef([*])]
+    """
+    return treedef.children()
+
+
+def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+    """The tree with this structure, from nested iterables of its shape.
+
+    Raises:
+      ValueError: if an iterable has more or fewer items than its container has children.
+
+    >>> build_tree(tree_structure({"a": (0, 0)}), [[1, 2]])
+    {'a': (1, 2)}
+    """
+    return treedef.from_iterable_tree(xs)
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every item is a leaf.
+
+    Args:
+      iterable: the items.
+      is_leaf: says which containers count as leaves.
+
+    Source: ``jax.tree_util.all_leaves``.
+
+    >>> all_leaves([1, "a"]), all_leaves([1, [2]]), all_leaves([None])
+    (True, False, False)
+    """
+    if is_leaf is None:
+        return _engine.all_leaves(default_registry, iterable)
+    return all(_flatten(item, is_leaf)[1].node_data() is None for item in iterable)
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether objects of exactly this type are containers.
+
+    Source: ``jax.tree_util.is_tree_node``.
+
+    >>> is_tree_node(dict), is_tree_node(int)
+    (True, False)
+    """
+    return default_registry.is_node(typ)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """Children and static data of a container.
+
+    Raises:
+      ValueError: if ``tree`` is a leaf.
+
+    Source: ``jax.tree_util.flatten_one_level``.
+
+    >>> flatten_one_level({"b": [1], "a": 2})
+    ((2, [1]), ('a', 'b'))
+    """
+    parts = default_registry.flatten_one_level(tree)
+    if parts is None:
+        raise _not_a_container("flatten_one_level", tree)
+    return parts
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """Pairs of key and child, and static data of a container.
+
+    Raises:
+      ValueError: if ``tree`` is a leaf.
+
+    Source: ``jax.tree_util.flatten_one_level_with_keys``.
+
+    >>> flatten_one_level_with_keys({"a": 2})
+    (((DictKey(key='a'), 2),), ('a',))
+    """
+    parts = default_registry.flatten_one_level_with_keys(tree)
+    if parts is None:
+        raise _not_a_container("flatten_one_level_with_keys", tree)
+    return parts
+
+
+def _not_a_container(function: str, tree: Any) -> ValueError:
+    return ValueError(
+        f"{function} needs a container; found an object of type {type(tree).__qualname__}, "
+        "which is a leaf. Register its class to make it a container."
+    )

@@ -1,0 +1,62 @@
+"""The same functions under short names, as in ``jax.tree``.
+
+>>> from ricci_pytree import tree
+>>> tree.map(lambda x: x + 1, {"a": 1})
+{'a': 2}
+"""
+
+import dataclasses
+from typing import Any
+
+from ._tree_util import tree_all as all
+from ._tree_util import tree_broadcast as broadcast
+from ._tree_util import tree_flatten as flatten
+from ._tree_util import tree_flatten_with_path as flatten_with_path
+from ._tree_util import tree_leaves as leaves
+from ._tree_util import tree_leaves_with_path as leaves_with_path
+from ._tree_util import tree_map as map
+from ._tree_util import tree_map_with_path as map_with_path
+from ._tree_util import tree_reduce as reduce
+from ._tree_util import tree_reduce_associative as reduce_associative
+from ._tree_util import tree_structure as structure
+from ._tree_util import tree_transpose as transpose
+from ._tree_util import tree_unflatten as unflatten
+
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]
+
+
+def static(**kwargs: Any) -> Any:
+    """A dataclass field that `register_dataclass` takes for static data.
+
+    Args:
+      **kwargs: passed to `dataclasses.field`.
+
+    Source: ``jax.tree.static``.
+
+    >>> import dataclasses
+    >>> from ricci_pytree import register_dataclass, tree_flatten
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Dense:
+    ...     weight: float
+    ...     name: str = static(default="dense")
+    >>> tree_flatten(Dense(0.5))
+    ([0.5], PyTreeDef(CustomNode(Dense[('dense',)], [*])))
+    """
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
+    return dataclasses.field(metadata=metadata, **kwargs)

@@ -1,0 +1,40 @@
+"""What the leaves of a call's arguments are called."""
+
+import inspect
+
+import pytest
+
+
+def _two(x, y=0):
+    return x, y
+
+
+def _rest(x, /, *rest, key, **options):
+    return x, rest, key, options
+
+
+# function, args, kwargs, names
+CASES = [
+    (_two, ({"w": [1, 2]}, 3), {}, ["x['w'][0]", "x['w'][1]", "y"]),
+    (_two, (1,), {"y": (2, 3)}, ["x", "y[0]", "y[1]"]),
+    (_two, (None, 1), {}, ["y"]),
+    (
+        _rest,
+        (1, [2], 3),
+        {"z": 1, "key": {"a": 2}},
+        ["x", "rest[0][0]", "rest[1]", "key['a']", "options['z']"],
+    ),
+    (inspect.signature(_two), (1, 2), {}, ["x", "y"]),
+    (None, (1, [2]), {"k": 3}, ["args[0]", "args[1][0]", "kwargs['k']"]),
+    (_two, (1, 2, 3), {}, ["args[0]", "args[1]", "args[2]"]),
+    (_two, (1,), {"unknown": 2}, ["x", "kwargs['unknown']"]),
+    (dict.get, (1,), {}, ["self"]),
+    (max, (1, 2), {}, ["args[0]", "args[1]"]),
+    (_two, (), {}, []),
+]
+
+
+@pytest.mark.parametrize("function, args, kwargs, names", CASES)
+def test_argument_paths(pt, function, args, kwargs, names):
+    assert pt.argument_paths(args, kwargs, function) == names
+    assert len(names) == len(pt.tree_leaves((args, kwargs)))
