@@ -1,0 +1,86 @@
+"""The protocol by which the front end meets a runtime."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._aval import get_aval
+from ._dtypes import float0
+from ._primitive import Primitive
+from ._trace import context, eval_trace
+
+
+class Backend(Protocol):
+    """What runs programs: ``ricci_xla`` on devices, ``ricci_reference`` with NumPy."""
+
+    name: str
+
+    def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Apply one primitive to concrete values, now."""
+        ...
+
+    def array(self, value: Any, aval: Any) -> Any:
+        """An array of this backend holding a NumPy array's values, with the given type."""
+        ...
+
+
+class _Missing:
+    name = "none"
+
+    def evaluate(self, primitive, args, params):
+        raise RuntimeError(
+            f"cannot compute {primitive.name!r}: no backend is installed to run it.\n"
+            "Install and import ricci_xla (compiled) or ricci_reference (NumPy), or trace the "
+            "function with make_jaxpr instead of calling it."
+        )
+
+    def array(self, value, aval):
+        return self.evaluate(_array_p, (), {})
+
+
+_array_p = Primitive("array")
+_backend: Backend = _Missing()
+eval_trace.evaluate = _backend.evaluate
+
+
+def backend() -> Backend:
+    """The backend that evaluates primitives outside of any trace."""
+    return _backend
+
+
+def set_backend(new: Backend) -> Backend:
+    """Make ``new`` the backend; returns the one it replaces."""
+    global _backend
+    old, _backend = _backend, new
+    eval_trace.evaluate = new.evaluate
+    return old
+
+
+def has_backend() -> bool:
+    """Whether any backend has been set."""
+    return not isinstance(_backend, _Missing)
+
+
+@contextmanager
+def use_backend(new: Backend) -> Iterator[None]:
+    """Evaluate with another backend inside a ``with`` block."""
+    old = set_backend(new)
+    try:
+        yield
+    finally:
+        set_backend(old)
+
+
+def as_array(x: Any) -> Any:
+    """``x`` as an array of the current backend if it is a NumPy array or a Python scalar.
+
+    Inside a trace, and for values of dtype ``float0``, ``x`` itself.
+    """
+    if hasattr(x, "aval") or context.trace is not eval_trace:
+        return x
+    aval: Any = get_aval(x)
+    if aval.dtype == float0:
+        return x
+    return _backend.array(np.asarray(x, aval.dtype), aval)

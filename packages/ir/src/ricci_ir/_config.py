@@ -1,0 +1,479 @@
+"""Configuration: options with a global value and overrides that hold in one thread."""
+
+import difflib
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any
+
+from ._options import BOOL, OPTIONS, TRACED, Bool, Kind, Of, OneOf
+
+
+class _Unset:
+    """Stands for "no value"; as an argument and as the end of an override."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET = _Unset()
+_lock = threading.RLock()
+
+
+class State:
+    """One option. ``state.value`` reads it; ``with state(new):`` overrides it in this thread.
+
+    Args:
+      name: what the option is called.
+      kind: checks new values.
+      default: the global value until it is set.
+      traced: whether the value is part of ``trace_key()``; such values must be hashable.
+    """
+
+    __slots__ = ("_global", "_hooks", "_local", "_overrides", "default", "kind", "name", "traced")
+
+    def __init__(self, name: str, kind: Kind | None, default: Any, traced: bool = False):
+        self.name, self.kind, self.default, self.traced = name, kind, default, traced
+        self._global = default
+        self._overrides = 0  # how many overrides are entered now, over all threads
+        self._local = threading.local()
+        self._hooks: list[Callable[[Any, bool], object]] = []
+
+    @property
+    def value(self) -> Any:
+        """The override of this thread if there is one, else the global value."""
+        if not self._overrides:
+            return self._global
+        stack = getattr(self._local, "stack", None)
+        return stack[-1] if stack else self._global
+
+    def parse(self, value: Any) -> Any:
+        """The value to store for what the user gave."""
+        return value if self.kind is None else self.kind.parse(self.name, value)
+
+    def set_global(self, value: Any) -> None:
+        """Set the value that holds in every thread without an override."""
+        value = self.parse(value)
+        before = self._global
+        self._store(value)
+        try:
+            for hook in self._hooks:
+                hook(value, False)
+        except BaseException:
+            self._store(before)
+            raise
+
+    def _store(self, value: Any) -> None:
+        with _lock:
+            self._global = value
+            if self.traced:
+                _keys.refresh()
+
+    def get_local(self) -> Any:
+        """The override of this thread, or ``UNSET``."""
+        stack = getattr(self._local, "stack", None)
+        return stack[-1] if stack else UNSET
+
+    def on_change(self, callback: Callable[[Any, bool], object]) -> None:
+        """Call ``callback(value, local)`` now and after each change.
+
+        ``local`` is false for the global value, true for the override of the calling thread;
+        an override that ended is announced with ``UNSET``. A callback that raises refuses the
+        value, and the one before stays.
+        """
+        self._hooks.append(callback)
+        callback(self._global, False)
+
+    def __call__(self, new_val: Any = UNSET) -> "Override":
+        if new_val is UNSET:
+            if not isinstance(self.kind, Bool):
+                raise TypeError(f"{self.name}: say which value to use, as in {self.name}(value)")
+            new_val = True
+        return Override(self, self.parse(new_val))
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the option {self.name} has no truth of its own: read its .value")
+
+    def __repr__(self) -> str:
+        return f"State({self.name}={self.value!r})"
+
+    def _push(self, value: Any) -> None:
+        local = self._local
+        stack = getattr(local, "stack", None)
+        if stack is None:
+            stack = local.stack = []
+        with _lock:
+            stack.append(value)
+            self._overrides += 1
+            if self.traced:
+                _keys.overrides += 1
+        try:
+            self._changed_here(value)
+        except BaseException:
+            self._pop()
+            raise
+
+    def _pop(self) -> None:
+        stack = self._local.stack
+        with _lock:
+            stack.pop()
+            self._overrides -= 1
+            if self.traced:
+                _keys.overrides -= 1
+        self._changed_here(stack[-1] if stack else UNSET)
+
+    def _changed_here(self, value: Any) -> None:
+        if self.traced:
+            _keys.local.cached = (-1, None)
+        for hook in self._hooks:
+            hook(value, True)
+
+
+class Override:
+    """A value for an option within a ``with`` block or a decorated function; reusable."""
+
+    __slots__ = ("state", "value")
+
+    def __init__(self, state: State, value: Any):
+        self.state, self.value = state, value
+
+    def __enter__(self) -> None:
+        self.state._push(self.value)
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.state._pop()
+
+    def __call__(self, fun: Callable) -> Callable:
+        @wraps(fun)
+        def overridden(*args, **kwargs):
+            with self:
+                return fun(*args, **kwargs)
+
+        return overridden
+
+
+class TraceKey:
+    """The values of all options and contexts that affect tracing.
+
+    Keys are unique: two with the same values are one object, so hashing and comparing one costs
+    what it costs for an object's identity.
+    """
+
+    __slots__ = ("__weakref__", "values")
+
+    def __init__(self, values: tuple):
+        self.values = values
+
+    def __repr__(self) -> str:
+        pairs = zip(_keys.states, self.values, strict=False)
+        return f"TraceKey({', '.join(f'{s.name}={v!r}' for s, v in pairs if v != s.default)})"
+
+
+class _Keys:
+    """Keeps the key of all threads without overrides, and one for each thread with some."""
+
+    def __init__(self):
+        self.states: list[State] = []
+        self.interned: weakref.WeakValueDictionary[tuple, TraceKey] = weakref.WeakValueDictionary()
+        self.overrides = 0
+        self.version = 0  # counts changes that concern all threads
+        self.local = threading.local()
+        self.refresh()
+
+    def intern(self, values: tuple) -> TraceKey:
+        with _lock:
+            key = self.interned.get(values)
+            if key is None:
+                key = self.interned[values] = TraceKey(values)
+            return key
+
+    def refresh(self) -> None:
+        self.version += 1
+        self.everywhere = self.intern(tuple(state._global for state in self.states))
+
+    def here(self) -> TraceKey:
+        version, key = getattr(self.local, "cached", (-1, None))
+        if version != self.version or key is None:
+            with _lock:
+                key = self.intern(tuple(state.value for state in self.states))
+                self.local.cached = (self.version, key)
+        return key
+
+
+_keys = _Keys()
+
+
+def trace_key() -> TraceKey:
+    """What, besides its arguments, the trace of a function depends on in this thread.
+
+    Example:
+      >>> before = trace_key()
+      >>> with enable_x64(True):
+      ...     trace_key() is before
+      False
+      >>> trace_key() is before
+      True
+    """
+    return _keys.everywhere if not _keys.overrides else _keys.here()
+
+
+def define_context(name: str, default: Any = None) -> State:
+    """A thread-local setting that is no option but affects tracing, such as the current mesh.
+
+    Args:
+      name: what it is called in messages.
+      default: its value where no override is entered; hashable, as all its values must be.
+
+    Returns:
+      a ``State``; ``with state(value):`` sets it, and each value has its own ``trace_key()``.
+    """
+    state = State(name, None, default, traced=True)
+    _trace_on(state)
+    return state
+
+
+def _trace_on(state: State) -> None:
+    with _lock:
+        _keys.states.append(state)
+        _keys.refresh()
+
+
+class Config:
+    """All options by name: ``config.jax_enable_x64`` reads one, ``config.update`` sets one.
+
+    Example:
+      >>> config.jax_numpy_rank_promotion
+      'allow'
+      >>> config.update("jax_numpy_rank_promotion", "warn")
+      >>> config.read("jax_numpy_rank_promotion")
+      'warn'
+      >>> config.update("jax_numpy_rank_promotion", "allow")
+    """
+
+    __slots__ = ("_states", "_use_absl")
+
+    def __init__(self):
+        object.__setattr__(self, "_states", {})
+        object.__setattr__(self, "_use_absl", False)
+
+    def state(self, name: str) -> State:
+        """The state behind a name.
+
+        Raises:
+          AttributeError: if no option is called that; the message lists similar names.
+        """
+        try:
+            return self._states[name]
+        except KeyError:
+            raise self._unknown(name) from None
+
+    def update(self, name: str, val: Any) -> None:
+        """Set the global value of an option.
+
+        Raises:
+          AttributeError: if no option is called that.
+          ValueError: if the option does not take this value (``TypeError`` for a wrong type).
+        """
+        self.state(name).set_global(val)
+
+    def read(self, name: str) -> Any:
+        """The value of an option as this thread sees it."""
+        return self.state(name).value
+
+    def on_change(self, name: str, callback: Callable[[Any, bool], object]) -> None:
+        """Call ``callback(value, local)`` now and after each change; see ``State.on_change``."""
+        self.state(name).on_change(callback)
+
+    def add_option(self, name, holder, opt_type=None, meta_args=(), meta_kwargs=None) -> None:
+        """List a ``State`` under a name. What the other arguments say, the state knows itself."""
+        if name in self._states:
+            raise ValueError(f"there is an option called {name} already")
+        self._states[name] = holder
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The global value of every option."""
+        return {name: state._global for name, state in self._states.items()}
+
+    @property
+    def meta(self) -> dict[str, tuple]:
+        """For every option its type, and its values where they can be listed."""
+        return {name: _meta(state) for name, state in self._states.items()}
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit dtypes are on in this thread."""
+        return enable_x64.value
+
+    @property
+    def use_absl(self) -> bool:
+        """Whether options are command line flags of absl."""
+        return self._use_absl
+
+    def config_with_absl(self) -> None:
+        """Make every option a flag of absl, to be read when its ``app`` starts.
+
+        Raises:
+          RuntimeError: if the program has not imported ``absl.app``.
+        """
+        if self._use_absl:
+            return
+        flags, app = sys.modules.get("absl.flags"), sys.modules.get("absl.app")
+        if flags is None or app is None:
+            raise RuntimeError("import absl.app before making the options flags of absl")
+        object.__setattr__(self, "_use_absl", True)
+        for name, state in self._states.items():
+            text = f"The option {name}."
+            if state.kind == BOOL:
+                flags.DEFINE_bool(name, state._global, text)
+            elif isinstance(state.kind, OneOf):
+                flags.DEFINE_enum(name, state._global, list(state.kind.values), text)
+            else:
+                flags.DEFINE_string(name, None, f"{text} Default: {state._global}.")
+        app.call_after_init(lambda: self.complete_absl_config(flags))
+
+    def complete_absl_config(self, absl_flags: Any) -> None:
+        """Take over the values of the flags that were given on the command line."""
+        for name, state in self._states.items():
+            flag = absl_flags.FLAGS[name]
+            if flag.present:
+                text = flag.value
+                known = not isinstance(text, str) or state.kind is None
+                state.set_global(text if known else state.kind.from_text(name, text))
+
+    def parse_flags_with_absl(self) -> None:
+        """Read the options given on the command line now, without starting absl's ``app``."""
+        if not self._use_absl:
+            self.config_with_absl()
+            absl_flags = sys.modules["absl.flags"]
+            absl_flags.FLAGS(sys.argv, known_only=True)
+            self.complete_absl_config(absl_flags)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.state(name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"options are set with config.update({name!r}, {value!r})")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._states})
+
+    def _unknown(self, name: str) -> AttributeError:
+        similar = difflib.get_close_matches(name, self._states) or difflib.get_close_matches(
+            f"jax_{name}", self._states
+        )
+        hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
+        return AttributeError(f"there is no option called {name!r}{hint}")
+
+
+def _meta(state: State) -> tuple:
+    match state.kind:
+        case Bool():
+            return bool, [], {}
+        case Of(cls=cls):
+            return cls, [], {}
+        case OneOf(values=values):
+            return "enum", [], {"enum_values": list(values)}
+        case kind:
+            return getattr(kind, "cls", object), [], {}
+
+
+def from_environment(name: str, kind: Kind, environ: Mapping[str, str]) -> Any:
+    """The value that ``RICCI_<NAME>`` or else ``JAX_<NAME>`` gives to an option, or ``UNSET``."""
+    short = name.removeprefix("jax_").upper()
+    for variable in (f"RICCI_{short}", f"JAX_{short}"):
+        if variable in environ:
+            try:
+                return kind.from_text(name, environ[variable])
+            except ValueError as e:
+                raise ValueError(f"environment variable {variable}: {e}") from None
+    return UNSET
+
+
+def define_option(name: str, kind: Kind, default: Any, *, traced: bool = False) -> State:
+    """A new option of ``config``, whose first value may come from the environment."""
+    state = State(name, kind, default, traced)
+    initial = from_environment(name, kind, os.environ)
+    if initial is not UNSET:
+        state._global = initial
+    config.add_option(name, state)
+    if traced:
+        _trace_on(state)
+    return state
+
+
+config = Config()
+for _name, (_kind, _default) in OPTIONS.items():
+    define_option(_name, _kind, _default, traced=_name in TRACED)
+
+allow_f16_reductions = config.state("jax_allow_f16_reductions")
+array_garbage_collection_guard = config.state("jax_array_garbage_collection_guard")
+auto_pcast = config.state("jax_auto_pcast")
+check_tracer_leaks = config.state("jax_check_tracer_leaks")
+debug_infs = config.state("jax_debug_infs")
+debug_key_reuse = config.state("jax_debug_key_reuse")
+debug_nans = config.state("jax_debug_nans")
+default_device = config.state("jax_default_device")
+default_matmul_precision = config.state("jax_default_matmul_precision")
+default_prng_impl = config.state("jax_default_prng_impl")
+disable_jit_state = config.state("jax_disable_jit")
+enable_checks = config.state("jax_enable_checks")
+enable_custom_prng = config.state("jax_enable_custom_prng")
+enable_x64 = config.state("jax_enable_x64")
+explain_cache_misses = config.state("jax_explain_cache_misses")
+explicit_x64_dtypes = config.state("jax_explicit_x64_dtypes")
+jax2tf_associative_scan_reductions = config.state("jax2tf_associative_scan_reductions")
+legacy_prng_key = config.state("jax_legacy_prng_key")
+log_compiles = config.state("jax_log_compiles")
+no_execution = config.state("jax_no_execution")
+no_tracing = config.state("jax_no_tracing")
+numpy_dtype_promotion = config.state("jax_numpy_dtype_promotion")
+numpy_rank_promotion = config.state("jax_numpy_rank_promotion")
+remove_size_one_mesh_axis_from_type = config.state("jax_remove_size_one_mesh_axis_from_type")
+softmax_custom_jvp = config.state("jax_softmax_custom_jvp")
+thread_guard = config.state("jax_thread_guard")
+threefry_partitionable = config.state("jax_threefry_partitionable")
+traceback_filtering = config.state("jax_traceback_filtering")
+transfer_guard_device_to_device = config.state("jax_transfer_guard_device_to_device")
+transfer_guard_device_to_host = config.state("jax_transfer_guard_device_to_host")
+transfer_guard_host_to_device = config.state("jax_transfer_guard_host_to_device")
+
+_transfer_guards = (
+    config.state("jax_transfer_guard"),
+    transfer_guard_host_to_device,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+)
+
+
+@contextmanager
+def transfer_guard(new_val: str) -> Iterator[None]:
+    """Guard transfers in every direction: ``"allow"``, ``"log"``, ``"disallow"``, …"""
+    with ExitStack() as stack:
+        for state in _transfer_guards:
+            stack.enter_context(state(new_val))
+        yield
+
+
+def _guard_all_directions(value: Any, local: bool) -> None:
+    if not local and value is not None:
+        for state in _transfer_guards[1:]:
+            state.set_global(value)
+
+
+_transfer_guards[0].on_change(_guard_all_directions)
+
+
+def disable_jit(disable: bool = True) -> Override:
+    """Run the body of jitted functions operation by operation, to debug them.
+
+    Example:
+      >>> with disable_jit():
+      ...     config.jax_disable_jit
+      True
+    """
+    return disable_jit_state(disable)

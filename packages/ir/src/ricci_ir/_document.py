@@ -1,0 +1,178 @@
+"""Laying out text: documents that fit on a line or break into several.
+
+A document is a string, a ``Break``, a list of documents in sequence, or one of the nodes below. A
+``Group`` is laid flat if its own content fits in what is left of the line; else its breaks become
+new lines. After P. Wadler, "A prettier printer", without lookahead past the end of a group.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+type Document = str | Break | Nest | Group | Styled | Comment | list[Document]
+
+
+class Break:
+    """A new line in a broken group; ``flat`` in a flat one."""
+
+    __slots__ = ("flat",)
+
+    def __init__(self, flat: str = " "):
+        self.flat = flat
+
+
+class Nest:
+    """A document whose new lines are indented by ``indent`` more columns."""
+
+    __slots__ = ("content", "indent")
+
+    def __init__(self, indent: int, content: Document):
+        self.indent = indent
+        self.content = content
+
+
+class Group:
+    """A document that is laid flat where it fits."""
+
+    __slots__ = ("content", "width")
+
+    def __init__(self, content: Document):
+        self.content = content
+        self.width = flat_width(content)
+
+
+class Styled:
+    """Text between two terminal codes, where colours are wanted."""
+
+    __slots__ = ("off", "on", "text")
+
+    def __init__(self, text: str, on: str, off: str):
+        self.text = text
+        self.on = on
+        self.off = off
+
+
+class Comment:
+    """Text that goes to the right of all lines, beside the line where this node stands."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str):
+        self.text = text
+
+
+def fill(items: Iterable[Document], separator: str = "") -> list[Document]:
+    """Items one after another, with a new line only where the next blank is past the margin."""
+    result: list[Document] = []
+    for item in items:
+        if result:
+            if separator:
+                result.append(separator)
+            result.append(space)
+        result.append(item)
+    return result
+
+
+def joined(items: Iterable[Document], flat: str = " ") -> list[Document]:
+    """Items on one line, or each on a line of its own."""
+    result: list[Document] = []
+    for item in items:
+        if result:
+            result.append(Break(flat))
+        result.append(item)
+    return result
+
+
+def flat_width(document: Document) -> int:
+    """How many columns a document takes on one line."""
+    kind = type(document)
+    if kind is str:
+        return len(document)  # pyright: ignore[reportArgumentType]
+    if kind is list:
+        return sum(map(flat_width, document))  # pyright: ignore[reportArgumentType]
+    node: Any = document
+    if kind is Group:
+        return node.width
+    if kind is Break:
+        return len(node.flat)
+    if kind is Styled:
+        return len(node.text)
+    if kind is Nest:
+        return flat_width(node.content)
+    return 0
+
+
+space = Group(Break())
+hard_line = Break("\n")
+
+
+class _Page:
+    """Lines under construction: their texts, their widths, and the comments beside them."""
+
+    def __init__(self, use_color: bool):
+        self.use_color = use_color
+        self.lines: list[list[str]] = [[]]
+        self.widths = [0]
+        self.comments: list[list[str]] = [[]]
+        self.off = ""
+
+    def write(self, text: str, on: str = "", off: str = "") -> None:
+        if not text:
+            return
+        line = self.lines[-1]
+        if self.use_color and self.off != off:
+            line.append(self.off)
+            line.append(on)
+            self.off = off
+        line.append(text)
+        self.widths[-1] += len(text)
+
+    def new_line(self, indent: int) -> None:
+        # The indent takes the colour of what came before it.
+        self.lines.append([" " * indent])
+        self.widths.append(indent)
+        self.comments.append([])
+
+    def text(self) -> str:
+        lines = ["".join(parts) for parts in self.lines]
+        if self.off:
+            lines[-1] += self.off
+        if not any(self.comments):
+            return "\n".join(lines)
+        margin = max(self.widths)
+        result = []
+        for line, width, comments in zip(lines, self.widths, self.comments, strict=True):
+            first, *more = comments or [None]
+            if first is None:
+                result.append(line)
+                continue
+            result.append(f"{line}{' ' * (margin - width)} # {first}")
+            result.extend(f"{' ' * margin} # {text}" for text in more)
+        return "\n".join(result)
+
+
+def layout(document: Document, width: int = 80, use_color: bool = False) -> str:
+    """The text of a document on a page of the given width."""
+    page = _Page(use_color)
+    todo: list[tuple[int, bool, Any]] = [(0, False, document)]
+    while todo:
+        indent, flat, node = todo.pop()
+        kind = type(node)
+        if kind is str:
+            page.write(node)
+        elif kind is list:
+            todo.extend((indent, flat, part) for part in reversed(node))
+        elif kind is Break:
+            if flat and node is not hard_line:
+                page.write(node.flat)
+            else:
+                page.new_line(indent)
+        elif kind is Group:
+            flat = flat or page.widths[-1] + node.width <= width
+            todo.append((indent, flat, node.content))
+        elif kind is Nest:
+            todo.append((indent + node.indent, flat, node.content))
+        elif kind is Styled:
+            page.write(node.text, node.on, node.off)
+        else:
+            page.comments[-1].append(node.text)
+    return page.text()

@@ -1,0 +1,213 @@
+"""Errors of traced programs, and the tracebacks that users see of them."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import Any
+
+from ._config import traceback_filtering
+
+
+class JAXTypeError(TypeError):
+    """A value of a traced program was used in a way its type does not allow."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+
+
+class JAXIndexError(IndexError):
+    """An array was indexed in a way that a traced program cannot express."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+
+
+def _describe(tracer: Any) -> str:
+    aval = getattr(tracer, "aval", None)
+    if aval is None:
+        return str(tracer)
+    return f"a traced array of type {aval.str_short()}"
+
+
+def _message(what: str, tracer: Any, *advice: str) -> str:
+    """What happened, where the value comes from, what to do: at most a dozen lines."""
+    origin = getattr(tracer, "_origin_message", str)().strip().splitlines()
+    return "\n".join((what, *origin[: 10 - len(advice)], *advice))
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """A concrete value was needed where only the type of a traced array is known.
+
+    Args:
+      tracer: the traced array.
+      context: what needed the value.
+    """
+
+    def __init__(self, tracer: Any, context: str = ""):
+        what = f"The value of {_describe(tracer)} is needed, but it is not known while tracing."
+        super().__init__(
+            _message(
+                f"{what} {context}".rstrip(),
+                tracer,
+                "If the value is known before the call, make the argument static with "
+                "static_argnums or static_argnames; else keep to operations on arrays.",
+            )
+        )
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced array was used as a condition, as in ``if x > 0:``."""
+
+    def __init__(self, tracer: Any):
+        JAXTypeError.__init__(
+            self,
+            _message(
+                f"The truth of {_describe(tracer)} decides what runs next, but its value is not "
+                "known while tracing.",
+                tracer,
+                "To choose between values use jnp.where(condition, a, b); to choose what to "
+                "compute use lax.cond, or lax.while_loop for a loop; for `and`, `or` and `not` "
+                "use &, | and ~.",
+                "If the value is known before the call, make the argument static with "
+                "static_argnums or static_argnames.",
+            ),
+        )
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A traced array was passed to NumPy or to other code that wants its values."""
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            _message(
+                f"Something asked for {_describe(tracer)} as a NumPy array, but it has no values "
+                "while tracing.",
+                tracer,
+                "Use the function of jnp in place of the one of np. An np.ndarray that is indexed "
+                "with a traced array becomes indexable with jnp.asarray(table)[i]. To call code "
+                "that is not yours use pure_callback.",
+            )
+        )
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """A traced array was used where Python wants an int: an index, a size, ``range(n)``."""
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            _message(
+                f"Python asked for {_describe(tracer)} as an int, but its value is not known "
+                "while tracing.",
+                tracer,
+                "A list or an np.ndarray that is indexed with it becomes indexable with "
+                "jnp.asarray(table)[i]; range(n) becomes lax.fori_loop.",
+                "A size or an axis must be known before the call: make the argument static with "
+                "static_argnums or static_argnames.",
+            )
+        )
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """An array was indexed with a traced mask, so that the size of the result is unknown."""
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            _message(
+                f"An array is indexed with a mask, {_describe(tracer)}, so the size of the result "
+                "depends on values that are not known while tracing.",
+                tracer,
+                "Keep the size: jnp.where(mask, x, fill) in place of x[mask], x.sum(where=mask) in "
+                "place of x[mask].sum(), x.at[mask].set(y) in place of x[mask] = y.",
+                "If the size is bounded, use jnp.nonzero(mask, size=n) as the index.",
+            )
+        )
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A traced array was used after the function it belongs to had been traced."""
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice."""
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr does not check: an operand or a result has another type than it says."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """A question about symbolic dimensions has no answer that holds for all their values."""
+
+
+_internal_directories: tuple[str, ...] = ()
+
+
+def register_internal_path(path: str) -> None:
+    """Leave the frames of the files under a directory, or of one file, out of tracebacks."""
+    global _internal_directories
+    path = os.path.abspath(path)
+    known = path if path.endswith(".py") else os.path.join(path, "")
+    if known not in _internal_directories:
+        _internal_directories += (known,)
+
+
+register_internal_path(os.path.dirname(__file__))
+
+
+def is_internal(filename: str) -> bool:
+    """Whether a file lies under a directory whose frames are left out of tracebacks."""
+    return filename.startswith(_internal_directories)
+
+
+def _user_frames(tb: TracebackType | None) -> TracebackType | None:
+    frames = []
+    while tb is not None:
+        if not is_internal(tb.tb_frame.f_code.co_filename):
+            frames.append(tb)
+        tb = tb.tb_next
+    kept = None
+    for entry in reversed(frames):
+        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def _mark_hidden(tb: TracebackType | None) -> None:
+    while tb is not None:
+        if is_internal(tb.tb_frame.f_code.co_filename):
+            # IPython and pytest leave out frames that have this local variable.
+            tb.tb_frame.f_locals["__tracebackhide__"] = True
+        tb = tb.tb_next
+
+
+def hide_frames(exc: BaseException) -> BaseException:
+    """``exc`` with the internal frames left out of its traceback.
+
+    The option ``jax_traceback_filtering`` says how: ``"off"`` leaves them, ``"tracebackhide"``
+    only marks them for IPython and pytest, everything else removes them.
+    """
+    mode = traceback_filtering.value
+    if mode == "tracebackhide":
+        _mark_hidden(exc.__traceback__)
+    elif mode != "off":
+        exc.__traceback__ = _user_frames(exc.__traceback__)
+    return exc
+
+
+def api_boundary[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a public function so that errors that leave it show only the user's frames.
+
+    Nested boundaries leave the work to the outermost, the one whose caller is the user.
+    """
+
+    @wraps(fun)
+    def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as e:
+            if not is_internal(sys._getframe(1).f_code.co_filename):
+                hide_frames(e)
+            raise
+
+    return boundary

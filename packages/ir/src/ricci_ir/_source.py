@@ -1,0 +1,82 @@
+"""Where in the user's code an operation came from.
+
+Tracing keeps only the code object and the instruction offset of the innermost user frame; the
+line is worked out when somebody asks for it.
+"""
+
+import sys
+from types import CodeType
+from typing import NamedTuple
+
+_internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
+_internal_modules: dict[str | None, bool] = {}
+
+
+class Source(NamedTuple):
+    """A place in the user's code.
+
+    ``code`` and ``offset`` identify the instruction; ``name_stack`` holds the names that were
+    entered with ``named_scope``, outermost first.
+    """
+
+    code: CodeType | None
+    offset: int
+    name_stack: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename if self.code else "<unknown>"
+
+    @property
+    def function(self) -> str:
+        return self.code.co_qualname if self.code else "<unknown>"
+
+    @property
+    def line(self) -> int:
+        return self._position()[0] or 0
+
+    @property
+    def column(self) -> int:
+        return self._position()[2] or 0
+
+    def _position(self):
+        if self.code is None:
+            return (0, 0, 0, 0)
+        positions = list(self.code.co_positions())
+        return positions[self.offset // 2] if self.offset >= 0 else positions[0]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column} ({self.function})"
+
+
+unknown_source = Source(None, 0)
+
+
+def is_internal_module(name: str | None) -> bool:
+    """Whether a module is part of Ricci (or of the machinery under it) rather than the user's."""
+    found = _internal_modules.get(name)
+    if found is None:
+        root = (name or "").partition(".")[0]
+        found = root in _internal_roots or root.startswith("ricci_")
+        _internal_modules[name] = found
+    return found
+
+
+def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple:
+    """The innermost frame of user code, at least ``depth`` calls up from here.
+
+    Returns the fields of a ``Source``: a plain tuple is what the tracing loop can afford.
+    """
+    frame = sys._getframe(depth)
+    internal = _internal_modules
+    while True:
+        module = frame.f_globals.get("__name__")
+        known = internal.get(module)
+        if known is None:
+            known = is_internal_module(module)
+        if not known:
+            return (frame.f_code, frame.f_lasti, name_stack)
+        outer = frame.f_back
+        if outer is None:
+            return unknown_source
+        frame = outer

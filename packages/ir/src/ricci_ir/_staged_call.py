@@ -1,0 +1,57 @@
+"""Programs as single steps: the staged call, and programs of one equation."""
+
+from typing import Any
+
+from ._jaxpr import DebugInfo, Jaxpr
+from ._primitive import Primitive, rule_table
+from ._staging import trace_to_jaxpr
+
+# For primitives that stand for a program: ``rule(**params)`` gives its jaxpr and its name. To
+# evaluate one is to run that program.
+program_rules = rule_table("program", required=False)
+
+
+class StagedCall:
+    """The primitive that applies a jaxpr as one unit, behind ``jit``; ``lax`` defines it.
+
+    Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants) and
+    ``name``.
+    """
+
+    __slots__ = ("call",)
+
+    call: Primitive
+
+    def __init__(self):
+        self.call = Primitive("jit")  # without rules, until the defined one is registered
+
+    def register(self, call: Primitive) -> None:
+        """Set the primitive."""
+        self.call = call
+
+    def bind(self, jaxpr: Jaxpr, name: str, args: Any) -> list[Any]:
+        """Apply a jaxpr to arguments in the current trace."""
+        return self.call.bind(*args, jaxpr=jaxpr, name=name)
+
+
+staged_call = StagedCall()
+
+_single_equations: dict[Any, Jaxpr] = {}
+
+
+def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr | None:
+    """A program of one equation, made once per type; ``None`` if a parameter cannot be hashed."""
+    key = (primitive, avals, tuple(params.items()))
+    try:
+        jaxpr = _single_equations.get(key)
+    except TypeError:
+        return None
+    if jaxpr is None:
+
+        def fun(*args):
+            result = primitive.bind(*args, **params)
+            return result if primitive.multiple_results else [result]
+
+        debug_info = DebugInfo("eager", primitive.name)
+        jaxpr = _single_equations.setdefault(key, trace_to_jaxpr(fun, avals, debug_info))
+    return jaxpr

@@ -1,0 +1,156 @@
+"""Errors: their classes, their messages, and the tracebacks they leave with."""
+
+import traceback
+
+import pytest
+
+from ricci_ir import _errors as errors
+from ricci_ir._config import traceback_filtering
+
+# Base classes as in JAX 0.11.2.
+BASES = {
+    "ConcretizationTypeError": ("JAXTypeError", TypeError),
+    "TracerArrayConversionError": ("JAXTypeError", TypeError),
+    "TracerBoolConversionError": ("ConcretizationTypeError", TypeError),
+    "TracerIntegerConversionError": ("JAXTypeError", TypeError),
+    "NonConcreteBooleanIndexError": ("JAXIndexError", IndexError),
+    "UnexpectedTracerError": ("JAXTypeError", TypeError),
+    "KeyReuseError": ("JAXTypeError", TypeError),
+    "JAXTypeError": ("JAXTypeError", TypeError),
+    "JAXIndexError": ("JAXIndexError", IndexError),
+    "JaxprTypeError": ("JaxprTypeError", TypeError),
+    "InconclusiveDimensionOperation": ("InconclusiveDimensionOperation", Exception),
+}
+
+
+class _Aval:
+    def str_short(self):
+        return "f32[3]"
+
+
+class _Tracer:
+    aval = _Aval()
+
+    def __init__(self, lines=1):
+        self.lines = lines
+
+    def _origin_message(self):
+        return "\n".join(["from f at model.py:7"] * self.lines)
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_base_classes(name):
+    base, builtin = BASES[name]
+    cls = getattr(errors, name)
+    assert issubclass(cls, getattr(errors, base)) and issubclass(cls, builtin)
+
+
+@pytest.mark.parametrize(
+    ("cls", "advice"),
+    [
+        (errors.ConcretizationTypeError, "static_argnums"),
+        (errors.TracerBoolConversionError, "lax.cond"),
+        (errors.TracerArrayConversionError, "jnp"),
+        (errors.TracerIntegerConversionError, "lax.fori_loop"),
+        (errors.NonConcreteBooleanIndexError, "jnp.where"),
+    ],
+)
+@pytest.mark.parametrize("lines", [0, 1, 40])
+def test_messages_say_type_origin_and_advice(cls, advice, lines):
+    text = str(cls(_Tracer(lines)))
+    assert "f32[3]" in text and advice in text
+    assert ("model.py:7" in text) == (lines > 0)
+    assert len(text.splitlines()) <= 12
+
+
+def test_context_is_part_of_the_message():
+    assert "float(x)" in str(errors.ConcretizationTypeError(_Tracer(), "Called by float(x)."))
+
+
+LIBRARY = """
+def outer(fun):
+    return middle(fun)
+def middle(fun):
+    return fun()
+def fail(fun):
+    raise ValueError("inside")
+"""
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    monkeypatch.setattr(errors, "_internal_directories", errors._internal_directories)
+    errors.register_internal_path(str(tmp_path / "lib"))
+    namespace = {}
+    exec(compile(LIBRARY, str(tmp_path / "lib" / "code.py"), "exec"), namespace)
+    return namespace
+
+
+def _frames(fun, *args):
+    try:
+        fun(*args)
+    except ValueError as e:
+        return [frame.name for frame in traceback.extract_tb(e.__traceback__)][1:]
+    raise AssertionError("no error was raised")
+
+
+def user():
+    raise ValueError("mine")
+
+
+@pytest.mark.parametrize("mode", ["auto", "remove_frames", "quiet_remove_frames"])
+def test_only_user_frames_remain(library, mode):
+    with traceback_filtering(mode):
+        assert _frames(errors.api_boundary(library["outer"]), user) == ["user"]
+
+
+@pytest.mark.parametrize("mode", ["off", "tracebackhide"])
+def test_all_frames_remain(library, mode):
+    with traceback_filtering(mode):
+        frames = _frames(errors.api_boundary(library["outer"]), user)
+    assert frames == ["boundary", "outer", "middle", "user"]
+
+
+def test_user_code_between_boundaries_remains(library):
+    inner = errors.api_boundary(library["fail"])
+
+    def middle_of_user():
+        inner(None)
+
+    assert _frames(errors.api_boundary(library["outer"]), middle_of_user) == ["middle_of_user"]
+
+
+def test_boundary_called_by_internal_code_leaves_the_work(library):
+    inner = errors.api_boundary(library["fail"])
+    seen = []
+    library["inner"], library["seen"] = inner, seen
+    code = (
+        "def call(fun):\n"
+        "    try:\n        inner(fun)\n"
+        "    except ValueError as e:\n        seen.append(e.__traceback__.tb_next)\n        raise\n"
+    )
+    exec(compile(code, library["outer"].__code__.co_filename, "exec"), library)
+    assert _frames(errors.api_boundary(library["call"]), None) == []
+    assert seen[0] is not None  # the inner boundary's frame was still there
+
+
+def test_cause_and_notes_are_untouched(library):
+    cause = KeyError("cause")
+
+    def fails():
+        error = ValueError("mine")
+        error.add_note("a note")
+        raise error from cause
+
+    with pytest.raises(ValueError, match="mine") as info:
+        errors.api_boundary(library["outer"])(fails)
+    assert info.value.__cause__ is cause and info.value.__notes__ == ["a note"]
+
+
+def test_boundary_keeps_name_and_result():
+    @errors.api_boundary
+    def double(x: int) -> int:
+        """Twice."""
+        return 2 * x
+
+    assert (double.__name__, double.__doc__, double(x=2)) == ("double", "Twice.", 4)

@@ -1,0 +1,95 @@
+"""Primitives, the tables of their rules, and the call that defines one with all of them."""
+
+import numpy as np
+import pytest
+
+import ricci_ir as ir
+from ricci_ir import _primitive
+
+X = ir.ShapedArray((3,), np.float32)
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """No rule tables but two of our own, and an empty registry."""
+    monkeypatch.setattr(_primitive, "_required", {})
+    monkeypatch.setattr(_primitive, "_optional", {})
+    monkeypatch.setattr(_primitive, "primitives", {})
+    return ir.rule_table("needed"), ir.rule_table("extra", required=False)
+
+
+def identity(aval, **params):
+    return aval
+
+
+def test_define_puts_each_rule_in_its_table(tables):
+    needed, extra = tables
+    p = ir.define("p", abstract_eval=identity, needed="one", extra="two")
+    q = ir.define("q", abstract_eval=identity, needed="three")
+    assert (needed[p], needed[q], extra[p], q in extra) == ("one", "three", "two", False)
+    assert _primitive.primitives == {"p": p, "q": q}
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [({}, "'p' lacks rules: needed"), ({"needed": 1, "neded": 2}, "no package declares .*'neded'")],
+)
+def test_missing_and_unknown_rules_are_errors(tables, rules, message):
+    with pytest.raises(TypeError, match=message):
+        ir.define("p", abstract_eval=identity, **rules)
+    assert "p" not in _primitive.primitives
+
+
+def test_unsupported_raises_with_the_reason(tables):
+    needed, _ = tables
+    p = ir.define("p", abstract_eval=identity, needed=ir.unsupported("the sum may diverge"))
+    with pytest.raises(NotImplementedError, match="needed of p: the sum may diverge"):
+        needed[p](1, axis=0)
+
+
+def test_derived_rules_are_made_from_the_primitive(tables):
+    needed, _ = tables
+    p = ir.define("p", abstract_eval=identity, needed=ir.derived(lambda primitive: [primitive]))
+    assert needed[p] == [p]
+
+
+def test_a_missing_optional_rule_says_how_to_give_it(tables):
+    _, extra = tables
+    with pytest.raises(NotImplementedError, match="'p' has no extra rule: pass extra="):
+        extra[ir.Primitive("p")]
+
+
+def test_a_primitive_without_abstract_eval_says_so():
+    with pytest.raises(NotImplementedError, match="'p' has no rule for abstract evaluation"):
+        ir.Primitive("p").result_avals((X,), {})
+
+
+@pytest.mark.parametrize(
+    ("memo", "params", "evaluations"),
+    [(True, {"n": 1}, 1), (True, {"n": [1]}, 2), (False, {"n": 1}, 2)],
+)
+def test_abstract_eval_runs_once_for_each_hashable_combination(memo, params, evaluations):
+    seen = []
+
+    def abstract_eval(aval, *, n):
+        seen.append(n)
+        return aval
+
+    p = ir.Primitive("p", abstract_eval, memo=memo)
+    assert [p.result_avals((X,), params) for _ in range(2)] == [X, X]
+    assert len(seen) == evaluations
+
+
+def test_a_failed_abstract_eval_is_not_kept():
+    fail = [True]
+
+    def abstract_eval(aval):
+        if fail:
+            raise TypeError("no")
+        return aval
+
+    p = ir.Primitive("p", abstract_eval)
+    with pytest.raises(TypeError, match="no"):
+        p.result_avals((X,), {})
+    fail.clear()
+    assert p.result_avals((X,), {}) is X
