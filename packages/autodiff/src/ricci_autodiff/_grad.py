@@ -1,0 +1,246 @@
+"""``grad`` and ``value_and_grad``."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import api_boundary, as_array, float0, get_aval, issubdtype
+from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+
+from ._linearize import linearize_flat
+from ._tangent import Zero, instantiate
+from ._transpose import pull_back_tape
+
+
+def grad[**P](
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, Any]:
+    """The function that computes the gradient of a scalar function.
+
+    Args:
+      fun: returns a real scalar (or ``(scalar, aux)`` if ``has_aux``); a complex one if
+        ``holomorphic``.
+      argnums: which positional argument(s) to differentiate with respect to; each is a pytree of
+        floating-point or complex arrays.
+      has_aux: whether ``fun`` returns a pair whose second element is passed through.
+      holomorphic: whether ``fun`` is promised to be holomorphic; arguments must be complex.
+      allow_int: whether integer arguments are allowed; their gradient has dtype ``float0``.
+      reduce_axes: named axes over which gradients are summed instead of kept per example.
+
+    Returns:
+      A function of the same arguments. It returns a pytree like the argument at ``argnums`` (a
+      tuple of them for several), followed by ``aux`` if ``has_aux``.
+
+    Raises:
+      TypeError: if an argument has the wrong dtype, or ``fun`` does not return a scalar.
+    """
+    value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @wraps(fun)
+    @api_boundary
+    def grad_fun(*args: P.args, **kwargs: P.kwargs):
+        value, gradient = value_and_grad_fun(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return grad_fun
+
+
+def value_and_grad[**P](
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[Any, Any]]:
+    """The function that computes a scalar function and its gradient; see ``grad``.
+
+    Returns:
+      A function of the same arguments that returns ``(value, gradient)``, or
+      ``((value, aux), gradient)`` if ``has_aux``.
+    """
+    positions = _positions(argnums)
+    reduce_axes = tuple(reduce_axes)
+
+    @wraps(fun)
+    @api_boundary
+    def value_and_grad_fun(*args: P.args, **kwargs: P.kwargs):
+        wanted = [_normalize(p, len(args), fun) for p in positions]
+        leaves, tree = tree_flatten(tuple(args[p] for p in wanted))
+        paths = _Paths(fun, args, kwargs, wanted)
+        smooth = [
+            _check_input(leaf, i, paths, holomorphic, allow_int) for i, leaf in enumerate(leaves)
+        ]
+        out_tree = aux_tree = None
+
+        def flat_fun(*flat):
+            nonlocal out_tree, aux_tree
+            full = list(args)
+            for p, value in zip(wanted, tree_unflatten(tree, flat), strict=True):
+                full[p] = value
+            out = fun(*full, **kwargs)
+            aux_leaves = ()
+            if has_aux:
+                out, aux = _check_pair(out, fun)
+                aux_leaves, aux_tree = tree_flatten(aux)
+            out_leaves, out_tree = tree_flatten(out)
+            if len(out_leaves) != 1 or out is not out_leaves[0]:
+                raise TypeError(
+                    "the gradient is only defined for functions that return one scalar, but "
+                    f"{_name(fun)} returned the tree {out_tree}."
+                    + ("" if has_aux else " To return more beside the loss, pass has_aux=True.")
+                )
+            return [*out_leaves, *aux_leaves]
+
+        tape, given, results, out_tangents = linearize_flat(flat_fun, leaves, smooth)
+        value, *aux_leaves = results
+        seed = _seed(value, fun, holomorphic)
+        tangent = out_tangents[0]
+        out_var = None if type(tangent) is Zero else tangent.var
+        found = iter(pull_back_tape(tape.eqns, [t.var for t in given], [out_var], [seed]))
+        gradients = [
+            as_array(_reduced(instantiate(next(found)), reduce_axes))
+            if is_smooth
+            else np.zeros(np.shape(leaf), float0)
+            for leaf, is_smooth in zip(leaves, smooth, strict=True)
+        ]
+        gradient = tree_unflatten(tree, gradients)
+        gradient = gradient[0] if isinstance(argnums, int) else gradient
+        value = as_array(value)
+        if has_aux:
+            return (value, tree_unflatten(aux_tree, aux_leaves)), gradient
+        return value, gradient
+
+    return value_and_grad_fun
+
+
+class AxisSum:
+    """How a value is summed over named axes; the package of collectives gives it."""
+
+    sum: Callable[[Any, tuple], Any]
+
+    def register(self, function: Callable[[Any, tuple], Any]) -> None:
+        """Set ``function(x, axis_names)``."""
+        self.sum = function
+
+
+axis_sum = AxisSum()
+
+
+def _reduced(gradient: Any, reduce_axes: tuple) -> Any:
+    return axis_sum.sum(gradient, reduce_axes) if reduce_axes else gradient
+
+
+def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(argnums, int):
+        return (argnums,)
+    if isinstance(argnums, Sequence) and all(isinstance(p, int) for p in argnums):
+        return tuple(argnums)
+    raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}.")
+
+
+def _normalize(position: int, count: int, fun: Callable) -> int:
+    if not -count <= position < count:
+        # The classes are JAX's.
+        raise (TypeError if position >= 0 else ValueError)(
+            f"cannot differentiate {_name(fun)} with respect to argnums={position}: it was called "
+            f"with {count} positional arguments. Arguments passed by keyword are not "
+            "differentiated; pass them by position."
+        )
+    return position % count
+
+
+class _Paths:
+    """The names of the differentiated leaves, worked out only for an error message."""
+
+    def __init__(self, fun, args, kwargs, wanted):
+        self.parts = (fun, args, kwargs, wanted)
+
+    def __getitem__(self, leaf: int) -> str:
+        fun, args, kwargs, wanted = self.parts
+        names = [argument_paths((args[p],), {}, None) for p in wanted]
+        full = argument_paths(args, {}, fun)
+        starts = [sum(len(tree_flatten(a)[0]) for a in args[:p]) for p in wanted]
+        flat = [
+            full[s + i] for s, group in zip(starts, names, strict=True) for i in range(len(group))
+        ]
+        return flat[leaf]
+
+
+def _check_input(leaf, i: int, paths: _Paths, holomorphic: bool, allow_int: bool) -> bool:
+    """Whether a leaf is differentiated; raises for one that cannot be."""
+    try:
+        dtype = get_aval(leaf).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    except TypeError as error:
+        raise TypeError(f"grad: argument {paths[i]}: {error}") from None
+    if holomorphic:
+        if not issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"grad with holomorphic=True requires complex inputs, but argument {paths[i]} "
+                f"has dtype {dtype}. Convert it to a complex dtype, or drop holomorphic."
+            )
+        return True
+    if issubdtype(dtype, np.inexact):
+        return True
+    if allow_int:
+        return False
+    raise TypeError(
+        "grad requires real- or complex-valued inputs (a floating-point or complex dtype), but "
+        f"argument {paths[i]} has dtype {dtype}. Pass a float (for example 3.0 instead of 3), "
+        "choose other argnums, or use allow_int=True."
+    )
+
+
+def _check_pair(out: Any, fun: Callable) -> tuple[Any, Any]:
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        length = f" of length {len(out)}" if isinstance(out, tuple | list) else ""
+        raise TypeError(
+            f"with has_aux=True, {_name(fun)} must return a pair (output, aux), but it returned "
+            f"{type(out).__name__}{length}."
+        )
+    return out[0], out[1]
+
+
+def _seed(value: Any, fun: Callable, holomorphic: bool) -> Any:
+    try:
+        aval: Any = get_aval(value)
+    except TypeError:
+        raise TypeError(
+            "the gradient is only defined for functions that return a scalar array, but "
+            f"{_name(fun)} returned {value!r} of type {type(value).__name__}."
+        ) from None
+    if aval.shape != ():
+        raise TypeError(
+            "the gradient is only defined for scalar-output functions, but the output of "
+            f"{_name(fun)} had shape: {aval.shape}. Reduce it (mean or sum), or use "
+            "jacrev or vmap(grad(...)) for several outputs."
+        )
+    if issubdtype(aval.dtype, np.complexfloating) and not holomorphic:
+        raise TypeError(
+            f"grad requires real-valued outputs, but {_name(fun)} returned dtype {aval.dtype}. "
+            "Take the real part or the absolute value, or use holomorphic=True if it applies."
+        )
+    if holomorphic and not issubdtype(aval.dtype, np.complexfloating):
+        raise TypeError(
+            "grad with holomorphic=True requires complex outputs, but "
+            f"{_name(fun)} returned dtype {aval.dtype}."
+        )
+    if not issubdtype(aval.dtype, np.inexact):
+        raise TypeError(
+            "grad requires real- or complex-valued outputs (a floating-point or complex dtype), "
+            f"but {_name(fun)} returned dtype {aval.dtype}. Convert the result to float."
+        )
+    if aval.weak_type and aval.dtype == get_aval(1.0).dtype:  # pyright: ignore
+        return 1.0
+    return aval.dtype.type(1)
+
+
+def _name(fun: Callable) -> str:
+    return getattr(fun, "__name__", None) or repr(fun)

@@ -1,0 +1,148 @@
+"""Forward mode: pushing tangents through a function."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import (
+    Jaxpr,
+    Trace,
+    Tracer,
+    context,
+    eval_jaxpr,
+    get_aval,
+    trace_to_jaxpr,
+)
+
+from ._rules import jvp_rules
+from ._tangent import Zero, instantiate, tangent_aval
+
+
+class JVPTracer(Tracer):
+    """A value and its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any):
+        self._trace = trace
+        self.aval = get_aval(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def concrete(self) -> Any:
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+    def _origin_message(self) -> str:
+        return self.primal._origin_message() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTrace(Trace):
+    """Computes each operation and its derivative in the parent trace."""
+
+    __slots__ = ()
+
+    parent: Trace
+
+    def process(self, primitive, args, params):
+        primals, tangents, active = self.split(args)
+        if not active:
+            return self.parent.process(primitive, args, params)
+        previous = context.trace
+        context.trace = self.parent
+        try:
+            result, tangent = jvp_rules[primitive](primals, tangents, **params)
+        finally:
+            context.trace = previous
+        if primitive.multiple_results:
+            return [self.join(r, t) for r, t in zip(result, tangent, strict=True)]
+        return self.join(result, tangent)
+
+    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """The primals, the tangents, and whether any tangent is not zero."""
+        primals = []
+        tangents = []
+        active = False
+        for arg in args:
+            if isinstance(arg, JVPTracer) and arg._trace is self:
+                primals.append(arg.primal)
+                tangents.append(arg.tangent)
+                active = True
+            else:
+                primals.append(arg)
+                tangents.append(Zero.from_primal(arg))
+        return primals, tangents, active
+
+    def join(self, primal: Any, tangent: Any) -> Any:
+        """A tracer, or the primal itself where the tangent is zero."""
+        if type(tangent) is Zero:
+            return primal
+        return JVPTracer(self, primal, tangent)
+
+
+def run_jvp(
+    trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequence, tangents: Sequence
+) -> tuple[list[Any], list[Any]]:
+    """Run a flat function of arrays under a jvp trace; tangents may be ``Zero`` in and out."""
+    previous = context.trace
+    args = [trace.join(x, t) for x, t in zip(primals, tangents, strict=True)]
+    context.trace = trace
+    try:
+        results = fun(*args)
+        out_primals, out_tangents, _ = trace.split(results)
+        return out_primals, out_tangents
+    finally:
+        context.trace = previous
+        trace.alive = False
+
+
+def jvp_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """The results of a flat function and their tangents, which may be ``Zero``."""
+    return run_jvp(JVPTrace(context.trace), fun, primals, tangents)
+
+
+def jvp_jaxpr(
+    jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiated: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
+    """The jaxpr that computes a jaxpr's results and tangents.
+
+    Args:
+      jaxpr: the program, closed over its constants.
+      nonzeros: for each argument, whether it has a tangent.
+      instantiated: for each result (or all), whether its tangent is given even if it is zero.
+
+    Returns:
+      A jaxpr from the arguments and the tangents of those that have one to the results and the
+      tangents of those that have one; and for each result, whether it has.
+    """
+    nonzeros = tuple(nonzeros)
+    if isinstance(instantiated, bool):
+        instantiated = [instantiated] * len(jaxpr.outvars)
+    instantiated = tuple(instantiated)
+    return jaxpr.derived(
+        ("jvp", nonzeros, instantiated), lambda: _jvp_jaxpr(jaxpr, nonzeros, instantiated)
+    )
+
+
+def _jvp_jaxpr(jaxpr, nonzeros, instantiated):
+    count = len(jaxpr.invars)
+    out_nonzeros: list[bool] = []
+
+    def fun(*args):
+        primals, given = args[:count], iter(args[count:])
+        tangents = [
+            next(given) if nz else Zero(tangent_aval(v.aval))
+            for nz, v in zip(nonzeros, jaxpr.invars, strict=True)
+        ]
+        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        results, result_tangents = jvp_flat(run, primals, tangents)
+        result_tangents = [
+            instantiate(t) if wanted else t
+            for t, wanted in zip(result_tangents, instantiated, strict=True)
+        ]
+        out_nonzeros.extend(type(t) is not Zero for t in result_tangents)
+        return [*results, *(t for t in result_tangents if type(t) is not Zero)]
+
+    avals = jaxpr.in_avals
+    tangent_avals = [tangent_aval(a) for a, nz in zip(avals, nonzeros, strict=True) if nz]
+    return trace_to_jaxpr(fun, [*avals, *tangent_avals], jaxpr.debug_info), out_nonzeros

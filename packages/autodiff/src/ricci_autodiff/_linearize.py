@@ -1,0 +1,320 @@
+"""Reverse mode, first half: run a function and record its derivative on a tape.
+
+The tape is a trace of its own. A jvp rule that runs under it computes at once, in the parent
+trace, whatever does not depend on a tangent (the residuals), and records the rest.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ricci_ir import (
+    AbstractValue,
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    StagedTracer,
+    Trace,
+    Tracer,
+    Var,
+    context,
+    eval_jaxpr,
+    eval_trace,
+    get_aval,
+    single_equation,
+    staged_call,
+    trace_to_jaxpr,
+    unknown_debug_info,
+)
+
+from ._jvp import JVPTrace
+from ._rules import jvp_rules, linearize_rules
+from ._tangent import Zero, tangent_aval
+
+
+class TangentTracer(Tracer):
+    """A tangent whose value is not known yet: ``var`` stands for it on the tape."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, trace: "Tape", var: Var):
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+
+
+class Tape(Trace):
+    """Records the operations on tangents; all others pass through to the parent.
+
+    Operands known from the forward pass are recorded as literals that hold their value.
+    """
+
+    __slots__ = ("eqns",)
+
+    parent: Trace
+
+    def __init__(self, parent: Trace):
+        super().__init__(parent)
+        self.eqns: list[JaxprEqn] = []
+
+    def new_tangent(self, aval: AbstractValue) -> TangentTracer:
+        """A tangent given from outside."""
+        return TangentTracer(self, Var(aval))
+
+    def process(self, primitive, args, params):
+        for arg in args:
+            if type(arg) is TangentTracer and arg._trace is self:
+                return self.record(primitive, args, params)
+        return self.parent.process(primitive, args, params)
+
+    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Append an operation on tangents; its results are new tangents."""
+        atoms: list[Var | Literal] = []
+        avals = []
+        for arg in args:
+            if type(arg) is TangentTracer and arg._trace is self:
+                atoms.append(arg.var)
+                avals.append(arg.aval)
+            else:
+                aval = get_aval(arg)
+                atoms.append(Literal(arg, aval))
+                avals.append(aval)
+        result = primitive.result_avals(tuple(avals), params)
+        if primitive.multiple_results:
+            outvars = [Var(aval) for aval in result]
+            self.eqns.append(JaxprEqn(atoms, outvars, primitive, params))
+            return [TangentTracer(self, var) for var in outvars]
+        var = Var(result)
+        self.eqns.append(JaxprEqn(atoms, [var], primitive, params))
+        return TangentTracer(self, var)
+
+
+class LinearizeTrace(JVPTrace):
+    """Computes results in the parent trace and records their tangents on ``tape``."""
+
+    __slots__ = ("tape",)
+
+    def __init__(self, parent: Trace):
+        super().__init__(parent)
+        self.tape = Tape(parent)
+
+    def process(self, primitive, args, params):
+        primals, tangents, active = self.split(args)
+        if not active:
+            return self.parent.process(primitive, args, params)
+        rule = linearize_rules.get(primitive)
+        previous = context.trace
+        if rule is not None:
+            context.trace = self.parent
+            run = rule
+            operands = (self.tape, primals, tangents)
+        elif self.parent is eval_trace:
+            context.trace = self.parent
+            run = _linearize_one
+            operands = (self.tape, primitive, primals, tangents)
+            params = {"params": params}
+        else:
+            context.trace = self.tape
+            run = jvp_rules[primitive]
+            operands = (primals, tangents)
+        try:
+            result, tangent = run(*operands, **params)
+        finally:
+            context.trace = previous
+        if primitive.multiple_results:
+            return [self.join(r, t) for r, t in zip(result, tangent, strict=True)]
+        return self.join(result, tangent)
+
+
+def _linearize_one(tape, primitive, primals, tangents, params):
+    """Linearize a primitive on concrete values through a compiled program, kept by type."""
+    jaxpr = single_equation(primitive, tuple(map(get_aval, primals)), params)
+    if jaxpr is None:
+        context.trace = tape
+        return jvp_rules[primitive](primals, tangents, **params)
+    results, out_tangents = linearize_call(
+        tape, primals, tangents, jaxpr=jaxpr, name=primitive.name
+    )
+    if primitive.multiple_results:
+        return results, out_tangents
+    return results[0], out_tangents[0]
+
+
+def linearize_call(
+    tape: Tape, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, name: str
+) -> tuple[list[Any], list[Any]]:
+    """The linearize rule of a staged call: call the forward program, record the tangent program."""
+    nonzeros = tuple(type(t) is not Zero for t in tangents)
+    linearized = linearize_jaxpr(jaxpr, nonzeros)
+    call = staged_call.call
+    outputs = call.bind(*primals, jaxpr=linearized.forward, name=name)
+    results = outputs[: len(jaxpr.outvars)]
+    values = (*primals, *outputs)
+    residuals = [values[i] for i in linearized.residuals]
+    given = [t for t in tangents if type(t) is not Zero]
+    if linearized.tangent.outvars:
+        recorded = iter(
+            tape.record(call, (*residuals, *given), {"jaxpr": linearized.tangent, "name": name})
+        )
+    else:
+        recorded = iter(())
+    out_tangents = [
+        next(recorded) if nonzero else Zero.from_primal(result)
+        for nonzero, result in zip(linearized.nonzeros, results, strict=True)
+    ]
+    return results, out_tangents
+
+
+class Linearized(NamedTuple):
+    """A jaxpr split into its forward program and the linear program on tangents.
+
+    Attributes:
+      forward: the arguments to the results, followed by the new residuals.
+      tangent: the residuals and the given tangents to the tangents of the results.
+      residuals: the position of each residual among the arguments followed by the outputs of
+        ``forward``.
+      nonzeros: for each result, whether ``tangent`` gives its tangent.
+    """
+
+    forward: Jaxpr
+    tangent: Jaxpr
+    residuals: tuple[int, ...]
+    nonzeros: tuple[bool, ...]
+
+
+def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
+    """Split a jaxpr, given which of its arguments have a tangent; kept on the jaxpr."""
+    nonzeros = tuple(nonzeros)
+    return jaxpr.derived(("linearize", nonzeros), lambda: _linearize_jaxpr(jaxpr, nonzeros))
+
+
+def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
+    tangent_program: Jaxpr
+    positions: tuple[int, ...]
+    out_nonzeros: tuple[bool, ...]
+
+    def fun(*args):
+        nonlocal tangent_program, positions, out_nonzeros
+        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        tape, given, results, out_tangents = linearize_flat(run, args, nonzeros)
+        out_nonzeros = tuple(type(t) is not Zero for t in out_tangents)
+        tangent_program, values = tape_to_jaxpr(
+            tape,
+            [t.var for t in given],
+            [t.var for t in out_tangents if type(t) is not Zero],
+            context.trace,
+            jaxpr.debug_info,
+        )
+        outputs = list(results)
+        known = {id(a.var): i for i, a in enumerate(args)}
+        for i, r in enumerate(results):
+            if isinstance(r, StagedTracer):
+                known.setdefault(id(r.var), len(args) + i)
+        where = []
+        for value in values:
+            if id(value.var) not in known:
+                known[id(value.var)] = len(args) + len(outputs)
+                outputs.append(value)
+            where.append(known[id(value.var)])
+        positions = tuple(where)
+        return outputs
+
+    forward = trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+    return Linearized(forward, tangent_program, positions, out_nonzeros)
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], nonzeros: Sequence[bool]
+) -> tuple[Tape, list[TangentTracer], list[Any], list[Any]]:
+    """Run a flat function, recording its derivative.
+
+    Args:
+      fun: a function of arrays that returns a sequence of arrays.
+      primals: its arguments.
+      nonzeros: for each, whether to differentiate with respect to it.
+
+    Returns:
+      The tape, the tangents of the differentiated arguments, the results and their tangents
+      (``TangentTracer`` or ``Zero``).
+    """
+    trace = LinearizeTrace(context.trace)
+    tape = trace.tape
+    given: list[TangentTracer] = []
+    args = []
+    for primal, nonzero in zip(primals, nonzeros, strict=True):
+        if nonzero:
+            tangent = tape.new_tangent(tangent_aval(get_aval(primal)))
+            given.append(tangent)
+            args.append(trace.join(primal, tangent))
+        else:
+            args.append(primal)
+    previous = context.trace
+    context.trace = trace
+    try:
+        results, out_tangents, _ = trace.split(fun(*args))
+    finally:
+        context.trace = previous
+        trace.alive = False
+    return tape, given, results, out_tangents
+
+
+def tape_to_jaxpr(
+    tape: Tape,
+    in_vars: Sequence[Var],
+    out_vars: Sequence[Var],
+    residual_trace: Trace,
+    debug_info: DebugInfo = unknown_debug_info,
+) -> tuple[Jaxpr, list[Any]]:
+    """The part of a tape that its results need, as a jaxpr.
+
+    Args:
+      tape: what was recorded.
+      in_vars, out_vars: the tangents given and wanted.
+      residual_trace: known operands that are tracers of this trace become leading arguments;
+        other arrays become constants.
+
+    Returns:
+      The jaxpr, and the values of its leading arguments.
+    """
+    eqns = live_equations(tape.eqns, out_vars)
+    residual_vars: dict[int, Var] = {}
+    residuals: list[Any] = []
+    const_vars: dict[int, Var] = {}
+    consts: list[Any] = []
+
+    def atom(known: Var | Literal) -> Var | Literal:
+        if type(known) is Var:
+            return known
+        value = known.val  # pyright: ignore[reportAttributeAccessIssue]
+        if type(value) is StagedTracer and value._trace is residual_trace:
+            key = id(value.var)
+            if key not in residual_vars:
+                residual_vars[key] = Var(value.aval)
+                residuals.append(value)
+            return residual_vars[key]
+        if known.aval.shape == () and not hasattr(value, "aval"):
+            return known
+        if id(value) not in const_vars:
+            const_vars[id(value)] = Var(known.aval)
+            consts.append(value)
+        return const_vars[id(value)]
+
+    eqns = [eqn.replace(invars=[atom(a) for a in eqn.invars]) for eqn in eqns]
+    invars = [*residual_vars.values(), *in_vars]
+    jaxpr = Jaxpr(
+        list(const_vars.values()), invars, out_vars, eqns, debug_info=debug_info, consts=consts
+    )
+    return jaxpr, residuals
+
+
+def live_equations(eqns: Sequence[JaxprEqn], out_vars: Sequence[Var]) -> list[JaxprEqn]:
+    """The equations that the given variables depend on, in order."""
+    needed = {id(var) for var in out_vars}
+    live = []
+    for eqn in reversed(eqns):
+        if any(id(var) in needed for var in eqn.outvars):
+            live.append(eqn)
+            needed.update(id(atom) for atom in eqn.invars)
+    live.reverse()
+    return live

@@ -1,0 +1,96 @@
+"""Tangent values: symbolic zeros, and the vector-space operations on arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ricci_ir import AbstractValue, ShapedArray, float0, get_aval, to_tangent_dtype
+
+
+class Zero:
+    """A tangent or cotangent known to be zero, of type ``aval``; it costs nothing to carry."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    @staticmethod
+    def from_primal(value: Any) -> "Zero":
+        """The zero tangent of a value."""
+        aval = get_aval(value)
+        zero = _zeros.get(aval)
+        if zero is None:
+            zero = _zeros[aval] = Zero(tangent_aval(aval))
+        return zero
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+_zeros: dict[AbstractValue, Zero] = {}
+
+
+class SymbolicZero:
+    """A zero handed to a custom rule that asked for ``symbolic_zeros``."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+
+def tangent_aval(aval: AbstractValue) -> AbstractValue:
+    """The type of the tangents of values of a type: the same, or float0 for integers."""
+    if isinstance(aval, ShapedArray):
+        dtype = to_tangent_dtype(aval.dtype)
+        if dtype is aval.dtype:
+            return aval
+        return ShapedArray(aval.shape, dtype)
+    return aval
+
+
+class VectorSpace:
+    """The operations on tangents; ``lax`` gives them, since they are primitives of its own."""
+
+    add: Callable[[Any, Any], Any]
+    zeros: Callable[[Any], Any]
+
+    def register(self, *, add: Callable[[Any, Any], Any], zeros: Callable[[Any], Any]) -> None:
+        """Set ``add(x, y)`` and ``zeros(aval)``."""
+        self.add = add
+        self.zeros = zeros
+
+
+vector_space = VectorSpace()
+
+
+def instantiate(tangent: Any) -> Any:
+    """An array in place of a symbolic zero."""
+    if type(tangent) is Zero:
+        return vector_space.zeros(tangent.aval)
+    return tangent
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents, either of which may be ``Zero``."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    return vector_space.add(x, y)
+
+
+def has_tangent(aval: Any) -> bool:
+    """Whether values of this type can have a tangent other than zero."""
+    return tangent_aval(aval).dtype != float0

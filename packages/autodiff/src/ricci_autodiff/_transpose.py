@@ -1,0 +1,181 @@
+"""Reverse mode, second half: pulling cotangents back through linear equations."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import Jaxpr, JaxprEqn, Literal, Var, trace_to_jaxpr
+
+from ._rules import UndefinedPrimal, transpose_rules
+from ._tangent import Zero, add_tangents, tangent_aval
+
+
+def pull_back(eqns: Sequence[JaxprEqn], cotangents: dict[int, Any], known: dict[int, Any]) -> None:
+    """Run linear equations backwards.
+
+    Args:
+      eqns: the equations, in forward order.
+      cotangents: by ``id`` of variable, the cotangents of the results; those of the arguments
+        are added to it.
+      known: by ``id`` of variable, the values that are not linear; all other variables are.
+    """
+    for eqn in reversed(eqns):
+        primitive = eqn.primitive
+        if primitive.multiple_results:
+            ct = _collect(eqn, cotangents)
+        else:
+            ct = cotangents.pop(id(eqn.outvars[0]), None)
+        if ct is None:
+            continue
+        operands = []
+        for atom in eqn.invars:
+            if type(atom) is Literal:
+                operands.append(atom.val)
+            elif id(atom) in known:
+                operands.append(known[id(atom)])
+            else:
+                operands.append(UndefinedPrimal(atom.aval))
+        results = transpose_rules[primitive](ct, *operands, **eqn.params)
+        for atom, operand, result in zip(eqn.invars, operands, results, strict=True):
+            if result is not None and type(operand) is UndefinedPrimal and type(result) is not Zero:
+                key = id(atom)
+                earlier = cotangents.get(key)
+                cotangents[key] = result if earlier is None else add_tangents(earlier, result)
+
+
+def _collect(eqn: JaxprEqn, cotangents: dict[int, Any]) -> list[Any] | None:
+    """The cotangents of an equation's results; ``None`` if all are zero."""
+    given = [cotangents.pop(id(var), None) for var in eqn.outvars]
+    if all(ct is None for ct in given):
+        return None
+    return [
+        Zero(tangent_aval(var.aval)) if ct is None else ct
+        for ct, var in zip(given, eqn.outvars, strict=True)
+    ]
+
+
+def pull_back_tape(
+    eqns: Sequence[JaxprEqn], in_vars: Sequence[Var], out_vars: Sequence[Any], cts: Sequence[Any]
+) -> list[Any]:
+    """The cotangents of a tape's arguments, as arrays or ``Zero``.
+
+    Args:
+      eqns: what the tape recorded.
+      in_vars: the tangents given to it.
+      out_vars: the tangents of the results; ``None`` where zero.
+      cts: the results' cotangents.
+    """
+    cotangents: dict[int, Any] = {}
+    for var, ct in zip(out_vars, cts, strict=True):
+        if var is not None and type(ct) is not Zero:
+            earlier = cotangents.get(id(var))
+            cotangents[id(var)] = ct if earlier is None else add_tangents(earlier, ct)
+    pull_back(eqns, cotangents, {})
+    return [cotangents.get(id(var), Zero(tangent_aval(var.aval))) for var in in_vars]
+
+
+def transpose_flat(
+    jaxpr: Jaxpr, linear: Sequence[bool], args: Sequence[Any], cts: Sequence[Any]
+) -> list[Any]:
+    """Pull cotangents back through a jaxpr that is linear in some of its arguments.
+
+    Args:
+      jaxpr: the program.
+      linear: for each argument, whether the jaxpr is linear in it.
+      args: the arguments that are not linear (others are ignored).
+      cts: the results' cotangents, or ``Zero``.
+
+    Returns:
+      For each linear argument its cotangent, or ``Zero``.
+    """
+    env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
+    depends: set[int] = set()
+    for var, is_linear, arg in zip(jaxpr.invars, linear, args, strict=True):
+        if is_linear:
+            depends.add(id(var))
+        else:
+            env[id(var)] = arg
+
+    def read(atom):
+        return atom.val if type(atom) is Literal else env[id(atom)]
+
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if any(id(atom) in depends for atom in eqn.invars):
+            depends.update(id(var) for var in eqn.outvars)
+            eqns.append(eqn)
+        else:
+            result = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+            if not eqn.primitive.multiple_results:
+                result = [result]
+            env.update((id(v), r) for v, r in zip(eqn.outvars, result, strict=True))
+
+    cotangents: dict[int, Any] = {}
+    for atom, ct in zip(jaxpr.outvars, cts, strict=True):
+        if type(atom) is not Literal and id(atom) in depends and type(ct) is not Zero:
+            earlier = cotangents.get(id(atom))
+            cotangents[id(atom)] = ct if earlier is None else add_tangents(earlier, ct)
+    pull_back(eqns, cotangents, env)
+    return [
+        cotangents.get(id(var), Zero(tangent_aval(var.aval)))
+        for var, is_linear in zip(jaxpr.invars, linear, strict=True)
+        if is_linear
+    ]
+
+
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzeros: Sequence[bool]
+) -> tuple[Jaxpr, list[bool]]:
+    """The jaxpr that pulls cotangents back through a jaxpr; kept on it.
+
+    Args:
+      jaxpr: the program.
+      linear: for each argument, whether the jaxpr is linear in it.
+      ct_nonzeros: for each result, whether a cotangent is given.
+
+    Returns:
+      A jaxpr from the arguments that are not linear and the given cotangents to the cotangents
+      of the linear arguments that are not zero; and for each linear argument, whether it is not.
+    """
+    linear = tuple(linear)
+    ct_nonzeros = tuple(ct_nonzeros)
+    key = ("transpose", linear, ct_nonzeros)
+    return jaxpr.derived(key, lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros))
+
+
+def _transpose_jaxpr(jaxpr, linear, ct_nonzeros):
+    known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
+    ct_avals = [
+        tangent_aval(v.aval) for v, nz in zip(jaxpr.outvars, ct_nonzeros, strict=True) if nz
+    ]
+    nonzeros: list[bool] = []
+
+    def fun(*flat):
+        known, given = iter(flat[: len(known_avals)]), iter(flat[len(known_avals) :])
+        args = [None if is_linear else next(known) for is_linear in linear]
+        cts = [
+            next(given) if nz else Zero(tangent_aval(v.aval))
+            for nz, v in zip(ct_nonzeros, jaxpr.outvars, strict=True)
+        ]
+        results = transpose_flat(jaxpr, linear, args, cts)
+        nonzeros.extend(type(r) is not Zero for r in results)
+        return [r for r in results if type(r) is not Zero]
+
+    return trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info), nonzeros
+
+
+def transpose_call(ct: Sequence[Any], args: Sequence[Any], jaxpr: Jaxpr, apply: Callable) -> list:
+    """The transpose rule of a call: apply the transposed program.
+
+    Args:
+      ct: the results' cotangents, or ``Zero``.
+      args: the operands; the linear ones are ``UndefinedPrimal``.
+      jaxpr: the program called.
+      apply: ``apply(jaxpr, args)`` calls a program, as the primitive in question does.
+    """
+    linear = [type(a) is UndefinedPrimal for a in args]
+    nonzeros = [type(c) is not Zero for c in ct]
+    transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros)
+    known = [a for a in args if type(a) is not UndefinedPrimal]
+    results = iter(apply(transposed, [*known, *(c for c in ct if type(c) is not Zero)]))
+    found = iter(out_nonzeros)
+    return [next(results) if type(a) is UndefinedPrimal and next(found) else None for a in args]
