@@ -1,0 +1,16 @@
+"""Batching: applying a function of one example to a whole batch at once."""
+
+from ._rules import Axis as Axis
+from ._rules import add_dim as add_dim
+from ._rules import array_ops as array_ops
+from ._rules import axis_name_rules as axis_name_rules
+from ._rules import batch_rules as batch_rules
+from ._rules import batched_at as batched_at
+from ._rules import elementwise as elementwise
+from ._rules import leading_dims as leading_dims
+from ._rules import move_dim as move_dim
+from ._vmap import BatchTrace as BatchTrace
+from ._vmap import BatchTracer as BatchTracer
+from ._vmap import batch_flat as batch_flat
+from ._vmap import batch_jaxpr as batch_jaxpr
+from ._vmap import vmap as vmap
