@@ -1,0 +1,128 @@
+"""StableHLO's spelling of types and constants."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import AbstractToken, ShapedArray, float0
+
+_special_names = {
+    "bool": "i1",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bfloat16": "bf16",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+    "float4_e2m1fn": "f4E2M1FN",
+    "float8_e3m4": "f8E3M4",
+    "float8_e4m3": "f8E4M3",
+    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+    "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+    "float8_e8m0fnu": "f8E8M0FNU",
+}
+# Narrower than a byte: raw bytes would not be packed as the parser expects.
+_packed = frozenset({"i2", "i4", "ui2", "ui4", "f4E2M1FN"})
+_element_types: dict[Any, str] = {}
+_tensor_types: dict[Any, str] = {}
+
+
+def element_type(dtype: np.dtype) -> str:
+    """The element type for a dtype, such as ``ui8`` for ``uint8``."""
+    found = _element_types.get(dtype)
+    if found is None:
+        found = _element_types[dtype] = _spell(dtype)
+    return found
+
+
+def _spell(dtype: np.dtype) -> str:
+    if dtype == float0:
+        return "i1"
+    name = dtype.name
+    if name in _special_names:
+        return _special_names[name]
+    if name.startswith("uint"):
+        return f"ui{name[4:]}"
+    if name.startswith("int"):
+        return f"i{name[3:]}"
+    raise TypeError(f"dtype {name} has no StableHLO element type")
+
+
+def tensor_type(aval: Any) -> str:
+    """The type of a value, such as ``tensor<2x3xf32>``."""
+    found = _tensor_types.get(aval)
+    if found is None:
+        if isinstance(aval, AbstractToken):
+            found = "!stablehlo.token"
+        elif isinstance(aval, ShapedArray):
+            found = f"tensor<{''.join(f'{n}x' for n in aval.shape)}{element_type(aval.dtype)}>"
+        else:
+            raise TypeError(f"values of type {aval} have no StableHLO type")
+        _tensor_types[aval] = found
+    return found
+
+
+def scalar_literal(value: Any) -> str:
+    """An element as it is written in ``dense<...>``."""
+    dtype = value.dtype
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind in "iu" or dtype.name.startswith(("int", "uint")):
+        return str(int(value))
+    if dtype.kind == "c":
+        return f"({scalar_literal(value.real)}, {scalar_literal(value.imag)})"
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        return f"0x{value.tobytes()[::-1].hex().upper()}"
+    text = repr(number)
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}{e}{exponent}"
+
+
+def dense(value: np.ndarray) -> str:
+    """The attribute ``dense<...>`` (without its type) holding an array's elements."""
+    if value.dtype == float0:
+        return "dense<false>"
+    if value.size == 0:
+        return "dense<>"
+    flat = value.reshape(-1)
+    if value.size == 1 or _is_splat(flat):
+        return f"dense<{scalar_literal(flat[0])}>"
+    if value.size <= 16 or value.dtype.kind == "b" or element_type(value.dtype) in _packed:
+        return f"dense<{_nested(value)}>"
+    return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex().upper()}">'
+
+
+def _is_splat(flat: np.ndarray) -> bool:
+    raw = flat.tobytes()
+    return raw == raw[: flat.dtype.itemsize] * flat.size
+
+
+def _nested(value: np.ndarray) -> str:
+    if value.ndim == 0:
+        return scalar_literal(value[()])
+    return f"[{', '.join(_nested(part) for part in value)}]"
+
+
+def int_array(values: Sequence[int]) -> str:
+    """The attribute ``array<i64: ...>``."""
+    return f"array<i64: {', '.join(map(str, values))}>" if len(values) else "array<i64>"
+
+
+def int_list(values: Sequence[int]) -> str:
+    """A bracketed list, ``[0, 1]``."""
+    return f"[{', '.join(map(str, values))}]"
+
+
+def string(text: str) -> str:
+    """A quoted string attribute."""
+    plain = "".join(chr(b) if _is_plain(b) else f"\\{b:02X}" for b in text.encode())
+    return f'"{plain}"'
+
+
+def _is_plain(byte: int) -> bool:
+    return 32 <= byte < 127 and byte not in b'"\\'
