@@ -1,0 +1,184 @@
+"""Which arguments of a jitted function are static or donated."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ricci_pytree import tree_flatten
+
+
+class Arguments(NamedTuple):
+    """The static and donated arguments of a function, by position and by name.
+
+    Positions may be negative where the function's signature cannot be read.
+    """
+
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+
+
+def resolve_arguments(
+    fun: Callable,
+    static_argnums: int | Sequence[int] | None,
+    static_argnames: str | Iterable[str] | None,
+    donate_argnums: int | Sequence[int] | None,
+    donate_argnames: str | Iterable[str] | None,
+) -> Arguments:
+    """Work out positions from names and names from positions, as the signature allows.
+
+    Raises:
+      ValueError: if a position or name is not an argument of ``fun``, or one argument is both
+        static and donated.
+    """
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        parameters = None
+    static = _resolve(fun, parameters, "static", static_argnums, static_argnames)
+    donated = _resolve(fun, parameters, "donate", donate_argnums, donate_argnames)
+    both = (set(static[0]) & set(donated[0])) or (set(static[1]) & set(donated[1]))
+    if both:
+        raise ValueError(
+            f"static and donated arguments must not overlap, but {sorted(both, key=str)} of "
+            f"{_name(fun)} are given as both."
+        )
+    return Arguments(*static, *donated)
+
+
+def _resolve(fun, parameters, kind, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    numbers = None if argnums is None else _ints(kind, argnums)
+    names = None if argnames is None else _strings(kind, argnames)
+    if parameters is None:
+        return numbers or (), names or ()
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if numbers is not None and not variadic:
+        for n in numbers:
+            if not -len(positional) <= n < len(positional):
+                raise ValueError(
+                    f"jitted function has {kind}_argnums={numbers}, but {_name(fun)} takes only "
+                    f"{len(positional)} positional arguments."
+                )
+        numbers = tuple(n % len(positional) for n in numbers)
+    if names is not None:
+        known = {p.name for p in parameters}
+        keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        unknown = [name for name in names if name not in known]
+        if unknown and not keywords:
+            raise ValueError(
+                f"jitted function has invalid argnames {unknown} in {kind}_argnames: {_name(fun)} "
+                f"takes {', '.join(known) or 'no arguments'}."
+            )
+    if numbers is None and names is not None:
+        numbers = tuple(i for i, name in enumerate(positional) if name in names)
+    elif names is None and numbers is not None:
+        keyword_ok = {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
+        names = tuple(
+            positional[n]
+            for n in numbers
+            if 0 <= n < len(positional) and positional[n] in keyword_ok
+        )
+    return numbers or (), names or ()
+
+
+def _ints(kind: str, value: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(value, int):
+        return (value,)
+    result = tuple(value)
+    if not all(isinstance(n, int) for n in result):
+        raise TypeError(f"{kind}_argnums must be an int or a sequence of ints, got {value!r}.")
+    return result
+
+
+def _strings(kind: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    result = tuple(value)
+    if not all(isinstance(n, str) for n in result):
+        raise TypeError(f"{kind}_argnames must be a string or strings, got {value!r}.")
+    return result
+
+
+def _name(fun: Callable) -> str:
+    return getattr(fun, "__name__", None) or repr(fun)
+
+
+class Split(NamedTuple):
+    """A call's arguments, parted into arrays and static values.
+
+    Attributes:
+      leaves, tree: the flattened dynamic arguments ``(args, kwargs)``.
+      static: ``((position, value), ...)`` and ``((name, value), ...)``.
+    """
+
+    leaves: list[Any]
+    tree: Any
+    static: tuple[tuple, tuple]
+
+
+def split_static(arguments: Arguments, fun: Callable, args: tuple, kwargs: dict) -> Split:
+    """Part a call's arguments; static ones must be hashable.
+
+    Raises:
+      ValueError: if a static argument cannot be hashed.
+    """
+    numbers, names = arguments.static_argnums, arguments.static_argnames
+    if not numbers and not names:
+        leaves, tree = tree_flatten((args, kwargs))
+        return Split(leaves, tree, ((), ()))
+    positions = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+    by_position = tuple((i, args[i]) for i in sorted(positions))
+    by_name = tuple(sorted((k, v) for k, v in kwargs.items() if k in names))
+    for where, value in (*by_position, *by_name):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(
+                "Non-hashable static arguments are used in a jitted function: argument "
+                f"{where if isinstance(where, str) else _position_name(fun, where)} of "
+                f"{_name(fun)} has type {type(value).__name__}. Static arguments are part of the "
+                "compilation cache's key: pass a hashable equivalent (a tuple instead of a list)."
+            ) from None
+    dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
+    dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
+    leaves, tree = tree_flatten((dynamic, dynamic_kwargs))
+    return Split(leaves, tree, (by_position, by_name))
+
+
+def _position_name(fun: Callable, position: int) -> str:
+    try:
+        return list(inspect.signature(fun).parameters)[position]
+    except (TypeError, ValueError, IndexError):
+        return str(position)
+
+
+def join_static(static: tuple[tuple, tuple], args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Put static arguments back among dynamic ones."""
+    by_position, by_name = static
+    if by_position:
+        full = list(args)
+        for i, value in by_position:
+            full.insert(i, value)
+        args = tuple(full)
+    return args, {**kwargs, **dict(by_name)} if by_name else kwargs
+
+
+def donated_leaves(arguments: Arguments, args: tuple, kwargs: dict) -> tuple[bool, ...]:
+    """For each dynamic leaf of a call, whether its buffer is donated."""
+    if not arguments.donate_argnums and not arguments.donate_argnames:
+        return ()
+    static = {n % len(args) for n in arguments.static_argnums if -len(args) <= n < len(args)}
+    donate = {n % len(args) for n in arguments.donate_argnums if -len(args) <= n < len(args)}
+    flags: list[bool] = []
+    for i, arg in enumerate(args):
+        if i not in static:
+            flags += [i in donate] * len(tree_flatten(arg)[0])
+    names = arguments.donate_argnames
+    for key in sorted(kwargs):
+        if key not in arguments.static_argnames:
+            flags += [key in names] * len(tree_flatten(kwargs[key])[0])
+    return tuple(flags)

@@ -1,0 +1,24 @@
+"""Kernels behind custom calls that need preparing before a program that calls them runs."""
+
+import importlib
+
+from ._jaxlib import lapack
+
+
+def prepare_kernels(text: str | bytes, platform: str) -> None:
+    """Prepare the kernels that a program calls; without that running it crashes.
+
+    Done only for programs that name them, since it imports SciPy.
+
+    Args:
+      text: the program, as StableHLO or HLO.
+      platform: where it is to run.
+    """
+    if _names("lapack_", text):
+        lapack.prepare_lapack_call("getrf", "float32")
+    if platform != "cpu" and _names("hybrid", text):
+        importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
+
+
+def _names(kernel: str, text: str | bytes) -> bool:
+    return kernel in text if isinstance(text, str) else kernel.encode() in text

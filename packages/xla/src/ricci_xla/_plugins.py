@@ -1,0 +1,145 @@
+"""PJRT plugins in shared objects: found in installed wheels, loaded when a client is asked for."""
+
+import importlib
+import importlib.util
+import os
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ._jaxlib import runtime, xla_client
+
+_CUDA_VERSIONS = (13, 12)
+# The wheel's own kernels are registered under XLA's name of the platform.
+_XLA_PLATFORM = "CUDA"
+# jaxlib's lists of the custom calls in the plugin's wheel; importing them loads that wheel.
+_KERNEL_MODULES = (
+    "jaxlib.gpu_linalg",
+    "jaxlib.gpu_prng",
+    "jaxlib.gpu_solver",
+    "jaxlib.gpu_sparse",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A PJRT plugin that is installed here.
+
+    Attributes:
+      platform: the platform it serves, such as ``"cuda"``.
+      library: its shared object.
+      kernels: the package with its custom-call kernels, or ``""``.
+    """
+
+    platform: str
+    library: Path
+    kernels: str = ""
+
+
+def _package_folder(name: str) -> Path | None:
+    # Looks for the folder only: importing `jax_plugins.xla_cuda13` would import JAX.
+    parent, _, child = name.rpartition(".")
+    try:
+        spec = importlib.util.find_spec(parent or child)
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.submodule_search_locations is None:
+        return None
+    for location in spec.submodule_search_locations:
+        folder = Path(location, child) if parent else Path(location)
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def find_cuda_plugin() -> Plugin | None:
+    """The CUDA plugin of the wheel ``jax-cuda13-pjrt`` (or 12), if one is installed."""
+    for version in _CUDA_VERSIONS:
+        folder = _package_folder(f"jax_plugins.xla_cuda{version}")
+        if folder is None:
+            continue
+        library = folder / "xla_cuda_plugin.so"
+        if library.exists():
+            kernels = f"jax_cuda{version}_plugin"
+            return Plugin("cuda", library, kernels if _package_folder(kernels) else "")
+    return None
+
+
+def plugins_from_environment() -> list[Plugin]:
+    """Plugins named in ``PJRT_NAMES_AND_LIBRARY_PATHS`` as ``name:path`` pairs with commas.
+
+    Raises:
+      RuntimeError: if an entry is no such pair.
+    """
+    found = []
+    for entry in filter(None, os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "").split(",")):
+        platform, colon, path = entry.partition(":")
+        if not (platform and colon and path):
+            raise RuntimeError(
+                f"PJRT_NAMES_AND_LIBRARY_PATHS has the entry {entry!r}; expected name:path."
+            )
+        found.append(Plugin(platform, Path(path)))
+    return found
+
+
+def find_plugins() -> dict[str, Plugin]:
+    """Every plugin installed here, by platform."""
+    cuda = find_cuda_plugin()
+    found = {} if cuda is None else {"cuda": cuda}
+    found.update((plugin.platform, plugin) for plugin in plugins_from_environment())
+    return found
+
+
+def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Any:
+    """Load a plugin's shared object, once, and make a client of it.
+
+    Raises:
+      JaxRuntimeError: if the object cannot be loaded or finds no device.
+    """
+    name = plugin.platform
+    if not runtime.pjrt_plugin_loaded(name):
+        runtime.load_pjrt_plugin(name, str(plugin.library), None)
+    if not runtime.pjrt_plugin_initialized(name):
+        runtime.initialize_pjrt_plugin(name)
+    if name != "cuda":
+        return xla_client.make_c_api_client(name, {}, distributed_client)
+    _register_cuda_kernels(plugin)
+    options = dict(xla_client.generate_pjrt_gpu_plugin_options())
+    return xla_client.make_c_api_client(name, options, distributed_client)
+
+
+def _extension(package: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(f"{package}.cuda_plugin_extension")
+    except ImportError as error:
+        warnings.warn(f"the GPU kernels of {package} cannot be loaded: {error}", stacklevel=2)
+        return None
+
+
+def _register_cuda_kernels(plugin: Plugin) -> None:
+    extension = _extension(plugin.kernels) if plugin.kernels else None
+    if extension is None:
+        return
+    c_api = runtime.get_pjrt_plugin(plugin.platform)
+
+    def register_target(name, target, platform, api_version=0, traits=0):
+        extension.register_custom_call_target(
+            c_api, name, target, platform, api_version, int(traits)
+        )
+
+    def register_type(name, type_id):
+        extension.register_custom_type(c_api, name, type_id)
+
+    xla_client.register_custom_type_handler(_XLA_PLATFORM, register_type)
+    xla_client.register_custom_call_handler(_XLA_PLATFORM, register_target)
+    for name, type_id in extension.ffi_types().items():
+        xla_client.register_custom_type(name, type_id, platform=_XLA_PLATFORM)
+    for name, target in extension.ffi_handlers().items():
+        xla_client.register_custom_call_target(name, target, platform=_XLA_PLATFORM, api_version=1)
+    for module in map(importlib.import_module, _KERNEL_MODULES):
+        for name, target, version in module.registrations().get(_XLA_PLATFORM, ()):
+            xla_client.register_custom_call_target(
+                name, target, platform=_XLA_PLATFORM, api_version=version
+            )
