@@ -1,0 +1,272 @@
+"""Collectives: operations that combine values across a named axis.
+
+The axis is given by an enclosing ``pmap`` or ``shard_map`` (its devices) or ``vmap`` (its batch).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, axis_sum, linear, not_linear, zero_derivative
+from ricci_ir import (
+    Primitive,
+    ShapedArray,
+    api_boundary,
+    axis_size,
+    define,
+    derived,
+    get_aval,
+    unsupported,
+)
+from ricci_lax import convert_element_type, div, iota, mul, reduce_max, reduce_min, reduce_sum
+from ricci_pytree import tree_flatten, tree_map, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+
+AxisName = Any
+
+
+def _axes(axis_name: AxisName | Sequence[AxisName]) -> tuple:
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def _check_axes(names: tuple) -> None:
+    for name in names:
+        axis_size(name)
+
+
+def replica_groups(ctx: Lowering, names: tuple) -> str:
+    """The groups of devices that a collective over some of the mesh's axes combines."""
+    sizes = ctx.module.axis_sizes
+    order = list(sizes)
+    ids = np.arange(int(np.prod(list(sizes.values()), dtype=np.int64))).reshape(tuple(sizes.values()))
+    moved = [order.index(name) for name in names]
+    kept = [i for i in range(len(order)) if i not in moved]
+    groups = ids.transpose(*kept, *moved).reshape(-1, int(np.prod([sizes[n] for n in names])))
+    rows = ", ".join(f"[{', '.join(map(str, row))}]" for row in groups)
+    return f"dense<[{rows}]> : tensor<{groups.shape[0]}x{groups.shape[1]}xi64>"
+
+
+def _all_reduce(op: str) -> Callable[..., list[Value]]:
+    def lower(ctx: Lowering, *operands: Value, axes: tuple, axis_index_groups: Any) -> list[Value]:
+        results = []
+        for x in operands:
+            scalar = ShapedArray((), x.dtype)
+            region = ctx.region([scalar, scalar], lambda c, a, b: [c.emit(op, [a, b], a.aval)])
+            channel = f"#stablehlo.channel_handle<handle = {ctx.module.new_channel()}, type = 1>"
+            results += ctx.generic(
+                "stablehlo.all_reduce",
+                [x],
+                [x.aval],
+                f"channel_handle = {channel}, replica_groups = {replica_groups(ctx, axes)}, "
+                "use_global_device_ids",
+                [region],
+            )
+        return results
+
+    return lower
+
+
+def _reduce_batch(reduce: Callable) -> Any:
+    """Batching of a reduction over named axes: the mapped axis is reduced like any other."""
+
+    def make(primitive: Primitive):
+        def batch(axis, args, dims, *, axes, axis_index_groups):
+            if axis.name not in axes:
+                outs = primitive.bind(*args, axes=axes, axis_index_groups=axis_index_groups)
+                return outs, list(dims)
+            rest = tuple(name for name in axes if name != axis.name)
+            outs = [reduce(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+            if rest:
+                outs = primitive.bind(*outs, axes=rest, axis_index_groups=axis_index_groups)
+            return outs, [None] * len(outs)
+
+        return batch
+
+    return derived(make)
+
+
+def _sum_over(x: Any, dim: int | None, size: int) -> Any:
+    if dim is None:
+        return mul(x, _scalar_like(x, size))
+    return reduce_sum(x, (dim,))
+
+
+def _scalar_like(x: Any, value: int) -> Any:
+    return get_aval(x).dtype.type(value)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _names(*, axes: tuple, **_: Any) -> tuple:
+    return axes
+
+
+def _psum_transpose(cts, *args, axes, axis_index_groups):
+    given = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+    summed = psum_p.bind(*(cts[i] for i in given), axes=axes, axis_index_groups=axis_index_groups)
+    found = dict(zip(given, summed, strict=True))
+    return [found.get(i) for i in range(len(cts))]
+
+
+def _same_types(*avals: ShapedArray, axes: tuple, axis_index_groups: Any) -> list[ShapedArray]:
+    return [aval.strip_weak_type() for aval in avals]
+
+
+# The sum of each operand over the devices (or examples) along named axes.
+psum_p = define(
+    "psum",
+    abstract_eval=_same_types,
+    multiple_results=True,
+    jvp=linear,
+    transpose=_psum_transpose,
+    batch=_reduce_batch(_sum_over),
+    axis_names=_names,
+    lower=_all_reduce("stablehlo.add"),
+)
+
+_no_derivative = unsupported("the maximum over a named axis has no derivative rule; use psum")
+
+
+def _extremum(name: str, op: str, reduce: Callable) -> Primitive:
+    return define(
+        name,
+        abstract_eval=_same_types,
+        multiple_results=True,
+        jvp=_no_derivative,
+        transpose=not_linear,
+        batch=_reduce_batch(lambda x, d, size: x if d is None else reduce(x, (d,))),
+        axis_names=_names,
+        lower=_all_reduce(op),
+    )
+
+
+pmax_p = _extremum("pmax", "stablehlo.maximum", reduce_max)
+pmin_p = _extremum("pmin", "stablehlo.minimum", reduce_min)
+
+
+def _bind_tree(primitive: Primitive, x: Any, axis_name: Any) -> Any:
+    names = _axes(axis_name)
+    _check_axes(names)
+    leaves, tree = tree_flatten(x)
+    outs = primitive.bind(*leaves, axes=names, axis_index_groups=None)
+    return tree_unflatten(tree, outs)
+
+
+@api_boundary
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum of ``x`` over a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the axis, or a tuple of axes.
+      axis_index_groups: must be ``None``.
+
+    Returns:
+      A pytree like ``x``, the same on all devices. The sum of a Python number is known while
+      tracing: ``psum(1, axis_name)`` is the size of the axis.
+
+    Raises:
+      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` gives the axis.
+    """
+    _no_groups("psum", axis_index_groups)
+    names = _axes(axis_name)
+    size = axis_size(names)
+    leaves, tree = tree_flatten(x)
+    constant = [isinstance(leaf, int | float | complex) for leaf in leaves]
+    summed = iter(
+        psum_p.bind(
+            *(_as_number(v) for v, c in zip(leaves, constant, strict=True) if not c),
+            axes=names,
+            axis_index_groups=None,
+        )
+        if not all(constant)
+        else ()
+    )
+    return tree_unflatten(
+        tree, [v * size if c else next(summed) for v, c in zip(leaves, constant, strict=True)]
+    )
+
+
+def _as_number(x: Any) -> Any:
+    aval: Any = get_aval(x)
+    return convert_element_type(x, np.dtype("int32")) if aval.dtype == np.bool_ else x
+
+
+def _no_groups(name: str, groups: Any) -> None:
+    if groups is not None:
+        raise NotImplementedError(
+            f"{name}: axis_index_groups is not supported; reshape the axis into two named axes."
+        )
+
+
+@api_boundary
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean of ``x`` over a named axis; see ``psum``."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    size = axis_size(axis_name)
+
+    def divide(value: Any) -> Any:
+        if isinstance(value, int | float | complex):
+            return value / size
+        dtype = get_aval(value).dtype  # pyright: ignore[reportAttributeAccessIssue]
+        if dtype.kind in "iub":
+            value = convert_element_type(value, get_aval(1.0).dtype)  # pyright: ignore
+        return div(value, _scalar_like(value, size))
+
+    return tree_map(divide, total)
+
+
+@api_boundary
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The maximum of ``x`` over a named axis; see ``psum``."""
+    _no_groups("pmax", axis_index_groups)
+    return _bind_tree(pmax_p, x, axis_name)
+
+
+@api_boundary
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The minimum of ``x`` over a named axis; see ``psum``."""
+    _no_groups("pmin", axis_index_groups)
+    return _bind_tree(pmin_p, x, axis_name)
+
+
+def _axis_index_lower(ctx: Lowering, *, axis_name: Any) -> Value:
+    out = ctx.out
+    sizes = ctx.module.axis_sizes
+    order = list(sizes)
+    minor = int(np.prod([sizes[n] for n in order[order.index(axis_name) + 1 :]], dtype=np.int64))
+    unsigned = ShapedArray((), np.dtype("uint32"))
+    device = ctx.generic("stablehlo.partition_id", [], [unsigned])[0]
+    position = ctx.emit("stablehlo.divide", [device, ctx.constant(minor, unsigned)], unsigned)
+    size = ctx.constant(sizes[axis_name], unsigned)
+    index = ctx.emit("stablehlo.remainder", [position, size], unsigned)
+    return ctx.emit("stablehlo.convert", [index], out)
+
+
+def _axis_index_batch(axis, args, dims, *, axis_name):
+    return iota(np.dtype("int32"), axis.size), 0
+
+
+# The position of this device (or example) along a named axis.
+axis_index_p = define(
+    "axis_index",
+    abstract_eval=lambda *, axis_name: ShapedArray((), np.dtype("int32")),
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=_axis_index_batch,
+    axis_names=lambda *, axis_name: (axis_name,),
+    lower=_axis_index_lower,
+)
+
+
+@api_boundary
+def axis_index(axis_name: Any) -> Any:
+    """The position along a named axis, an ``int32`` scalar; of several axes, row-major."""
+    index: Any = None
+    for name in _axes(axis_name):
+        size = axis_size(name)
+        position = axis_index_p.bind(axis_name=name)
+        index = position if index is None else index * np.int32(size) + position
+    return index
+
+
+axis_sum.register(psum)

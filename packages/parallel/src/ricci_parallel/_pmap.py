@@ -1,0 +1,159 @@
+"""``pmap``: run a function on several devices at once, each on its own slice of the arguments."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import DebugInfo, get_aval
+from ricci_lax import expand_dims, squeeze
+from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
+from ricci_xla import Mesh, PartitionSpec, jit, local_devices
+
+from ._shard_map import shard_map_call
+
+_unnamed = "_pmap_axis"
+
+
+def pmap(
+    fun: Callable,
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+    global_arg_shapes: Any = None,
+) -> Any:
+    """Run a function on several devices, one slice of the arguments on each.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      axis_name: a name by which collectives such as ``psum`` refer to the devices.
+      in_axes: which axis of each argument is divided over devices: an int for all, or a tuple
+        with an int, ``None`` (every device gets the whole argument) or a prefix pytree for each
+        positional argument. Keyword arguments are divided along axis 0.
+      out_axes: where the devices' results are stacked; ``None`` takes one device's result.
+      static_broadcasted_argnums: positions of arguments that are compile-time constants.
+      devices: the devices to use, in order; by default the first local ones.
+      backend: the platform to take devices from.
+      axis_size: the number of slices; by default the size of the mapped axes.
+      donate_argnums: positions of arguments whose buffers results may reuse.
+
+    Returns:
+      A function whose results are spread over the devices. It is compiled as by ``jit``, and can
+      be differentiated, batched and traced.
+
+    Raises:
+      ValueError: if the mapped axes differ in size, or there are fewer devices than slices.
+
+    Example:
+      >>> import numpy as np
+      >>> pmap(lambda x: x)(np.ones((1, 2), np.float32)).shape
+      (1, 2)
+    """
+    if global_arg_shapes is not None:
+        raise NotImplementedError("pmap: global_arg_shapes belongs to multi-process pmap.")
+    static = _as_tuple(static_broadcasted_argnums)
+    name = getattr(fun, "__name__", type(fun).__name__)
+    axis = _unnamed if axis_name is None else axis_name
+
+    def on_slices(*args: Any, **kwargs: Any) -> Any:
+        dynamic = tuple(a for i, a in enumerate(args) if i not in static)
+        leaves, tree = tree_flatten((dynamic, kwargs))
+        axes = in_axes
+        if isinstance(axes, tuple | list) and len(axes) == len(args):
+            axes = tuple(a for i, a in enumerate(axes) if i not in static)
+        dims = flatten_axes("pmap in_axes", tree, (axes, 0))
+        names = lambda: argument_paths(dynamic, kwargs, None if static else fun)  # noqa: E731
+        dims = [_normalized(x, d, i, names) for i, (x, d) in enumerate(zip(leaves, dims, strict=True))]
+        size = _common_size(leaves, dims, axis_size, names)
+        mesh = Mesh(np.array(_devices(size, devices, backend, name)), (axis,))
+        out_tree = None
+        out_dims: list[int | None] = []
+
+        def on_shard(*shards):
+            nonlocal out_tree
+            slices = [
+                x if d is None else squeeze(x, (d,)) for x, d in zip(shards, dims, strict=True)
+            ]
+            given_args, given_kwargs = tree_unflatten(tree, slices)
+            full = list(given_args)
+            for i in static:
+                full.insert(i, args[i])
+            outs, out_tree = tree_flatten(fun(*full, **given_kwargs))
+            targets = flatten_axes("pmap out_axes", out_tree, out_axes)
+            results = []
+            for out, target in zip(outs, targets, strict=True):
+                ndim = get_aval(out).ndim + 1  # pyright: ignore[reportAttributeAccessIssue]
+                dim = None if target is None else target % ndim
+                out_dims.append(dim)
+                results.append(out if dim is None else expand_dims(out, (dim,)))
+            return results
+
+        def spec(dim: int | None) -> PartitionSpec:
+            return PartitionSpec() if dim is None else PartitionSpec(*(None,) * dim, axis)
+
+        outs = shard_map_call(
+            on_shard,
+            mesh,
+            [spec(d) for d in dims],
+            lambda: [spec(d) for d in out_dims],
+            leaves,
+            DebugInfo("pmap", name, tuple(names())),
+        )
+        return tree_unflatten(out_tree, outs)
+
+    update_wrapper(on_slices, fun)
+    return jit(
+        on_slices, static_argnums=static or None, donate_argnums=_as_tuple(donate_argnums) or None
+    )
+
+
+def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
+    return (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+
+def _normalized(leaf: Any, dim: int | None, i: int, names: Callable[[], list[str]]) -> int | None:
+    if dim is None:
+        return None
+    aval: Any = get_aval(leaf)
+    if not -aval.ndim <= dim < aval.ndim:
+        raise ValueError(
+            f"pmap was asked to map axis {dim} of argument {names()[i]}, whose shape is "
+            f"{aval.shape}. Give None in in_axes for arguments that all devices share."
+        )
+    return dim % aval.ndim
+
+
+def _common_size(leaves, dims, axis_size: int | None, names: Callable[[], list[str]]) -> int:
+    sizes = {get_aval(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise ValueError("pmap needs at least one mapped argument, or axis_size.")
+    lines = [
+        f"  {path} has size {get_aval(x).shape[d]} along axis {d}"
+        for path, x, d in zip(names(), leaves, dims, strict=True)
+        if d is not None
+    ]
+    raise ValueError(
+        "pmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines[:9])
+    )
+
+
+def _devices(size: int, devices: Sequence[Any] | None, backend: str | None, name: str) -> list:
+    available = list(devices) if devices is not None else local_devices(backend=backend)
+    if size > len(available):
+        raise ValueError(
+            f"pmap of {name} needs {size} devices, one for each slice of its arguments, but only "
+            f"{len(available)} are available. Make the mapped axis smaller (and vmap inside), or "
+            "set RICCI_NUM_CPU_DEVICES for more virtual CPU devices."
+        )
+    return available[:size]

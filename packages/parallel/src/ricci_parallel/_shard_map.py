@@ -1,0 +1,349 @@
+"""The primitive that runs a program on every device of a mesh, each on its own shard.
+
+It is lowered to ``sdy.manual_computation``; ``pmap`` is made of it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import (
+    Linearized,
+    Zero,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    tangent_aval,
+    transpose_jaxpr,
+)
+from ricci_autodiff import is_undefined_primal as is_linear
+from ricci_batching import batch_jaxpr
+from ricci_ir import (
+    DebugInfo,
+    Jaxpr,
+    ShapedArray,
+    convert_constvars,
+    define,
+    eval_jaxpr,
+    extend_axes,
+    get_aval,
+    trace_to_jaxpr,
+)
+from ricci_lax import div, reshape
+from ricci_stablehlo import Lowering, Value, string
+from ricci_xla import Mesh, PartitionSpec
+
+from ._collectives import psum_p
+
+
+def spec_axes(part: Any) -> tuple:
+    """The mesh axes that one entry of a partition spec names."""
+    if part is None:
+        return ()
+    return part if isinstance(part, tuple) else (part,)
+
+
+def _named(spec: PartitionSpec) -> set:
+    return {name for part in spec for name in spec_axes(part)}
+
+
+def _scaled(aval: Any, mesh: Mesh, spec: PartitionSpec, grow: bool) -> ShapedArray:
+    """The type of a shard of an array, or of the array that such shards make up."""
+    shape = list(aval.shape)
+    for i, part in enumerate(spec):
+        for name in spec_axes(part):
+            shape[i] = shape[i] * mesh.shape[name] if grow else shape[i] // mesh.shape[name]
+    return aval.update(shape=tuple(shape))
+
+
+def shard_aval(aval: Any, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
+    """The type of one device's part of an array laid out by ``spec``."""
+    return _scaled(aval, mesh, spec, grow=False)
+
+
+def shard_map_call(
+    fun: Callable[..., Sequence[Any]],
+    mesh: Mesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Callable[[], Sequence[PartitionSpec]],
+    args: Sequence[Any],
+    debug_info: DebugInfo,
+) -> list[Any]:
+    """Run a flat function on shards.
+
+    Args:
+      fun: takes one device's shards and returns a flat sequence of arrays.
+      mesh: the devices.
+      in_specs: how each argument is divided.
+      out_specs: called after ``fun`` was traced: how the results are put together.
+      args: whole arrays.
+    """
+    avals = [shard_aval(get_aval(x), mesh, s) for x, s in zip(args, in_specs, strict=True)]
+    with extend_axes(mesh.shape.items()):
+        jaxpr = trace_to_jaxpr(fun, avals, debug_info)
+    consts = tuple(jaxpr.consts)
+    replicated = (PartitionSpec(),) * len(consts)
+    return shard_map_p.bind(
+        *consts,
+        *args,
+        in_specs=(*replicated, *in_specs),
+        jaxpr=convert_constvars(jaxpr),
+        mesh=mesh,
+        out_specs=tuple(out_specs()),
+    )
+
+
+def _abstract_eval(*avals, in_specs, jaxpr, mesh, out_specs):
+    return [
+        _scaled(aval, mesh, spec, grow=True)
+        for aval, spec in zip(jaxpr.out_avals, out_specs, strict=True)
+    ]
+
+
+def _in_axes(mesh: Mesh, build: Callable[[], Any]) -> Any:
+    with extend_axes(mesh.shape.items()):
+        return build()
+
+
+def _jvp(primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
+    nonzeros = [type(t) is not Zero for t in tangents]
+    program, out_nonzeros = _in_axes(mesh, lambda: jvp_jaxpr(jaxpr, nonzeros))
+    given = [t for t in tangents if type(t) is not Zero]
+    outs = shard_map_p.bind(
+        *primals,
+        *given,
+        in_specs=(*in_specs, *_where(in_specs, nonzeros)),
+        jaxpr=program,
+        mesh=mesh,
+        out_specs=(*out_specs, *_where(out_specs, out_nonzeros)),
+    )
+    results, found = outs[: len(out_specs)], iter(outs[len(out_specs) :])
+    return results, [
+        next(found) if nz else Zero.from_primal(r)
+        for nz, r in zip(out_nonzeros, results, strict=True)
+    ]
+
+
+def _where(items: Sequence[Any], flags: Sequence[bool]) -> tuple:
+    return tuple(item for item, flag in zip(items, flags, strict=True) if flag)
+
+
+def _linearize(tape, primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
+    nonzeros = tuple(type(t) is not Zero for t in tangents)
+    split, residual_specs = _in_axes(mesh, lambda: _linearized(jaxpr, nonzeros, mesh, in_specs))
+    outputs = shard_map_p.bind(
+        *primals,
+        in_specs=in_specs,
+        jaxpr=split.forward,
+        mesh=mesh,
+        out_specs=(*out_specs, *residual_specs[len(in_specs) :]),
+    )
+    results = outputs[: len(out_specs)]
+    # A result stands for itself among the residuals, laid out as it is.
+    specs = (*in_specs, *out_specs, *residual_specs[len(in_specs) :])
+    values = (*primals, *outputs)
+    given = [t for t in tangents if type(t) is not Zero]
+    if split.tangent.outvars:
+        recorded = iter(
+            tape.record(
+                shard_map_p,
+                (*(values[i] for i in split.residuals), *given),
+                {
+                    "in_specs": (
+                        *(specs[i] for i in split.residuals),
+                        *_where(in_specs, nonzeros),
+                    ),
+                    "jaxpr": split.tangent,
+                    "mesh": mesh,
+                    "out_specs": _where(out_specs, split.nonzeros),
+                },
+            )
+        )
+    else:
+        recorded = iter(())
+    return results, [
+        next(recorded) if nz else Zero.from_primal(r)
+        for nz, r in zip(split.nonzeros, results, strict=True)
+    ]
+
+
+def _linearized(jaxpr: Jaxpr, nonzeros, mesh: Mesh, in_specs) -> tuple[Linearized, tuple]:
+    """The linearization whose new residuals have a leading axis, divided over the whole mesh.
+
+    Each device keeps residuals of its own, of any rank; the added axis makes them one array.
+    """
+    key = ("linearize on shards", nonzeros, mesh)
+    return jaxpr.derived(key, lambda: _make_linearized(jaxpr, nonzeros, mesh, in_specs))
+
+
+def _make_linearized(jaxpr, nonzeros, mesh, in_specs):
+    split = linearize_jaxpr(jaxpr, nonzeros)
+    results = len(jaxpr.outvars)
+    first_new = len(jaxpr.invars) + results
+
+    def forward(*args):
+        outs = eval_jaxpr(split.forward, split.forward.consts, *args)
+        return [
+            *outs[:results],
+            *(reshape(r, (1, *get_aval(r).shape)) for r in outs[results:]),
+        ]
+
+    def tangent(*args):
+        count = len(split.residuals)
+        residuals = [
+            reshape(x, get_aval(x).shape[1:]) if i >= first_new else x
+            for x, i in zip(args[:count], split.residuals, strict=True)
+        ]
+        return eval_jaxpr(split.tangent, split.tangent.consts, *residuals, *args[count:])
+
+    forward_jaxpr = trace_to_jaxpr(forward, jaxpr.in_avals, jaxpr.debug_info)
+    avals = [*jaxpr.in_avals, *forward_jaxpr.out_avals]
+    tangent_avals = [
+        *(avals[i] for i in split.residuals),
+        *(tangent_aval(a) for a, nz in zip(jaxpr.in_avals, nonzeros, strict=True) if nz),
+    ]
+    tangent_jaxpr = trace_to_jaxpr(tangent, tangent_avals, jaxpr.debug_info)
+    spec = PartitionSpec(tuple(mesh.axis_names))
+    new = len(split.forward.outvars) - results
+    specs = (*in_specs, *(spec,) * new)
+    return split._replace(forward=forward_jaxpr, tangent=tangent_jaxpr), specs
+
+
+def _transpose(cts, *args, in_specs, jaxpr, mesh, out_specs):
+    linear = [is_linear(a) for a in args]
+    nonzeros = [type(c) is not Zero for c in cts]
+    program, out_nonzeros = _in_axes(
+        mesh, lambda: _transposed(jaxpr, linear, nonzeros, mesh, in_specs, out_specs)
+    )
+    linear_specs = _where(in_specs, linear)
+    outs = iter(
+        shard_map_p.bind(
+            *(a for a in args if not is_linear(a)),
+            *(c for c in cts if type(c) is not Zero),
+            in_specs=(
+                *_where(in_specs, [not flag for flag in linear]),
+                *_where(out_specs, nonzeros),
+            ),
+            jaxpr=program,
+            mesh=mesh,
+            out_specs=_where(linear_specs, out_nonzeros),
+        )
+    )
+    found = iter(out_nonzeros)
+    return [next(outs) if flag and next(found) else None for flag in linear]
+
+
+def _transposed(jaxpr, linear, nonzeros, mesh, in_specs, out_specs):
+    """The transposed program on shards.
+
+    A result that is the same on several devices shares its cotangent among them, and an argument
+    that is the same on several devices collects theirs.
+    """
+    program, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros)
+    known = len(linear) - sum(linear)
+    ct_specs = _where(out_specs, nonzeros)
+    result_specs = _where(_where(in_specs, linear), out_nonzeros)
+
+    def fun(*args):
+        cts = [
+            _shared(ct, _missing(mesh, spec), mesh)
+            for ct, spec in zip(args[known:], ct_specs, strict=True)
+        ]
+        outs = eval_jaxpr(program, program.consts, *args[:known], *cts)
+        return [
+            _collected(x, _missing(mesh, spec)) for x, spec in zip(outs, result_specs, strict=True)
+        ]
+
+    key = ("transpose on shards", tuple(linear), tuple(nonzeros), mesh, in_specs, out_specs)
+    return (
+        jaxpr.derived(key, lambda: trace_to_jaxpr(fun, program.in_avals, jaxpr.debug_info)),
+        out_nonzeros,
+    )
+
+
+def _missing(mesh: Mesh, spec: PartitionSpec) -> tuple:
+    named = _named(spec)
+    return tuple(name for name in mesh.axis_names if name not in named)
+
+
+def _shared(ct: Any, axes: tuple, mesh: Mesh) -> Any:
+    size = int(np.prod([mesh.shape[name] for name in axes], dtype=np.int64))
+    return div(ct, get_aval(ct).dtype.type(size)) if size > 1 else ct  # pyright: ignore
+
+
+def _collected(x: Any, axes: tuple) -> Any:
+    return psum_p.bind(x, axes=axes, axis_index_groups=None)[0] if axes else x
+
+
+def _batch(axis, args, dims, *, in_specs, jaxpr, mesh, out_specs):
+    batched, out_dims = _in_axes(mesh, lambda: batch_jaxpr(jaxpr, axis, dims))
+    outs = shard_map_p.bind(
+        *args,
+        in_specs=tuple(_with_dim(s, d) for s, d in zip(in_specs, dims, strict=True)),
+        jaxpr=batched,
+        mesh=mesh,
+        out_specs=tuple(_with_dim(s, d) for s, d in zip(out_specs, out_dims, strict=True)),
+    )
+    return outs, out_dims
+
+
+def _with_dim(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
+    if dim is None:
+        return spec
+    parts = [*spec, *(None,) * max(0, dim - len(spec))]
+    parts.insert(dim, None)
+    return PartitionSpec(*parts)
+
+
+def _lower(ctx: Lowering, *operands: Value, in_specs, jaxpr, mesh, out_specs):
+    outs = list(ctx.outs)
+    module = ctx.module
+    symbol = module.mesh(tuple(mesh.shape.items()))
+    outer = module.axis_sizes
+    module.axis_sizes = dict(mesh.shape)
+    inner_avals = [v.aval for v in jaxpr.invars]
+    try:
+        region = ctx.region(inner_avals, lambda c, *shards: c.inline(jaxpr, shards))
+    finally:
+        module.axis_sizes = outer
+    region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
+
+    def shardings(specs, avals):
+        texts = [_sharding_text(symbol, s, a.ndim) for s, a in zip(specs, avals, strict=True)]
+        return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
+
+    axes = ", ".join(string(str(name)) for name in mesh.axis_names)
+    return ctx.generic(
+        "sdy.manual_computation",
+        operands,
+        outs,
+        f"in_shardings = {shardings(in_specs, [x.aval for x in operands])}, "
+        f"out_shardings = {shardings(out_specs, outs)}, "
+        f"manual_axes = #sdy<manual_axes{{{axes}}}>",
+        [region],
+    )
+
+
+def _sharding_text(symbol: str, spec: PartitionSpec, ndim: int) -> str:
+    parts = [*spec, *(None,) * (ndim - len(spec))]
+    dims = ", ".join(
+        f"{{{', '.join(string(str(name)) for name in spec_axes(part))}}}" for part in parts
+    )
+    return f"<@{symbol}, [{dims}]>"
+
+
+# Runs ``jaxpr`` on each device of ``mesh``; arguments are divided by ``in_specs``, results put
+# together by ``out_specs``.
+shard_map_p = define(
+    "shard_map",
+    abstract_eval=_abstract_eval,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["jaxpr"].effects,
+    jvp=_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    mesh=lambda *, mesh, **_: mesh,
+)
