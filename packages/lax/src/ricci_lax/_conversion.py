@@ -1,0 +1,213 @@
+"""Changes of dtype."""
+
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from ricci_autodiff import Zero, linear, not_linear, zero_derivative
+from ricci_batching import elementwise, leading_dims
+from ricci_ir import (
+    ShapedArray,
+    as_array,
+    define,
+    explicit_dtype,
+    float0,
+    get_aval,
+    hides,
+    issubdtype,
+    itemsize_bits,
+)
+from ricci_stablehlo import Lowering, Value
+
+from ._comparison import compare
+from ._elementwise import real_part
+from ._families import check_dtype, floating
+from ._structural import write
+
+# convert_element_type
+
+
+def _convert_aval(x: ShapedArray, *, new_dtype, weak_type, sharding) -> ShapedArray:
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_jvp(primals, tangents, **params):
+    (x,), (t,) = primals, tangents
+    result = convert_element_type_p.bind(x, **params)
+    if type(t) is Zero or not issubdtype(params["new_dtype"], np.inexact):
+        return result, Zero.from_primal(result)
+    return result, convert_element_type_p.bind(t, **params)
+
+
+def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
+    return [converted(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+def _convert_lower(ctx: Lowering, x: Value, *, new_dtype, **params: Any) -> Value:
+    out = ctx.out
+    if issubdtype(x.dtype, np.complexfloating) and not issubdtype(new_dtype, np.complexfloating):
+        x = ctx.emit("stablehlo.real", [x], x.aval.update(dtype=real_part(x.dtype)))
+    if new_dtype == np.bool_ and x.dtype != np.bool_:
+        zero = ctx.constant(0, x.aval.update(shape=()))
+        x = compare(ctx, "NE", x, ctx.broadcast_to(zero, x.shape))
+    return ctx.emit("stablehlo.convert", [x], out)
+
+
+convert_element_type_p = define(
+    "convert_element_type",
+    abstract_eval=_convert_aval,
+    jvp=_convert_jvp,
+    transpose=_convert_transpose,
+    batch=elementwise,
+    lower=_convert_lower,
+    shown=hides(sharding=None),
+)
+
+
+def converted(x: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> Any:
+    """``x`` with a canonical dtype; ``x`` itself if that is its type."""
+    aval: Any = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and sharding is None:
+        return x
+    if aval.dtype == float0 or dtype == float0:
+        return np.zeros(aval.shape, dtype)
+    if not aval.shape and not weak_type and not hasattr(x, "aval"):
+        return np.asarray(x, aval.dtype).astype(dtype)[()]
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """An array with its elements converted to another dtype, as C++ would.
+
+    Args:
+      operand: an array.
+      new_dtype: the dtype; 64-bit dtypes are narrowed while those are off.
+
+    Returns:
+      An array whose dtype is not weak. Converting complex numbers to real ones keeps the real
+      part, and warns.
+
+    Raises:
+      ValueError: if no dtype is given.
+
+    Example:
+      >>> int(convert_element_type(2.7, int))
+      2
+    """
+    if new_dtype is None:
+        raise ValueError("convert_element_type: dtype must be specified, got None")
+    dtype = explicit_dtype(new_dtype, "convert_element_type")
+    aval: Any = get_aval(operand)
+    if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
+        warn(
+            f"converting {aval.dtype} to {dtype} discards the imaginary part; take its real part "
+            "to say so",
+            np.exceptions.ComplexWarning,
+            stacklevel=2,
+        )
+    return as_array(converted(operand, dtype))
+
+
+# bitcast_convert_type
+
+
+def _bitcast_aval(x: ShapedArray, *, new_dtype) -> ShapedArray:
+    old = x.dtype
+    old_bits, new_bits = itemsize_bits(old), itemsize_bits(new_dtype)
+    shape = x.shape
+    if old_bits > new_bits:
+        shape = (*shape, old_bits // new_bits)
+    elif old_bits < new_bits:
+        last = shape[-1] if shape else 1
+        if not shape or last * old_bits != new_bits:
+            raise ValueError(
+                f"Attempting to convert array of shape {shape} from {old} of size {old_bits} bits "
+                f"to {new_dtype} of size {new_bits} bits, but {last} * {old_bits} != {new_bits}. "
+                f"Reshape the last dimension to {new_bits // old_bits} elements first."
+            )
+        shape = shape[:-1]
+    if old != new_dtype and any(
+        d == np.bool_ or issubdtype(d, np.complexfloating) for d in (old, new_dtype)
+    ):
+        raise TypeError(
+            "bitcast_convert_type does not support bool or complex values unless the operand and "
+            f"destination types match. Got operand dtype={old}, new_dtype={new_dtype}."
+        )
+    return ShapedArray(shape, new_dtype)
+
+
+bitcast_convert_type_p = define(
+    "bitcast_convert_type",
+    abstract_eval=_bitcast_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=lambda ctx, x, *, new_dtype: write(ctx, f"stablehlo.bitcast_convert {x}", [x], ctx.out),
+)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of an array's elements, read as another dtype.
+
+    Args:
+      operand: an array. If the new dtype is wider, its last dimension holds the parts of each
+        new element.
+      new_dtype: the dtype to read. If it is narrower, a new last dimension holds the parts.
+
+    Raises:
+      TypeError: for booleans and complex numbers.
+      ValueError: if the last dimension does not make up one new element.
+
+    Example:
+      >>> hex(int(bitcast_convert_type(np.float32(1.0), np.uint32)))
+      '0x3f800000'
+    """
+    return bitcast_convert_type_p.bind(
+        operand, new_dtype=explicit_dtype(new_dtype, "bitcast_convert_type")
+    )
+
+
+# reduce_precision
+
+
+def _reduce_precision_aval(x: ShapedArray, *, exponent_bits, mantissa_bits) -> ShapedArray:
+    check_dtype("reduce_precision", x, floating)
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
+    return x
+
+
+reduce_precision_p = define(
+    "reduce_precision",
+    abstract_eval=_reduce_precision_aval,
+    jvp=linear,
+    transpose=lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)],
+    batch=elementwise,
+    lower=lambda ctx, x, *, exponent_bits, mantissa_bits: ctx.emit(
+        "stablehlo.reduce_precision", [x], ctx.out, f", format = e{exponent_bits}m{mantissa_bits}"
+    ),
+)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Round to the values of a narrower floating-point format, keeping the dtype.
+
+    Args:
+      operand: an array of floats.
+      exponent_bits, mantissa_bits: the sizes of the format's parts.
+
+    Raises:
+      ValueError: if ``exponent_bits`` is not positive or ``mantissa_bits`` is negative.
+
+    Example:
+      >>> float(reduce_precision(1.1, 8, 3))
+      1.125
+    """
+    return reduce_precision_p.bind(
+        operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+    )

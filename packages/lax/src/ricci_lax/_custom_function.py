@@ -1,0 +1,150 @@
+"""What ``custom_jvp`` and ``custom_vjp`` share: resolving a call and tracing the function."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ricci_ir import (
+    DebugInfo,
+    Jaxpr,
+    Tracer,
+    closes_over_tracers,
+    context,
+    convert_constvars,
+    eval_trace,
+    get_aval,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+
+
+class Call(NamedTuple):
+    """A call of a custom function, with its arguments in positional order.
+
+    Attributes:
+      leaves, tree: the differentiable arguments, flattened.
+      static: the other arguments, as ``(position, value)`` pairs.
+      paths: gives the leaves' names, for error messages.
+    """
+
+    leaves: list[Any]
+    tree: Any
+    static: tuple[tuple[int, Any], ...]
+    paths: Callable[[], list[str]]
+
+    def arguments(self, flat: Sequence[Any]) -> tuple[Any, ...]:
+        """All arguments, with ``flat`` in place of the leaves."""
+        args = list(tree_unflatten(self.tree, flat))
+        for position, value in self.static:
+            args.insert(position, value)
+        return tuple(args)
+
+
+class CustomFunction:
+    """A function with a derivative rule of its own; base of ``custom_jvp`` and ``custom_vjp``."""
+
+    def __init__(
+        self,
+        fun: Callable,
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Iterable[str] = (),
+    ):
+        self.__wrapped__ = fun
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            if hasattr(fun, name):
+                setattr(self, name, getattr(fun, name))
+        self.fun = fun
+        try:
+            self.signature = inspect.signature(fun)
+        except (TypeError, ValueError):
+            self.signature = None
+        names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
+        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        if names and self.signature is not None:
+            order = list(self.signature.parameters)
+            numbers = (*numbers, *(order.index(name) for name in names))
+        self.nondiff_argnums = tuple(sorted(set(numbers)))
+        self._jaxprs: dict[Any, tuple[Jaxpr, Any]] = {}
+
+    @property
+    def name(self) -> str:
+        """What the function is called in messages and programs."""
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        return lambda *args, **kwargs: self(instance, *args, **kwargs)
+
+    def resolve(self, args: tuple, kwargs: dict) -> Call:
+        """Put a call's arguments in positional order and part them."""
+        if kwargs or (self.signature is not None and len(args) < len(self.signature.parameters)):
+            if self.signature is None:
+                raise TypeError(
+                    f"{self.name}: keyword arguments need a signature that can be read; pass the "
+                    "arguments by position."
+                )
+            bound = self.signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            if bound.kwargs:
+                raise TypeError(
+                    f"{self.name}: keyword-only arguments {sorted(bound.kwargs)} cannot be passed "
+                    "to a function with a custom derivative; make them positional."
+                )
+            args = bound.args
+        static_at = {n % len(args) for n in self.nondiff_argnums if n < len(args)}
+        static = tuple((i, args[i]) for i in sorted(static_at))
+        dynamic = tuple(a for i, a in enumerate(args) if i not in static_at)
+        leaves, tree = tree_flatten(dynamic)
+        return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, None))
+
+    def is_plain(self, call: Call) -> bool:
+        """Whether nothing is being traced, so that the function can simply be called."""
+        return context.trace is eval_trace and not any(isinstance(x, Tracer) for x in call.leaves)
+
+    def traced(self, call: Call) -> tuple[Jaxpr, Any]:
+        """The function's jaxpr, closed over its constants, and its output tree; kept by type."""
+        avals = tuple(self._aval(x, i, call) for i, x in enumerate(call.leaves))
+        key = (call.tree, avals, _static_key(call.static), trace_key())
+        try:
+            found = self._jaxprs.get(key)
+        except TypeError:
+            found = key = None
+        if found is None:
+            found = self._trace(call, avals)
+            if key is not None and not closes_over_tracers(found[0]):
+                self._jaxprs[key] = found
+        return found
+
+    def _aval(self, x: Any, i: int, call: Call) -> Any:
+        try:
+            return get_aval(x)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: argument {call.paths()[i]}: {error}") from None
+
+    def _trace(self, call: Call, avals: tuple) -> tuple[Jaxpr, Any]:
+        out_tree = None
+
+        def flat_fun(*flat):
+            nonlocal out_tree
+            leaves, out_tree = tree_flatten(self.fun(*call.arguments(flat)))
+            return leaves
+
+        jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("custom derivative", self.name))
+        return jaxpr, out_tree
+
+
+def _static_key(static: tuple) -> tuple:
+    return tuple((i, type(value), value) for i, value in static)
+
+
+def program_of(jaxpr: Jaxpr) -> tuple[Jaxpr, tuple]:
+    """A jaxpr with its constants as leading arguments, and their values."""
+    return convert_constvars(jaxpr), tuple(jaxpr.consts)
+
+
+def lower_inline(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:
+    """Lower a custom function as its body: rules are used up by then."""
+    return ctx.inline(call_jaxpr, operands)

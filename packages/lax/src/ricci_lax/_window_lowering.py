@@ -1,0 +1,80 @@
+"""How windows are written in StableHLO."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Jaxpr
+from ricci_stablehlo import Lowering, Value, dense, int_array
+
+
+def padding_text(padding: Sequence[tuple[int, int]]) -> str:
+    """The attribute ``padding`` of a windowed operation."""
+    pads = np.asarray(padding, np.int64).reshape(-1, 2)
+    return f"padding = {dense(pads)} : tensor<{len(pads)}x2xi64>"
+
+
+def lower_reduce_window(
+    ctx: Lowering,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
+    jaxpr: Jaxpr,
+    *,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> list[Value]:
+    """Write a reduction over windows.
+
+    Args:
+      ctx: its ``outs`` are the results' types.
+      inits: the scalar that each accumulator starts from; padding is filled with it.
+      jaxpr: combines scalars: an accumulator for each operand, then an element of each.
+    """
+    outs = list(ctx.outs)
+    scalars = [init.aval for init in inits] * 2
+    region = ctx.region(scalars, lambda inner, *xs: inner.inline(jaxpr, xs))
+    attributes = ", ".join(
+        [
+            f"base_dilations = {int_array(base_dilation)}",
+            padding_text(padding),
+            f"window_dilations = {int_array(window_dilation)}",
+            f"window_dimensions = {int_array(window_dimensions)}",
+            f"window_strides = {int_array(window_strides)}",
+        ]
+    )
+    return ctx.generic("stablehlo.reduce_window", [*operands, *inits], outs, attributes, [region])
+
+
+def lower_select_and_scatter(
+    ctx: Lowering,
+    operand: Value,
+    source: Value,
+    init: Value,
+    select: Jaxpr,
+    scatter: Jaxpr,
+    *,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+) -> Value:
+    """Write what scatters ``source`` to the element of each window that ``select`` prefers."""
+    scalars: list[Any] = [init.aval, init.aval]
+    regions = [
+        ctx.region(scalars, lambda inner, *xs, jaxpr=jaxpr: inner.inline(jaxpr, xs))
+        for jaxpr in (select, scatter)
+    ]
+    attributes = ", ".join(
+        [
+            padding_text(padding),
+            f"window_dimensions = {int_array(window_dimensions)}",
+            f"window_strides = {int_array(window_strides)}",
+        ]
+    )
+    operands = [operand, source, init]
+    return ctx.generic(
+        "stablehlo.select_and_scatter", operands, [operand.aval], attributes, regions
+    )[0]
