@@ -1,0 +1,106 @@
+"""Logarithms of sums of exponentials, without overflow on the way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+
+from ._promotion import constant, promote_args_inexact
+from ._selection import select_where
+from ._ufunc_kinds import publish
+
+
+def _log_sum(
+    x1: Any, x2: Any, power: Callable[[Any], Any], scale: float, full_turn: float
+) -> Any:
+    if np.iscomplexobj(x1):
+        return _complex_log_sum(x1, x2, power, scale, full_turn)
+    largest = lax.max(x1, x2)
+    difference = lax.sub(x1, x2)
+    # Equal infinities have no difference; their sum is what they are.
+    undefined = lax.ne(difference, difference)
+    small = lax.log1p(power(lax.neg(lax.abs(difference))))
+    if scale != 1:
+        small = lax.mul(constant(small, scale), small)
+    return select_where(undefined, lax.add(x1, x2), lax.add(largest, small), "logaddexp")
+
+
+def _complex_log_sum(x1: Any, x2: Any, power: Any, scale: float, full_turn: float) -> Any:
+    first = lax.gt(lax.real(x1), lax.real(x2))
+    largest = select_where(first, x1, x2, "logaddexp")
+    difference = select_where(first, lax.sub(x2, x1), lax.sub(x1, x2), "logaddexp")
+    small = lax.mul(constant(difference, scale), lax.log1p(power(difference)))
+    total = lax.add(largest, small)
+    angle = lax.imag(total)
+    turns = lax.round(lax.div(angle, constant(angle, full_turn)))
+    return lax.complex(
+        lax.real(total), lax.sub(angle, lax.mul(turns, constant(angle, full_turn)))
+    )
+
+
+def _differentiable(name: str, power: Callable[[Any], Any], scale: float, full_turn: float) -> Any:
+    def value(x1, x2):
+        return _log_sum(x1, x2, power, scale, full_turn)
+
+    value.__name__ = name
+    function = lax.custom_jvp(value)
+
+    def weight(x: Any, result: Any) -> Any:
+        """The share of one operand in the sum."""
+        infinite = lax.eq(result, constant(result, np.inf))
+        shares = power(lax.sub(x, select_where(infinite, constant(result, 0), result)))
+        chosen = lax.eq(x, result)
+        return select_where(
+            infinite, select_where(chosen, constant(x, 1), constant(x, 0)), shares, name
+        )
+
+    @function.defjvp
+    def _jvp(primals, tangents):
+        x1, x2 = primals
+        t1, t2 = tangents
+        result = function(x1, x2)
+        if np.iscomplexobj(result):
+            shares = [power(lax.sub(x, result)) for x in (x1, x2)]
+        else:
+            shares = [weight(x, result) for x in (x1, x2)]
+        return result, lax.add(lax.mul(t1, shares[0]), lax.mul(t2, shares[1]))
+
+    return function
+
+
+_logaddexp = _differentiable("logaddexp", lax.exp, 1.0, 2 * np.pi)
+_logaddexp2 = _differentiable(
+    "logaddexp2", lax.exp2, float(1 / np.log(2)), float(2 * np.pi / np.log(2))
+)
+
+
+def _full(x1: Any, x2: Any) -> list[Any]:
+    shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
+    return [
+        x
+        if np.shape(x) == shape
+        else lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - np.ndim(x), len(shape))))
+        for x in (x1, x2)
+    ]
+
+
+logaddexp = publish(
+    lambda x1, x2, /: _logaddexp(*_full(*promote_args_inexact("logaddexp", x1, x2))),
+    "logaddexp",
+    "The logarithm of the sum of the exponentials.",
+    "round(float(jnp.logaddexp(0.0, 0.0)), 4)",
+    "0.6931",
+    "x1",
+    "x2",
+)
+logaddexp2 = publish(
+    lambda x1, x2, /: _logaddexp2(*_full(*promote_args_inexact("logaddexp2", x1, x2))),
+    "logaddexp2",
+    "The logarithm to base 2 of the sum of the powers of 2.",
+    "float(jnp.logaddexp2(0.0, 0.0))",
+    "1.0",
+    "x1",
+    "x2",
+)

@@ -1,0 +1,259 @@
+"""NumPy's promotion of dtypes and ranks.
+
+Operands stay what they are where they can: a Python scalar of the result's dtype remains one (a
+weakly typed literal of the program), an array of the right dtype is not touched.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    BOOL,
+    COMPLEXES,
+    FLOAT4,
+    FLOAT6,
+    FLOAT8,
+    FLOATS,
+    array_dtypes,
+    coerce_to_array_dtype,
+    context,
+    eval_trace,
+    get_aval,
+    issubdtype,
+    lattice_result_type,
+    numpy_rank_promotion,
+    python_scalar_dtype,
+)
+from ricci_lax import broadcast_in_dim, convert_element_type_p
+
+scalar_kinds = frozenset({bool, int, float, complex})
+FLOAT_DTYPES = frozenset((*FLOATS, *FLOAT8, *FLOAT6, *FLOAT4))
+COMPLEX_DTYPES = frozenset(COMPLEXES)
+INEXACT_DTYPES = FLOAT_DTYPES | COMPLEX_DTYPES
+INTEGER_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.integer))
+NUMERIC_DTYPES = array_dtypes - {BOOL}
+REAL_DTYPES = array_dtypes - COMPLEX_DTYPES
+
+
+def is_arraylike(x: Any) -> bool:
+    """Whether ``x`` is an array, a scalar, or an object that gives an array when asked."""
+    return (
+        hasattr(x, "aval")
+        or isinstance(x, int | float | complex | np.ndarray | np.generic)
+        or hasattr(x, "__ricci_array__")
+        or hasattr(x, "__jax_array__")
+    )
+
+
+def check_arraylike(name: str, *args: Any) -> None:
+    """Raise unless every operand is an array or a scalar.
+
+    Raises:
+      TypeError: for lists, ``None``, strings, arrays of objects and other values.
+    """
+    for position, x in enumerate(args):
+        if hasattr(x, "aval") or type(x) in scalar_kinds:
+            continue
+        if isinstance(x, np.ndarray | np.generic):
+            coerce_to_array_dtype(x)
+        elif not is_arraylike(x):
+            raise TypeError(
+                f"{name} takes arrays and scalars, got {_describe(x)} at position {position}. "
+                f"{_advice(x)}"
+            )
+
+
+def _describe(x: Any) -> str:
+    return "None" if x is None else f"a value of type {type(x).__qualname__}"
+
+
+def _advice(x: Any) -> str:
+    if isinstance(x, list | tuple):
+        return "Make an array of it first, with numpy.asarray(...)."
+    if isinstance(x, str | bytes):
+        return "Strings cannot be elements of arrays."
+    return "Pass an array, or a class with a method __jax_array__ that returns one."
+
+
+def as_operand(x: Any) -> Any:
+    """``x`` itself, or what stands for it: the array of a duck, the base value of a subclass."""
+    if hasattr(x, "aval") or type(x) in scalar_kinds or isinstance(x, np.ndarray | np.generic):
+        return x
+    convert = getattr(x, "__ricci_array__", None) or getattr(x, "__jax_array__", None)
+    if convert is not None:
+        return convert()
+    for kind in (int, float, complex):
+        if isinstance(x, kind):
+            return kind(x)
+    return x
+
+
+def operands(name: str, *args: Any) -> list[Any]:
+    """The operands of function ``name``, checked; see ``check_arraylike`` and ``as_operand``."""
+    check_arraylike(name, *args)
+    return [as_operand(x) for x in args]
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """An array of the given type, by an equation or an operation if ``x`` is not of it."""
+    aval: Any = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(x, "aval"):
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def scalar_or_array(x: Any, dtype: Any, weak: bool) -> Any:
+    """``x`` as an operand of the given dtype: Python and NumPy scalars stay scalars."""
+    kind = type(x)
+    if kind in scalar_kinds:
+        return _scalar(x, kind, dtype, weak)
+    if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
+        return x if x.dtype == dtype else np.asarray(x).astype(dtype)[()]
+    aval: Any = get_aval(x)
+    if aval.dtype == dtype and (aval.weak_type == weak or context.trace is eval_trace):
+        # A result is weak only if all operands are, so there is nothing to convert; traced
+        # programs say it nevertheless, as JAX's do.
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
+
+
+def _scalar(x: Any, kind: type, dtype: Any, weak: bool) -> Any:
+    if kind is not complex and dtype == python_scalar_dtype(float):
+        return float(x)
+    if dtype == python_scalar_dtype(int) and (kind is int or (kind is bool and weak)):
+        return int(x)
+    if dtype == python_scalar_dtype(complex):
+        return complex(x)
+    if kind is bool and dtype == BOOL:
+        return x
+    return np.asarray(x).astype(dtype)[()]
+
+
+def common_dtype(*args: Any) -> tuple[Any, bool]:
+    """The dtype that operands promote to, and whether it is weak."""
+    pairs = []
+    for x in args:
+        aval: Any = get_aval(x)
+        pairs.append((aval.dtype, aval.weak_type))
+    return lattice_result_type(*pairs)
+
+
+def promote_dtypes(*args: Any) -> list[Any]:
+    """The operands with one dtype, by the promotion lattice."""
+    dtype, weak = common_dtype(*args)
+    return [scalar_or_array(x, dtype, weak) for x in args]
+
+
+def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[Any, bool]:
+    """A dtype, and whether it is weak, with integers and booleans replaced by floats."""
+    if dtype in INEXACT_DTYPES:
+        return dtype, weak
+    found, _ = lattice_result_type((dtype, weak), (python_scalar_dtype(float), True))
+    return found, weak
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """Like ``promote_dtypes``, with integers and booleans becoming floats."""
+    dtype, weak = inexact_dtype(*common_dtype(*args))
+    return [scalar_or_array(x, dtype, weak) for x in args]
+
+
+def promote_dtypes_numeric(*args: Any) -> list[Any]:
+    """Like ``promote_dtypes``, with booleans becoming integers."""
+    dtype, weak = common_dtype(*args)
+    if dtype == BOOL:
+        dtype = python_scalar_dtype(int)
+    return [scalar_or_array(x, dtype, weak) for x in args]
+
+
+def promote_args(name: str, *args: Any) -> list[Any]:
+    """Checked operands with one dtype and one rank."""
+    return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
+
+
+def promote_args_inexact(name: str, *args: Any) -> list[Any]:
+    """Checked operands with one dtype of floats or complex numbers, and one rank."""
+    return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
+
+
+def promote_args_numeric(name: str, *args: Any) -> list[Any]:
+    """Checked operands with one dtype that is not boolean, and one rank."""
+    return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
+
+
+def promote_shapes(name: str, *args: Any) -> list[Any]:
+    """The operands with equal ranks (scalars excepted), by adding leading sizes of 1.
+
+    Raises:
+      ValueError: if shapes of different ranks do not broadcast. The operation itself refuses
+        those of one rank.
+    """
+    shapes = [get_aval(x).shape for x in args]  # pyright: ignore[reportAttributeAccessIssue]
+    full = [s for s in shapes if s]
+    if not full:
+        return list(args)
+    rank = len(full[0])
+    if all(len(s) == rank for s in full):
+        return list(args)
+    check_broadcast(name, shapes)
+    rank = max(len(s) for s in full)
+    if numpy_rank_promotion.value != "allow":
+        _rank_promotion(name, shapes)
+    return [
+        x if not s or len(s) == rank else _add_leading(x, s, rank)
+        for x, s in zip(args, shapes, strict=True)
+    ]
+
+
+def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> None:
+    """Raise ``ValueError`` unless shapes broadcast against each other."""
+    rank = max(map(len, shapes))
+    for i in range(1, rank + 1):
+        sizes = {s[-i] for s in shapes if len(s) >= i} - {1}
+        if len(sizes) > 1:
+            listed = ", ".join(map(str, shapes))
+            raise ValueError(
+                f"{name} cannot broadcast shapes {listed} against each other: axis {-i} has sizes "
+                f"{sorted(sizes)}, which must be equal or 1."
+            )
+
+
+def _rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+    message = (
+        f"{name} would promote operands of shapes {', '.join(map(str, shapes))} to one rank, and "
+        f"the option jax_numpy_rank_promotion is {numpy_rank_promotion.value!r}. Reshape them to "
+        "equal ranks."
+    )
+    if numpy_rank_promotion.value == "raise":
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=3)
+
+
+def _add_leading(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+    lead = rank - len(shape)
+    return broadcast_in_dim(x, (*(1,) * lead, *shape), tuple(range(lead, rank)))
+
+
+_constants: dict[tuple[Any, Any], Any] = {}
+
+
+def constant(x: Any, value: complex) -> Any:
+    """A scalar of the dtype of ``x``, for use beside it: a Python one if ``x`` is weakly typed."""
+    aval: Any = get_aval(x)
+    dtype = aval.dtype
+    if aval.weak_type:
+        if dtype in COMPLEX_DTYPES:
+            return complex(value)
+        return float(value) if dtype in FLOAT_DTYPES else int(value)
+    return strong_constant(dtype, value)
+
+
+def strong_constant(dtype: Any, value: Any) -> Any:
+    """A NumPy scalar, made once for each dtype and value."""
+    key = (dtype, value)
+    try:
+        return _constants[key]
+    except KeyError:
+        return _constants.setdefault(key, np.asarray(value).astype(dtype)[()])

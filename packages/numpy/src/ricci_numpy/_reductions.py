@@ -1,0 +1,750 @@
+"""Reductions: sums, extremes, logical reductions, means, and where extremes are."""
+
+import builtins
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    BOOL,
+    UINTS,
+    bfloat16,
+    canonicalize_dtype,
+    explicit_dtype,
+    get_aval,
+    iinfo,
+    issubdtype,
+    python_scalar_dtype,
+)
+
+from ._creation import asarray, checked_dtype
+from ._promotion import (
+    COMPLEX_DTYPES,
+    INEXACT_DTYPES,
+    convert,
+    inexact_dtype,
+    operands,
+    strong_constant,
+)
+from ._selection import select_where
+
+_FLOAT32 = np.dtype("float32")
+# Sums of these are taken in float32.
+_SHORT_FLOATS = frozenset((np.dtype(bfloat16), np.dtype("float16")))
+
+
+def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes to reduce, counted from the start.
+
+    Args:
+      name: the function, for messages.
+      axis: an int, a sequence of ints, or ``None`` for all.
+      ndim: how many the array has.
+
+    Raises:
+      ValueError: if an axis is out of bounds or given twice.
+      TypeError: if it is no integer.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int:
+        if -ndim <= axis < ndim:
+            return (axis % ndim,)
+        given: tuple = (axis,)
+    elif isinstance(axis, tuple | list):
+        given = tuple(map(index, axis))
+    else:
+        given = (index(axis),)
+    for i in given:
+        if not -ndim <= i < ndim:
+            raise ValueError(
+                f"{name}: axis {i} is out of bounds for an array with {ndim} dimensions."
+            )
+    axes = tuple(i % ndim for i in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: an axis is given twice in axis={axis}.")
+    return axes
+
+
+def no_out(name: str, out: Any) -> None:
+    """Raise if the caller asks for the result to be written to an array."""
+    if out is not None:
+        raise NotImplementedError(
+            f"{name}: out= is not supported, since arrays do not change. Use the result."
+        )
+
+
+def keep_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """A reduced array with sizes of 1 where the reduced axes were."""
+    return lax.expand_dims(x, axes) if axes else x
+
+
+def checked_mask(name: str, where: Any) -> Any:
+    """The mask of a reduction.
+
+    Raises:
+      TypeError: if it is no array.
+      ValueError: if it is not boolean.
+    """
+    (where,) = operands(name, where)
+    dtype = get_aval(where).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype != BOOL:
+        raise ValueError(f"{name}: where must be a boolean array or None, got dtype {dtype}.")
+    return where
+
+
+def _initial(name: str, initial: Any, dtype: Any) -> Any:
+    (initial,) = operands(name, initial)
+    shape = np.shape(initial)
+    if shape:
+        raise ValueError(f"{name}: initial must be a scalar, got an array of shape {shape}.")
+    if hasattr(initial, "aval"):
+        return convert(initial, dtype)
+    return np.asarray(initial).astype(dtype)[()]
+
+
+def _lowest(dtype: Any) -> Any:
+    if dtype == BOOL:
+        return False
+    if dtype in INEXACT_DTYPES:
+        return -np.inf
+    return int(iinfo(dtype).min)
+
+
+def _highest(dtype: Any) -> Any:
+    if dtype == BOOL:
+        return True
+    if dtype in INEXACT_DTYPES:
+        return np.inf
+    return int(iinfo(dtype).max)
+
+
+def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+    """The dtype of a sum or product: at least the default int for booleans and integers."""
+    if dtype == BOOL:
+        return python_scalar_dtype(int)
+    if promote_integers and dtype not in INEXACT_DTYPES:
+        default = python_scalar_dtype(int)
+        if issubdtype(dtype, np.unsignedinteger):
+            default = canonicalize_dtype(UINTS[-1])
+        return default if dtype.itemsize < default.itemsize else dtype
+    return dtype
+
+
+def _accumulated(dtype: Any) -> Any:
+    """The dtype that a sum of the given dtype is computed in."""
+    return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
+
+
+def _sum_or_product(
+    name: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    promote_integers: bool,
+    identity: int,
+) -> Any:
+    (a,) = operands(name, a)
+    a = asarray(a)
+    result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
+    computed = _accumulated(result_dtype) if dtype is None else result_dtype
+    a = convert(a, computed)
+    if where is not None:
+        a = select_where(checked_mask(name, where), a, strong_constant(computed, identity), name)
+    axes = reduced_axes(name, axis, a.ndim)
+    if computed == BOOL:
+        reduce, combine = (
+            (lax.reduce_and_p, lax.bitwise_and) if identity else (lax.reduce_or_p, lax.bitwise_or)
+        )
+        result = reduce.bind(a, axes=axes)
+    elif identity:
+        combine = lax.mul
+        result = lax.reduce_prod_p.bind(a, axes=axes)
+    else:
+        combine = lax.add
+        result = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
+    if initial is not None:
+        result = combine(_initial(name, initial, computed), result)
+    if keepdims:
+        result = keep_axes(result, axes)
+    return convert(result, result_dtype)
+
+
+_SUMMED_AS_THEY_ARE = frozenset(
+    (_FLOAT32, *map(np.dtype, ("int32", "uint32", "complex64", "complex128", "float64")))
+)
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The sum of the elements along axes.
+
+    Args:
+      a: an array. Booleans and short integers are summed as default integers.
+      axis: the axis or axes to sum over; all without it.
+      dtype: the dtype of the sum.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      initial: a scalar to add.
+      where: a boolean mask that broadcasts with ``a``; other elements are left out.
+      promote_integers: whether short integers become default integers.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if an axis is out of bounds or given twice.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0).tolist()
+      [4, 6]
+
+    Source: numpy.sum.
+    """
+    if dtype is None and initial is None and where is None and out is None:
+        try:
+            aval = a.aval
+            plain = aval.dtype in _SUMMED_AS_THEY_ARE and not aval.weak_type
+        except AttributeError:
+            plain = False
+        if plain and (aval.dtype.itemsize >= 8 or not python_scalar_dtype(int).itemsize == 8):
+            axes = reduced_axes("sum", axis, aval.ndim)
+            result = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
+            return keep_axes(result, axes) if keepdims else result
+    no_out("sum", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "sum"), "sum")
+    return _sum_or_product(
+        "sum", a, axis, dtype, keepdims, initial, where, promote_integers, 0
+    )
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The product of the elements along axes; the arguments are those of ``sum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.prod(jnp.array([1, 2, 3, 4])))
+      24
+
+    Source: numpy.prod.
+    """
+    no_out("prod", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "prod"), "prod")
+    return _sum_or_product(
+        "prod", a, axis, dtype, keepdims, initial, where, promote_integers, 1
+    )
+
+
+def _extreme(
+    name: str,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    reduce: Any,
+    combine: Callable[..., Any],
+    neutral: Callable[[Any], Any],
+) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    a = asarray(a)
+    aval = a.aval if hasattr(a, "aval") else get_aval(a)
+    axes = reduced_axes(name, axis, aval.ndim)
+    if initial is None:
+        if where is not None:
+            raise ValueError(
+                f"{name}: with where=..., give initial=..., the result where nothing is selected."
+            )
+        if aval.size == 0 and any_zero(aval.shape, axes):
+            raise ValueError(
+                f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, so no "
+                f"{name}. Give initial=..., the result for that case."
+            )
+    if aval.weak_type:
+        a = convert(a, aval.dtype)
+    if where is not None:
+        fill = strong_constant(aval.dtype, neutral(aval.dtype))
+        a = select_where(checked_mask(name, where), a, fill, name)
+    result = reduce.bind(a, axes=axes, out_sharding=None)
+    if initial is not None:
+        result = combine(_initial(name, initial, aval.dtype), result)
+    return keep_axes(result, axes) if keepdims else result
+
+
+def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+    """Whether one of the axes has size 0."""
+    return builtins.any(shape[i] == 0 for i in axes)
+
+
+def max(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The largest element along axes; NaN if there is one.
+
+    Args:
+      a: an array.
+      axis: the axis or axes to reduce; all without it.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      initial: a scalar that the result is at least.
+      where: a boolean mask that broadcasts with ``a``; needs ``initial``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if there are no elements and no ``initial``, or an axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.max(jnp.array([3, 1, 2])))
+      3
+
+    Source: numpy.max.
+    """
+    return _extreme(
+        "max", a, axis, out, keepdims, initial, where, lax.reduce_max_p, lax.max, _lowest
+    )
+
+
+def min(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The smallest element along axes; NaN if there is one. See ``max``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.min(jnp.array([3, 1, 2])))
+      1
+
+    Source: numpy.min.
+    """
+    return _extreme(
+        "min", a, axis, out, keepdims, initial, where, lax.reduce_min_p, lax.min, _highest
+    )
+
+
+amax, amin = max, min
+
+
+def minmax(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> tuple[Any, Any]:
+    """The smallest and the largest element along axes; see ``max``.
+
+    Args:
+      initial: a scalar, or one for the minimum and one for the maximum.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [int(x) for x in jnp.minmax(jnp.array([3, 1, 2]))]
+      [1, 3]
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return (
+        min(a, axis, out, keepdims, low, where),
+        max(a, axis, out, keepdims, high, where),
+    )
+
+
+def _logical(
+    name: str, a: Any, axis: Any, out: Any, keepdims: bool, where: Any, reduce: Any, neutral: bool
+) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    a = asarray(a)
+    if a.dtype != BOOL:
+        a = convert(a, BOOL)
+    if where is not None:
+        a = select_where(checked_mask(name, where), a, strong_constant(BOOL, neutral), name)
+    axes = reduced_axes(name, axis, a.ndim)
+    result = reduce.bind(a, axes=axes)
+    return keep_axes(result, axes) if keepdims else result
+
+
+def all(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """Whether all elements along axes are not zero.
+
+    Args:
+      a: an array.
+      axis: the axis or axes to reduce; all without it.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      where: a boolean mask that broadcasts with ``a``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if an axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.all(jnp.array([1, 0])))
+      False
+
+    Source: numpy.all.
+    """
+    return _logical("all", a, axis, out, keepdims, where, lax.reduce_and_p, True)
+
+
+def any(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """Whether some element along axes is not zero; see ``all``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.any(jnp.array([1, 0])))
+      True
+
+    Source: numpy.any.
+    """
+    return _logical("any", a, axis, out, keepdims, where, lax.reduce_or_p, False)
+
+
+def _where_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, find: Any) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    a = asarray(a)
+    shape = a.shape
+    if axis is None:
+        along = a if len(shape) == 1 else lax.reshape(a, (a.size,))
+        axis = 0
+    else:
+        along = a
+        (axis,) = reduced_axes(name, index(axis), len(shape))
+    if along.shape[axis] == 0:
+        raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from.")
+    result = find.bind(along, axes=(axis,), index_dtype=python_scalar_dtype(int))
+    if not keepdims:
+        return result
+    axes = (axis,) if along is a and len(shape) else tuple(range(len(shape)))
+    return keep_axes(result, axes)
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first largest element; of a NaN, if there is one.
+
+    Args:
+      a: an array.
+      axis: the axis to search; without it, the index is into the flattened array.
+      out: not supported.
+      keepdims: whether the axis stays, with size 1.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if there are no elements, or the axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.argmax(jnp.array([3, 5, 4])))
+      1
+
+    Source: numpy.argmax.
+    """
+    return _where_extreme("argmax", a, axis, out, keepdims, lax.argmax_p)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first smallest element; see ``argmax``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.argmin(jnp.array([3, 5, 2])))
+      2
+
+    Source: numpy.argmin.
+    """
+    return _where_extreme("argmin", a, axis, out, keepdims, lax.argmin_p)
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The largest element minus the smallest, along axes; see ``max``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.ptp(jnp.array([3, 5, 2])))
+      3
+
+    Source: numpy.ptp.
+    """
+    no_out("ptp", out)
+    (a,) = operands("ptp", a)
+    return lax.sub(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements along axes are not zero; see ``sum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.count_nonzero(jnp.array([3, 0, 2])))
+      2
+
+    Source: numpy.count_nonzero.
+    """
+    (a,) = operands("count_nonzero", a)
+    a = asarray(a)
+    nonzero = a if a.dtype == BOOL else lax.ne(a, strong_constant(a.dtype, 0))
+    return sum(nonzero, axis, python_scalar_dtype(int), None, keepdims)
+
+
+def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    """How many elements go into each result of a reduction."""
+    count = 1
+    for i in axes:
+        count *= shape[i]
+    return count
+
+
+def masked_count(name: str, where: Any, shape: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
+    """How many elements a mask selects for each result, as an array of ``dtype``."""
+    where = checked_mask(name, where)
+    if np.shape(where) != shape:
+        where = select_where(where, np.ones(shape, bool), np.zeros((), bool)[()], name)
+    return sum(where, axis, dtype, None, keepdims)
+
+
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """The arithmetic mean along axes.
+
+    Args:
+      a: an array; integers become floats.
+      axis: the axis or axes to reduce; all without it.
+      dtype: the dtype of the result, which the sum is computed in.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      where: a boolean mask that broadcasts with ``a``; other elements are left out.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if an axis is out of bounds or given twice.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.mean(jnp.array([1, 2, 6])))
+      3.0
+
+    Source: numpy.mean.
+    """
+    no_out("mean", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "mean"), "mean")
+    return mean_of("mean", a, axis, dtype, keepdims, where)
+
+
+def mean_of(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    """``mean`` for function ``name``, with a dtype that has been checked."""
+    (a,) = operands(name, a)
+    a = asarray(a)
+    result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
+    computed = _accumulated(result_dtype) if dtype is None else result_dtype
+    axes = reduced_axes(name, axis, a.ndim)
+    if where is None:
+        count = strong_constant(computed, axis_count(a.shape, axes))
+    else:
+        count = masked_count(name, where, a.shape, axes, computed, keepdims)
+    total = sum(convert(a, computed), axes, computed, None, keepdims, None, where)
+    return convert(lax.div(total, count), result_dtype)
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    """The variance along axes: the mean of the squared distances from the mean.
+
+    Args:
+      a: an array; integers become floats.
+      axis: the axis or axes to reduce; all without it.
+      dtype: the dtype of the result, which it is computed in.
+      out: not supported.
+      ddof: what to subtract from the number of elements before dividing by it.
+      keepdims: whether the axes stay, with size 1.
+      where: a boolean mask that broadcasts with ``a``; other elements are left out.
+      mean: the mean, if it is known, of a shape that broadcasts with ``a``.
+      correction: another name of ``ddof``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if both ``ddof`` and ``correction`` are given, or an axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.var(jnp.array([1.0, 3.0])))
+      1.0
+
+    Source: numpy.var.
+    """
+    no_out("var", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "var"), "var")
+    return _variance("var", a, axis, dtype, _ddof("var", ddof, correction), keepdims, where, mean)
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    """The standard deviation along axes, the square root of the variance; see ``var``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.std(jnp.array([1.0, 3.0])))
+      1.0
+
+    Source: numpy.std.
+    """
+    no_out("std", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "std"), "std")
+    ddof = _ddof("std", ddof, correction)
+    return lax.sqrt(_variance("std", a, axis, dtype, ddof, keepdims, where, mean))
+
+
+def _ddof(name: str, ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if not (type(ddof) is int and ddof == 0):
+        raise ValueError(f"{name}: give ddof or correction, which mean the same, not both.")
+    return correction
+
+
+def variance_dtypes(name: str, a_dtype: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes that a variance is computed in and returned in.
+
+    Raises:
+      ValueError: if a real dtype is asked for and the array is complex.
+    """
+    if dtype is None:
+        found = inexact_dtype(a_dtype)[0]
+        computed = _accumulated(found)
+    else:
+        if dtype not in INEXACT_DTYPES:
+            raise ValueError(f"{name}: dtype must be one of floats or complex, got {dtype}.")
+        if a_dtype in COMPLEX_DTYPES and dtype not in COMPLEX_DTYPES:
+            raise ValueError(
+                f"{name}: the array is complex, so the dtype {dtype} cannot hold its elements. "
+                "Take the real part first, or give a complex dtype."
+            )
+        computed = found = inexact_dtype(dtype)[0]
+    if found in COMPLEX_DTYPES:
+        found = real_dtype(found)
+    return computed, found
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the parts of a complex one; of others, itself."""
+    return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
+
+
+def squared_modulus(x: Any) -> Any:
+    """The square of each element's absolute value."""
+    if x.dtype in COMPLEX_DTYPES:
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
+
+
+def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
+    (a,) = operands(name, a)
+    a = asarray(a)
+    axes = reduced_axes(name, axis, a.ndim)
+    computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
+    a = convert(a, computed)
+    if mean is None:
+        center = mean_of(name, a, axes, computed, True, where)
+    else:
+        (mean,) = operands(name, mean)
+        center = convert(asarray(mean), computed)
+        if center.ndim != a.ndim:
+            center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
+    squares = squared_modulus(lax.sub(a, center))
+    real = squares.dtype
+    total = sum(squares, axes, real, None, keepdims, None, where)
+    if where is None and isinstance(ddof, int | float | np.generic):
+        count = axis_count(a.shape, axes) - ddof
+        if count > 0:
+            return convert(lax.div(total, strong_constant(real, count)), result_dtype)
+        return lax.full_like(total, np.nan, result_dtype)
+    if where is None:
+        count = strong_constant(real, axis_count(a.shape, axes))
+    else:
+        count = masked_count(name, where, a.shape, axes, real, keepdims)
+    count = lax.sub(count, convert(asarray(ddof), real))
+    result = convert(lax.div(total, count), result_dtype)
+    positive = lax.gt(count, strong_constant(real, 0))
+    return select_where(positive, result, strong_constant(result_dtype, np.nan), name)

@@ -1,0 +1,247 @@
+"""Matrices with ones on a diagonal, triangular matrices, and the indices of triangles."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import Tracer, explicit_dtype
+
+from ._creation import asarray, checked_dtype, from_host, placed
+from ._promotion import convert, operands, strong_constant
+from ._selection import broadcast, select_where
+
+_INT = np.dtype("int32")
+
+
+def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
+    n = index(n)
+    m = n if m is None else index(m)
+    if n < 0 or m < 0:
+        raise ValueError(f"{name}: sizes must not be negative, got {n} and {m}.")
+    return n, m
+
+
+def _row_and_column(shape: tuple[int, int], k: Any) -> tuple[Any, Any]:
+    """The numbers of rows, moved by the diagonal's offset, and of columns."""
+    if not isinstance(k, Tracer):
+        k = strong_constant(_INT, index(k))
+    rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
+    return lax.add(rows, k), columns
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """A matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+      N, M: the numbers of rows and of columns; square without ``M``.
+      k: which diagonal: 0 is the main one, positive ones lie above.
+      dtype: the dtype, the default float without it.
+      device: where the array goes.
+
+    Raises:
+      TypeError: if a size is no int.
+      ValueError: if a size is negative.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.eye(2, dtype=int).tolist()
+      [[1, 0], [0, 1]]
+
+    Source: numpy.eye.
+    """
+    dtype = checked_dtype(explicit_dtype(dtype, "eye"), "eye")
+    rows, columns = _row_and_column(_sides("eye", N, M), k)
+    return placed(convert(lax.eq(rows, columns), dtype), device)
+
+
+def identity(n: Any, dtype: Any = None) -> Any:
+    """A square matrix with ones on the main diagonal; see ``eye``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.identity(2, int).tolist()
+      [[1, 0], [0, 1]]
+
+    Source: numpy.identity.
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """A matrix with ones on and below a diagonal and zeros above.
+
+    Args:
+      N, M: the numbers of rows and of columns; square without ``M``.
+      k: which diagonal: 0 is the main one, positive ones lie above.
+      dtype: the dtype, the default float without it.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.tri(2, dtype=int).tolist()
+      [[1, 0], [1, 1]]
+
+    Source: numpy.tri.
+    """
+    dtype = checked_dtype(explicit_dtype(dtype, "tri"), "tri")
+    rows, columns = _row_and_column(_sides("tri", N, M), k)
+    return convert(lax.ge(rows, columns), dtype)
+
+
+def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
+    (m,) = operands(name, m)
+    m = asarray(m)
+    if m.ndim < 2:
+        raise ValueError(f"{name} takes an array of at least 2 dimensions, got shape {m.shape}.")
+    offset = index(k) if lower else index(k) - 1
+    rows, columns = _row_and_column(m.shape[-2:], offset)
+    mask = broadcast(lax.ge(rows, columns), m.shape)
+    zero = strong_constant(m.dtype, 0)
+    return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    """The matrices with zeros above a diagonal.
+
+    Args:
+      m: an array of shape (..., rows, columns).
+      k: which diagonal: 0 is the main one, positive ones lie above.
+
+    Raises:
+      ValueError: if ``m`` has less than two dimensions.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.tril(jnp.ones((2, 2), int)).tolist()
+      [[1, 0], [1, 1]]
+
+    Source: numpy.tril.
+    """
+    return _triangle("tril", m, k, True)
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    """The matrices with zeros below a diagonal; see ``tril``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.triu(jnp.ones((2, 2), int)).tolist()
+      [[1, 1], [0, 1]]
+
+    Source: numpy.triu.
+    """
+    return _triangle("triu", m, k, False)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices of the elements on and below a diagonal of a matrix.
+
+    Args:
+      n, m: the numbers of rows and of columns; square without ``m``.
+      k: which diagonal.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.tril_indices(2)]
+      [[0, 1, 1], [0, 0, 1]]
+
+    Source: numpy.tril_indices.
+    """
+    rows, columns = np.tril_indices(index(n), index(k), None if m is None else index(m))
+    return from_host(rows), from_host(columns)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices of the elements on and above a diagonal of a matrix; see ``tril_indices``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.triu_indices(2)]
+      [[0, 0, 1], [0, 1, 1]]
+
+    Source: numpy.triu_indices.
+    """
+    rows, columns = np.triu_indices(index(n), index(k), None if m is None else index(m))
+    return from_host(rows), from_host(columns)
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    shape = np.shape(arr)
+    if len(shape) != 2:
+        raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")
+    return shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """The indices of the elements on and below a diagonal of a given matrix.
+
+    Raises:
+      ValueError: if ``arr`` is no matrix.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.tril_indices_from(jnp.ones((2, 2)))]
+      [[0, 1, 1], [0, 0, 1]]
+
+    Source: numpy.tril_indices_from.
+    """
+    rows, columns = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """The indices of the elements on and above a diagonal of a given matrix.
+
+    Raises:
+      ValueError: if ``arr`` is no matrix.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.triu_indices_from(jnp.ones((2, 2)))]
+      [[0, 0, 1], [0, 1, 1]]
+
+    Source: numpy.triu_indices_from.
+    """
+    rows, columns = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array with equal sizes.
+
+    Raises:
+      ValueError: if ``n`` or ``ndim`` is negative.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.diag_indices(2)]
+      [[0, 1], [0, 1]]
+
+    Source: numpy.diag_indices.
+    """
+    n, ndim = index(n), index(ndim)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}.")
+    return (from_host(np.arange(n)),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The indices of the main diagonal of a given array with equal sizes.
+
+    Raises:
+      ValueError: if the sizes differ, or there are less than two dimensions.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.diag_indices_from(jnp.ones((2, 2)))]
+      [[0, 1], [0, 1]]
+
+    Source: numpy.diag_indices_from.
+    """
+    shape = np.shape(arr)
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ValueError(
+            f"diag_indices_from takes an array with 2 or more equal sizes, got shape {shape}."
+        )
+    return diag_indices(shape[0], len(shape))

@@ -1,0 +1,138 @@
+"""Makers of elementwise functions, each with a short way for operands that need no promotion.
+
+Most calls are on arrays of one type, or an array and a Python scalar. Those are recognised by
+identity (types and dtypes are interned) and handed to the operation as they are; everything else
+goes through the checks and conversions of ``_promotion``.
+"""
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from ricci_ir import python_scalar_dtype
+
+Operation = Callable[..., Any]
+
+
+def unary(operation: Operation, accepted: frozenset, general: Operation) -> Callable[..., Any]:
+    """A function of one operand.
+
+    Args:
+      operation: applied to arrays whose dtype is among ``accepted``.
+      accepted: the dtypes that need no promotion.
+      general: applied to all else; it checks and promotes its operand.
+    """
+
+    def function(x, /):
+        try:
+            if x.aval.dtype in accepted:
+                return operation(x)
+        except AttributeError:
+            pass
+        return general(x)
+
+    return function
+
+
+def binary(operation: Operation, accepted: frozenset, general: Operation) -> Callable[..., Any]:
+    """A function of two operands; see ``unary``."""
+
+    def function(x, y, /):
+        kind = type(y)
+        if kind is float or kind is int:
+            try:
+                dtype = x.aval.dtype
+            except AttributeError:
+                return general(x, y)
+            if dtype in accepted:
+                if dtype is python_scalar_dtype(float):
+                    if kind is float:
+                        return operation(x, y)
+                    if -0x80000000 <= y < 0x80000000:
+                        return operation(x, float(y))
+                elif kind is int and dtype is python_scalar_dtype(int):
+                    return operation(x, y)
+            return general(x, y)
+        kind = type(x)
+        if kind is float or kind is int:
+            try:
+                dtype = y.aval.dtype
+            except AttributeError:
+                return general(x, y)
+            if dtype in accepted:
+                if dtype is python_scalar_dtype(float):
+                    if kind is float:
+                        return operation(x, y)
+                    if -0x80000000 <= x < 0x80000000:
+                        return operation(float(x), y)
+                elif kind is int and dtype is python_scalar_dtype(int):
+                    return operation(x, y)
+            return general(x, y)
+        try:
+            a = x.aval
+            b = y.aval
+        except AttributeError:
+            return general(x, y)
+        if a is b:
+            if a.dtype in accepted:
+                return operation(x, y)
+        elif (
+            a.dtype is b.dtype
+            and a.weak_type is b.weak_type
+            and (not a.shape or not b.shape or a.shape == b.shape)
+            and a.dtype in accepted
+        ):
+            return operation(x, y)
+        return general(x, y)
+
+    return function
+
+
+def publish(
+    function: Any, name: str, summary: str, example: str, result: str, *parameters: str
+) -> Any:
+    """Give a function that was made from a row of a table its name and its documentation.
+
+    Args:
+      function: what to name.
+      summary: a sentence on what it computes.
+      example: an expression of ``jnp``.
+      result: how its value is printed.
+      parameters: the names of the positional arguments.
+    """
+    arguments = f"{', '.join(parameters)}: arrays or scalars"
+    if len(parameters) > 1:
+        arguments += "; dtypes are promoted and shapes broadcast"
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "ricci_numpy"
+    function.__signature__ = _signature(parameters)
+    function.__doc__ = (
+        f"{summary}\n\nArgs:\n  {arguments}.\n\nRaises:\n  TypeError: if an operand is no array or "
+        f"scalar, or of a dtype that this is not defined for.\n\nExample:\n"
+        f"  >>> import ricci_numpy as jnp\n  >>> {example}\n  {result}\n\nSource: numpy.{name}."
+    )
+    return function
+
+
+_signatures: dict[tuple[str, ...], inspect.Signature] = {}
+
+
+def _signature(names: tuple[str, ...]) -> inspect.Signature:
+    if names not in _signatures:
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        _signatures[names] = inspect.Signature([inspect.Parameter(n, kind) for n in names])
+    return _signatures[names]
+
+
+def alias(function: Any, name: str) -> Any:
+    """The same function under another name."""
+    old = function.__name__
+    copy = FunctionType(
+        function.__code__, function.__globals__, name, None, function.__closure__
+    )
+    copy.__qualname__, copy.__module__ = name, function.__module__
+    copy.__doc__ = function.__doc__.replace(f"jnp.{old}(", f"jnp.{name}(")
+    copy.__kwdefaults__, copy.__defaults__ = function.__kwdefaults__, function.__defaults__
+    copy.__dict__.update(function.__dict__)
+    return copy

@@ -1,0 +1,324 @@
+"""NumPy's ufuncs: functions of elements that can also reduce, accumulate and combine all pairs."""
+
+import operator
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+
+from . import _cumulative, _log_sums, _reductions, _ufuncs, _ufuncs_binary
+from ricci_ir import api_boundary
+
+from ._creation import asarray
+from ._promotion import operands
+from ._reductions import keep_axes, no_out, reduced_axes
+
+
+class ufunc:
+    """A function that acts element by element, with NumPy's ways of applying it along axes.
+
+    Args:
+      func: a function of scalars, or of arrays that broadcast.
+      nin, nout: how many operands it takes and results it gives.
+      name: what it is called.
+      nargs: the number of operands that arrays may be given for.
+      identity: the value that changes nothing when combined, for reductions of no elements.
+      call: how to apply it to arrays; ``func`` by default.
+      reduce, accumulate, at: faster ways of doing what the methods of those names do.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.add.reduce(jnp.array([1, 2, 3])).tolist()
+      6
+
+    Source: numpy.ufunc.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+    ):
+        update_wrapper(self, func)
+        self.__name__ = name or func.__name__
+        self.func = call or func
+        self.nin, self.nout = operator.index(nin), operator.index(nout)
+        self.nargs = self.nin if nargs is None else operator.index(nargs)
+        self.identity = identity
+        self._reduce, self._accumulate, self._at = reduce, accumulate, at
+
+    @api_boundary
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        if out is not None or where is not None:
+            raise NotImplementedError(
+                f"{self.__name__}: out= and where= are not supported; use the result, and "
+                "numpy.where to choose elements."
+            )
+        return self.func(*args)
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
+    def _check_binary(self, method: str) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise ValueError(f"{self.__name__}.{method} needs a function of 2 operands.")
+
+    def reduce(
+        self,
+        a: Any,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """Combine the elements along an axis, or all with ``axis=None``.
+
+        Raises:
+          ValueError: if there are no elements and the function has no identity.
+        """
+        self._check_binary("reduce")
+        no_out(f"{self.__name__}.reduce", out)
+        if self._reduce is not None:
+            return self._reduce(
+                a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+            )
+        return self._fold(a, axis, dtype, keepdims, initial, where)
+
+    def _fold(self, a, axis, dtype, keepdims, initial, where) -> Any:
+        name = f"{self.__name__}.reduce"
+        a = asarray(*operands(name, a), dtype=dtype)
+        axes = reduced_axes(name, axis, a.ndim)
+        if initial is None and self.identity is not None:
+            initial = self.identity
+        if where is not None:
+            if initial is None:
+                raise ValueError(f"{name}: with where=..., give initial=...")
+            (where,) = operands(name, where)
+        rows, kept = _rows_along(a, axes)
+        if where is not None:
+            where, _ = _rows_along(_broadcast_like(where, a), axes)
+        if rows.shape[0] == 0 and initial is None:
+            raise ValueError(f"{name}: there is nothing to reduce, and the function has no identity.")
+        state = None if initial is None else asarray(initial)
+        # The result's dtype is what combining gives: a loop needs it from the start.
+        first = rows.shape[0] > 0 and state is None
+        if first:
+            state = lax.index_in_dim(rows, 0, 0, keepdims=False)
+        for i in range(1 if first else 0, rows.shape[0]):
+            combined = self.func(state, lax.index_in_dim(rows, i, 0, keepdims=False))
+            if where is not None:
+                mask = lax.index_in_dim(where, i, 0, keepdims=False)
+                combined = _reductions.select_where(mask, combined, state, name)
+            state = combined
+        result = _broadcast_to(state, kept)
+        return keep_axes(result, axes) if keepdims else result
+
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """The results of combining the elements so far, along an axis."""
+        self._check_binary("accumulate")
+        no_out(f"{self.__name__}.accumulate", out)
+        name = f"{self.__name__}.accumulate"
+        (a,) = operands(name, a)
+        if axis is None or isinstance(axis, tuple):
+            raise ValueError(f"{name} goes along one axis, got axis={axis}.")
+        if self._accumulate is not None:
+            return self._accumulate(a, axis=axis, dtype=dtype)
+        a = asarray(a, dtype=dtype)
+        (axis,) = reduced_axes(name, axis, a.ndim)
+        parts = []
+        for i in range(a.shape[axis]):
+            part = lax.index_in_dim(a, i, axis, keepdims=True)
+            parts.append(part if not parts else self.func(parts[-1], part))
+        return lax.concatenate(parts, axis) if parts else a
+
+    def outer(self, A: Any, B: Any, /) -> Any:
+        """The results for all pairs of an element of each array."""
+        self._check_binary("outer")
+        A, B = (asarray(x) for x in operands(f"{self.__name__}.outer", A, B))
+        first = lax.expand_dims(A, tuple(range(A.ndim, A.ndim + B.ndim))) if B.ndim else A
+        return self.func(first, B)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+        """An updated copy of an array: the function is applied at the given places.
+
+        Args:
+          a: an array.
+          indices: where, as in ``a[indices]``; places that occur twice are updated twice.
+          b: the second operand, if the function takes two.
+          inplace: must be false, since arrays do not change.
+        """
+        if inplace:
+            raise NotImplementedError(
+                f"{self.__name__}.at cannot change an array. Give inplace=False, and use the "
+                "result, which is an updated copy."
+            )
+        (a,) = operands(f"{self.__name__}.at", a)
+        a = asarray(a)
+        if self.nin == 1:
+            return a.at[indices].apply(self.func)
+        if self._at is not None:
+            return self._at(a.at[indices], b)
+        if self.nin != 2 or b is None:
+            raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
+        return self._one_by_one(a, indices, b)
+
+    def _one_by_one(self, a: Any, indices: Any, b: Any) -> Any:
+        places = np.arange(a.size).reshape(a.shape)[indices]
+        values = _broadcast_to(asarray(b), places.shape)
+        flat = lax.reshape(a, (a.size,))
+        for place, value in zip(places.ravel(), lax.reshape(values, (places.size,)), strict=True):
+            flat = flat.at[int(place)].set(self.func(flat[int(place)], value))
+        return lax.reshape(flat, a.shape)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """Reduce the parts of an axis between consecutive indices.
+
+        Args:
+          a: an array.
+          indices: a vector of known integers: part ``i`` starts at ``indices[i]`` and ends before
+            ``indices[i + 1]``, the last at the end; one that would end before it starts is the
+            single element at its start.
+        """
+        self._check_binary("reduceat")
+        name = f"{self.__name__}.reduceat"
+        no_out(name, out)
+        a = asarray(*operands(name, a), dtype=dtype)
+        (axis,) = reduced_axes(name, axis, a.ndim)
+        starts = np.asarray(indices)
+        ends = [*starts[1:], a.shape[axis]]
+        parts = []
+        for start, end in zip(map(int, starts), map(int, ends), strict=True):
+            stop = end if end > start else start + 1
+            part = lax.slice_in_dim(a, start, stop, axis=axis)
+            parts.append(self.reduce(part, axis=axis, keepdims=True))
+        return lax.concatenate(parts, axis)
+
+
+def _broadcast_like(x: Any, a: Any) -> Any:
+    return _broadcast_to(asarray(x), a.shape)
+
+
+def _broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    own = x.shape
+    if own == shape:
+        return x
+    rank = len(shape)
+    return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(own), rank)))
+
+
+def _rows_along(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """The array with the given axes made the first one, and the shape of the others."""
+    others = tuple(i for i in range(a.ndim) if i not in axes)
+    kept = tuple(a.shape[i] for i in others)
+    a = lax.transpose(a, (*axes, *others))
+    count = 1
+    for n in a.shape[: len(axes)]:
+        count *= n
+    return lax.reshape(a, (count, *kept)), kept
+
+
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> ufunc:
+    """Make a ufunc of a function of arrays that broadcast.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> larger = jnp.frompyfunc(lambda x, y: jnp.where(x > y, x, y), 2, 1)
+      >>> int(larger.reduce(jnp.array([3, 5, 2])))
+      5
+
+    Source: numpy.frompyfunc.
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+def _with_dtype(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(a, *, dtype=None, **options):
+        return reduction(a if dtype is None else asarray(a, dtype=dtype), **options)
+
+    return reduce
+
+
+def _logical_reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(a, *, axis, dtype, keepdims, initial, where):
+        result = reduction(a, axis=axis, keepdims=keepdims, where=where)
+        if initial is not None:
+            combine = "logical_and" if reduction is _reductions.all else "logical_or"
+            result = getattr(_ufuncs_binary, combine)(result, initial)
+        return result if dtype is None else asarray(result, dtype=dtype)
+
+    return reduce
+
+
+def _running(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def accumulate(a, *, axis, dtype):
+        a = asarray(a, dtype=dtype)
+        return operation(a, axis % a.ndim)
+
+    return accumulate
+
+
+def _made(function: Callable[..., Any], **options: Any) -> ufunc:
+    nin = options.pop("nin", 2)
+    return ufunc(function, nin, 1, **options)
+
+
+add = _made(
+    _ufuncs_binary.add,
+    identity=0,
+    reduce=_reductions.sum,
+    accumulate=_cumulative.cumsum,
+    at=lambda place, b: place.add(b),
+)
+multiply = _made(
+    _ufuncs_binary.multiply,
+    identity=1,
+    reduce=_reductions.prod,
+    accumulate=_cumulative.cumprod,
+    at=lambda place, b: place.mul(b),
+)
+subtract = _made(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
+negative = _made(_ufuncs.negative, nin=1)
+maximum = _made(
+    _ufuncs_binary.maximum,
+    reduce=_with_dtype(_reductions.max),
+    accumulate=_running(lambda a, axis: lax.cummax(a, axis)),
+    at=lambda place, b: place.max(b),
+)
+minimum = _made(
+    _ufuncs_binary.minimum,
+    reduce=_with_dtype(_reductions.min),
+    accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
+    at=lambda place, b: place.min(b),
+)
+bitwise_and = _made(_ufuncs_binary.bitwise_and, identity=-1)
+bitwise_or = _made(_ufuncs_binary.bitwise_or, identity=0)
+bitwise_xor = _made(_ufuncs_binary.bitwise_xor, identity=0)
+logical_and = _made(
+    _ufuncs_binary.logical_and, identity=True, reduce=_logical_reduction(_reductions.all)
+)
+logical_or = _made(
+    _ufuncs_binary.logical_or, identity=False, reduce=_logical_reduction(_reductions.any)
+)
+logical_xor = _made(_ufuncs_binary.logical_xor, identity=False)
+
+logaddexp = _made(_log_sums.logaddexp, identity=-np.inf)
+logaddexp2 = _made(_log_sums.logaddexp2, identity=-np.inf)
