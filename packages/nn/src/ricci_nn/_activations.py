@@ -1,0 +1,513 @@
+"""Activation functions, elementwise."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import get_aval
+from ricci_lax._custom_jvp import custom_jvp
+from ricci_numpy._composite import composite
+
+
+def _where_positive(g: Any, condition: Any) -> Any:
+    return lax.select(condition, g, lax.full_like(g, 0))
+
+
+@custom_jvp
+@composite("relu")
+def relu(x: Any) -> Any:
+    """The positive part of ``x``: max(x, 0). Its derivative at 0 is 0.
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> relu(np.float32([-1.0, 2.0]))
+      Array([0., 2.], dtype=float32)
+
+    Source: Glorot, Bordes and Bengio, "Deep sparse rectifier neural networks", 2011.
+    """
+    return jnp.maximum(x, 0)
+
+
+relu.defjvps(lambda g, y, x: _where_positive(g, jnp.greater(x, 0)))
+
+
+@custom_jvp
+@composite("relu6")
+def relu6(x: Any) -> Any:
+    """The positive part of ``x``, at most 6. Its derivative at 0 and at 6 is 0.
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> relu6(np.float32([-1.0, 2.0, 9.0]))
+      Array([0., 2., 6.], dtype=float32)
+
+    Source: Howard et al., "MobileNets", 2017.
+    """
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+relu6.defjvps(
+    lambda g, y, x: _where_positive(g, lax.bitwise_and(jnp.greater(x, 0), jnp.less(x, 6)))
+)
+
+
+def sigmoid(x: Any) -> Any:
+    """The logistic function 1 / (1 + exp(-x)).
+
+    Args:
+      x: an array of floats or complex numbers.
+
+    Raises:
+      TypeError: for integers.
+
+    Example:
+      >>> sigmoid(np.float32([0.0, 2.0]))
+      Array([0.5      , 0.8807971], dtype=float32)
+    """
+    return lax.logistic(x)
+
+
+def tanh(x: Any, /) -> Any:
+    """The hyperbolic tangent.
+
+    Example:
+      >>> tanh(np.float32(0.5))
+      Array(0.46211717, dtype=float32)
+    """
+    return jnp.tanh(x)
+
+
+@composite("identity")
+def _identity(x):
+    return x
+
+
+def identity(x: Any) -> Any:
+    """``x`` itself, as an array.
+
+    Raises:
+      TypeError: if ``x`` is neither an array nor a scalar.
+
+    Example:
+      >>> identity(3)
+      Array(3, dtype=int32, weak_type=True)
+    """
+    try:
+        get_aval(x)
+    except TypeError:
+        raise TypeError(
+            f"identity requires an array or a scalar, got {x!r} of type {type(x).__name__}."
+        ) from None
+    return _identity(x)
+
+
+@composite("softplus")
+def _softplus(x):
+    return jnp.logaddexp(x, 0.0)
+
+
+def softplus(x: Any) -> Any:
+    """A smooth form of ``relu``: log(1 + exp(x)).
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> softplus(np.float32(0.0))
+      Array(0.6931472, dtype=float32)
+
+    Source: Dugas et al., "Incorporating second-order functional knowledge for better option
+    pricing", 2001.
+    """
+    return _softplus(x)
+
+
+@composite("sparse_plus")
+def _sparse_plus(x):
+    x = jnp.asarray(x)
+    low, high = jnp.less_equal(x, -1.0), jnp.greater_equal(x, 1.0)
+    middle = jnp.divide(lax.integer_pow(jnp.add(x, 1.0), 2), 4)
+    return jnp.where(low, 0.0, jnp.where(high, x, middle))
+
+
+def sparse_plus(x: Any) -> Any:
+    """A form of ``softplus`` that is 0 up to -1, ``x`` from 1 on, and (x + 1)² / 4 between.
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> sparse_plus(np.float32([-2.0, 0.0, 3.0]))
+      Array([0.  , 0.25, 3.  ], dtype=float32)
+
+    Source: Martins and Astudillo, "From softmax to sparsemax", 2016.
+    """
+    return _sparse_plus(x)
+
+
+@composite("sparse_sigmoid")
+def _sparse_sigmoid(x):
+    return jnp.multiply(0.5, jnp.clip(jnp.add(x, 1.0), 0.0, 2.0))
+
+
+def sparse_sigmoid(x: Any) -> Any:
+    """The derivative of ``sparse_plus``: (x + 1) / 2 cut to [0, 1].
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> sparse_sigmoid(np.float32([-2.0, 0.0, 3.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
+
+    Source: Martins and Astudillo, "From softmax to sparsemax", 2016.
+    """
+    return _sparse_sigmoid(x)
+
+
+@composite("soft_sign")
+def _soft_sign(x):
+    return jnp.divide(x, jnp.add(jnp.abs(x), 1))
+
+
+def soft_sign(x: Any) -> Any:
+    """A smooth form of the sign: x / (|x| + 1).
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> soft_sign(np.float32([-1.0, 3.0]))
+      Array([-0.5 ,  0.75], dtype=float32)
+    """
+    return _soft_sign(x)
+
+
+@composite("silu")
+def _silu(x):
+    return jnp.multiply(x, sigmoid(x))
+
+
+def silu(x: Any) -> Any:
+    """The sigmoid linear unit x · sigmoid(x), also called swish.
+
+    Args:
+      x: an array of floats.
+
+    Raises:
+      TypeError: for integers.
+
+    Example:
+      >>> silu(np.float32([0.0, 1.0]))
+      Array([0.       , 0.7310586], dtype=float32)
+
+    Source: Elfwing, Uchibe and Doya, "Sigmoid-weighted linear units for neural network function
+    approximation in reinforcement learning", 2017.
+    """
+    return _silu(x)
+
+
+swish = silu
+
+
+@composite("mish")
+def _mish(x):
+    return jnp.multiply(x, jnp.tanh(softplus(x)))
+
+
+def mish(x: Any) -> Any:
+    """x · tanh(softplus(x)).
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> mish(np.float32([0.0, 1.0]))
+      Array([0.       , 0.8650984], dtype=float32)
+
+    Source: Misra, "Mish: a self regularized non-monotonic activation function", 2019.
+    """
+    return _mish(x)
+
+
+@composite("log_sigmoid")
+def _log_sigmoid(x):
+    return jnp.negative(softplus(jnp.negative(x)))
+
+
+def log_sigmoid(x: Any) -> Any:
+    """The logarithm of the sigmoid, -softplus(-x).
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> log_sigmoid(np.float32(0.0))
+      Array(-0.6931472, dtype=float32)
+    """
+    return _log_sigmoid(x)
+
+
+@composite("elu")
+def _elu(x, alpha=1.0):
+    # The exponential is kept from growing where it is not chosen: its derivative would be inf.
+    chosen = jnp.greater(x, 0)
+    safe = jnp.where(jnp.greater(x, 0), 0.0, x)
+    return jnp.where(chosen, x, jnp.multiply(alpha, jnp.expm1(safe)))
+
+
+def _default(value: Any, default: float) -> bool:
+    return type(value) is float and value == default
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """The exponential linear unit: x where positive, alpha (exp(x) - 1) elsewhere.
+
+    Args:
+      x: an array of real numbers.
+      alpha: a scalar or array.
+
+    Example:
+      >>> elu(np.float32([-1.0, 2.0]))
+      Array([-0.63212055,  2.        ], dtype=float32)
+
+    Source: Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by
+    exponential linear units", 2015.
+    """
+    return _elu(x) if _default(alpha, 1.0) else _elu(x, alpha)
+
+
+@composite("leaky_relu")
+def _leaky_relu(x, negative_slope=1e-2):
+    return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
+
+
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+    """``x`` where positive, ``negative_slope`` times ``x`` elsewhere.
+
+    Args:
+      x: an array of real numbers.
+      negative_slope: a scalar or array.
+
+    Example:
+      >>> leaky_relu(np.float32([-1.0, 2.0]))
+      Array([-0.01,  2.  ], dtype=float32)
+
+    Source: Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic
+    models", 2013.
+    """
+    return _leaky_relu(x) if _default(negative_slope, 1e-2) else _leaky_relu(x, negative_slope)
+
+
+@composite("hard_tanh")
+def _hard_tanh(x):
+    return jnp.where(jnp.greater(x, 1), 1, jnp.where(jnp.less(x, -1), -1, x))
+
+
+def hard_tanh(x: Any) -> Any:
+    """``x`` cut to [-1, 1].
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> hard_tanh(np.float32([-3.0, 0.5, 3.0]))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
+    return _hard_tanh(x)
+
+
+@composite("celu")
+def _celu(x, alpha=1.0):
+    negative = jnp.expm1(jnp.divide(jnp.minimum(x, 0.0), alpha))
+    return jnp.add(jnp.maximum(x, 0.0), jnp.multiply(alpha, negative))
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """The continuously differentiable ``elu``: alpha (exp(x / alpha) - 1) where negative.
+
+    Args:
+      x: an array of real numbers.
+      alpha: a scalar or array.
+
+    Example:
+      >>> celu(np.float32([-1.0, 2.0]))
+      Array([-0.63212055,  2.        ], dtype=float32)
+
+    Source: Barron, "Continuously differentiable exponential linear units", 2017.
+    """
+    return _celu(x) if _default(alpha, 1.0) else _celu(x, alpha)
+
+
+@composite("selu")
+def _selu(x):
+    return jnp.multiply(1.0507009873554804934193349852946, elu(x, 1.6732632423543772848170429916717))
+
+
+def selu(x: Any) -> Any:
+    """The ``elu`` whose constants keep mean 0 and variance 1 from layer to layer.
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> selu(np.float32([-1.0, 2.0]))
+      Array([-1.1113307,  2.101402 ], dtype=float32)
+
+    Source: Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks", 2017.
+    """
+    return _selu(x)
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """The Gaussian error linear unit: ``x`` times the normal distribution's function of ``x``.
+
+    Args:
+      x: an array of real numbers.
+      approximate: whether that function is computed by a formula with tanh, which is faster.
+
+    Example:
+      >>> gelu(np.float32([-1.0, 2.0]))
+      Array([-0.158808 ,  1.9545977], dtype=float32)
+
+    Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+    """
+    x = to_inexact(x)
+    if approximate:
+        root = np.sqrt(2 / np.pi).astype(x.dtype)
+        inner = jnp.add(x, jnp.multiply(0.044715, lax.integer_pow(x, 3)))
+        cdf = jnp.multiply(0.5, jnp.add(1.0, jnp.tanh(jnp.multiply(root, inner))))
+        return jnp.multiply(x, cdf)
+    root = np.sqrt(0.5).astype(x.dtype)
+    tail = lax.erfc(jnp.multiply(jnp.negative(x), root))
+    return jnp.array(jnp.multiply(jnp.multiply(0.5, x), tail), dtype=x.dtype)
+
+
+def to_inexact(x: Any) -> Any:
+    """``x`` as an array of floats or complex numbers."""
+    x = jnp.asarray(x)
+    if jnp.issubdtype(x.dtype, jnp.inexact):
+        return x
+    return lax.convert_element_type(x, jnp.result_type(float, x))
+
+
+@composite("glu")
+def _glu(x, *, axis):
+    half = x.shape[axis] // 2
+    a, b = lax.split(x, (half, half), axis=axis)
+    return jnp.multiply(a, sigmoid(b))
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The gated linear unit: one half along an axis times the sigmoid of the other.
+
+    Args:
+      x: an array of floats.
+      axis: the axis that is halved.
+
+    Raises:
+      AssertionError: if its size is odd.
+
+    Example:
+      >>> glu(np.float32([1.0, 2.0, 0.0, 0.0]))
+      Array([0.5, 1. ], dtype=float32)
+
+    Source: Dauphin, Fan, Auli and Grangier, "Language modeling with gated convolutional
+    networks", 2016.
+    """
+    x = jnp.asarray(x)
+    if x.shape[axis] % 2:
+        raise AssertionError(
+            f"glu: axis size must be divisible by 2, but axis {axis} of shape {x.shape} is not."
+        )
+    return _glu(x, axis=axis % x.ndim)
+
+
+@composite("squareplus")
+def _squareplus(x, b=4.0):
+    return jnp.divide(jnp.add(x, jnp.sqrt(jnp.add(jnp.square(x), b))), 2)
+
+
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """A smooth form of ``relu`` without exponentials: (x + sqrt(x² + b)) / 2.
+
+    Args:
+      x: an array of real numbers.
+      b: how smooth it is; a scalar or array.
+
+    Example:
+      >>> squareplus(np.float32([0.0, 1.5]))
+      Array([1., 2.], dtype=float32)
+
+    Source: Barron, "Squareplus: a softplus-like algebraic rectifier", 2021.
+    """
+    return _squareplus(x) if type(b) is int and b == 4 else _squareplus(x, b)
+
+
+@composite("hard_sigmoid")
+def _hard_sigmoid(x):
+    return jnp.divide(relu6(jnp.add(x, 3.0)), 6.0)
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """A sigmoid of straight lines: relu6(x + 3) / 6.
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> hard_sigmoid(np.float32([-5.0, 0.0, 5.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return _hard_sigmoid(x)
+
+
+@composite("hard_silu")
+def _hard_silu(x):
+    return jnp.multiply(x, hard_sigmoid(x))
+
+
+def hard_silu(x: Any) -> Any:
+    """x · hard_sigmoid(x), also called hard swish.
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> hard_silu(np.float32([-5.0, 1.5, 5.0]))
+      Array([-0.   ,  1.125,  5.   ], dtype=float32)
+
+    Source: Howard et al., "Searching for MobileNetV3", 2019.
+    """
+    return _hard_silu(x)
+
+
+hard_swish = hard_silu
+
+
+@custom_jvp
+@composite("log1mexp")
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) for positive ``x``, accurate near 0 and for large ``x``.
+
+    Args:
+      x: an array of real numbers.
+
+    Example:
+      >>> log1mexp(np.float32(1.0))
+      Array(-0.45867515, dtype=float32)
+
+    Source: Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+    """
+    near = jnp.log(jnp.negative(jnp.expm1(jnp.negative(x))))
+    far = jnp.log1p(jnp.negative(jnp.exp(jnp.negative(x))))
+    return jnp.where(jnp.less(x, jnp.log(2.0)), near, far)
+
+
+log1mexp.defjvps(lambda g, y, x: jnp.divide(g, jnp.expm1(x)))

@@ -1,0 +1,177 @@
+"""Scaled dot-product attention, written with ordinary operations that XLA fuses."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import promote_types
+
+from ._normalization import logsumexp, softmax
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """Attention: values averaged with weights softmax(scale · query · key + bias).
+
+    The sizes are B (batch), T and S (positions of queries and of keys), N and K (heads of queries
+    and of keys), H (features). N must be a multiple of K; each head of keys and values then
+    serves N / K neighbouring heads of queries.
+
+    Args:
+      query: of shape (B, T, N, H) or (T, N, H).
+      key, value: of shape (B, S, K, H) or (S, K, H).
+      bias: added to the logits; broadcasts to (B, N, T, S).
+      mask: boolean, false where a query must not attend to a key; broadcasts to (B, N, T, S).
+      scale: what the logits are multiplied by, by default 1 / sqrt(H).
+      is_causal: whether queries attend to keys at their own and earlier positions only.
+      query_seq_lengths, key_value_seq_lengths: integers of shape (B,): positions from these on
+        are padding. Results for padding are 0.
+      local_window_size: how far to the left and right of a query the keys may be; an int for
+        both.
+      implementation: ``None`` or ``"xla"``.
+      return_residual: whether to return the logits' ``logsumexp`` as well.
+
+    Returns:
+      An array of the shape of ``query``; with ``return_residual``, and one of shape (B, T, N) or
+      (T, N).
+
+    Raises:
+      ValueError: if shapes do not fit.
+      NotImplementedError: for another implementation.
+
+    Example:
+      >>> x = np.ones((2, 4, 3, 8), np.float32)
+      >>> dot_product_attention(x, x, x, is_causal=True).shape
+      (2, 4, 3, 8)
+
+    Source: Vaswani et al., "Attention is all you need", 2017; grouped heads: Ainslie et al.,
+    "GQA", 2023.
+    """
+    if implementation not in (None, "xla"):
+        raise NotImplementedError(
+            f"dot_product_attention: implementation {implementation!r} is not available; use None "
+            "or 'xla'."
+        )
+    query, key, value = map(jnp.asarray, (query, key, value))
+    shape = query.shape
+    query, key, value = (_with_batch(x) for x in (query, key, value))
+    _check_shapes(query, key, value)
+    batch, t, n, h = query.shape
+    s, k = key.shape[1:3]
+    scale = 1.0 / np.sqrt(h) if scale is None else scale
+    logits = _logits(query, key, scale)
+    if bias is not None:
+        logits = jnp.add(logits, _grouped(bias, "bias", (batch, n, t, s), k))
+    allowed = _allowed(
+        (t, s), is_causal, local_window_size, query_seq_lengths, key_value_seq_lengths
+    )
+    if mask is not None:
+        own = _grouped(mask, "mask", (batch, n, t, s), k)
+        allowed = own if allowed is None else jnp.logical_and(allowed, own)
+    masked = logits
+    if allowed is not None:
+        # Finite, so that a row without any key gives equal weights rather than NaN.
+        lowest = -0.7 * float(jnp.finfo(logits.dtype).max)
+        masked = jnp.where(allowed, logits, np.array(lowest, logits.dtype)[()])
+    weights = lax.convert_element_type(softmax(masked.astype(np.float32)), key.dtype)
+    result = jnp.einsum("BKGTS,BSKH->BTKGH", weights, value)
+    if query_seq_lengths is not None:
+        real = jnp.less(jnp.arange(t)[None, :], jnp.asarray(query_seq_lengths)[:, None])
+        result = jnp.multiply(result, real[:, :, None, None, None].astype(result.dtype))
+    result = lax.convert_element_type(jnp.reshape(result, shape), query.dtype)
+    if not return_residual:
+        return result
+    residual = jnp.transpose(logsumexp(masked, axis=-1), (0, 3, 1, 2))
+    residual = lax.stop_gradient(jnp.reshape(residual, shape[:-1]))
+    return result, lax.convert_element_type(residual, query.dtype)
+
+
+def _with_batch(x: Any) -> Any:
+    if x.ndim == 3:
+        return lax.expand_dims(x, (0,))
+    if x.ndim != 4:
+        raise ValueError(
+            "dot_product_attention takes a query, key and value of 3 or 4 dimensions, got shape "
+            f"{x.shape}."
+        )
+    return x
+
+
+def _check_shapes(query: Any, key: Any, value: Any) -> None:
+    batch, _, n, h = query.shape
+    s, k = key.shape[1:3]
+    if key.shape != (batch, s, k, h) or value.shape[:3] != (batch, s, k):
+        raise ValueError(
+            f"dot_product_attention: a query of shape {query.shape} needs keys and values of shape "
+            f"(B, S, K, H) with B = {batch} and H = {h}, got {key.shape} and {value.shape}."
+        )
+    if value.shape[3] != h:
+        raise ValueError(
+            f"dot_product_attention: values must have {h} features as queries have, got "
+            f"{value.shape}."
+        )
+    if n % k:
+        raise ValueError(
+            f"dot_product_attention: the number of heads of the query, {n}, must be a multiple of "
+            f"that of the keys, {k}."
+        )
+
+
+def _logits(query: Any, key: Any, scale: Any) -> Any:
+    batch, t, n, h = query.shape
+    k = key.shape[2]
+    grouped = jnp.reshape(query, (batch, t, k, n // k, h))
+    dtype = promote_types(query.dtype, np.float32)
+    logits = jnp.einsum("BTKGH,BSKH->BKGTS", grouped, key, preferred_element_type=dtype)
+    return jnp.multiply(logits, np.array(scale, logits.dtype)[()])
+
+
+def _grouped(x: Any, name: str, full: tuple[int, ...], k: int) -> Any:
+    """A bias or mask with its heads in the groups that share keys: (B, K, G, T, S)."""
+    x = jnp.asarray(x)
+    shape = (1,) * (4 - x.ndim) + x.shape
+    if len(shape) > 4 or any(a not in (1, b) for a, b in zip(shape, full, strict=False)):
+        raise ValueError(
+            f"dot_product_attention: {name} of shape {x.shape} does not broadcast to {full}."
+        )
+    heads = (1, 1) if shape[1] == 1 else (k, shape[1] // k)
+    return jnp.reshape(x, (shape[0], *heads, *shape[2:]))
+
+
+def _allowed(sizes, is_causal, window, query_lengths, key_lengths) -> Any:
+    """Where positions alone let queries attend to keys; ``None`` for everywhere."""
+    t, s = (jnp.arange(n) for n in sizes)
+    rows, columns = t[:, None], s[None, :]
+    parts = []
+    if is_causal:
+        parts.append(jnp.greater_equal(rows, columns))
+    if window is not None:
+        left, right = (window, window) if isinstance(window, int) else window
+        parts.append(jnp.less_equal(rows, jnp.add(columns, left)))
+        parts.append(jnp.greater_equal(rows, jnp.subtract(columns, right)))
+    parts = [part[None] for part in parts]
+    if query_lengths is not None:
+        parts.append(jnp.less(rows[None], jnp.asarray(query_lengths)[:, None, None]))
+    if key_lengths is not None:
+        parts.append(jnp.less(columns[None], jnp.asarray(key_lengths)[:, None, None]))
+    if not parts:
+        return None
+    result = parts[0]
+    for part in parts[1:]:
+        result = jnp.logical_and(result, part)
+    return result[:, None, None]

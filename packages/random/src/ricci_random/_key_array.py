@@ -1,0 +1,164 @@
+"""Arrays of random keys outside of any trace: the words, and which generator they are for."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Array, ShapedArray, register_array_type
+
+from ._key_type import Generator, KeyType, key_type, register_key_array
+
+
+class _Keys:
+    """Holds the words; the methods that all arrays share are added to this class."""
+
+    __slots__ = ("__weakref__", "_base_array", "_impl", "aval")
+
+    _base_array: Any
+    _impl: Generator
+    aval: ShapedArray
+
+
+register_array_type(_Keys)
+
+
+class KeyArray(_Keys):
+    """An array of keys, as ``key`` and ``split`` return it.
+
+    Args:
+      impl: the generator.
+      words: a uint32 array, the keys' own dimensions followed by those of one key.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, impl: Generator, words: Any):
+        self._impl = impl
+        self._base_array = words
+        shape = words.shape[: words.ndim - len(impl.key_shape)]
+        self.aval = ShapedArray(shape, key_type(impl))
+
+    @property
+    def physical(self) -> Any:
+        """The words: what a program takes for these keys."""
+        return self._base_array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> KeyType:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def weak_type(self) -> bool:
+        return False
+
+    @property
+    def sharding(self) -> Any:
+        return self._base_array.sharding
+
+    @property
+    def committed(self) -> bool:
+        return self._base_array.committed
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return self._base_array.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self._base_array.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> Any:
+        return self._base_array.addressable_shards
+
+    def devices(self) -> set[Any]:
+        return self._base_array.devices()
+
+    def block_until_ready(self) -> "KeyArray":
+        self._base_array.block_until_ready()
+        return self
+
+    def delete(self) -> None:
+        self._base_array.delete()
+
+    def is_deleted(self) -> bool:
+        return self._base_array.is_deleted()
+
+    def copy(self) -> "KeyArray":
+        return KeyArray(self._impl, self._base_array.copy())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> "KeyArray":
+        return self.copy()
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __iter__(self) -> Any:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d key array")
+        return (KeyArray(self._impl, words) for words in self._base_array)
+
+    def __getitem__(self, index: Any) -> "KeyArray":
+        given = index if isinstance(index, tuple) else (index,)
+        if any(part is Ellipsis for part in given):
+            given += (slice(None),) * len(self._impl.key_shape)
+        elif sum(part is not None for part in given) > self.ndim and not any(
+            isinstance(part, Array | np.ndarray) for part in given
+        ):
+            raise IndexError(
+                f"Too many indices: {self.ndim}-dimensional key array indexed with {len(given)}."
+            )
+        return KeyArray(self._impl, self._base_array[given])
+
+    def reshape(self, *shape: Any, order: str = "C") -> "KeyArray":
+        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        known = int(np.prod([n for n in sizes if n != -1]))
+        sizes = [self.size // max(known, 1) if n == -1 else n for n in sizes]
+        return KeyArray(self._impl, self._base_array.reshape((*sizes, *self._impl.key_shape)))
+
+    def ravel(self, order: str = "C") -> "KeyArray":
+        return self.reshape(self.size)
+
+    flatten = ravel
+
+    def __bool__(self) -> bool:
+        raise TypeError("random keys have no truth value")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise TypeError(
+            "An array of random keys cannot be converted to a NumPy array. Use "
+            "random.key_data(keys) for the integers behind them."
+        )
+
+    def __repr__(self) -> str:
+        shape = ", ".join(map(str, self.shape)) + ("," if self.ndim == 1 else "")
+        return f"Array(({shape}), dtype={self.dtype}) overlaying:\n{self._base_array}"
+
+    __str__ = __repr__
+
+
+register_key_array(KeyArray)

@@ -1,0 +1,313 @@
+"""The normal distribution, and those that are made of normal numbers."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import get_aval, issubdtype, result_type
+
+from ._arguments import (
+    as_shape,
+    float_dtype,
+    float_info,
+    placed,
+    sampled_shape,
+    with_rank,
+)
+from ._keys import check_key
+from ._staging import staged
+from ._uniform import _rademacher, _uniform, split_pair
+
+
+@staged
+def _normal_real(key, *, shape, dtype):
+    info = float_info(dtype)
+    u = _uniform(key, info.above_minus_one, info.one, shape=shape, dtype=dtype)
+    return lax.mul(info(np.sqrt(2)), lax.erf_inv(u))
+
+
+@staged
+def _normal(key, *, shape, dtype):
+    if not issubdtype(dtype, np.complexfloating):
+        return _normal_real(key, shape=shape, dtype=dtype)
+    part = np.dtype(f"float{dtype.itemsize * 4}")
+    key_re, key_im = split_pair(key)
+    real = _normal_real(key_re, shape=shape, dtype=part)
+    real = lax.convert_element_type(real, dtype)
+    imag = _normal_real(key_im, shape=shape, dtype=part)
+    imag = lax.convert_element_type(imag, dtype)
+    total = lax.add(real, lax.mul(np.array(1j, dtype)[()], imag))
+    return lax.div(total, np.array(np.sqrt(2), dtype)[()])
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers of the standard normal distribution, mean 0 and variance 1.
+
+    Args:
+      key: one key.
+      shape: the result's shape.
+      dtype: a float or complex dtype, by default the default float one; the variance of complex
+        numbers is shared by both parts.
+      out_sharding: the result's sharding.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the dtype is another, or ``key`` an array of keys.
+
+    Example:
+      >>> normal(PRNGKey(0), (2,))
+      Array([1.6226422, 2.0252647], dtype=float32)
+    """
+    check_key(key, "normal")
+    dtype = float_dtype("normal", dtype, np.inexact)
+    return placed(_normal(key, shape=as_shape(shape), dtype=dtype), out_sharding)
+
+
+@staged
+def _truncated_normal(key, lower, upper, *, shape, dtype):
+    info = float_info(dtype)
+    root = info(np.sqrt(2))
+    lower = lax.convert_element_type(lower, dtype)
+    upper = lax.convert_element_type(upper, dtype)
+    a, b = lax.erf(lax.div(lower, root)), lax.erf(lax.div(upper, root))
+    x = lax.mul(root, lax.erf_inv(_uniform(key, a, b, shape=shape, dtype=dtype)))
+    # Rounding may go past the bounds, which are excluded.
+    return jnp.clip(
+        x,
+        lax.nextafter(lax.stop_gradient(lower), info(np.inf)),
+        lax.nextafter(lax.stop_gradient(upper), info(-np.inf)),
+    )
+
+
+def truncated_normal(
+    key: Any,
+    lower: Any,
+    upper: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Standard normal numbers within (lower, upper).
+
+    Args:
+      key: one key.
+      lower, upper: bounds, scalars or arrays that broadcast to ``shape``.
+      shape: the result's shape; by default that of the bounds.
+      dtype: a float dtype, by default the default one.
+      out_sharding: the result's sharding.
+
+    Example:
+      >>> truncated_normal(PRNGKey(0), -2.0, 2.0, (2,)).shape
+      (2,)
+    """
+    check_key(key, "truncated_normal")
+    dtype = float_dtype("truncated_normal", dtype)
+    sizes = sampled_shape("truncated_normal", shape, lower, upper)
+    return placed(_truncated_normal(key, lower, upper, shape=sizes, dtype=dtype), out_sharding)
+
+
+def lognormal(
+    key: Any,
+    sigma: Any = np.float32(1.0),
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Numbers whose logarithm is normal with mean 0 and standard deviation ``sigma``.
+
+    Args:
+      key: one key.
+      sigma: a scalar or an array that broadcasts to ``shape``.
+      shape: the result's shape; by default that of ``sigma``.
+      dtype: a float dtype, by default the default one.
+      out_sharding: the result's sharding.
+
+    Example:
+      >>> lognormal(PRNGKey(0), shape=(2,)).shape
+      (2,)
+    """
+    check_key(key, "lognormal")
+    dtype = float_dtype("lognormal", dtype)
+    sizes = sampled_shape("lognormal", shape, sigma)
+    sigma = lax.convert_element_type(sigma, dtype)
+    x = lax.mul(_normal(key, shape=sizes, dtype=dtype), with_rank_unless_scalar(sigma, sizes))
+    return placed(lax.exp(x), out_sharding)
+
+
+def with_rank_unless_scalar(x: Any, shape: tuple[int, ...]) -> Any:
+    """A parameter of the rank of a shape; a scalar as it is."""
+    return with_rank(x, len(shape)) if get_aval(x).shape else x  # pyright: ignore
+
+
+@staged
+def _maxwell(key, *, shape, dtype):
+    x = _normal(key, shape=(*shape, 3), dtype=dtype)
+    return jnp.linalg.norm(x, axis=-1)
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers of the Maxwell distribution: lengths of vectors of three normal numbers.
+
+    Args:
+      key: one key.
+      shape: the result's shape.
+      dtype: a float dtype, by default the default one.
+      out_sharding: the result's sharding.
+
+    Example:
+      >>> maxwell(PRNGKey(0), (2,)).shape
+      (2,)
+    """
+    check_key(key, "maxwell")
+    dtype = float_dtype("maxwell", dtype)
+    return placed(_maxwell(key, shape=as_shape(shape), dtype=dtype), out_sharding)
+
+
+@staged
+def _double_sided_maxwell(key, loc, scale, *, shape, dtype):
+    size_key, sign_key = split_pair(key)
+    size = _maxwell(size_key, shape=shape, dtype=dtype)
+    sign = _rademacher(sign_key, shape=shape, dtype=dtype)
+    scale = with_rank_unless_scalar(lax.convert_element_type(scale, dtype), shape)
+    x = lax.mul(lax.mul(sign, size), scale)
+    return lax.add(x, with_rank_unless_scalar(lax.convert_element_type(loc, dtype), shape))
+
+
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Any:
+    """Numbers of the Maxwell distribution, of either sign, scaled and moved.
+
+    Args:
+      key: one key.
+      loc, scale: where the distribution is centred and how wide it is; scalars, or arrays that
+        give the result leading dimensions.
+      shape: the shape of the samples for each pair of parameters.
+      dtype: a float dtype, by default the default one.
+
+    Example:
+      >>> double_sided_maxwell(PRNGKey(0), 0.0, 1.0, (2,)).shape
+      (2,)
+    """
+    check_key(key, "double_sided_maxwell")
+    dtype = float_dtype("double_sided_maxwell", dtype)
+    return _double_sided_maxwell(key, loc, scale, shape=as_shape(shape), dtype=dtype)
+
+
+@staged
+def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
+    if method == "svd":
+        u, s, _ = jnp.linalg.svd(cov)
+        factor = jnp.multiply(u, jnp.sqrt(lax.expand_dims(s, (s.ndim - 1,))))
+    elif method == "eigh":
+        w, v = jnp.linalg.eigh(cov)
+        factor = jnp.multiply(v, jnp.sqrt(lax.expand_dims(w, (w.ndim - 1,))))
+    else:
+        factor = jnp.linalg.cholesky(cov)
+    x = _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
+    return jnp.add(mean, jnp.einsum("...ij,...j->...i", factor, x))
+
+
+def multivariate_normal(
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Vectors of the multivariate normal distribution.
+
+    Args:
+      key: one key.
+      mean: of shape ``(..., n)``.
+      cov: the covariance, of shape ``(..., n, n)``, symmetric and positive.
+      shape: the shape of the samples, without the vectors' own dimension; by default that of the
+        leading dimensions of both.
+      dtype: a float dtype, by default that of the parameters.
+      method: how the covariance's root is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+      out_sharding: the result's sharding.
+
+    Raises:
+      ValueError: if the parameters' shapes do not fit, or the method is unknown.
+
+    Example:
+      >>> multivariate_normal(PRNGKey(0), np.zeros(2), np.eye(2), (3,)).shape
+      (3, 2)
+    """
+    check_key(key, "multivariate_normal")
+    mean, cov = jnp.asarray(mean), jnp.asarray(cov)
+    found = result_type(mean, cov) if dtype is None else dtype
+    if dtype is None and not issubdtype(found, np.floating):
+        found = None
+    found = float_dtype("multivariate_normal", found)
+    if method not in ("cholesky", "eigh", "svd"):
+        raise ValueError(f"method must be one of 'cholesky', 'eigh' or 'svd', got {method!r}")
+    if mean.ndim < 1:
+        raise ValueError(
+            f"multivariate_normal requires mean.ndim >= 1, got mean.ndim == {mean.ndim}"
+        )
+    n = mean.shape[-1]
+    if cov.ndim < 2 or cov.shape[-2:] != (n, n):
+        raise ValueError(
+            f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got "
+            f"cov.shape == {cov.shape}."
+        )
+    lead = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    sizes = lead if shape is None else as_shape(shape)
+    if np.broadcast_shapes(sizes, lead) != sizes:
+        raise ValueError(
+            f"multivariate_normal: the shape {sizes} does not hold samples for parameters with "
+            f"leading dimensions {lead}."
+        )
+    mean, cov = lax.convert_element_type(mean, found), lax.convert_element_type(cov, found)
+    x = _multivariate_normal(key, mean, cov, shape=sizes, dtype=found, method=method)
+    return placed(x, out_sharding)
+
+
+@staged
+def _orthogonal(key, *, shape, n, m, dtype):
+    x = _normal(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype)
+    q, r = jnp.linalg.qr(x)
+    d = jnp.diagonal(r, axis1=-2, axis2=-1)
+    # Without the signs of r's diagonal the distribution would not be uniform (Mezzadri 2007).
+    x = jnp.multiply(q, lax.expand_dims(lax.sign(d), (d.ndim - 1,)))
+    return x if n >= m else jnp.conj(jnp.matrix_transpose(x))
+
+
+def orthogonal(
+    key: Any,
+    n: int,
+    shape: Any = (),
+    dtype: Any = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Matrices uniform over those with orthonormal columns, or rows where these are fewer.
+
+    Args:
+      key: one key.
+      n: the number of rows.
+      shape: the shape of the samples, without the matrices' own dimensions.
+      dtype: a float or complex dtype (unitary matrices), by default the default float one.
+      m: the number of columns, by default ``n``.
+      out_sharding: the result's sharding.
+
+    Example:
+      >>> orthogonal(PRNGKey(0), 3, (2,)).shape
+      (2, 3, 3)
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+    """
+    check_key(key, "orthogonal")
+    dtype = float_dtype("orthogonal", dtype, np.inexact)
+    columns = n if m is None else m
+    x = _orthogonal(key, shape=as_shape(shape), n=n, m=columns, dtype=dtype)
+    return placed(x, out_sharding)

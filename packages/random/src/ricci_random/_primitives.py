@@ -1,0 +1,263 @@
+"""The primitives on keys: what jaxprs say of them, whichever generator the keys are for."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import not_linear, zero_derivative
+from ricci_batching import batched_at, elementwise, move_dim
+from ricci_ir import (
+    JaxprTrace,
+    ShapedArray,
+    Tracer,
+    context,
+    convert_constvars,
+    define,
+    derived,
+    issubdtype,
+    prng_key,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_stablehlo import Lowering, Value
+
+from ._key_array import KeyArray
+from ._key_type import Generator, key_type
+
+_UINT32 = np.dtype("uint32")
+
+
+def is_recording() -> bool:
+    """Whether operations are being recorded in a program, rather than computed now."""
+    trace = context.trace
+    while trace is not None:
+        if isinstance(trace, JaxprTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def wrap(words: Any, impl: Generator) -> Any:
+    """Words as keys: a ``KeyArray``, or a tracer of one."""
+    if isinstance(words, Tracer) or is_recording():
+        return random_wrap_p.bind(words, impl=impl)
+    return KeyArray(impl, words)
+
+
+def unwrap(keys: Any) -> Any:
+    """The words of keys."""
+    if isinstance(keys, KeyArray) and not is_recording():
+        return keys._base_array
+    return random_unwrap_p.bind(keys)
+
+
+def _generator(name: str, keys: ShapedArray) -> Generator:
+    if not issubdtype(keys.dtype, prng_key):
+        raise TypeError(f"{name} takes keys, got {keys.str_short()}. Make keys with random.key.")
+    return keys.dtype._impl
+
+
+def _words(keys: ShapedArray) -> ShapedArray:
+    return keys.dtype.physical_aval(keys)
+
+
+@lru_cache(maxsize=4096)
+def _program(fun: Any, avals: tuple, params: tuple, key: Any) -> Any:
+    jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **dict(params))], avals)
+    return convert_constvars(jaxpr)
+
+
+def _call(ctx: Lowering, name: str, fun: Any, operands: list[Value], **params: Any) -> Value:
+    """Write a call of ``fun`` on words; keys of the same types share the function."""
+    out = ctx.out
+    avals = tuple(x.aval for x in operands)
+    program = _program(fun, avals, tuple(params.items()), trace_key())
+    return Value(ctx.call(program, name, operands)[0].name, out)
+
+
+# random_seed: integers to keys
+
+
+def _random_seed_aval(seeds, *, impl):
+    if not issubdtype(seeds.dtype, np.integer):
+        raise TypeError(f"PRNG key seed must be an integer; got {seeds.str_short()}.")
+    return ShapedArray(seeds.shape, key_type(impl))
+
+
+random_seed_p = define(
+    "random_seed",
+    abstract_eval=_random_seed_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=elementwise,
+    lower=lambda ctx, seeds, *, impl: _call(ctx, f"{impl.name}_seed", impl.seed, [seeds]),
+)
+
+
+# random_wrap: words to keys
+
+
+def check_words(shape: tuple[int, ...], dtype: Any, impl: Generator) -> None:
+    """Raise ``TypeError`` unless an array of a shape and dtype holds the words of keys."""
+    size = len(impl.key_shape)
+    expected = f"A key of {impl.name} is a uint32 array of shape {impl.key_shape}"
+    advice = "; make one with random.key or random.PRNGKey."
+    if dtype != _UINT32:
+        raise TypeError(f"invalid PRNG key data: expected dtype uint32, got {dtype}. {expected}{advice}")
+    if len(shape) < size or tuple(shape[len(shape) - size :]) != impl.key_shape:
+        raise TypeError(
+            f"invalid PRNG key data: expected a shape that ends with {impl.key_shape}, got "
+            f"{tuple(shape)}. {expected}{advice}"
+        )
+
+
+def _random_wrap_aval(words, *, impl):
+    check_words(words.shape, words.dtype, impl)
+    return ShapedArray(words.shape[: words.ndim - len(impl.key_shape)], key_type(impl))
+
+
+random_wrap_p = define(
+    "random_wrap",
+    abstract_eval=_random_wrap_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=lambda axis, args, dims, *, impl: (wrap(move_dim(args[0], dims[0], 0), impl), 0),
+    lower=lambda ctx, words, *, impl: Value(words.name, ctx.out),
+)
+
+
+# random_unwrap: keys to words
+
+
+def _random_unwrap_aval(keys):
+    _generator("random_unwrap", keys)
+    return _words(keys)
+
+
+random_unwrap_p = define(
+    "random_unwrap",
+    abstract_eval=_random_unwrap_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=lambda axis, args, dims: (unwrap(args[0]), dims[0]),
+    lower=lambda ctx, keys: Value(keys.name, ctx.out),
+)
+
+
+# random_clone: the same key, for programs that check that none is used twice
+
+random_clone_p = define(
+    "random_clone",
+    abstract_eval=lambda keys: keys,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=elementwise,
+    lower=lambda ctx, keys: keys,
+)
+
+
+# random_split: each key to an array of keys
+
+
+def _random_split_aval(keys, *, shape):
+    _generator("random_split", keys)
+    return ShapedArray((*keys.shape, *shape), keys.dtype)
+
+
+def _each_key_rule(primitive):
+    def batch(axis, args, dims, **params):
+        return primitive.bind(move_dim_of_keys(args[0], dims[0]), **params), 0
+
+    return batch
+
+
+# The operation does the same for each key of an array.
+each_key = derived(_each_key_rule)
+
+
+def move_dim_of_keys(keys: Any, dim: int) -> Any:
+    """Keys with one dimension moved to the front."""
+    if dim == 0:
+        return keys
+    impl = keys.aval.dtype._impl
+    return wrap(move_dim(unwrap(keys), dim, 0), impl)
+
+
+def _split_lower(ctx, keys, *, shape):
+    impl, words = keys.aval.dtype._impl, Value(keys.name, _words(keys.aval))
+    return _call(ctx, f"{impl.name}_split", impl.split, [words], shape=shape)
+
+
+random_split_p = define(
+    "random_split",
+    abstract_eval=_random_split_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=each_key,
+    lower=_split_lower,
+)
+
+
+# random_fold_in: a key and an integer to a key, elementwise
+
+
+def _random_fold_in_aval(keys, data):
+    _generator("random_fold_in", keys)
+    if keys.shape != data.shape:
+        raise TypeError(
+            f"random_fold_in takes one integer for each key, got {keys.str_short()} and "
+            f"{data.str_short()}."
+        )
+    return keys
+
+
+def _fold_in_batch(axis, args, dims):
+    keys, data = args
+    if dims[0] is None:
+        impl = keys.aval.dtype._impl
+        keys = wrap(batched_at(unwrap(keys), None, axis.size, 0), impl)
+    else:
+        keys = move_dim_of_keys(keys, dims[0])
+    return random_fold_in_p.bind(keys, batched_at(data, dims[1], axis.size, 0)), 0
+
+
+def _fold_in_lower(ctx, keys, data):
+    impl, words = keys.aval.dtype._impl, Value(keys.name, _words(keys.aval))
+    return _call(ctx, f"{impl.name}_fold_in", impl.fold_in, [words, data])
+
+
+random_fold_in_p = define(
+    "random_fold_in",
+    abstract_eval=_random_fold_in_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=_fold_in_batch,
+    lower=_fold_in_lower,
+)
+
+
+# random_bits: unsigned integers for each key
+
+
+def _random_bits_aval(keys, *, bit_width, shape):
+    _generator("random_bits", keys)
+    if any(size < 0 for size in shape):
+        raise TypeError(f"shapes must have every element be nonnegative, got {shape}.")
+    return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
+
+
+def _bits_lower(ctx, keys, *, bit_width, shape):
+    impl, words = keys.aval.dtype._impl, Value(keys.name, _words(keys.aval))
+    name = f"{impl.name}_bits"
+    return _call(ctx, name, impl.bits, [words], bit_width=bit_width, shape=shape)
+
+
+random_bits_p = define(
+    "random_bits",
+    abstract_eval=_random_bits_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=each_key,
+    lower=_bits_lower,
+)
