@@ -1,0 +1,187 @@
+"""Arrays of the reference backend: a NumPy array that cannot be changed, and its type."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ShapedArray, register_array_type
+
+
+class ReferenceArray:
+    """An immutable array that holds its values in a NumPy array.
+
+    Args:
+      value: the values, of the type's shape and dtype; taken over, and made read-only.
+      aval: the type.
+
+    Example:
+      >>> ReferenceArray(np.ones(2, np.float32), ShapedArray((2,), np.float32))
+      Array([1., 1.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_value", "aval")
+    __array_priority__ = 100
+
+    _value: np.ndarray
+    aval: ShapedArray
+
+    def __init__(self, value: np.ndarray, aval: ShapedArray):
+        value.flags.writeable = False
+        self._value = value
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def block_until_ready(self) -> "ReferenceArray":
+        """The array itself: it is computed before it exists."""
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Nothing: the values are on the host."""
+
+    def is_deleted(self) -> bool:
+        """Whether the memory was freed: never."""
+        return False
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python scalars."""
+        return self._value.tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The values as bytes."""
+        return self._value.tobytes(order)
+
+    def item(self, *args: Any) -> Any:
+        """One element as a Python scalar; without arguments, the only one.
+
+        Raises:
+          ValueError: if no element is named and there is not exactly one.
+        """
+        if not args and self.aval.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self._value.item(*args)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        value = self._value
+        if dtype is not None and value.dtype != dtype:
+            if copy is False:
+                raise ValueError(
+                    f"Unable to avoid a copy: the array is {value.dtype}, asked for is {dtype}."
+                )
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def __repr__(self) -> str:
+        aval = self.aval
+        suffix = f"dtype={aval.dtype.name}"
+        if aval.weak_type:
+            suffix += ", weak_type=True"
+        if 0 in aval.shape:
+            return f"Array([], shape={aval.shape}, {suffix})"
+        text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
+        # What precedes the dtype on its line counts, "Array(" does not.
+        width = len(text.rpartition("\n")[2]) + len(f", {suffix})")
+        if width >= np.get_printoptions()["linewidth"]:
+            return f"Array({text},{' ' * len('Array(')}{suffix})"
+        return f"Array({text}, {suffix})"
+
+    def __str__(self) -> str:
+        return str(self._value)
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self._value if self.aval.shape else self._value[()], format_spec)
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __iter__(self) -> Iterator["ReferenceArray"]:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        part = self.aval.update(shape=self.aval.shape[1:])
+        return (ReferenceArray(np.array(value), part) for value in self._value)
+
+    def __reversed__(self) -> Iterator["ReferenceArray"]:
+        if not self.aval.shape:
+            raise TypeError("reversed() of a 0-d array")
+        return reversed(list(self))
+
+    def _scalar(self) -> np.ndarray:
+        if self.aval.shape:
+            raise TypeError(
+                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}"
+            )
+        return self._value
+
+    def __bool__(self) -> bool:
+        if self.aval.size == 0:
+            raise ValueError(
+                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
+                "that an array is not empty."
+            )
+        if self.aval.size > 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()"
+            )
+        return bool(self._value.reshape(()))
+
+    def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __float__(self) -> float:
+        return float(self._scalar())
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar())
+
+    def __index__(self) -> int:
+        if self.aval.shape or self.aval.dtype.kind not in "iu":
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self._value)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            f"an array of type {self.aval.str_short()} cannot be assigned to: arrays are "
+            "immutable. Use x = x.at[index].set(value), which returns an updated copy."
+        )
+
+    def __copy__(self) -> "ReferenceArray":
+        return ReferenceArray(self._value.copy(), self.aval)
+
+    def __deepcopy__(self, memo: Any) -> "ReferenceArray":
+        return self.__copy__()
+
+    def __reduce__(self):
+        return ReferenceArray, (self._value, self.aval)
+
+
+register_array_type(ReferenceArray)

@@ -1,0 +1,90 @@
+"""The backend: primitives evaluated on NumPy arrays by the rules of ``_rules``."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Primitive,
+    ShapedArray,
+    Tracer,
+    eval_jaxpr,
+    eval_trace,
+    get_aval,
+    leaked_tracer,
+    program_rules,
+    set_trace,
+)
+
+from ._array import ReferenceArray
+from ._rules import rules
+
+
+class ReferenceBackend:
+    """Evaluates primitives with NumPy, one at a time and as they come."""
+
+    name = "reference"
+
+    def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Apply a primitive to arrays, NumPy arrays or scalars.
+
+        Raises:
+          NotImplementedError: if the primitive has neither a rule nor a program.
+        """
+        for arg in args:
+            if isinstance(arg, Tracer):
+                raise leaked_tracer(arg, primitive)
+        rule = rules.get(primitive)
+        if rule is None:
+            program = program_rules.get(primitive)
+            if program is None:
+                raise NotImplementedError(
+                    f"the reference backend has no rule for the primitive {primitive.name!r}, and "
+                    "it stands for no program. Add a function of NumPy arrays to the tables of "
+                    "ricci_reference, or compute it with ricci_xla."
+                )
+            jaxpr, _ = program(**params)
+            with set_trace(eval_trace):
+                results = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+            avals = jaxpr.out_avals
+            return [_as_array(x, aval) for x, aval in zip(results, avals, strict=True)]
+        avals: Any = tuple(map(get_aval, args))
+        operands = [_operand(x, aval) for x, aval in zip(args, avals, strict=True)]
+        out = primitive.result_avals(avals, params)
+        with np.errstate(all="ignore"):
+            result = rule(*operands, **params)
+        if not primitive.multiple_results:
+            return _wrap(primitive, result, out, operands)
+        return [_wrap(primitive, x, aval, operands) for x, aval in zip(result, out, strict=True)]
+
+    def array(self, value: Any, aval: Any) -> ReferenceArray:
+        """An array with a copy of a NumPy array's values."""
+        return ReferenceArray(np.array(value, aval.dtype), aval)
+
+    def clear(self) -> None:
+        """Forget what is kept between calls: nothing."""
+
+
+def _operand(x: Any, aval: ShapedArray) -> np.ndarray:
+    return x._value if type(x) is ReferenceArray else np.asarray(x, aval.dtype)
+
+
+def _as_array(x: Any, aval: Any) -> ReferenceArray:
+    if type(x) is ReferenceArray and x.aval is aval:
+        return x
+    return ReferenceArray(np.array(x, aval.dtype), aval)
+
+
+def _wrap(primitive: Primitive, result: Any, aval: ShapedArray, operands: list) -> ReferenceArray:
+    value = np.asarray(result)
+    if value.shape != aval.shape or value.dtype != aval.dtype:
+        raise AssertionError(
+            f"the reference rule of {primitive.name!r} computed {value.dtype}{list(value.shape)}, "
+            f"but the abstract type is {aval.str_short()}"
+        )
+    # What is an operand, or a view, must not be made read-only or follow what others write.
+    shared = value.base is not None or any(value is x for x in operands)
+    return ReferenceArray(value.copy() if shared else value, aval)
+
+
+reference_backend = ReferenceBackend()

@@ -1,0 +1,192 @@
+"""Rules of slicing, gathering and scattering."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import iinfo, issubdtype
+
+from ._programs import call_program
+from ._widening import widen
+
+
+def _slice(x: np.ndarray, *, start_indices: tuple, limit_indices: tuple, strides: Any, **_: Any):
+    strides = strides or (1,) * x.ndim
+    return x[tuple(map(slice, start_indices, limit_indices, strides))]
+
+
+def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple:
+    """The part that is nearest to where it was asked for, all inside the array."""
+    firsts = [
+        min(max(int(start), 0), whole - size)
+        for start, whole, size in zip(starts, x.shape, sizes, strict=True)
+    ]
+    return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
+
+
+def _dynamic_slice(x: np.ndarray, *starts: np.ndarray, slice_sizes: tuple, **params: Any):
+    return x[_window(x, starts, slice_sizes)]
+
+
+def _dynamic_update_slice(x: np.ndarray, update: np.ndarray, *starts: np.ndarray, **params: Any):
+    result = x.copy()
+    result[_window(x, starts, update.shape)] = update
+    return result
+
+
+class _Windows:
+    """Where the windows of a gather or scatter lie in the operand.
+
+    Attributes:
+      inside: for each window, whether all of it lies in the operand.
+      indices: an index array for each dimension of the operand, of the shape of all windows
+        followed by that of one, without the dimensions that are ``dropped``.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        positions: np.ndarray,
+        sizes: Sequence[int],
+        index_map: Sequence[int],
+        dropped: Sequence[int],
+        operand_batch: Sequence[int],
+        index_batch: Sequence[int],
+    ):
+        batch = positions.shape[:-1]
+        ndim = len(shape)
+        starts = [np.zeros(batch, np.int64) for _ in shape]
+        for column, dim in enumerate(index_map):
+            starts[dim] = positions[..., column].astype(np.int64)
+        for dim, of in zip(operand_batch, index_batch, strict=True):
+            counted = np.arange(batch[of]).reshape([-1 if d == of else 1 for d in range(len(batch))])
+            starts[dim] = np.broadcast_to(counted, batch)
+        self.inside = np.ones(batch, bool)
+        kept = [d for d in range(ndim) if d not in dropped]
+        self.indices = []
+        for dim in range(ndim):
+            last = shape[dim] - sizes[dim]
+            self.inside &= (starts[dim] >= 0) & (starts[dim] <= last)
+            start = np.clip(starts[dim], 0, max(last, 0)).reshape(*batch, *[1] * len(kept))
+            if dim in kept:
+                within = [1] * len(kept)
+                within[kept.index(dim)] = sizes[dim]
+                start = start + np.arange(sizes[dim]).reshape(within)
+            self.indices.append(start)
+        window = tuple(sizes[d] for d in kept)
+        self.indices = [np.broadcast_to(i, (*batch, *window)) for i in self.indices]
+        self.batch_ndim, self.window_ndim = len(batch), len(kept)
+
+
+def _placed(batch_ndim: int, window_ndim: int, window_dims: Sequence[int]) -> list[int]:
+    """The permutation from windows' dimensions first to last, to those of the outside array."""
+    windows = iter(range(batch_ndim, batch_ndim + window_ndim))
+    batch = iter(range(batch_ndim))
+    positions = set(window_dims)
+    return [next(windows) if d in positions else next(batch) for d in range(batch_ndim + window_ndim)]
+
+
+def fill_of(dtype: Any) -> Any:
+    """What a gather gives for what lies outside, unless told: NaN, or an extreme integer."""
+    if issubdtype(dtype, np.inexact):
+        return np.nan
+    if issubdtype(dtype, np.bool_):
+        return True
+    return iinfo(dtype).max if issubdtype(dtype, np.unsignedinteger) else iinfo(dtype).min
+
+
+def _mode(mode: Any) -> str:
+    return getattr(mode, "name", str(mode))
+
+
+def _gather(
+    x: np.ndarray,
+    positions: np.ndarray,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: tuple,
+    mode: Any,
+    fill_value: Any,
+    **params: Any,
+):
+    numbers = dimension_numbers
+    windows = _Windows(
+        x.shape,
+        positions,
+        slice_sizes,
+        numbers.start_index_map,
+        (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims),
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+    )
+    if x.size == 0 and windows.indices and windows.indices[0].size:
+        found = np.zeros(windows.indices[0].shape, x.dtype)
+    else:
+        found = x[tuple(windows.indices)] if x.ndim else np.broadcast_to(x, positions.shape[:-1])
+    if _mode(mode) == "FILL_OR_DROP":
+        inside = windows.inside.reshape(*windows.inside.shape, *[1] * windows.window_ndim)
+        fill = np.array(fill_of(x.dtype) if fill_value is None else fill_value).astype(x.dtype)
+        found = np.where(inside, found, fill)
+    return found.transpose(_placed(windows.batch_ndim, windows.window_ndim, numbers.offset_dims))
+
+
+def _scatter_windows(x: np.ndarray, positions: np.ndarray, updates: np.ndarray, numbers: Any, mode):
+    """The index arrays of the updates that are applied, and these updates, one window a row."""
+    dropped = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    window_sizes = iter(updates.shape[d] for d in numbers.update_window_dims)
+    sizes = [1 if d in dropped else next(window_sizes) for d in range(x.ndim)]
+    windows = _Windows(
+        x.shape,
+        positions,
+        sizes,
+        numbers.scatter_dims_to_operand_dims,
+        dropped,
+        numbers.operand_batching_dims,
+        numbers.scatter_indices_batching_dims,
+    )
+    order = _placed(windows.batch_ndim, windows.window_ndim, numbers.update_window_dims)
+    updates = updates.transpose(np.argsort(order))
+    applied = np.ones_like(windows.inside) if _mode(mode) == "CLIP" else windows.inside
+    return tuple(index[applied] for index in windows.indices), updates[applied]
+
+
+def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., Any]:
+    def scatter(x, positions, updates, *, dimension_numbers, mode, update_jaxpr, **params):
+        indices, updates = _scatter_windows(x, positions, updates, dimension_numbers, mode)
+        if combine is None:
+            program = update_jaxpr or (lambda old, new: new)
+            return _one_by_one(x, indices, updates, program)
+        # An array of no dimensions is indexed as a vector of one element.
+        result = np.array(widen(x))
+        flat = result if x.ndim else result.reshape(1)
+        combine.at(flat, indices or np.zeros(len(updates), int), widen(updates))  # pyright: ignore
+        return result.astype(x.dtype)
+
+    return scatter
+
+
+def _one_by_one(x: np.ndarray, indices: tuple, updates: np.ndarray, program: Any) -> np.ndarray:
+    """``x`` with its elements replaced in order: of several updates of one, the last counts."""
+    result = x.copy()
+    for place in np.ndindex(updates.shape):
+        at = tuple(index[place] for index in indices)
+        if callable(program):
+            result[at] = program(result[at], updates[place])
+        else:
+            result[at] = call_program(program, [result[at], updates[place]])[0]
+    return result
+
+
+indexing_rules: dict[str, Callable[..., Any]] = {
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "gather": _gather,
+    "scatter": _scatter_rule(None),
+    "scatter-add": _scatter_rule(np.add),
+    "scatter-max": _scatter_rule(np.maximum),
+    "scatter-min": _scatter_rule(np.minimum),
+    "scatter-mul": _scatter_rule(np.multiply),
+    "scatter-sub": _scatter_rule(np.subtract),
+    "slice": _slice,
+}

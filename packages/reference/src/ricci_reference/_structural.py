@@ -1,0 +1,105 @@
+"""Rules of the operations that make arrays and change their shape, and of contraction."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_lax._threefry import threefry2x32_numpy
+
+from ._elementwise import convert
+from ._widening import widen
+
+
+def _broadcast_in_dim(x: np.ndarray, *, shape: tuple, broadcast_dimensions: tuple, **params: Any):
+    sizes = [1] * len(shape)
+    for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
+        sizes[dim] = size
+    return np.broadcast_to(x.reshape(sizes), shape)
+
+
+def _reshape(x: np.ndarray, *, new_sizes: tuple, dimensions: tuple | None, **params: Any):
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
+
+
+def _iota(*, dtype: Any, shape: tuple, dimension: int, **params: Any):
+    sizes = [-1 if d == dimension else 1 for d in range(len(shape))]
+    counted = np.arange(shape[dimension]).reshape(sizes)
+    return np.broadcast_to(counted.astype(dtype), shape)
+
+
+def _split(x: np.ndarray, *, sizes: tuple, axis: int, **params: Any):
+    return np.split(x, np.cumsum(sizes)[:-1], axis)
+
+
+def _unstack(x: np.ndarray, *, axis: int, **params: Any):
+    return list(np.moveaxis(x, axis, 0))
+
+
+def pad(x: np.ndarray, value: Any, config: Any) -> np.ndarray:
+    """``x`` with ``(low, high, interior)`` more elements along each dimension, or fewer."""
+    for axis, (low, high, interior) in enumerate(config):
+        size = x.shape[axis]
+        dilated = size + interior * max(size - 1, 0)
+        shape = [*x.shape[:axis], max(dilated + low + high, 0), *x.shape[axis + 1 :]]
+        result = np.empty(shape, x.dtype)
+        result[...] = value
+        positions = np.arange(size) * (interior + 1) + low
+        kept = (positions >= 0) & (positions < shape[axis])
+        before = (slice(None),) * axis
+        result[(*before, positions[kept])] = x[(*before, kept)]
+        x = result
+    return x
+
+
+def dot_general(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    dimension_numbers: tuple,
+    preferred_element_type: Any,
+    **params: Any,
+) -> np.ndarray:
+    """The product of arrays, computed in the wider of the operands' and the preferred dtype."""
+    (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
+    wide_x, wide_y = widen(x), widen(y)
+    natural = np.result_type(wide_x, wide_y)
+    dtype = natural if preferred_element_type is None else preferred_element_type
+    if natural.kind in "iub" and np.dtype(dtype).kind in "iu":
+        natural = np.promote_types(natural, dtype)
+    x, y = wide_x.astype(natural), wide_y.astype(natural)
+    x_free = [d for d in range(x.ndim) if d not in (*x_contracting, *x_batch)]
+    y_free = [d for d in range(y.ndim) if d not in (*y_contracting, *y_batch)]
+    batch = [x.shape[d] for d in x_batch]
+    shape = [*batch, *(x.shape[d] for d in x_free), *(y.shape[d] for d in y_free)]
+    x_sizes = [int(np.prod([x.shape[d] for d in dims])) for dims in (x_free, x_contracting)]
+    columns = int(np.prod([y.shape[d] for d in y_free]))
+    x = x.transpose(*x_batch, *x_free, *x_contracting).reshape(*batch, *x_sizes)
+    y = y.transpose(*y_batch, *y_contracting, *y_free).reshape(*batch, x_sizes[1], columns)
+    return np.matmul(x, y).reshape(shape)
+
+
+def _dot_general(x: np.ndarray, y: np.ndarray, **params: Any):
+    product = dot_general(x, y, **params)
+    preferred = params["preferred_element_type"]
+    if preferred is None:
+        preferred = x.dtype if x.dtype == y.dtype else product.dtype
+    return convert(product, preferred)
+
+
+structural_rules: dict[str, Callable[..., Any]] = {
+    "broadcast_in_dim": _broadcast_in_dim,
+    "concatenate": lambda *xs, dimension, **params: np.concatenate(xs, dimension),
+    "dot_general": _dot_general,
+    "iota": _iota,
+    "pad": lambda x, value, *, padding_config, **params: pad(x, value, padding_config),
+    "reshape": _reshape,
+    "rev": lambda x, *, dimensions, **params: np.flip(x, dimensions),
+    "split": _split,
+    "squeeze": lambda x, *, dimensions, **params: x.squeeze(tuple(dimensions)),
+    "stack": lambda *xs, axis, **params: np.stack(xs, axis),
+    "threefry2x32": lambda *words, **params: threefry2x32_numpy(*words),
+    "tile": lambda x, *, reps, **params: np.tile(x, reps),
+    "transpose": lambda x, *, permutation, **params: x.transpose(permutation),
+    "unstack": _unstack,
+}

@@ -1,0 +1,75 @@
+"""Computing in a dtype that NumPy knows, for the dtypes that it does not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import issubdtype
+
+_wide: dict[np.dtype, np.dtype] = {}
+
+
+def wide_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype to compute in: float32 for narrower floats, whole bytes for parts of one."""
+    found = _wide.get(dtype)
+    if found is None:
+        if dtype.kind in "biufc" and dtype != np.float16:
+            found = dtype
+        elif issubdtype(dtype, np.floating):
+            found = np.dtype(np.float32)
+        else:
+            found = np.dtype(np.uint8 if issubdtype(dtype, np.unsignedinteger) else np.int8)
+        _wide[dtype] = found
+    return found
+
+
+def widen(x: np.ndarray) -> np.ndarray:
+    """An array in the dtype to compute in."""
+    return x.astype(wide_dtype(x.dtype), copy=False)
+
+
+def widened(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that computes in the wide dtype, and rounds to the first operand's if that differs.
+
+    Results of other dtypes (the Booleans of a comparison) are left as they are.
+    """
+
+    def rule(*operands: np.ndarray, **params: Any) -> Any:
+        dtype = operands[0].dtype
+        wide = wide_dtype(dtype)
+        if wide == dtype:
+            return fun(*operands, **params)
+        result = np.asarray(fun(*map(widen, operands), **params))
+        return result.astype(dtype) if result.dtype == wide else result
+
+    return rule
+
+
+def per_element(fun: Callable[..., float]) -> Callable[..., np.ndarray]:
+    """A function of floats, applied in double precision to each element of arrays."""
+    vectorized = np.vectorize(fun, otypes=[np.float64])
+
+    def rule(*operands: np.ndarray, **params: Any) -> np.ndarray:
+        dtype = operands[0].dtype
+        return vectorized(*(x.astype(np.float64) for x in operands), **params).astype(dtype)
+
+    return rule
+
+
+def lowest(dtype: np.dtype) -> Any:
+    """The value that no other of a dtype that NumPy knows is below."""
+    if dtype.kind == "b":
+        return False
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return complex(-np.inf, -np.inf) if dtype.kind == "c" else -np.inf
+
+
+def highest(dtype: np.dtype) -> Any:
+    """The value that no other of a dtype that NumPy knows is above."""
+    if dtype.kind == "b":
+        return True
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max
+    return complex(np.inf, np.inf) if dtype.kind == "c" else np.inf

@@ -1,0 +1,230 @@
+"""Checks of derivatives against finite differences and against each other."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import jvp, vjp
+from ricci_ir import float0, get_aval, issubdtype
+from ricci_pytree import tree_flatten, tree_unflatten
+
+# By the bits of the real dtype computed in: the step of finite differences, about the cube root
+# of the rounding error, and how far they may be off.
+_STEPS = {16: 1e-1, 32: 5e-3, 64: 3e-6}
+_TOLERANCES = {16: 2e-1, 32: 1e-2, 64: 1e-6}
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Check a function's derivatives against finite differences, up to an order.
+
+    Args:
+      f: a function of pytrees of arrays.
+      args: where to check; floating-point and complex leaves are differentiated.
+      order: how many times; 2 checks the derivatives of the derivatives as well.
+      modes: ``"fwd"`` for ``jvp``, ``"rev"`` for ``vjp``; with both, all their combinations.
+      atol, rtol: how far off finite differences may be, by default as the dtypes suggest.
+      eps: the step.
+
+    Raises:
+      AssertionError: if a derivative is wrong; the message names the mode, the order and the leaf.
+
+    Example:
+      >>> from ricci_ir import use_backend
+      >>> from ricci_lax import sin
+      >>> from ricci_reference import reference_backend
+      >>> with use_backend(reference_backend):
+      ...     check_grads(sin, (np.float32([0.5, 2.0]),), order=2)
+    """
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    if not set(modes) <= {"fwd", "rev"}:
+        raise ValueError(f'check_grads: modes must be among "fwd" and "rev", got {modes}')
+    leaves, tree = tree_flatten(tuple(args))
+    flat = lambda *xs: tree_flatten(f(*tree_unflatten(tree, xs)))[0]
+    differentiated = [i for i, x in enumerate(leaves) if is_inexact(x)]
+
+    def of_differentiated(*xs: Any) -> list[Any]:
+        full = list(leaves)
+        for i, x in zip(differentiated, xs, strict=True):
+            full[i] = x
+        return flat(*full)
+
+    primals = [leaves[i] for i in differentiated]
+    _check(of_differentiated, primals, order, modes, (atol, rtol, eps), "")
+
+
+def _check(fun, primals, order, modes, tolerances, path) -> None:
+    if order == 0:
+        return
+    if "fwd" in modes:
+        check_jvp(fun, primals, *tolerances, where=f"{path}jvp")
+        tangents = directions(primals, 1)
+        push = lambda *xs: jvp(fun, xs, tangents)[1]
+        _check(_inexact_only(push), primals, order - 1, modes, tolerances, f"{path}jvp of ")
+    if "rev" in modes:
+        check_vjp(fun, primals, *tolerances, where=f"{path}vjp")
+        cotangents = _cotangents(fun(*primals), 2)
+        pull = lambda *xs: list(vjp(fun, *xs)[1](cotangents))
+        _check(_inexact_only(pull), primals, order - 1, modes, tolerances, f"{path}vjp of ")
+
+
+def _inexact_only(fun: Callable[..., list]) -> Callable[..., list]:
+    return lambda *xs: [y for y in fun(*xs) if is_inexact(y)]
+
+
+def is_inexact(x: Any) -> bool:
+    """Whether a value is floating-point or complex."""
+    aval: Any = get_aval(x)
+    return aval.dtype != float0 and issubdtype(aval.dtype, np.inexact)
+
+
+def directions(values: Sequence[Any], seed: int) -> list[np.ndarray]:
+    """Arrays of the types of others, with elements between -1 and 1; always the same ones."""
+    random = np.random.default_rng(seed)
+    found = []
+    for value in values:
+        aval: Any = get_aval(value)
+        direction = random.uniform(-1, 1, aval.shape)
+        if issubdtype(aval.dtype, np.complexfloating):
+            direction = direction + 1j * random.uniform(-1, 1, aval.shape)
+        found.append(np.asarray(direction).astype(aval.dtype))
+    return found
+
+
+def _cotangents(results: Sequence[Any], seed: int) -> list[np.ndarray]:
+    return [
+        direction if is_inexact(result) else np.zeros(np.shape(result), float0)
+        for result, direction in zip(results, _directions_or_none(results, seed), strict=True)
+    ]
+
+
+def _directions_or_none(results: Sequence[Any], seed: int) -> list[Any]:
+    found = iter(directions([r for r in results if is_inexact(r)], seed))
+    return [next(found) if is_inexact(r) else None for r in results]
+
+
+def pairing(xs: Sequence[Any], ys: Sequence[Any]) -> float:
+    """The sum of products that cotangents act on tangents by: its real part, without conjugates."""
+    total = 0.0
+    for x, y in zip(xs, ys, strict=True):
+        if is_inexact(x) and is_inexact(y):
+            total += float(np.sum(_wide(x) * _wide(y)).real)
+    return total
+
+
+def _wide(x: Any) -> np.ndarray:
+    x = np.asarray(x)
+    return x.astype(np.complex128 if issubdtype(x.dtype, np.complexfloating) else np.float64)
+
+
+def _bits(values: Sequence[Any]) -> int:
+    """The bits of the narrowest real dtype among values."""
+    dtypes: list[Any] = [get_aval(x).dtype for x in values if is_inexact(x)]  # pyright: ignore
+    if not dtypes:
+        return 64
+    return max(16, min(8 * d.itemsize // (2 if d.kind == "c" else 1) for d in dtypes))
+
+
+def _settings(values: Sequence[Any], atol, rtol, eps) -> tuple[float, float, float]:
+    bits = _bits(values)
+    tolerance = _TOLERANCES[bits]
+    return (
+        tolerance if atol is None else atol,
+        tolerance if rtol is None else rtol,
+        _STEPS[bits] if eps is None else eps,
+    )
+
+
+def numerical_jvp(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], eps: float
+) -> list[np.ndarray]:
+    """The derivative of a flat function along a direction, by central differences."""
+
+    def moved(sign: int) -> list[Any]:
+        points = [
+            (_wide(x) + sign * eps * _wide(t)).astype(np.asarray(x).dtype)
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        return [_wide(y) for y in fun(*points)]
+
+    return [(y - z) / (2 * eps) for y, z in zip(moved(1), moved(-1), strict=True)]
+
+
+def check_jvp(fun, primals, atol=None, rtol=None, eps=None, *, where: str = "jvp") -> None:
+    """Check the jvp of a flat function against finite differences.
+
+    Raises:
+      AssertionError: if they differ, or the value differs from the function's.
+    """
+    primals = [x if hasattr(x, "dtype") else np.asarray(x) for x in primals]
+    tangents = directions(primals, 0)
+    values = list(fun(*primals))
+    results, pushed = jvp(fun, tuple(primals), tuple(tangents))
+    atol, rtol, eps = _settings([*primals, *values], atol, rtol, eps)
+    expected = numerical_jvp(fun, primals, tangents, eps)
+    for i, value in enumerate(values):
+        assert_close(results[i], value, atol, rtol, f"{where}: result {i} of the jvp itself")
+        if is_inexact(value):
+            assert_close(pushed[i], expected[i], atol, rtol, f"{where}: tangent of result {i}")
+        elif get_aval(pushed[i]).dtype != float0:  # pyright: ignore[reportAttributeAccessIssue]
+            raise AssertionError(
+                f"{where}: the tangent of result {i}, which is discrete, must have dtype float0, "
+                f"got {get_aval(pushed[i])}"
+            )
+
+
+def check_vjp(fun, primals, atol=None, rtol=None, eps=None, *, where: str = "vjp") -> None:
+    """Check the vjp of a flat function against finite differences, by ⟨w, Jv⟩ = ⟨Jᵀw, v⟩.
+
+    Raises:
+      AssertionError: if they differ, or a cotangent's type is not that of its argument.
+    """
+    primals = [x if hasattr(x, "dtype") else np.asarray(x) for x in primals]
+    values, pull = vjp(fun, *primals)
+    atol, rtol, eps = _settings([*primals, *values], atol, rtol, eps)
+    cotangents = _cotangents(values, 3)
+    pulled = pull(cotangents)
+    for i, (primal, cotangent) in enumerate(zip(primals, pulled, strict=True)):
+        found, expected = get_aval(cotangent), get_aval(primal)
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):  # pyright: ignore
+            raise AssertionError(
+                f"{where}: the cotangent of argument {i} has type {found}, expected {expected}"
+            )
+    tangents = directions(primals, 0)
+    forward = pairing(cotangents, numerical_jvp(fun, primals, tangents, eps))
+    backward = pairing(pulled, tangents)
+    size = max(1, sum(int(np.size(x)) for x in (*primals, *values))) ** 0.5
+    assert_close(backward, forward, atol * size, rtol * size, f"{where}: ⟨Jᵀw, v⟩ and ⟨w, Jv⟩")
+
+
+def assert_close(found: Any, expected: Any, atol: float, rtol: float, what: str) -> None:
+    """Raise ``AssertionError``, naming the worst element, unless two arrays are close."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.shape != expected.shape:
+        raise AssertionError(f"{what}: shape {found.shape}, expected {expected.shape}")
+    found, expected = _comparable(found), _comparable(expected)
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(found - expected)
+        fits = (gap <= atol + rtol * np.abs(expected)) | (found == expected)
+    wrong = ~(fits | (np.isnan(found) & np.isnan(expected)))
+    if np.any(wrong):
+        worst = np.unravel_index(np.argmax(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1)), gap.shape)
+        place = tuple(map(int, worst))
+        raise AssertionError(
+            f"{what}: {int(np.sum(wrong))} of {wrong.size} values differ, the most at {place}: "
+            f"{found[place]}, expected {expected[place]} (atol {atol:.1e}, rtol {rtol:.1e})"
+        )
+
+
+def _comparable(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind in "iub":
+        return x.astype(np.longdouble)
+    return _wide(x)
