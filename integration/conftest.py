@@ -1,0 +1,19 @@
+"""The platform that the integration tests run on, chosen before any device is made."""
+
+import os
+
+import pytest
+
+_platforms = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+os.environ.setdefault("RICCI_NUM_CPU_DEVICES", "8")
+os.environ.setdefault("RICCI_PLATFORMS", _platforms[os.environ.get("RICCI_TEST_PLATFORM", "cpu")])
+
+
+@pytest.fixture(scope="session")
+def eight_devices():
+    """The devices, where there are at least eight."""
+    import ricci  # the light tests run where it is not installed
+
+    if ricci.device_count() < 8:
+        pytest.skip(f"needs 8 devices, {ricci.default_backend()} has {ricci.device_count()}")
+    return ricci.devices()[:8]

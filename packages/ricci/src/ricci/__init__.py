@@ -1,0 +1,93 @@
+"""Composable transformations of numerical Python programs: the full install, under one name."""
+
+from ricci_autodiff import grad as grad
+from ricci_autodiff import jvp as jvp
+from ricci_autodiff import linear_transpose as linear_transpose
+from ricci_autodiff import linearize as linearize
+from ricci_autodiff import value_and_grad as value_and_grad
+from ricci_autodiff import vjp as vjp
+from ricci_batching import vmap as vmap
+from ricci_ir import Array as Array
+from ricci_ir import ShapeDtypeStruct as ShapeDtypeStruct
+from ricci_ir import array_garbage_collection_guard as array_garbage_collection_guard
+from ricci_ir import check_tracer_leaks as check_tracer_leaks
+from ricci_ir import config as config
+from ricci_ir import debug_infs as debug_infs
+from ricci_ir import debug_key_reuse as debug_key_reuse
+from ricci_ir import debug_nans as debug_nans
+from ricci_ir import default_device as default_device
+from ricci_ir import default_matmul_precision as default_matmul_precision
+from ricci_ir import default_prng_impl as default_prng_impl
+from ricci_ir import disable_jit as disable_jit
+from ricci_ir import enable_checks as enable_checks
+from ricci_ir import enable_custom_prng as enable_custom_prng
+from ricci_ir import enable_x64 as enable_x64
+from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
+from ricci_ir import eval_shape as eval_shape
+from ricci_ir import explain_cache_misses as explain_cache_misses
+from ricci_ir import float0 as float0
+from ricci_ir import legacy_prng_key as legacy_prng_key
+from ricci_ir import log_compiles as log_compiles
+from ricci_ir import make_jaxpr as make_jaxpr
+from ricci_ir import named_scope as named_scope
+from ricci_ir import no_execution as no_execution
+from ricci_ir import no_tracing as no_tracing
+from ricci_ir import numpy_dtype_promotion as numpy_dtype_promotion
+from ricci_ir import numpy_rank_promotion as numpy_rank_promotion
+from ricci_ir import softmax_custom_jvp as softmax_custom_jvp
+from ricci_ir import thread_guard as thread_guard
+from ricci_ir import threefry_partitionable as threefry_partitionable
+from ricci_ir import transfer_guard as transfer_guard
+from ricci_ir import transfer_guard_device_to_device as transfer_guard_device_to_device
+from ricci_ir import transfer_guard_device_to_host as transfer_guard_device_to_host
+from ricci_ir import transfer_guard_host_to_device as transfer_guard_host_to_device
+from ricci_ir import typeof as typeof
+from ricci_lax import custom_jvp as custom_jvp
+from ricci_lax import custom_vjp as custom_vjp
+from ricci_parallel import pmap as pmap
+from ricci_xla import Device as Device
+from ricci_xla import NamedSharding as NamedSharding
+from ricci_xla import P as P
+from ricci_xla import Shard as Shard
+from ricci_xla import block_until_ready as block_until_ready
+from ricci_xla import copy_to_host_async as copy_to_host_async
+from ricci_xla import default_backend as default_backend
+from ricci_xla import device_count as device_count
+from ricci_xla import device_get as device_get
+from ricci_xla import device_put as device_put
+from ricci_xla import devices as devices
+from ricci_xla import host_count as host_count
+from ricci_xla import host_id as host_id
+from ricci_xla import host_ids as host_ids
+from ricci_xla import jit as jit
+from ricci_xla import live_arrays as live_arrays
+from ricci_xla import local_device_count as local_device_count
+from ricci_xla import local_devices as local_devices
+from ricci_xla import make_array_from_callback as make_array_from_callback
+from ricci_xla import make_array_from_process_local_data as make_array_from_process_local_data
+from ricci_xla import make_array_from_single_device_arrays as make_array_from_single_device_arrays
+from ricci_xla import make_mesh as make_mesh
+from ricci_xla import process_count as process_count
+from ricci_xla import process_index as process_index
+from ricci_xla import process_indices as process_indices
+
+from . import core as core
+from . import dtypes as dtypes
+from . import errors as errors
+from . import lax as lax
+from . import nn as nn
+from . import numpy as numpy
+from . import random as random
+from . import sharding as sharding
+from . import stages as stages
+from . import tree as tree
+from . import tree_util as tree_util
+from ._caches import clear_caches as clear_caches
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415  # lazy: its import costs 20 ms
+
+        return version("ricci")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

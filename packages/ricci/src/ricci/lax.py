@@ -1,0 +1,29 @@
+"""Primitive operations, and collectives: the public names of ``ricci_lax`` and ``ricci_parallel``."""
+
+from ricci_ir import guard_public
+from ricci_lax import *  # noqa: F403
+from ricci_lax import __all__ as _lax_names
+from ricci_parallel import axis_index as axis_index
+from ricci_parallel import axis_index_p as axis_index_p
+from ricci_parallel import pmax as pmax
+from ricci_parallel import pmax_p as pmax_p
+from ricci_parallel import pmean as pmean
+from ricci_parallel import pmin as pmin
+from ricci_parallel import pmin_p as pmin_p
+from ricci_parallel import psum as psum
+from ricci_parallel import psum_p as psum_p
+
+_collectives = (
+    "axis_index",
+    "axis_index_p",
+    "pmax",
+    "pmax_p",
+    "pmean",
+    "pmin",
+    "pmin_p",
+    "psum",
+    "psum_p",
+)
+__all__ = [*_lax_names, *_collectives]  # pyright: ignore[reportUnsupportedDunderAll]
+
+guard_public(globals(), __all__)
