@@ -5,6 +5,7 @@ import traceback
 import pytest
 
 from ricci_ir import _errors as errors
+from ricci_ir import register_internal_module
 from ricci_ir._config import traceback_filtering
 
 # Base classes as in JAX 0.11.2.
@@ -78,11 +79,10 @@ def fail(fun):
 
 
 @pytest.fixture
-def library(tmp_path, monkeypatch):
-    monkeypatch.setattr(errors, "_internal_directories", errors._internal_directories)
-    errors.register_internal_path(str(tmp_path / "lib"))
-    namespace = {}
-    exec(compile(LIBRARY, str(tmp_path / "lib" / "code.py"), "exec"), namespace)
+def library(tmp_path):
+    register_internal_module("hidden_library")
+    namespace = {"__name__": "hidden_library.code"}
+    exec(compile(LIBRARY, str(tmp_path / "code.py"), "exec"), namespace)
     return namespace
 
 

@@ -123,6 +123,14 @@ def test_symbols_are_unique_and_valid(names, symbols):
     assert found == symbols and len(set(found)) == len(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [("f", "jit_f"), ("<lambda>", "jit__lambda"), ("f__", "jit_f"), ("a b", "jit_a_b")],
+)
+def test_a_module_is_named_as_in_jax(name, symbol):
+    assert sh.lower_jaxpr(trace(lambda x: [x]), name).startswith(f"module @{symbol} attributes")
+
+
 @pytest.mark.parametrize("name", ["main", "<lambda>", "größe", "", "a.b c", "3"])
 def test_a_program_may_have_any_name(toy, run, name):
     jaxpr = trace(lambda x: toy.call(trace(lambda y: [toy.sin(y)]), x, name=name))

@@ -137,7 +137,8 @@ def test_what_is_written_is_what_runs(run, value):
     kind = sh.tensor_type(ir.ShapedArray(value.shape, value.dtype))
     text = (
         f"module @m {{\n  func.func public @main() -> {kind} {{\n"
-        f"    %0 = stablehlo.constant {sh.dense(value)} : {kind}\n    return %0 : {kind}\n  }}\n}}\n"
+        f"    %0 = stablehlo.constant {sh.dense(value)} : {kind}\n"
+        f"    return %0 : {kind}\n  }}\n}}\n"
     )
     (result,) = run(text)
     assert result.dtype == value.dtype

@@ -1,6 +1,7 @@
 """``jvp``, ``vjp``, ``linearize`` and ``linear_transpose`` on functions of pytrees."""
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -139,9 +140,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
         ]
         env = {
             id(g.var): instantiate(t)
-            for g, t in zip(
-                given, (t for t, s in zip(checked, smooth, strict=True) if s), strict=True
-            )
+            for g, t in zip(given, compress(checked, smooth), strict=True)
         }
         for eqn in eqns:
             operands = [env[id(a)] if id(a) in env else a.val for a in eqn.invars]  # pyright: ignore

@@ -7,6 +7,7 @@ operand. With several results, ``ct`` and the tangents are lists.
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from ricci_ir import Primitive, derived, rule_table
@@ -53,14 +54,12 @@ def _per_operand_rule(primitive: Primitive, rules: tuple, with_result: bool):
     def jvp(primals, tangents, **params):
         result = primitive.bind(*primals, **params)
         operands = (result, *primals) if with_result else primals
-        total = None
-        for rule, tangent in zip(rules, tangents, strict=True):
-            if rule is not None and type(tangent) is not Zero:
-                term = rule(tangent, *operands, **params)
-                total = term if total is None else add_tangents(total, term)
-        if total is None:
-            return result, Zero.from_primal(result)
-        return result, total
+        terms = [
+            rule(tangent, *operands, **params)
+            for rule, tangent in zip(rules, tangents, strict=True)
+            if rule is not None and type(tangent) is not Zero
+        ]
+        return result, reduce(add_tangents, terms) if terms else Zero.from_primal(result)
 
     return jvp
 

@@ -125,8 +125,8 @@ from ._errors import TracerIntegerConversionError as TracerIntegerConversionErro
 from ._errors import UnexpectedTracerError as UnexpectedTracerError
 from ._errors import api_boundary as api_boundary
 from ._errors import hide_frames as hide_frames
-from ._errors import is_internal as is_internal
-from ._errors import register_internal_path as register_internal_path
+from ._errors import guard_public as guard_public
+from ._errors import is_boundary as is_boundary
 from ._evaluate import eval_jaxpr as eval_jaxpr
 from ._evaluate import jaxpr_as_fun as jaxpr_as_fun
 from ._jaxpr import Atom as Atom
@@ -160,6 +160,7 @@ from ._shape_dtype import argument_aval as argument_aval
 from ._source import Source as Source
 from ._source import caller_source as caller_source
 from ._source import is_internal_module as is_internal_module
+from ._source import register_internal_module as register_internal_module
 from ._source import unknown_source as unknown_source
 from ._staging import JaxprTrace as JaxprTrace
 from ._staging import StagedTracer as StagedTracer

@@ -4,8 +4,10 @@ A layer above (the NumPy API) gives the methods; a backend names its array class
 the other through the table here, in whichever order they are imported.
 """
 
+from types import FunctionType
 from typing import Any
 
+from ._errors import api_boundary
 from ._trace import Tracer
 
 _types: list[type] = [Tracer]
@@ -40,6 +42,10 @@ def register_array_type(cls: type) -> None:
 
 def define_array_methods(methods: dict[str, Any]) -> None:
     """Give every array class these methods and properties, now and later."""
+    methods = {
+        name: api_boundary(method) if type(method) is FunctionType else method
+        for name, method in methods.items()
+    }
     _methods.update(methods)
     for cls in _types:
         for name, method in methods.items():

@@ -92,7 +92,10 @@ class ExtendedDType:
     """Base class of dtypes that NumPy does not know, such as that of random keys.
 
     A subclass gives ``name`` (as printed), ``type`` (a subclass of ``extended``) and
-    ``itemsize``, and compares and hashes by what it stands for.
+    ``itemsize``, and compares and hashes by what it stands for. Programs hold its elements as
+    arrays of numbers: ``physical_aval(aval)`` is their type, with the elements' own dimensions
+    last, ``from_physical(array)`` makes an array of this dtype of one, and its attribute
+    ``physical`` is that array.
     """
 
     __slots__ = ()

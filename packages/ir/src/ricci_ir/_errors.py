@@ -1,13 +1,13 @@
 """Errors of traced programs, and the tracebacks that users see of them."""
 
-import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
-from types import TracebackType
+from types import FrameType, FunctionType, TracebackType
 from typing import Any
 
 from ._config import traceback_filtering
+from ._source import is_internal_module
 
 
 class JAXTypeError(TypeError):
@@ -141,30 +141,14 @@ class InconclusiveDimensionOperation(Exception):
     """A question about symbolic dimensions has no answer that holds for all their values."""
 
 
-_internal_directories: tuple[str, ...] = ()
-
-
-def register_internal_path(path: str) -> None:
-    """Leave the frames of the files under a directory, or of one file, out of tracebacks."""
-    global _internal_directories
-    path = os.path.abspath(path)
-    known = path if path.endswith(".py") else os.path.join(path, "")
-    if known not in _internal_directories:
-        _internal_directories += (known,)
-
-
-register_internal_path(os.path.dirname(__file__))
-
-
-def is_internal(filename: str) -> bool:
-    """Whether a file lies under a directory whose frames are left out of tracebacks."""
-    return filename.startswith(_internal_directories)
+def _is_internal(frame: FrameType) -> bool:
+    return is_internal_module(frame.f_globals.get("__name__"))
 
 
 def _user_frames(tb: TracebackType | None) -> TracebackType | None:
     frames = []
     while tb is not None:
-        if not is_internal(tb.tb_frame.f_code.co_filename):
+        if not _is_internal(tb.tb_frame):
             frames.append(tb)
         tb = tb.tb_next
     kept = None
@@ -175,7 +159,7 @@ def _user_frames(tb: TracebackType | None) -> TracebackType | None:
 
 def _mark_hidden(tb: TracebackType | None) -> None:
     while tb is not None:
-        if is_internal(tb.tb_frame.f_code.co_filename):
+        if _is_internal(tb.tb_frame):
             # IPython and pytest leave out frames that have this local variable.
             tb.tb_frame.f_locals["__tracebackhide__"] = True
         tb = tb.tb_next
@@ -206,8 +190,27 @@ def api_boundary[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            if not is_internal(sys._getframe(1).f_code.co_filename):
+            if not _is_internal(sys._getframe(1)):
                 hide_frames(e)
             raise
 
     return boundary
+
+
+def guard_public(namespace: dict[str, Any], names: Iterable[str]) -> None:
+    """Make the named functions of a package's namespace boundaries, as ``api_boundary`` does.
+
+    Inside the package they are called without it.
+    """
+    for name in names:
+        value = namespace[name]
+        if type(value) is FunctionType and not is_boundary(value):
+            namespace[name] = api_boundary(value)
+
+
+def is_boundary(fun: Callable[..., Any]) -> bool:
+    """Whether a function was made by ``api_boundary``."""
+    return fun.__code__ is _boundary_code
+
+
+_boundary_code = api_boundary(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]

@@ -52,6 +52,12 @@ class Source(NamedTuple):
 unknown_source = Source(None, 0)
 
 
+def register_internal_module(root: str) -> None:
+    """Count a package's modules among the internal ones: their frames are not the user's."""
+    _internal_roots.add(root)
+    _internal_modules.clear()
+
+
 def is_internal_module(name: str | None) -> bool:
     """Whether a module is part of Ricci (or of the machinery under it) rather than the user's."""
     found = _internal_modules.get(name)

@@ -3,6 +3,7 @@
 from ._lowering import Lowering as Lowering
 from ._lowering import Module as Module
 from ._lowering import Value as Value
+from ._lowering import extended_lower_rules as extended_lower_rules
 from ._lowering import lower_jaxpr as lower_jaxpr
 from ._lowering import lower_rules as lower_rules
 from ._lowering import traced as traced

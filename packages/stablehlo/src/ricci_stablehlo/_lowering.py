@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Jaxpr, Literal, ShapedArray, rule_table, trace_to_jaxpr
+from ricci_ir import ExtendedDType, Jaxpr, Literal, ShapedArray, rule_table, trace_to_jaxpr
 
 from ._types import dense, int_list, string, tensor_type
 
 lower_rules = rule_table("lower")
+# For primitives that move elements without looking at them: how they move elements of extended
+# dtypes, such as random keys, which are arrays themselves.
+extended_lower_rules = rule_table("extended_lower", required=False)
 
 
 class Value:
@@ -71,10 +74,11 @@ class Module:
 
     def declarations(self) -> list[str]:
         """The lines that declare the meshes used."""
-        return [
-            f"  sdy.mesh @{symbol} = <[{', '.join(f'{string(str(n))}={size}' for n, size in axes)}]>"
+        sizes = {
+            symbol: ", ".join(f"{string(str(name))}={size}" for name, size in axes)
             for axes, symbol in self.meshes.items()
-        ]
+        }
+        return [f"  sdy.mesh @{symbol} = <[{text}]>" for symbol, text in sizes.items()]
 
     def unique_name(self, name: str) -> str:
         """A symbol that no function of the module has yet."""
@@ -295,6 +299,7 @@ class Lowering:
         for var, value in zip(jaxpr.invars, operands, strict=True):
             env[id(var)] = value
         literals: dict[Any, Value] = {}
+        extended = jaxpr.derived("extended dtypes", lambda: _has_extended_dtypes(jaxpr))
 
         def read(atom: Any) -> Value:
             if type(atom) is not Literal:
@@ -310,13 +315,25 @@ class Lowering:
             outvars = eqn.outvars
             values = [read(atom) for atom in eqn.invars]
             self.outs = [var.aval for var in outvars]
-            result = lower_rules[eqn.primitive](self, *values, **eqn.params)
+            rule = extended_lower_rules.get(eqn.primitive) if extended else None
+            if rule is None or not _any_extended(values):
+                rule = lower_rules[eqn.primitive]
+            result = rule(self, *values, **eqn.params)
             if eqn.primitive.multiple_results:
                 for var, value in zip(outvars, result, strict=True):
                     env[id(var)] = value
             else:
                 env[id(outvars[0])] = result
         return [read(atom) for atom in jaxpr.outvars]
+
+
+def _has_extended_dtypes(jaxpr: Jaxpr) -> bool:
+    variables = [*jaxpr.invars, *(var for eqn in jaxpr.eqns for var in eqn.outvars)]
+    return _any_extended(variables)
+
+
+def _any_extended(typed: Sequence[Any]) -> bool:
+    return any(isinstance(getattr(x.aval, "dtype", None), ExtendedDType) for x in typed)
 
 
 def _layout(order: Sequence[int]) -> str:
@@ -411,7 +428,7 @@ def lower_jaxpr(
     out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in outs]
     in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in attributes]
     main = lower_function(module, jaxpr, "main", "public", in_attrs, out_attrs)
-    symbol = module.unique_name(f"jit_{name}")
+    symbol = module.unique_name(f"jit_{name}").rstrip("_")
     head = (
         f"module @{symbol} attributes {{mhlo.num_partitions = {num_partitions} : i32, "
         f"mhlo.num_replicas = {num_replicas} : i32}} {{"

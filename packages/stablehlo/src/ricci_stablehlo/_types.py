@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import AbstractToken, ShapedArray, float0
+from ricci_ir import AbstractToken, ExtendedDType, ShapedArray, float0
 
 _special_names = {
     "bool": "i1",
@@ -56,13 +56,16 @@ def tensor_type(aval: Any) -> str:
     """The type of a value, such as ``tensor<2x3xf32>``."""
     found = _tensor_types.get(aval)
     if found is None:
+        given = aval
         if isinstance(aval, AbstractToken):
             found = "!stablehlo.token"
         elif isinstance(aval, ShapedArray):
+            if isinstance(aval.dtype, ExtendedDType):
+                aval = aval.dtype.physical_aval(aval)
             found = f"tensor<{''.join(f'{n}x' for n in aval.shape)}{element_type(aval.dtype)}>"
         else:
             raise TypeError(f"values of type {aval} have no StableHLO type")
-        _tensor_types[aval] = found
+        _tensor_types[given] = found
     return found
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ricci_ir import api_boundary
+
 from . import _state as _state
 from ._jaxlib import runtime
 from ._parts import parts, whole_part
@@ -195,8 +197,8 @@ def _item(self: Any, *args: Any) -> Any:
 
 def _setitem(self: Any, index: Any, value: Any) -> None:
     raise TypeError(
-        "JAX arrays are immutable and do not support in-place item assignment. Instead of "
-        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method."
+        f"an array of type {self.aval.str_short()} cannot be assigned to: arrays are immutable. "
+        "Use x = x.at[index].set(value), which returns an updated copy."
     )
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ricci_ir import ExtendedDType
+
 from ._array import check_not_deleted
 from ._jaxlib import runtime
 from ._kernels import prepare_kernels
@@ -129,12 +131,15 @@ class Executable:
       kept: for each argument whether the program takes it; all by default.
       committed: whether results are bound to their devices.
       consts: arrays passed before the arguments in every call.
+
+    ``has_extended_results`` is whether a result is of a dtype that jaxlib does not know.
     """
 
     __slots__ = (
         "_handlers",
         "committed",
         "consts",
+        "has_extended_results",
         "in_avals",
         "in_shardings",
         "kept",
@@ -170,8 +175,9 @@ class Executable:
         self.kept = [True] * len(self.in_avals) if kept is None else list(kept)
         self.committed = committed
         self.consts = list(consts)
+        self.has_extended_results = any(map(_is_extended, self.out_avals))
         self._handlers = [
-            runtime.array_result_handler(aval, sharding, committed)
+            _result_handler(aval, sharding, committed)
             for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
         ]
 
@@ -213,6 +219,19 @@ class Executable:
     def serialize(self) -> bytes:
         """The compiled program as bytes for ``deserialize``, on the same kind of machine."""
         return self.loaded.client.serialize_executable(self.loaded)
+
+
+def _is_extended(aval: Any) -> bool:
+    return isinstance(getattr(aval, "dtype", None), ExtendedDType)
+
+
+def _result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+    """What makes a result's buffers an array."""
+    if not _is_extended(aval):
+        return runtime.array_result_handler(aval, sharding, committed)
+    dtype = aval.dtype
+    handler = runtime.array_result_handler(dtype.physical_aval(aval), sharding, committed)
+    return handler.wrap(dtype.from_physical)
 
 
 def deserialize(data: bytes, devices: Sequence[Any], options: Any = None) -> Any:

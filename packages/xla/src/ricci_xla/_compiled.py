@@ -250,15 +250,18 @@ class CompiledProgram:
         self.program = program
         self.executable = executable
 
-    def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath]:
-        """Run it: the flat results, and what lets C++ run it next time."""
+    def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
+        """Run it: the flat results, and what lets C++ run it next time (if it can)."""
         executable = self.executable
         kept = executable.kept
         arrays = shard_args(
             [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep],
             [x for x, keep in zip(leaves, kept, strict=True) if keep],
         )
-        return executable.execute(arrays), fast_path(executable, self.program.out_tree)
+        results = executable.execute(arrays)
+        if executable.has_extended_results:
+            return results, None
+        return results, fast_path(executable, self.program.out_tree)
 
     def check_types(self, leaves: Sequence[Any]) -> None:
         """Raise ``TypeError`` unless the arguments have the types it was compiled for."""

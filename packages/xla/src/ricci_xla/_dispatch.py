@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Tracer, get_aval
+from ricci_ir import Tracer, api_boundary, get_aval
 from ricci_pytree import default_registry
 
 from ._array import ArrayImpl, check_not_deleted
@@ -74,6 +74,8 @@ def shard_arg(x: Any, sharding: Any) -> Any:
                 check_not_deleted(x)
             return x
         return move_array(x, sharding)
+    if hasattr(x, "physical"):  # of a dtype that jaxlib does not know, such as random keys
+        return shard_arg(x.physical, sharding)
     if not isinstance(x, np.ndarray) and hasattr(x, "__jax_array__"):
         return shard_arg(x.__jax_array__(), sharding)
     return array_from_host(np.asarray(x), get_aval(x), sharding)
@@ -123,6 +125,7 @@ def make_fast_callable(
       jaxlib's ``PjitFunction``, with ``_cache_size()`` and ``_clear_cache()``.
     """
 
+    @api_boundary
     def miss(*args, **kwargs):
         result, data = python_miss(*args, **kwargs)
         return result, data, False

@@ -149,7 +149,7 @@ def jit(
 
     jitted = make_fast_callable(
         function_name(fun),
-        api_boundary(on_miss),
+        on_miss,
         fun=fun,
         static_argnums=arguments.static_argnums,
         static_argnames=arguments.static_argnames,
@@ -158,6 +158,7 @@ def jit(
     update_wrapper(jitted, fun)
     jitted.trace = lambda *args, **kwargs: _traced(info, args, kwargs)
     jitted.lower = lambda *args, **kwargs: _traced(info, args, kwargs).lower()
+    jitted.clear_cache = jitted._clear_cache
     jitted.eval_shape = lambda *args, **kwargs: _traced(info, args, kwargs).out_info
     return jitted
 

@@ -7,6 +7,7 @@ from typing import Any
 from ricci_ir import (
     DebugInfo,
     Jaxpr,
+    argument_aval,
     closes_over_tracers,
     convert_constvars,
     get_aval,
@@ -52,7 +53,7 @@ def abstract_leaves(fun: Callable, split: Split, args: tuple, kwargs: dict) -> t
       TypeError: naming the first leaf that is no array.
     """
     try:
-        return tuple([get_aval(x) for x in split.leaves])
+        return tuple([argument_aval(x) for x in split.leaves])
     except TypeError:
         pass
     names = argument_paths(
@@ -60,7 +61,7 @@ def abstract_leaves(fun: Callable, split: Split, args: tuple, kwargs: dict) -> t
     )
     for name, leaf in zip(names, split.leaves, strict=True):
         try:
-            get_aval(leaf)
+            argument_aval(leaf)
         except TypeError:
             raise TypeError(
                 f"Error interpreting argument {name} of {function_name(fun)} as an array: its "
