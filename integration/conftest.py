@@ -12,7 +12,7 @@ os.environ.setdefault("RICCI_PLATFORMS", _platforms[os.environ.get("RICCI_TEST_P
 @pytest.fixture(scope="session")
 def eight_devices():
     """The devices, where there are at least eight."""
-    import ricci  # the light tests run where it is not installed
+    ricci = pytest.importorskip("ricci", reason="the light tests run where it is not installed")
 
     if ricci.device_count() < 8:
         pytest.skip(f"needs 8 devices, {ricci.default_backend()} has {ricci.device_count()}")

@@ -27,9 +27,11 @@ def test_collective_combines_all_devices(collective, reduce):
     np.testing.assert_allclose(y, np.broadcast_to(reduce(X, axis=0), X.shape), rtol=1e-6)
 
 
-@pytest.mark.parametrize("collective", [lax.psum, lax.pmean, lax.pmax], ids=["psum", "pmean", "pmax"])
+@pytest.mark.parametrize(
+    "collective", [lax.psum, lax.pmean, lax.pmax], ids=["psum", "pmean", "pmax"]
+)
 def test_collective_of_vmap_agrees_with_pmap(collective):
-    f = lambda x: x - collective(x, "i")  # noqa: E731
+    f = lambda x: x - collective(x, "i")
     np.testing.assert_allclose(vmap(f, axis_name="i")(X), pmap(f, axis_name="i")(X), rtol=1e-6)
 
 
@@ -71,7 +73,7 @@ def test_composes_with_vmap_inside():
 
 
 def test_gradient_inside_and_outside():
-    f = lambda x: jnp.sum(jnp.sin(x) * lax.pmean(x, "i"))  # noqa: E731
+    f = lambda x: jnp.sum(jnp.sin(x) * lax.pmean(x, "i"))
     inside = pmap(grad(lambda x: jnp.sum(jnp.sin(x))))(X)
     np.testing.assert_allclose(inside, np.cos(X), rtol=1e-5)
     outside = grad(lambda x: jnp.sum(pmap(f, axis_name="i")(x)))(X)

@@ -155,10 +155,13 @@ def test_random_numbers_of_the_original_mode(capsys):
         for _ in range(10):
             key, subkey = ricci.random.split(key)
             print(ricci.random.uniform(subkey))
-    assert capsys.readouterr().out.split() == (
-        "0.02251327 0.02251327 0.31418657 0.8795924 0.81679654 0.82754505 0.78958607 0.9006636 "
-        "0.18430483 0.2509787 0.5041659 0.11195123"
-    ).split()
+    assert (
+        capsys.readouterr().out.split()
+        == (
+            "0.02251327 0.02251327 0.31418657 0.8795924 0.81679654 0.82754505 0.78958607 0.9006636 "
+            "0.18430483 0.2509787 0.5041659 0.11195123"
+        ).split()
+    )
 
 
 def test_arrays_cannot_be_assigned_to():

@@ -25,6 +25,14 @@ EXPECTED_FAILURES = {
 }
 
 
+# The golden file covers all of lax; these names are not there yet.
+NOT_YET = [
+    name
+    for name in ("cond", "switch", "while_loop", "fori_loop", "scan", "checkpoint")
+    if not hasattr(lax, name)
+]
+
+
 def cases():
     for part in GOLDEN.read_text().split("\n### ")[1:]:
         title, _, rest = part.partition("\n")
@@ -32,6 +40,9 @@ def cases():
         lines = [line[:-1] for line in text.split("\n") if line.endswith("|")]
         reason = EXPECTED_FAILURES.get(title)
         marks = [pytest.mark.xfail(reason=reason)] if reason else []
+        absent = [name for name in NOT_YET if f".{name}(" in source]
+        if absent:
+            marks.append(pytest.mark.skip(reason=f"ricci_lax has no {absent[0]} yet"))
         yield pytest.param(source, "\n".join(lines), id=title, marks=marks)
 
 

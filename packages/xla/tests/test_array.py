@@ -91,7 +91,7 @@ def test_scalar_converts(convert, expected):
         (lambda x: [1, 2][x], TypeError, "Only integer scalar arrays"),
         (lambda x: x.item(), ValueError, "size 1"),
         (hash, TypeError, "unhashable"),
-        (lambda x: x.__setitem__(0, 1), TypeError, r"x\.at\[idx\]\.set"),
+        (lambda x: x.__setitem__(0, 1), TypeError, r"x\.at\[index\]\.set"),
         (lambda x: len(device_put(np.float32(0))), TypeError, "unsized"),
         (lambda x: iter(device_put(np.float32(0))), TypeError, "0-d"),
         (lambda x: bool(device_put(np.zeros(0))), ValueError, "empty"),

@@ -39,7 +39,9 @@ def replica_groups(ctx: Lowering, names: tuple) -> str:
     """The groups of devices that a collective over some of the mesh's axes combines."""
     sizes = ctx.module.axis_sizes
     order = list(sizes)
-    ids = np.arange(int(np.prod(list(sizes.values()), dtype=np.int64))).reshape(tuple(sizes.values()))
+    ids = np.arange(int(np.prod(list(sizes.values()), dtype=np.int64))).reshape(
+        tuple(sizes.values())
+    )
     moved = [order.index(name) for name in names]
     kept = [i for i in range(len(order)) if i not in moved]
     groups = ids.transpose(*kept, *moved).reshape(-1, int(np.prod([sizes[n] for n in names])))

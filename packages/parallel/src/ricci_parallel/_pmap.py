@@ -69,8 +69,10 @@ def pmap(
         if isinstance(axes, tuple | list) and len(axes) == len(args):
             axes = tuple(a for i, a in enumerate(axes) if i not in static)
         dims = flatten_axes("pmap in_axes", tree, (axes, 0))
-        names = lambda: argument_paths(dynamic, kwargs, None if static else fun)  # noqa: E731
-        dims = [_normalized(x, d, i, names) for i, (x, d) in enumerate(zip(leaves, dims, strict=True))]
+        names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
+        dims = [
+            _normalized(x, d, i, names) for i, (x, d) in enumerate(zip(leaves, dims, strict=True))
+        ]
         size = _common_size(leaves, dims, axis_size, names)
         mesh = Mesh(np.array(_devices(size, devices, backend, name)), (axis,))
         out_tree = None

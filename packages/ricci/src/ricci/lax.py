@@ -1,4 +1,4 @@
-"""Primitive operations, and collectives: the public names of ``ricci_lax`` and ``ricci_parallel``."""
+"""Primitive operations and collectives: the names of ``ricci_lax`` and ``ricci_parallel``."""
 
 from ricci_ir import guard_public
 from ricci_lax import *  # noqa: F403

@@ -1,0 +1,92 @@
+"""``pmap``: axes, structures, arguments that are not mapped, and its errors."""
+
+import numpy as np
+import pytest
+
+from ricci_batching import vmap
+from ricci_lax import add, mul
+from ricci_parallel import pmap, psum
+from ricci_xla import devices, jit
+
+X = np.arange(24, dtype=np.float32).reshape(8, 3)
+
+
+def test_results_are_spread_over_the_devices():
+    y = pmap(lambda x: mul(x, 2.0), axis_name="i")(X)
+    np.testing.assert_array_equal(y, 2 * X)
+    assert [shard.device for shard in y.addressable_shards] == devices()[:8]
+    assert all(shard.data.shape == (1, 3) for shard in y.addressable_shards)
+
+
+@pytest.mark.parametrize(("in_axis", "out_axis"), [(0, 0), (1, 0), (0, 1), (-1, -1)])
+def test_axes(in_axis, out_axis):
+    y = pmap(lambda row: add(row, 1.0), in_axes=in_axis, out_axes=out_axis)(
+        np.moveaxis(X, 0, in_axis)
+    )
+    np.testing.assert_array_equal(y, np.moveaxis(X + 1, 0, out_axis))
+
+
+def test_prefix_trees_of_axes():
+    f = pmap(lambda d, w: {"y": add(d["a"], d["b"]), "w": w}, in_axes=({"a": 0, "b": None}, None))
+    out = f({"a": X, "b": X[0]}, np.float32(3))
+    np.testing.assert_array_equal(out["y"], X + X[0])
+    np.testing.assert_array_equal(out["w"], np.full(8, 3.0))
+
+
+def test_result_taken_from_one_device():
+    y = pmap(lambda x: psum(x, "i"), axis_name="i", out_axes=None)(X)
+    np.testing.assert_array_equal(y, X.sum(0))
+
+
+def test_static_argument():
+    f = pmap(lambda x, n: mul(x, float(n)), static_broadcasted_argnums=1)
+    np.testing.assert_array_equal(f(X, 3), 3 * X)
+    np.testing.assert_array_equal(f(X, 4), 4 * X)
+
+
+def test_chosen_devices():
+    chosen = devices()[2:4]
+    y = pmap(lambda x: x, devices=chosen)(X[:2])
+    assert y.sharding.device_set == set(chosen)
+
+
+def test_donated_argument_is_given_away():
+    x = pmap(lambda x: add(x, 0.0))(X)
+    y = pmap(lambda x: add(x, 1.0), donate_argnums=0)(x)
+    np.testing.assert_array_equal(y, X + 1)
+    assert x.is_deleted()
+
+
+def test_inside_jit_and_vmap():
+    f = pmap(lambda x: mul(x, float(psum(1, "i"))), axis_name="i")
+    np.testing.assert_array_equal(jit(lambda x: add(f(x), 1.0))(X), 8 * X + 1)
+    np.testing.assert_array_equal(vmap(f)(np.stack([X, X])), 8 * np.stack([X, X]))
+
+
+def test_second_call_does_not_trace():
+    traces = []
+    f = pmap(lambda x: (traces.append(1), x)[1])
+    f(X)
+    f(X + 1)
+    assert len(traces) == 1
+
+
+def test_more_slices_than_devices():
+    with pytest.raises(ValueError, match="needs 100 devices.*only 8"):
+        pmap(lambda x: x)(np.ones(100, np.float32))
+    np.testing.assert_array_equal(pmap(lambda x: x)(X), X)
+
+
+def test_sizes_that_differ_are_named():
+    with pytest.raises(ValueError, match=r"first has size 8(.|\n)*second has size 4"):
+        pmap(lambda first, second: add(first, second))(X, X[:4])
+
+
+def test_scalar_argument_cannot_be_mapped():
+    with pytest.raises(ValueError, match="argument scale.*in_axes"):
+        pmap(lambda x, scale: mul(x, scale))(X, 2.0)
+
+
+def test_nothing_mapped():
+    with pytest.raises(ValueError, match="axis_size"):
+        pmap(lambda x: x, in_axes=None)(X)

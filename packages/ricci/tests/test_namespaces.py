@@ -1,0 +1,51 @@
+"""The public namespaces hold what they say, and nothing of JAX."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import ricci
+
+NAMESPACES = ("lax", "nn", "numpy", "random", "tree", "tree_util")
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_every_listed_name_exists(name):
+    module = getattr(ricci, name)
+    assert isinstance(module, ModuleType)
+    missing = [n for n in getattr(module, "__all__", dir(module)) if not hasattr(module, n)]
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["grad", "jit", "jvp", "pmap", "value_and_grad", "vjp", "vmap", "make_jaxpr", "device_put"],
+)
+def test_transformations_have_documentation(name):
+    assert getattr(ricci, name).__doc__
+
+
+def test_version_is_the_installed_one():
+    assert ricci.__version__.count(".") == 2
+
+
+def test_unknown_attribute():
+    with pytest.raises(AttributeError, match="no attribute 'jitt'"):
+        ricci.jitt  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["jax", "scipy"])
+def test_import_does_not_load(module):
+    program = f"import sys, ricci; print({module!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stderr, done.stdout.strip()) == ("", "False")
+
+
+def test_caches_can_be_cleared():
+    traces = []
+    f = ricci.jit(lambda x: (traces.append(1), x * 2)[1])
+    f(1.0)
+    ricci.clear_caches()
+    assert f(1.0) == 2.0
