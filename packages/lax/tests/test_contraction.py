@@ -131,13 +131,13 @@ def _dims(lhs_contracting, rhs_contracting, lhs_batch=(), rhs_batch=()):
 @pytest.mark.parametrize(
     ("error", "message", "function"),
     [
-        (TypeError, "contracting dimensions to have the same shape", _dims((0,), (0,))),
-        (TypeError, "contracting dimensions to have the same shape", _dims((0, 1), (0,))),
+        (TypeError, "contracting dimensions of operands", _dims((0,), (0,))),
+        (TypeError, "contracting dimensions of operands", _dims((0, 1), (0,))),
         (TypeError, "less than the number of axes", _dims((2,), (0,))),
         (TypeError, "nonnegative", _dims((-1,), (0,))),
         (TypeError, "distinct", _dims((1, 1), (0, 0))),
         (TypeError, "disjoint", _dims((1,), (0,), (1,), (0,))),
-        (TypeError, "batch dimensions to have the same shape", _dims((1,), (0,), (0,), (1,))),
+        (TypeError, "batch dimensions of operands", _dims((1,), (0,), (0,), (1,))),
         (ValueError, "dimension_numbers must be specified", lambda x, y: dot(y, x)),
         (ValueError, "same ndim", lambda x, y: batch_matmul(x, reduce_sum(y, (0,)))),
         (ValueError, "at least 2D", lambda x, y: batch_matmul(total_of(x), total_of(y))),

@@ -8,6 +8,7 @@ from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
 from ricci_lax._arithmetic import add, max, mul
 from ricci_lax._associative_scan import associative_scan
+from ricci_lax._constants import full
 from ricci_lax._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from ricci_lax._reduce import reduce
 from ricci_lax._reductions import (
@@ -20,7 +21,7 @@ from ricci_lax._reductions import (
     reduce_prod,
     reduce_xor,
 )
-from ricci_lax._structural import full, reduce_sum
+from ricci_lax._structural import reduce_sum
 
 REDUCTIONS = [reduce_max, reduce_min, reduce_prod]
 LOGICAL = [reduce_and, reduce_or, reduce_xor]

@@ -79,6 +79,11 @@ from ._comparison import shift_right_arithmetic_p as shift_right_arithmetic_p
 from ._comparison import shift_right_logical as shift_right_logical
 from ._comparison import shift_right_logical_p as shift_right_logical_p
 from ._comparison import xor_p as xor_p
+from ._constants import broadcasted_iota as broadcasted_iota
+from ._constants import full as full
+from ._constants import full_like as full_like
+from ._constants import iota as iota
+from ._constants import iota_p as iota_p
 from ._contraction import DotDimensionNumbers as DotDimensionNumbers
 from ._contraction import batch_matmul as batch_matmul
 from ._contraction import dot as dot
@@ -98,7 +103,9 @@ from ._convolution_forms import conv_general_dilated_patches as conv_general_dil
 from ._convolution_forms import conv_transpose as conv_transpose
 from ._convolution_forms import conv_with_general_padding as conv_with_general_padding
 from ._convolution_shape import ConvDimensionNumbers as ConvDimensionNumbers
-from ._convolution_shape import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+from ._convolution_shape import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
 from ._convolution_shape import conv_dimension_numbers as conv_dimension_numbers
 from ._convolution_shape import conv_general_permutations as conv_general_permutations
 from ._convolution_shape import conv_general_shape_tuple as conv_general_shape_tuple
@@ -121,6 +128,24 @@ from ._custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from ._custom_vjp import custom_vjp as custom_vjp
 from ._custom_vjp import custom_vjp_call_p as custom_vjp_call_p
 from ._custom_vjp import custom_vjp_tangent_p as custom_vjp_tangent_p
+from ._dynamic_slicing import dynamic_index_in_dim as dynamic_index_in_dim
+from ._dynamic_slicing import dynamic_slice as dynamic_slice
+from ._dynamic_slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from ._dynamic_slicing import dynamic_slice_p as dynamic_slice_p
+from ._dynamic_slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from ._dynamic_slicing import dynamic_update_slice as dynamic_update_slice
+from ._dynamic_slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from ._dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
+from ._gamma import betainc as betainc
+from ._gamma import igamma as igamma
+from ._gamma import igamma_grad_a as igamma_grad_a
+from ._gamma import igamma_grad_a_p as igamma_grad_a_p
+from ._gamma import igamma_p as igamma_p
+from ._gamma import igammac as igammac
+from ._gamma import igammac_p as igammac_p
+from ._gamma import random_gamma_grad as random_gamma_grad
+from ._gamma import random_gamma_grad_p as random_gamma_grad_p
+from ._gamma import regularized_incomplete_beta_p as regularized_incomplete_beta_p
 from ._gather import gather as gather
 from ._gather import gather_p as gather_p
 from ._identity import optimization_barrier as optimization_barrier
@@ -239,14 +264,6 @@ from ._scatter import scatter_mul_p as scatter_mul_p
 from ._scatter import scatter_p as scatter_p
 from ._scatter import scatter_sub as scatter_sub
 from ._scatter import scatter_sub_p as scatter_sub_p
-from ._slicing import dynamic_index_in_dim as dynamic_index_in_dim
-from ._slicing import dynamic_slice as dynamic_slice
-from ._slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
-from ._slicing import dynamic_slice_p as dynamic_slice_p
-from ._slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
-from ._slicing import dynamic_update_slice as dynamic_update_slice
-from ._slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
-from ._slicing import dynamic_update_slice_p as dynamic_update_slice_p
 from ._slicing import index_in_dim as index_in_dim
 from ._slicing import pad as pad
 from ._slicing import pad_p as pad_p
@@ -280,12 +297,7 @@ from ._staged import jit_p as jit_p
 from ._structural import broadcast as broadcast
 from ._structural import broadcast_in_dim as broadcast_in_dim
 from ._structural import broadcast_in_dim_p as broadcast_in_dim_p
-from ._structural import broadcasted_iota as broadcasted_iota
 from ._structural import expand_dims as expand_dims
-from ._structural import full as full
-from ._structural import full_like as full_like
-from ._structural import iota as iota
-from ._structural import iota_p as iota_p
 from ._structural import reduce_sum as reduce_sum
 from ._structural import reduce_sum_p as reduce_sum_p
 from ._structural import reshape as reshape
@@ -350,6 +362,7 @@ __all__ = [
     "bessel_i0e_p",
     "bessel_i1e",
     "bessel_i1e_p",
+    "betainc",
     "bitcast_convert_type",
     "bitcast_convert_type_p",
     "bitwise_and",
@@ -452,6 +465,12 @@ __all__ = [
     "ge_p",
     "gt",
     "gt_p",
+    "igamma",
+    "igamma_grad_a",
+    "igamma_grad_a_p",
+    "igamma_p",
+    "igammac",
+    "igammac_p",
     "imag",
     "imag_p",
     "index_in_dim",
@@ -507,6 +526,8 @@ __all__ = [
     "population_count_p",
     "pow",
     "pow_p",
+    "random_gamma_grad",
+    "random_gamma_grad_p",
     "real",
     "real_p",
     "reciprocal",
@@ -534,6 +555,7 @@ __all__ = [
     "reduce_window_sum_p",
     "reduce_xor",
     "reduce_xor_p",
+    "regularized_incomplete_beta_p",
     "rem",
     "rem_p",
     "reshape",

@@ -366,11 +366,10 @@ def _complex_order(direction: str):
 
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         part = x.aval.update(dtype=real_part(x.dtype))
-        parts = [ctx.emit("stablehlo.real", [z], part) for z in (x, y)]
-        same = compare(ctx, "EQ", *parts)
-        further = compare(ctx, direction, *parts)
-        rests = [ctx.emit("stablehlo.imag", [z], part) for z in (x, y)]
-        chosen = write_select(ctx, same, compare(ctx, direction, *rests), further)
+        a, c = (ctx.emit("stablehlo.real", [z], part) for z in (x, y))
+        same, further = compare(ctx, "EQ", a, c), compare(ctx, direction, a, c)
+        b, d = (ctx.emit("stablehlo.imag", [z], part) for z in (x, y))
+        chosen = write_select(ctx, same, compare(ctx, direction, b, d), further)
         return write_select(ctx, chosen, x, y)
 
     return lower
@@ -451,7 +450,8 @@ def write_complex(ctx: Lowering, x: Value, y: Value, out: ShapedArray) -> Value:
 
 def _complex_lower(ctx: Lowering, x: Value, y: Value) -> Value:
     out = ctx.out
-    return write_complex(ctx, *in_full_shape(ctx, [x, y]), out)
+    x, y = in_full_shape(ctx, [x, y])
+    return write_complex(ctx, x, y, out)
 
 
 complex_p = nary(

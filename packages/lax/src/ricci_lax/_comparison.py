@@ -43,7 +43,8 @@ def compare(ctx: Lowering, direction: str, x: Value, y: Value, kind: str = "") -
 def _comparison(name: str, direction: str, accepted: Sequence[type], total_order: bool = False):
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         kind = "TOTALORDER" if total_order and issubdtype(x.dtype, np.inexact) else ""
-        return compare(ctx, direction, *in_full_shape(ctx, [x, y]), kind)
+        x, y = in_full_shape(ctx, [x, y])
+        return compare(ctx, direction, x, y, kind)
 
     return nary(name, lower, accepted, abstract_eval=nary_aval(name, accepted, to_bool))
 
@@ -119,7 +120,7 @@ clz = unary_function(
 
 
 def _select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
-    if not cases:
+    if len(cases) == 0:
         raise ValueError("select_n must have at least one case, got only `which`")
     shape = cases[0].shape
     if any(case.shape != shape for case in cases):
@@ -253,8 +254,8 @@ def select_n(which: Any, *cases: Any) -> Any:
       ValueError: without any case.
 
     Example:
-      >>> [float(x) for x in select_n(np.array([False, True]), np.zeros(2), np.ones(2))]
-      [0.0, 1.0]
+      >>> float(select_n(1, 10.0, 20.0, 30.0))
+      20.0
     """
     return select_n_p.bind(which, *cases)
 

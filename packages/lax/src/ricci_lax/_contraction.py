@@ -59,21 +59,23 @@ def _dot_general_aval(
     batch_sizes = tuple(lhs.shape[d] for d in lhs_batch)
     rhs_batch_sizes = tuple(rhs.shape[d] for d in rhs_batch)
     if batch_sizes != rhs_batch_sizes:
-        raise TypeError(
-            "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
-            f"shape, got {batch_sizes} and {rhs_batch_sizes}."
-        )
+        raise TypeError(_mismatch("batch", lhs, lhs_batch, rhs, rhs_batch))
     lhs_sizes = tuple(lhs.shape[d] for d in lhs_contracting)
     rhs_sizes = tuple(rhs.shape[d] for d in rhs_contracting)
     if lhs_sizes != rhs_sizes:
-        raise TypeError(
-            "dot_general requires contracting dimensions to have the same shape, got "
-            f"{lhs_sizes} and {rhs_sizes}."
-        )
+        raise TypeError(_mismatch("contracting", lhs, lhs_contracting, rhs, rhs_contracting))
     lhs_free = tuple(lhs.shape[d] for d in _free(lhs.ndim, lhs_contracting, lhs_batch))
     rhs_free = tuple(rhs.shape[d] for d in _free(rhs.ndim, rhs_contracting, rhs_batch))
     dtype, weak = _result_dtype(lhs, rhs, preferred_element_type)
     return ShapedArray((*batch_sizes, *lhs_free, *rhs_free), dtype, weak)
+
+
+def _mismatch(kind: str, lhs: ShapedArray, lhs_dims, rhs: ShapedArray, rhs_dims) -> str:
+    return (
+        f"dot_general: the {kind} dimensions of operands of shapes {lhs.shape} and {rhs.shape} "
+        f"differ in size: {tuple(lhs.shape[d] for d in lhs_dims)} along {tuple(lhs_dims)} of the "
+        f"first, {tuple(rhs.shape[d] for d in rhs_dims)} along {tuple(rhs_dims)} of the second."
+    )
 
 
 def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> tuple[Any, bool]:
@@ -99,7 +101,8 @@ def _transpose_lhs(ct, x: ShapedArray, y, *, dimension_numbers, swap=False, **pa
         ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
     )
     result = transpose(product, tuple(np.argsort(order).tolist()))
-    return result if get_aval(product).dtype == x.dtype else convert_element_type(result, x.dtype)
+    aval: Any = get_aval(product)
+    return result if aval.dtype == x.dtype else convert_element_type(result, x.dtype)
 
 
 def _transpose_rhs(ct, x, y: ShapedArray, *, dimension_numbers, **params):

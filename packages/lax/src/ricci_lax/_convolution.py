@@ -11,17 +11,16 @@ from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, issubdtype
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._arithmetic import add, complex, imag, real, sub
-from ._contraction import PrecisionLike
 from ._conversion import convert_element_type
 from ._convolution_shape import (
-    ConvGeneralDilatedDimensionNumbers,
     ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
     canonical_convolution,
     conv_shape_tuple,
     spatial_sizes,
 )
 from ._joining import rev
-from ._precision import canonicalize_precision
+from ._precision import PrecisionLike, canonicalize_precision
 from ._structural import placement, reshape, shape_of, write
 from ._window_shape import dilated, dilated_shape
 
@@ -53,6 +52,12 @@ def _check_groups(lhs, rhs, numbers, feature_group_count: int, batch_group_count
             f"rhs input feature dimension size, but {lhs_features} // {feature_group_count} != "
             f"{rhs_features}."
         )
+    batch = lhs.shape[numbers.lhs_spec[0]]
+    if batch % batch_group_count:
+        raise ValueError(
+            f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
+            f"{batch_group_count} does not divide {batch}."
+        )
     out_features = rhs.shape[numbers.rhs_spec[0]]
     for field, count in (
         ("feature_group_count", feature_group_count),
@@ -63,12 +68,6 @@ def _check_groups(lhs, rhs, numbers, feature_group_count: int, batch_group_count
                 f"{_NAME} rhs output feature dimension size must be a multiple of {field}, but "
                 f"{out_features} is not a multiple of {count}."
             )
-    batch = lhs.shape[numbers.lhs_spec[0]]
-    if batch % batch_group_count:
-        raise ValueError(
-            f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
-            f"{batch_group_count} does not divide {batch}."
-        )
 
 
 def _conv_aval(
@@ -93,8 +92,7 @@ def _conv_aval(
         )
     if lhs.dtype != rhs.dtype:
         raise TypeError(
-            f"lax.{_NAME} requires arguments to have the same dtypes, got "
-            f"{lhs.dtype}, {rhs.dtype}."
+            f"lax.{_NAME} requires arguments to have the same dtypes, got {lhs.dtype}, {rhs.dtype}."
         )
     count = lhs.ndim - 2
     for field, values in (
@@ -293,24 +291,24 @@ def _conv_batch(
             **params,
         )
 
-    if lhs_dim is not None and rhs_dim is not None:
-        # Each example is a group of its own.
-        grouped_by_batch = batch_group_count > 1
-        lhs = _merge(lhs, lhs_dim, lhs_spec[0 if grouped_by_batch else 1])
-        rhs = _merge(rhs, rhs_dim, rhs_spec[0])
-        if grouped_by_batch:
-            out = conv(lhs, rhs, batch_groups=batch_group_count * size)
-        else:
-            out = conv(lhs, rhs, feature_groups=feature_group_count * size)
-        return _split(out, out_spec[1], size), out_spec[1]
-    if lhs_dim is not None:
+    if rhs_dim is None:
         lhs = _merge_inside(lhs, lhs_dim, lhs_spec[0], batch_group_count)
         return _split(conv(lhs, rhs), out_spec[0], size), out_spec[0]
-    groups = feature_group_count * batch_group_count
-    out = conv(lhs, _merge_inside(rhs, rhs_dim, rhs_spec[0], groups))
-    if groups > 1:
-        out = _split(_split(out, out_spec[1], groups), out_spec[1] + 1, size)
-        return _merge(out, out_spec[1], out_spec[1] + 1), out_spec[1]
+    if lhs_dim is None:
+        groups = feature_group_count * batch_group_count
+        out = conv(lhs, _merge_inside(rhs, rhs_dim, rhs_spec[0], groups))
+        if groups > 1:
+            out = _split(_split(out, out_spec[1], groups), out_spec[1] + 1, size)
+            return _merge(out, out_spec[1], out_spec[1] + 1), out_spec[1]
+        return _split(out, out_spec[1], size), out_spec[1]
+    # Each example is a group of its own.
+    grouped_by_batch = batch_group_count > 1
+    lhs = _merge(lhs, lhs_dim, lhs_spec[0 if grouped_by_batch else 1])
+    rhs = _merge(rhs, rhs_dim, rhs_spec[0])
+    if grouped_by_batch:
+        out = conv(lhs, rhs, batch_groups=batch_group_count * size)
+    else:
+        out = conv(lhs, rhs, feature_groups=feature_group_count * size)
     return _split(out, out_spec[1], size), out_spec[1]
 
 

@@ -11,7 +11,8 @@ from ricci_ir import get_aval
 
 from ._arithmetic import add
 from ._comparison import eq
-from ._contraction import PrecisionLike, dot_general
+from ._constants import broadcasted_iota
+from ._contraction import dot_general
 from ._conversion import convert_element_type
 from ._convolution import conv_general_dilated
 from ._convolution_shape import (
@@ -21,7 +22,8 @@ from ._convolution_shape import (
     transposed_padding,
 )
 from ._joining import rev
-from ._structural import broadcast, broadcasted_iota, reshape, shape_of, transpose
+from ._precision import PrecisionLike
+from ._structural import broadcast, reshape, shape_of, transpose
 from ._window_shape import dilated
 
 

@@ -13,11 +13,11 @@ from ricci_stablehlo import Lowering, Value
 from ._arithmetic import abs, add, max, min, mul, neg, real, sub
 from ._associative_scan import associative_scan
 from ._comparison import eq, ge, ne, select_n
+from ._constants import full_like
 from ._custom_jvp import custom_jvp
 from ._families import check_dtype, numeric
 from ._math import exp, log1p
 from ._reductions import highest, lowest
-from ._structural import full_like
 from ._window_lowering import lower_reduce_window
 
 
@@ -42,7 +42,8 @@ def _complex_logaddexp(x1, x2):
     first = ge(real(x1), real(x2))
     larger, smaller = select_n(first, x2, x1), select_n(first, x1, x2)
     # Where even the larger one is the logarithm of zero, so is the sum.
-    nothing = eq(real(larger), np.asarray(-np.inf, get_aval(real(x1)).dtype)[()])
+    part: Any = get_aval(real(larger))
+    nothing = eq(real(larger), np.asarray(-np.inf, part.dtype)[()])
     return select_n(nothing, add(larger, log1p(exp(sub(smaller, larger)))), larger)
 
 
@@ -129,11 +130,11 @@ def _cumulative(
     return primitive
 
 
-def _zero(dtype: Any) -> np.generic:
+def _zero(dtype: Any) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: Any) -> np.generic:
+def _one(dtype: Any) -> Any:
     return np.ones((), dtype)[()]
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import move_dim
 from ricci_ir import define, get_aval, iinfo, issubdtype, primitives
-from ricci_stablehlo import Lowering, Value, int_array, int_list, tensor_type
+from ricci_stablehlo import Lowering, Value, int_array, int_list
 
-from ._arithmetic import add
+from ._arithmetic import add, rem
+from ._comparison import lt, select_n, write_select
 from ._indexing import (
     FILL,
     GatherDimensionNumbers,
@@ -25,7 +26,8 @@ from ._indexing import (
     dims_attribute,
     shifted,
 )
-from ._structural import as_sizes, write, zeros_of
+from ._joining import concatenate
+from ._structural import as_sizes, canonical_axis, expand_dims, shape_of, write, zeros_of
 
 
 def _check_gather(operand, indices, dims: GatherDimensionNumbers, slice_sizes):
@@ -196,17 +198,9 @@ def _gather_lower(
     return write_select(ctx, mask, result, ctx.broadcast(scalar, out.shape, ()))
 
 
-def write_select(ctx: Lowering, mask: Value, on_true: Value, on_false: Value) -> Value:
-    """Write ``stablehlo.select``."""
-    name = ctx.new_name()
-    ctx.lines.append(
-        f"{ctx.indent}{name} = stablehlo.select {mask}, {on_true}, {on_false} : "
-        f"{tensor_type(mask.aval)}, {tensor_type(on_true.aval)}"
-    )
-    return Value(name, on_true.aval)
-
-
-def _gather_transpose(ct, operand, indices, *, dimension_numbers, fill_value, slice_sizes, **params):
+def _gather_transpose(
+    ct, operand, indices, *, dimension_numbers, fill_value, slice_sizes, **params
+):
     if is_undefined_primal(indices):
         raise NotImplementedError("gather is not linear in its indices")
     dims = ScatterDimensionNumbers(*dimension_numbers)
@@ -296,3 +290,41 @@ def gather(
         mode=mode,
         fill_value=fill_value,
     )
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """The parts of an array at given positions along some of its axes.
+
+    Args:
+      src: an array.
+      idxs: for each axis, an integer array of positions, all of one shape; they wrap around.
+      axes: the axes.
+
+    Returns:
+      An array with the shape of the positions, followed by the remaining axes of ``src``.
+
+    Raises:
+      ValueError: if there is not one array of positions for each axis.
+
+    Example:
+      >>> index_take(np.ones((4, 6)), (np.array([1, 2]), np.array([0, -1])), (0, 1)).shape
+      (2,)
+    """
+    if len(idxs) != len(axes):
+        raise ValueError(f"index_take: {len(idxs)} arrays of positions for {len(axes)} axes")
+    shape, batch = shape_of(src), shape_of(idxs[0])
+    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)
+    positions = concatenate([expand_dims(i, (len(batch),)) for i in idxs], len(batch))
+    dtype: Any = get_aval(positions).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
+    rest = rem(positions, sizes)
+    if issubdtype(dtype, np.signedinteger):
+        rest = select_n(lt(rest, np.zeros((), dtype)[()]), rest, add(rest, sizes))
+    kept = len(shape) - len(axes)
+    dims = GatherDimensionNumbers(
+        offset_dims=tuple(range(len(batch), len(batch) + kept)),
+        collapsed_slice_dims=tuple(sorted(axes)),
+        start_index_map=axes,
+    )
+    slice_sizes = [1 if d in axes else n for d, n in enumerate(shape)]
+    return gather(src, rest, dims, slice_sizes)

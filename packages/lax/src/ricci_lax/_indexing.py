@@ -107,9 +107,7 @@ def check_dims(op: str, name: str, dims: Sequence[int], ndim: int, ordered: bool
         raise TypeError(f"{name} in {op} op must not repeat; got: {tuple(dims)}.")
     for d in dims:
         if not 0 <= d < ndim:
-            raise TypeError(
-                f"Invalid {name} set in {op} op; valid range is [0, {ndim}); got: {d}."
-            )
+            raise TypeError(f"Invalid {name} set in {op} op; valid range is [0, {ndim}); got: {d}.")
 
 
 def check_index_map(op: str, name: str, dims: Sequence[int], indices: ShapedArray, ndim: int):

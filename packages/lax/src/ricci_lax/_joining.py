@@ -195,7 +195,9 @@ def _stack_lower(ctx: Lowering, *xs: Value, axis):
     shape = (*xs[0].shape[:axis], 1, *xs[0].shape[axis:])
     dims = int_list([d for d in range(len(shape)) if d != axis])
     parts = [
-        write(ctx, f"stablehlo.broadcast_in_dim {x}, dims = {dims}", [x], x.aval.update(shape=shape))
+        write(
+            ctx, f"stablehlo.broadcast_in_dim {x}, dims = {dims}", [x], x.aval.update(shape=shape)
+        )
         for x in xs
     ]
     return _lower_concatenate(ctx, parts, axis, out)

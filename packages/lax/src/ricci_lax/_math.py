@@ -96,6 +96,11 @@ def _accuracy_text(accuracy: Accuracy) -> str:
     return f"{{result_accuracy = #stablehlo.result_accuracy<{', '.join(fields)}>}}"
 
 
+def _accurately(op: str) -> Callable[..., Value]:
+    """The lowering to an operation with a required accuracy."""
+    return lambda ctx, x, *, accuracy: ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
+
+
 def _accurate(
     name: str,
     op: str | Callable[..., Value],
@@ -108,12 +113,9 @@ def _accurate(
     Where the derivative depends on the accuracy, the rule ``jvp`` is given instead.
     """
 
-    def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy) -> Value:
-        return ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
-
     return nary(
         name,
-        lower if isinstance(op, str) else op,
+        _accurately(op) if isinstance(op, str) else op,
         accepted,
         *derivative,
         from_result=True,

@@ -70,6 +70,12 @@ class _tf32:
     """TensorFloat-32, which is no dtype of arrays."""
 
 
+_cpu_presets = frozenset(
+    {"F16_F16_F16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"}
+    | {"F32_F32_F32", "F64_F64_F64"}
+)
+
+
 class _Preset(NamedTuple):
     """A preset: ``None`` for a type stands for the operand's, or the result's, own.
 
@@ -229,7 +235,7 @@ def resolve_algorithm(
     if not explicit:
         if precision is DotAlgorithmPreset.DEFAULT or type(precision) is not DotAlgorithmPreset:
             return None
-    if platform == "cpu" and (explicit or _presets[precision.name].precision is None):
+    if platform == "cpu" and (explicit or precision.name not in _cpu_presets):
         raise ValueError(f"The precision '{precision}' is not supported by dot_general on CPU")
     if explicit:
         return ResolvedAlgorithm(_algorithm_text(precision), lhs, rhs, out)

@@ -16,6 +16,7 @@ from ricci_ir import (
     closes_over_tracers,
     define,
     eval_jaxpr,
+    float0,
     get_aval,
     trace_to_jaxpr,
 )
@@ -36,18 +37,18 @@ from ._reductions import (
     reduce_prod,
     reduce_xor,
 )
-from ._structural import batched_axes, placement, reduce_sum, reduced_aval
+from ._structural import batched_axes, placement, reduce_sum, reduced_aval, shape_of
 
 
-def _zero(dtype: Any) -> np.generic:
+def _zero(dtype: Any) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: Any) -> np.generic:
+def _one(dtype: Any) -> Any:
     return np.ones((), dtype)[()]
 
 
-def _all_ones(dtype: Any) -> np.generic:
+def _all_ones(dtype: Any) -> Any:
     return np.asarray(-1).astype(dtype)[()]
 
 
@@ -65,7 +66,7 @@ _monoids: dict[Any, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
 
 def is_known_value(x: Any, value: Any) -> bool:
     """Whether ``x`` is a concrete scalar equal to a NumPy value."""
-    return not isinstance(x, Tracer) and not get_aval(x).shape and bool(np.asarray(x) == value)
+    return not isinstance(x, Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
 
 
 def trace_computation(
@@ -140,6 +141,10 @@ def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Any) -> list[Any]:
     return fold_axes(operands, inits, dimensions, combine)
 
 
+def _is_discrete(tangent: Any) -> bool:
+    return type(tangent) is Zero and tangent.aval.dtype == float0
+
+
 def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
     if any(type(t) is not Zero for t in _halves(tangents)[1]):
         raise NotImplementedError(
@@ -150,7 +155,7 @@ def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
         params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
         results = reduce_p.bind(*primals, **params)
         return results, [Zero.from_primal(r) for r in results]
-    operands = [instantiate(t) for t in _halves(tangents)[0]]
+    operands = [t if _is_discrete(t) else instantiate(t) for t in _halves(tangents)[0]]
     tangents = [*operands, *_halves(tangents)[1]]
     return jvp_flat(lambda *xs: _fold(jaxpr, dimensions, *xs), primals, tangents)
 

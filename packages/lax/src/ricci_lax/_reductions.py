@@ -22,13 +22,12 @@ from ricci_stablehlo import Lowering, Value, int_array
 
 from ._arithmetic import div, max, min, mul
 from ._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
+from ._constants import broadcasted_iota, full_like
 from ._conversion import convert_element_type
 from ._families import anything, check_dtype, logical, numeric
 from ._slicing import pad, slice_in_dim
 from ._structural import (
     batched_axes,
-    broadcasted_iota,
-    full_like,
     lower_reduce,
     reduce_sum,
     reduced_aval,
@@ -38,7 +37,7 @@ from ._structural import (
 )
 
 
-def lowest(dtype: Any) -> np.generic:
+def lowest(dtype: Any) -> Any:
     """The value that a maximum starts from: nothing of the dtype is less."""
     if issubdtype(dtype, np.bool_):
         return np.bool_(False)
@@ -47,7 +46,7 @@ def lowest(dtype: Any) -> np.generic:
     return _infinity(dtype, -1)
 
 
-def highest(dtype: Any) -> np.generic:
+def highest(dtype: Any) -> Any:
     """The value that a minimum starts from: nothing of the dtype is greater."""
     if issubdtype(dtype, np.bool_):
         return np.bool_(True)
@@ -56,7 +55,7 @@ def highest(dtype: Any) -> np.generic:
     return _infinity(dtype, 1)
 
 
-def _infinity(dtype: Any, sign: int) -> np.generic:
+def _infinity(dtype: Any, sign: int) -> Any:
     value = np.asarray(sign * np.inf, np.float32).astype(dtype)
     if not issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
         value = np.asarray(finfo(dtype).max if sign > 0 else finfo(dtype).min).astype(dtype)
@@ -139,7 +138,8 @@ def _extremum_jvp(primitive: Callable[[], Primitive]):
         if type(t) is Zero:
             return result, Zero.from_primal(result)
         kept = tuple(1 if i in axes else n for i, n in enumerate(shape_of(x)))
-        attained = convert_element_type(eq(x, reshape(result, kept)), get_aval(x).dtype)
+        aval: Any = get_aval(x)
+        attained = convert_element_type(eq(x, reshape(result, kept)), aval.dtype)
         counts = reduce_sum(attained, axes)
         return result, div(reduce_sum(mul(t, attained), axes), counts)
 
@@ -182,7 +182,8 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     if type(tangents[0]) is Zero:
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, Zero.from_primal(result)
-    one = np.ones((), get_aval(primals[0]).dtype)[()]
+    aval: Any = get_aval(primals[0])
+    one = np.ones((), aval.dtype)[()]
 
     def product(x):
         return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])

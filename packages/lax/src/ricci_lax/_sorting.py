@@ -6,21 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, instantiate, not_linear
-from ricci_batching import batched_at, move_dim
-from ricci_ir import ShapedArray, define, get_aval, issubdtype, trace_to_jaxpr
+from ricci_autodiff import Zero, not_linear
+from ricci_batching import batched_at
+from ricci_ir import ShapedArray, define, issubdtype
 from ricci_stablehlo import Lowering, Value, tensor_type
 
+from ._constants import broadcasted_iota
 from ._gather import gather
 from ._indexing import GatherDimensionNumbers, GatherScatterMode
-from ._structural import (
-    broadcasted_iota,
-    canonical_axis,
-    expand_dims,
-    lower_transpose,
-    reshape,
-    shape_of,
-)
+from ._structural import canonical_axis, expand_dims, lower_transpose, reshape, shape_of
 
 
 def _take_along(x: Any, indices: Any, dimension: int) -> Any:

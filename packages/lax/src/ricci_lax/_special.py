@@ -79,22 +79,24 @@ zeta_p = nary(
 )
 
 lgamma = unary_function(
-    lgamma_p, "Elementwise logarithm of the gamma function's size.", "float(lgamma(1.0)) -> 0.0"
+    lgamma_p,
+    "Elementwise logarithm of the gamma function's size.",
+    "float(lgamma(1.0)) < 1e-6 -> True",
 )
 digamma = unary_function(
     digamma_p,
     "Elementwise derivative of the logarithm of the gamma function.",
-    "bool(digamma(1.0) < -0.5) -> True",
+    "float(digamma(1.0)) < -0.5 -> True",
 )
 polygamma = binary_function(
     polygamma_p,
     "Elementwise derivative, of order ``x``, of the digamma function at ``y``.",
-    "bool(polygamma(1.0, 1.0) > 1.6) -> True",
+    "float(polygamma(1.0, 1.0)) > 1.6 -> True",
 )
 zeta = binary_function(
     zeta_p,
     "Elementwise Hurwitz zeta function with exponent ``x`` and offset ``y``.",
-    "bool(zeta(2.0, 1.0) > 1.6) -> True",
+    "float(zeta(2.0, 1.0)) > 1.6 -> True",
 )
 
 # Bessel functions
@@ -207,7 +209,7 @@ bessel_i1e_p = nary("bessel_i1e", "chlo.bessel_i1e", floating, _i1e_derivative, 
 bessel_i0e = unary_function(
     bessel_i0e_p,
     "Elementwise ``exp(-|x|) I0(x)``, the modified Bessel function of order 0, scaled.",
-    "float(bessel_i0e(0.0)) -> 1.0",
+    "float(bessel_i0e(0.0)) > 0.999 -> True",
 )
 bessel_i1e = unary_function(
     bessel_i1e_p,

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import Primitive, ShapedArray, define, trace_to_jaxpr
@@ -20,7 +18,7 @@ from ._window_lowering import lower_reduce_window, lower_select_and_scatter
 from ._window_shape import batched_window, check_window, reduce_window_shape_tuple
 
 
-def _worst(select_prim: Primitive, dtype: Any) -> np.generic:
+def _worst(select_prim: Primitive, dtype: Any) -> Any:
     """The value that never wins against another."""
     return lowest(dtype) if select_prim is ge_p else highest(dtype)
 

@@ -124,7 +124,7 @@ def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive):
     return jvp
 
 
-def _zero(dtype: Any) -> np.generic:
+def _zero(dtype: Any) -> Any:
     return np.zeros((), dtype)[()]
 
 
@@ -214,7 +214,7 @@ def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
 
     def pair(*scalars):
         x, t, y, u = (scalars[i * count : (i + 1) * count] for i in range(4))
-        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)  # noqa: E731
+        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
         values, changes = jvp_flat(run, [*x, *y], [*t, *u])
         return [*values, *map(instantiate, changes)]
 
@@ -315,8 +315,7 @@ def reduce_window(
     inits, init_tree = tree_flatten(init_value)
     if tree != init_tree:
         raise ValueError(
-            "Operands must have the same tree structure as init_values: "
-            f"{tree} vs. {init_tree}"
+            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
         )
     if not operands:
         raise ValueError("reduce_window must have at least one operand.")

@@ -109,7 +109,7 @@ def identity(x: Any) -> Any:
 
 @composite("softplus")
 def _softplus(x):
-    return jnp.logaddexp(x, 0.0)
+    return jnp.logaddexp(x, 0)
 
 
 def softplus(x: Any) -> Any:
@@ -325,8 +325,9 @@ def hard_tanh(x: Any) -> Any:
 
 @composite("celu")
 def _celu(x, alpha=1.0):
+    positive = jnp.maximum(x, 0.0)
     negative = jnp.expm1(jnp.divide(jnp.minimum(x, 0.0), alpha))
-    return jnp.add(jnp.maximum(x, 0.0), jnp.multiply(alpha, negative))
+    return jnp.add(positive, jnp.multiply(alpha, negative))
 
 
 def celu(x: Any, alpha: Any = 1.0) -> Any:
@@ -430,7 +431,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @composite("squareplus")
-def _squareplus(x, b=4.0):
+def _squareplus(x, b=4):
     return jnp.divide(jnp.add(x, jnp.sqrt(jnp.add(jnp.square(x), b))), 2)
 
 

@@ -36,6 +36,8 @@ from ricci_ir import result_type as result_type
 
 from . import _array_methods as _array_methods
 from . import _operators as _operators
+from . import _shape_methods as _shape_methods
+from . import linalg as linalg
 from ._arithmetic import around as around
 from ._arithmetic import clip as clip
 from ._arithmetic import divmod as divmod
@@ -92,9 +94,13 @@ from ._cumulative import cumulative_prod as cumulative_prod
 from ._cumulative import cumulative_sum as cumulative_sum
 from ._cumulative import nancumprod as nancumprod
 from ._cumulative import nancumsum as nancumsum
+from ._diagonals import diag as diag
+from ._diagonals import diagflat as diagflat
+from ._diagonals import diagonal as diagonal
+from ._diagonals import trace as trace
 from ._dtypes import bfloat16 as bfloat16
-from ._dtypes import bool_ as bool
 from ._dtypes import bool_ as bool_
+from ._dtypes import bool_ as bool
 from ._dtypes import can_cast as can_cast
 from ._dtypes import cdouble as cdouble
 from ._dtypes import complex128 as complex128
@@ -184,12 +190,24 @@ from ._nan_functions import nanprod as nanprod
 from ._nan_functions import nanstd as nanstd
 from ._nan_functions import nansum as nansum
 from ._nan_functions import nanvar as nanvar
+from ._padding import pad as pad
 from ._ranges import arange as arange
 from ._ranges import geomspace as geomspace
 from ._ranges import indices as indices
 from ._ranges import linspace as linspace
 from ._ranges import logspace as logspace
 from ._ranges import meshgrid as meshgrid
+from ._rearranging import apply_along_axis as apply_along_axis
+from ._rearranging import apply_over_axes as apply_over_axes
+from ._rearranging import flip as flip
+from ._rearranging import fliplr as fliplr
+from ._rearranging import flipud as flipud
+from ._rearranging import repeat as repeat
+from ._rearranging import resize as resize
+from ._rearranging import roll as roll
+from ._rearranging import rot90 as rot90
+from ._rearranging import tile as tile
+from ._rearranging import trim_zeros as trim_zeros
 from ._reductions import all as all
 from ._reductions import amax as amax
 from ._reductions import amin as amin
@@ -206,6 +224,16 @@ from ._reductions import ptp as ptp
 from ._reductions import std as std
 from ._reductions import sum as sum
 from ._reductions import var as var
+from ._sets import intersect1d as intersect1d
+from ._sets import isin as isin
+from ._sets import setdiff1d as setdiff1d
+from ._sets import setxor1d as setxor1d
+from ._sets import union1d as union1d
+from ._sets import unique as unique
+from ._sets import unique_all as unique_all
+from ._sets import unique_counts as unique_counts
+from ._sets import unique_inverse as unique_inverse
+from ._sets import unique_values as unique_values
 from ._shapes import atleast_1d as atleast_1d
 from ._shapes import atleast_2d as atleast_2d
 from ._shapes import atleast_3d as atleast_3d
@@ -222,6 +250,15 @@ from ._shapes import rollaxis as rollaxis
 from ._shapes import squeeze as squeeze
 from ._shapes import swapaxes as swapaxes
 from ._shapes import transpose as transpose
+from ._sorting import argpartition as argpartition
+from ._sorting import argsort as argsort
+from ._sorting import digitize as digitize
+from ._sorting import lexsort as lexsort
+from ._sorting import partition as partition
+from ._sorting import searchsorted as searchsorted
+from ._sorting import sort as sort
+from ._sorting import sort_complex as sort_complex
+from ._sorting import top_k as top_k
 from ._statistics import average as average
 from ._statistics import median as median
 from ._statistics import nanmedian as nanmedian
@@ -229,6 +266,20 @@ from ._statistics import nanpercentile as nanpercentile
 from ._statistics import nanquantile as nanquantile
 from ._statistics import percentile as percentile
 from ._statistics import quantile as quantile
+from ._taking import choose as choose
+from ._taking import compress as compress
+from ._taking import delete as delete
+from ._taking import extract as extract
+from ._taking import fill_diagonal as fill_diagonal
+from ._taking import insert as insert
+from ._taking import ix_ as ix_
+from ._taking import place as place
+from ._taking import put as put
+from ._taking import put_along_axis as put_along_axis
+from ._taking import ravel_multi_index as ravel_multi_index
+from ._taking import take as take
+from ._taking import take_along_axis as take_along_axis
+from ._taking import unravel_index as unravel_index
 from ._triangles import diag_indices as diag_indices
 from ._triangles import diag_indices_from as diag_indices_from
 from ._triangles import eye as eye
@@ -319,6 +370,12 @@ from ._ufuncs_binary import nextafter as nextafter
 from ._ufuncs_binary import not_equal as not_equal
 from ._ufuncs_binary import right_shift as right_shift
 from ._ufuncs_binary import true_divide as true_divide
+from ._where import argwhere as argwhere
+from ._where import flatnonzero as flatnonzero
+from ._where import nonzero as nonzero
+from ._where import piecewise as piecewise
+from ._where import select as select
+from ._where import where as where
 from ._windows import bartlett as bartlett
 from ._windows import blackman as blackman
 from ._windows import hamming as hamming
@@ -339,6 +396,8 @@ __all__ = [
     "angle",
     "any",
     "append",
+    "apply_along_axis",
+    "apply_over_axes",
     "arange",
     "arccos",
     "arccosh",
@@ -349,6 +408,9 @@ __all__ = [
     "arctanh",
     "argmax",
     "argmin",
+    "argpartition",
+    "argsort",
+    "argwhere",
     "around",
     "array",
     "array_equal",
@@ -389,12 +451,14 @@ __all__ = [
     "cdouble",
     "ceil",
     "character",
+    "choose",
     "clip",
     "column_stack",
     "complex128",
     "complex64",
     "complex_",
     "complexfloating",
+    "compress",
     "concat",
     "concatenate",
     "conj",
@@ -412,8 +476,13 @@ __all__ = [
     "cumulative_sum",
     "deg2rad",
     "degrees",
+    "delete",
+    "diag",
     "diag_indices",
     "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "digitize",
     "divide",
     "divmod",
     "dot",
@@ -432,10 +501,16 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "extract",
     "eye",
     "fabs",
+    "fill_diagonal",
     "finfo",
+    "flatnonzero",
     "flexible",
+    "flip",
+    "fliplr",
+    "flipud",
     "float16",
     "float32",
     "float4_e2m1fn",
@@ -486,6 +561,7 @@ __all__ = [
     "inexact",
     "inf",
     "inner",
+    "insert",
     "int1",
     "int16",
     "int2",
@@ -495,12 +571,14 @@ __all__ = [
     "int8",
     "int_",
     "integer",
+    "intersect1d",
     "invert",
     "isclose",
     "iscomplex",
     "iscomplexobj",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "isneginf",
@@ -510,6 +588,7 @@ __all__ = [
     "isscalar",
     "issubdtype",
     "iterable",
+    "ix_",
     "kaiser",
     "kron",
     "lcm",
@@ -517,6 +596,8 @@ __all__ = [
     "left_shift",
     "less",
     "less_equal",
+    "lexsort",
+    "linalg",
     "linspace",
     "log",
     "log10",
@@ -564,15 +645,20 @@ __all__ = [
     "negative",
     "newaxis",
     "nextafter",
+    "nonzero",
     "not_equal",
     "number",
     "object_",
     "ones",
     "ones_like",
     "outer",
+    "pad",
+    "partition",
     "percentile",
     "permute_dims",
     "pi",
+    "piecewise",
+    "place",
     "positive",
     "pow",
     "power",
@@ -580,22 +666,33 @@ __all__ = [
     "prod",
     "promote_types",
     "ptp",
+    "put",
+    "put_along_axis",
     "quantile",
     "rad2deg",
     "radians",
     "ravel",
+    "ravel_multi_index",
     "real",
     "reciprocal",
     "remainder",
+    "repeat",
     "reshape",
+    "resize",
     "result_type",
     "right_shift",
     "rint",
+    "roll",
     "rollaxis",
+    "rot90",
     "round",
     "save",
     "savez",
+    "searchsorted",
+    "select",
     "set_printoptions",
+    "setdiff1d",
+    "setxor1d",
     "sign",
     "signbit",
     "signedinteger",
@@ -603,6 +700,8 @@ __all__ = [
     "sinc",
     "single",
     "sinh",
+    "sort",
+    "sort_complex",
     "spacing",
     "split",
     "sqrt",
@@ -613,14 +712,20 @@ __all__ = [
     "subtract",
     "sum",
     "swapaxes",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensordot",
+    "tile",
+    "top_k",
+    "trace",
     "transpose",
     "tri",
     "tril",
     "tril_indices",
     "tril_indices_from",
+    "trim_zeros",
     "triu",
     "triu_indices",
     "triu_indices_from",
@@ -635,6 +740,13 @@ __all__ = [
     "uint4",
     "uint64",
     "uint8",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "unravel_index",
     "unsignedinteger",
     "unstack",
     "unwrap",
@@ -644,6 +756,7 @@ __all__ = [
     "vecmat",
     "vsplit",
     "vstack",
+    "where",
     "zeros",
     "zeros_like",
 ]

@@ -1,5 +1,6 @@
 """Arithmetic that takes several operations: division with remainder, powers, rounding, clipping."""
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, issubdtype, python_scalar_dtype
 
+from ._composite import composite, inlined
 from ._creation import asarray
 from ._promotion import (
     COMPLEX_DTYPES,
@@ -15,6 +17,7 @@ from ._promotion import (
     INTEGER_DTYPES,
     common_dtype,
     constant,
+    constant_like,
     convert,
     operands,
     promote_args,
@@ -48,6 +51,11 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.floor_divide.
     """
+    return _floor_divide(*operands("floor_divide", x1, x2))
+
+
+@composite("floor_divide")
+def _floor_divide(x1: Any, x2: Any) -> Any:
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     dtype = common_dtype(x1, x2)[0]
     if dtype in COMPLEX_DTYPES:
@@ -60,7 +68,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     differs = lax.ne(lax.sign(x1), lax.sign(x2))
     rest = lax.rem(x1, x2)
     down = lax.bitwise_and(differs, lax.ne(rest, constant(rest, 0)))
-    return select_where(down, lax.sub(quotient, constant(quotient, 1)), quotient)
+    return select_where(down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
 
 
 def remainder(x1: Any, x2: Any, /) -> Any:
@@ -79,6 +87,11 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.remainder.
     """
+    return _remainder(*operands("remainder", x1, x2))
+
+
+@composite("remainder")
+def _remainder(x1: Any, x2: Any) -> Any:
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     x2 = _nonzero_divisor(x2)
     rest = lax.rem(x1, x2)
@@ -107,7 +120,7 @@ def _nonzero_divisor(x: Any) -> Any:
         return x
     if not hasattr(x, "aval"):
         return x if np.all(x) else np.where(x == 0, 1, x)[()].astype(common_dtype(x)[0])
-    return select_where(lax.eq(x, constant(x, 0)), constant(x, 1), x)
+    return select_where(lax.eq(x, constant(x, 0)), constant_like(x, 1), x)
 
 
 def fmod(x1: Any, x2: Any, /) -> Any:
@@ -123,6 +136,11 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.fmod.
     """
+    return _fmod(*operands("fmod", x1, x2))
+
+
+@composite("fmod")
+def _fmod(x1: Any, x2: Any) -> Any:
     x1, x2 = promote_args_numeric("fmod", x1, x2)
     return lax.rem(x1, _nonzero_divisor(x2))
 
@@ -137,10 +155,15 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
     Source: numpy.divmod.
     """
+    return _divmod(*operands("divmod", x1, x2))
+
+
+@composite("divmod")
+def _divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     x1, x2 = promote_args_numeric("divmod", x1, x2)
     if common_dtype(x1, x2)[0] in FLOAT_DTYPES:
         return _float_divmod(x1, x2)
-    return floor_divide(x1, x2), remainder(x1, x2)
+    return _floor_divide.fun(x1, x2), _remainder.fun(x1, x2)
 
 
 def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
@@ -153,7 +176,7 @@ def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
         lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest))
     )
     rest = select_where(wrong, lax.add(rest, x2), rest)
-    whole = select_where(wrong, lax.sub(whole, constant(whole, 1)), whole)
+    whole = select_where(wrong, lax.sub(whole, constant_like(whole, 1)), whole)
     return lax.round(whole), rest
 
 
@@ -189,15 +212,17 @@ def power(x1: Any, x2: Any, /) -> Any:
         if _dtype_of(x2) not in INTEGER_DTYPES or not hasattr(x2, "aval"):
             x2 = scalar_or_array(x2, dtype, weak)
         return lax.pow(*promote_shapes("power", x1, x2))
-    return _integer_power(*promote_args_numeric("power", x1, x2))
+    return _integer_power(x1, x2)
 
 
 def _dtype_of(x: Any) -> Any:
     return common_dtype(x)[0]
 
 
+@inlined("power")
 def _integer_power(x: Any, n: Any) -> Any:
     """Integers to the power of integers, by squaring; negative powers are not defined."""
+    x, n = promote_args_numeric("power", x, n)
     vanishes = lax.bitwise_and(lax.eq(x, constant(x, 0)), lax.ne(n, constant(n, 0)))
     result = select_where(vanishes, constant(x, 0), constant(x, 1), "power")
     for bit in range(6):
@@ -246,7 +271,7 @@ def fmax(x1: Any, x2: Any) -> Any:
 
     Source: numpy.fmax.
     """
-    return _without_nan("fmax", x1, x2, lax.gt)
+    return _fmax(*operands("fmax", x1, x2))
 
 
 def fmin(x1: Any, x2: Any) -> Any:
@@ -259,10 +284,20 @@ def fmin(x1: Any, x2: Any) -> Any:
 
     Source: numpy.fmin.
     """
-    return _without_nan("fmin", x1, x2, lax.lt)
+    return _fmin(*operands("fmin", x1, x2))
 
 
-def _without_nan(name: str, x1: Any, x2: Any, beats: Any) -> Any:
+@composite("fmax")
+def _fmax(x1: Any, x2: Any) -> Any:
+    return _better("fmax", x1, x2, lax.gt)
+
+
+@composite("fmin")
+def _fmin(x1: Any, x2: Any) -> Any:
+    return _better("fmin", x1, x2, lax.lt)
+
+
+def _better(name: str, x1: Any, x2: Any, beats: Any) -> Any:
     x1, x2 = promote_args(name, x1, x2)
     if np.iscomplexobj(x1):
         equal = lax.eq(lax.real(x1), lax.real(x2))
@@ -286,6 +321,11 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.hypot.
     """
+    return _hypot(*operands("hypot", x1, x2))
+
+
+@composite("hypot")
+def _hypot(x1: Any, x2: Any) -> Any:
     x1, x2 = promote_args_inexact("hypot", x1, x2)
     if np.iscomplexobj(x1):
         raise ValueError("hypot is not defined for complex numbers; take abs of them first.")
@@ -310,6 +350,11 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.heaviside.
     """
+    return _heaviside(*operands("heaviside", x1, x2))
+
+
+@composite("heaviside")
+def _heaviside(x1: Any, x2: Any) -> Any:
     x1, x2 = promote_args_inexact("heaviside", x1, x2)
     zero, one = constant(x1, 0), constant(x1, 1)
     below, above = lax.lt(x1, zero), lax.gt(x1, zero)
@@ -330,7 +375,12 @@ def gcd(x1: Any, x2: Any) -> Any:
 
     Source: numpy.gcd.
     """
-    x1, x2 = _integers("gcd", x1, x2)
+    return _gcd(*_integers("gcd", x1, x2))
+
+
+@composite("gcd")
+def _gcd(x1: Any, x2: Any) -> Any:
+    x1, x2 = _positive_integers("gcd", x1, x2)
     zero = strong_constant(x1.dtype, 0)
 
     def unfinished(pair):
@@ -360,8 +410,13 @@ def lcm(x1: Any, x2: Any) -> Any:
 
     Source: numpy.lcm.
     """
-    x1, x2 = _integers("lcm", x1, x2)
-    divisor = gcd(x1, x2)
+    return _lcm(*_integers("lcm", x1, x2))
+
+
+@composite("lcm")
+def _lcm(x1: Any, x2: Any) -> Any:
+    x1, x2 = _positive_integers("lcm", x1, x2)
+    divisor = _gcd.fun(x1, x2)
     zero, one = strong_constant(x1.dtype, 0), strong_constant(x1.dtype, 1)
     vanishes = lax.eq(divisor, zero)
     part = lax.div(x2, select_where(vanishes, one, divisor))
@@ -369,10 +424,16 @@ def lcm(x1: Any, x2: Any) -> Any:
 
 
 def _integers(name: str, *args: Any) -> list[Any]:
-    x1, x2 = promote_args(name, *args)
-    dtype, _ = common_dtype(x1, x2)
+    args = operands(name, *args)
+    dtype, _ = common_dtype(*args)
     if dtype not in INTEGER_DTYPES:
         raise ValueError(f"{name} is defined for integers only, got dtype {dtype}.")
+    return args
+
+
+def _positive_integers(name: str, x1: Any, x2: Any) -> list[Any]:
+    x1, x2 = promote_args(name, x1, x2)
+    dtype, _ = common_dtype(x1, x2)
     shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
     both = [lax.full(shape, x, dtype) if not np.shape(x) else x for x in (x1, x2)]
     both = [
@@ -402,17 +463,21 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
     Source: numpy.clip.
     """
-    given = [x for x in (arr, min, max) if x is not None]
     if arr is None:
         raise ValueError("clip: the array to limit is missing.")
-    for x in operands("clip", *given):
+    given = operands("clip", *[x for x in (arr, min, max) if x is not None])
+    for x in given:
         if np.iscomplexobj(x):
             raise ValueError("clip is not defined for complex numbers: they have no order.")
-    if min is not None:
-        arr = lax.max(*promote_args("clip", min, arr))
-    if max is not None:
-        arr = lax.min(*promote_args("clip", max, arr))
-    return asarray(arr)
+    return _clip(*given, lower=min is not None)
+
+
+@composite("clip")
+def _clip(arr: Any, *bounds: Any, lower: bool) -> Any:
+    for i, bound in enumerate(bounds):
+        limit = lax.max if i == 0 and lower else lax.min
+        arr = limit(*promote_args("clip", bound, arr))
+    return arr
 
 
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
@@ -437,8 +502,12 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """
     (a,) = operands("round", a)
     no_out("round", out)
+    return _round(a, decimals=index(decimals))
+
+
+@composite("round")
+def _round(a: Any, *, decimals: int) -> Any:
     a = asarray(a)
-    decimals = int(decimals.__index__())
     if a.dtype == BOOL:
         raise ValueError("round is not defined for booleans.")
     if a.dtype in INTEGER_DTYPES:
@@ -485,10 +554,14 @@ def rint(x: Any, /) -> Any:
     Source: numpy.rint.
     """
     (x,) = operands("rint", x)
-    x = asarray(x)
+    return _rint(x)
+
+
+@composite("rint")
+def _rint(x: Any) -> Any:
     if x.dtype not in INEXACT_DTYPES:
         return convert(x, python_scalar_dtype(float))
-    return round(x)
+    return _round.fun(x, decimals=0)
 
 
 def trunc(x: Any) -> Any:
@@ -502,7 +575,11 @@ def trunc(x: Any) -> Any:
     Source: numpy.trunc.
     """
     (x,) = operands("trunc", x)
-    x = asarray(x)
+    return _trunc(x)
+
+
+@composite("trunc")
+def _trunc(x: Any) -> Any:
     if x.dtype not in INEXACT_DTYPES:
         return x
     return select_where(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x), "trunc")

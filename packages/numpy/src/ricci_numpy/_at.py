@@ -9,6 +9,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import ShapedArray, get_aval, lattice_result_type
 
+from ._arithmetic import power
 from ._composite import composite
 from ._creation import asarray
 from ._index_entries import read_index
@@ -16,6 +17,7 @@ from ._index_gather import GatherForm, gather_form, indexed_operand
 from ._indexing import as_mode, get_at, is_recording
 from ._promotion import as_operand, convert, is_arraylike, scalar_or_array
 from ._selection import broadcast
+from ._ufuncs_binary import divide
 
 _MODES = lax.GatherScatterMode
 
@@ -135,11 +137,11 @@ class IndexUpdateRef:
 
     def divide(self, values: Any, **options: Any) -> Any:
         """A copy of ``x`` with ``x[index] /= values``; repeated indices divide repeatedly."""
-        return lax.div(*self._with_factors(values, options))
+        return divide(*self._with_factors(values, options))
 
     def power(self, values: Any, **options: Any) -> Any:
         """A copy of ``x`` with ``x[index] **= values``."""
-        return lax.pow(*self._with_factors(values, options))
+        return power(*self._with_factors(values, options))
 
     def _with_factors(self, values: Any, options: dict[str, Any]) -> tuple[Any, Any]:
         ones = lax.full_like(self.array, 1)

@@ -8,6 +8,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, array_dtypes, issubdtype
 
+from ._composite import composite, inlined
 from ._creation import asarray, filled
 from ._promotion import (
     COMPLEX_DTYPES,
@@ -15,6 +16,7 @@ from ._promotion import (
     INEXACT_DTYPES,
     common_dtype,
     constant,
+    convert,
     operands,
     promote_args,
     promote_args_inexact,
@@ -51,16 +53,19 @@ def _by_kind(
     return publish(function, name, summary, example, result, "x")
 
 
+@inlined("isfinite")
 def _finite(x: Any) -> Any:
     return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
 
 
+@composite("isinf")
 def _infinite(x: Any) -> Any:
     return lax.eq(lax.abs(x), strong_constant(x.dtype, np.inf))
 
 
+@composite("isinf")
 def _infinite_complex(x: Any) -> Any:
-    return lax.bitwise_or(_infinite(lax.real(x)), _infinite(lax.imag(x)))
+    return lax.bitwise_or(_infinite.fun(lax.real(x)), _infinite.fun(lax.imag(x)))
 
 
 isfinite = _by_kind(
@@ -155,6 +160,11 @@ def iscomplex(x: Any) -> Any:
 
     Source: numpy.iscomplex.
     """
+    return _iscomplex(*operands("iscomplex", x))
+
+
+@composite("iscomplex")
+def _iscomplex(x: Any) -> Any:
     part = imag(x)
     return lax.ne(part, constant(part, 0))
 
@@ -169,6 +179,11 @@ def isreal(x: Any) -> Any:
 
     Source: numpy.isreal.
     """
+    return _isreal(*operands("isreal", x))
+
+
+@composite("isreal")
+def _isreal(x: Any) -> Any:
     part = imag(x)
     return lax.eq(part, constant(part, 0))
 
@@ -254,13 +269,17 @@ def isclose(
 
     Source: numpy.isclose.
     """
-    if common_dtype(*operands("isclose", a, b))[0] == BOOL:
+    args = operands("isclose", a, b, rtol, atol)
+    return _isclose(*args, equal_nan=bool(equal_nan))
+
+
+@composite("isclose")
+def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+    if common_dtype(a, b)[0] == BOOL:
         return lax.eq(*promote_args("isclose", a, b))
-    a, b = (asarray(x) for x in promote_args_inexact("isclose", a, b))
+    a, b = promote_args_inexact("isclose", a, b)
     distance = lax.abs(lax.sub(a, b))
-    rtol, atol = (
-        x if hasattr(x, "aval") else strong_constant(distance.dtype, x) for x in (rtol, atol)
-    )
+    rtol, atol = (convert(x, distance.dtype) if x.weak_type else x for x in (rtol, atol))
     allowed = add(atol, multiply(rtol, lax.abs(b)))
     near = lax.bitwise_and(isfinite(b), less_equal(distance, allowed))
     close = lax.bitwise_or(lax.eq(a, b), near)
@@ -281,7 +300,12 @@ def allclose(
 
     Source: numpy.allclose.
     """
-    return _all(isclose(a, b, rtol, atol, equal_nan))
+    return _allclose(*operands("allclose", a, b, rtol, atol), equal_nan=bool(equal_nan))
+
+
+@composite("allclose")
+def _allclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+    return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
@@ -301,7 +325,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     a1, a2 = asarray(a1), asarray(a2)
     if a1.shape != a2.shape:
         return asarray(False)
-    return _all(_equal(a1, a2, equal_nan))
+    return _all_equal(a1, a2, equal_nan=bool(equal_nan))
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
@@ -319,7 +343,12 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return asarray(False)
-    return _all(_equal(a1, a2, False))
+    return _all_equal(a1, a2, equal_nan=False)
+
+
+@inlined("array_equal")
+def _all_equal(a: Any, b: Any, *, equal_nan: bool) -> Any:
+    return _all(_equal(a, b, equal_nan))
 
 
 def _equal(a: Any, b: Any, equal_nan: bool) -> Any:

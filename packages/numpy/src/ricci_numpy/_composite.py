@@ -8,8 +8,13 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
+import numpy as np
+
 from ricci_ir import (
     DebugInfo,
+    JaxprTrace,
+    backend,
+    context,
     convert_constvars,
     disable_jit_state,
     get_aval,
@@ -22,7 +27,7 @@ from ricci_ir import (
 class Composite:
     """A function of arrays, given by position, and of hashable settings, given by keyword.
 
-    It returns an array or a tuple of arrays.
+    It returns an array or a tuple of arrays. ``None`` may stand for an array that is not given.
     """
 
     def __init__(self, fun: Callable[..., Any], name: str):
@@ -33,11 +38,14 @@ class Composite:
 
     def __call__(self, *args: Any, **settings: Any) -> Any:
         if disable_jit_state.value:
-            return self.fun(*args, **settings)
-        key = (tuple([get_aval(x) for x in args]), *settings.items(), trace_key())
+            return self.fun(*map(_as_array, args), **settings)
+        avals = tuple([x if x is None else get_aval(x) for x in args])
+        key = (avals, *settings.items(), trace_key())
+        if None in avals:
+            args = tuple([x for x in args if x is not None])
         program = self._programs.get(key)
         if program is None:
-            program = self._programs.setdefault(key, self._trace(key[0], settings))
+            program = self._programs.setdefault(key, self._trace(avals, settings))
         jaxpr, consts, single = program
         outs = staged_call.bind(jaxpr, self.name, (*consts, *args) if consts else args)
         return outs[0] if single else tuple(outs)
@@ -45,14 +53,48 @@ class Composite:
     def _trace(self, avals: tuple, settings: dict[str, Any]) -> Any:
         single = True
 
-        def flat(*args):
+        def flat(*given):
             nonlocal single
-            out = self.fun(*args, **settings)
+            rest = iter(given)
+            out = self.fun(*[None if a is None else next(rest) for a in avals], **settings)
             single = not isinstance(out, tuple | list)
             return [out] if single else out
 
-        jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("jit", self.name))
+        known = [aval for aval in avals if aval is not None]
+        jaxpr = trace_to_jaxpr(flat, known, DebugInfo("jit", self.name))
         return convert_constvars(jaxpr), tuple(jaxpr.consts), single
+
+
+def _as_array(x: Any) -> Any:
+    """``x`` as the function has it when it is traced, with a type."""
+    if x is None or hasattr(x, "aval"):
+        return x
+    aval: Any = get_aval(x)
+    return backend().array(np.asarray(x, aval.dtype), aval)
+
+
+def is_recording() -> bool:
+    """Whether operations are being recorded in a program, rather than computed at once."""
+    trace: Any = context.trace
+    while trace is not None:
+        if isinstance(trace, JaxprTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+class Inlined(Composite):
+    """A composite whose operations become part of the program that it is used in."""
+
+    def __call__(self, *args: Any, **settings: Any) -> Any:
+        if is_recording():
+            return self.fun(*args, **settings)
+        return super().__call__(*args, **settings)
+
+
+def inlined(name: str) -> Callable[[Callable[..., Any]], Inlined]:
+    """Decorate a function to be one dispatch outside of programs, and nothing special inside."""
+    return lambda fun: Inlined(fun, name)
 
 
 def composite(name: str) -> Callable[[Callable[..., Any]], Composite]:

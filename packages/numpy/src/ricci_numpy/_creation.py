@@ -171,6 +171,8 @@ def _from_value(x: Any, dtype: Any, copy: bool, name: str) -> Any:
         return _from_value(as_operand(x), dtype, copy, name)
     if isinstance(x, list | tuple):
         return _from_sequence(x, dtype, name)
+    if isinstance(x, str | bytes) and dtype is not None:
+        return from_host(_host_array(x, dtype, name), dtype=dtype)
     found = np.asarray(x)
     if found.dtype not in array_dtypes and dtype is None:
         _refuse(x, name)

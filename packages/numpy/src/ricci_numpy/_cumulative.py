@@ -8,6 +8,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, explicit_dtype, python_scalar_dtype
 
+from ._composite import composite
 from ._creation import asarray, checked_dtype
 from ._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ._reductions import no_out, reduced_axes, sum_dtype
@@ -25,17 +26,33 @@ def _running(
 ) -> Any:
     (a,) = operands(name, a)
     a = asarray(a)
-    if axis is None:
-        if a.ndim != 1:
-            a = lax.reshape(a, (a.size,))
-        axis = 0
-    (axis,) = reduced_axes(name, index(axis), a.ndim)
-    if neutral_for_nan is not None and a.dtype in INEXACT_DTYPES:
-        a = select_where(lax.ne(a, a), strong_constant(a.dtype, neutral_for_nan), a, name)
+    if axis is not None:
+        (axis,) = reduced_axes(name, index(axis), a.ndim)
     if dtype is None:
         dtype = sum_dtype(a.dtype, promote_integers)
+    settings = {"axis": axis, "dtype": dtype, "neutral": neutral_for_nan}
+    return (_cumsum if operation is lax.cumsum else _cumprod)(a, **settings)
+
+
+@composite("cumsum")
+def _cumsum(a: Any, **settings: Any) -> Any:
+    return _run(a, lax.cumsum, **settings)
+
+
+@composite("cumprod")
+def _cumprod(a: Any, **settings: Any) -> Any:
+    return _run(a, lax.cumprod, **settings)
+
+
+def _run(a: Any, operation: Any, *, axis: int | None, dtype: Any, neutral: int | None) -> Any:
+    if axis is None:
+        a = lax.reshape(a, (a.size,)) if a.ndim != 1 else a
+        axis = 0
+    if neutral is not None and a.dtype in INEXACT_DTYPES:
+        a = select_where(lax.ne(a, a), strong_constant(a.dtype, neutral), a)
     if dtype == BOOL:
-        return convert(operation(convert(a, python_scalar_dtype(int)), axis), BOOL)
+        a = convert(convert(a, BOOL), python_scalar_dtype(int))
+        return convert(operation(a, axis), BOOL)
     return operation(convert(a, dtype), axis)
 
 
@@ -121,7 +138,9 @@ def _cumulative(
             raise ValueError(f"{name}: give the axis of an array of {x.ndim} dimensions.")
         axis = 0
     (axis,) = reduced_axes(name, index(axis), x.ndim)
-    result = _running(name, x, axis, _dtype(name, dtype), operation, promote_integers=True)
+    # Sums of short integers are taken as default integers, products are not.
+    wide = operation is lax.cumsum
+    result = _running(name, x, axis, _dtype(name, dtype), operation, promote_integers=wide)
     if not include_initial:
         return result
     shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))

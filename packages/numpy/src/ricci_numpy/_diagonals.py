@@ -53,16 +53,16 @@ def _diagonal(a: Any, *, offset: int, axes: tuple[int, ...]) -> Any:
     size = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     i, j = lax.iota(_INT32, size), lax.iota(_INT32, size)
     if offset > 0:
-        j = lax.add(offset, j)
+        j = lax.add(np.int32(offset), j)
     elif offset < 0:
-        i = lax.add(-offset, i)
+        i = lax.add(np.int32(-offset), i)
     return getitem(a, (..., i, j))
 
 
 def _on_diagonal(shape: tuple[int, int], offset: Any) -> Any:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
-    return lax.eq(lax.add(rows, offset), columns)
+    return lax.eq(lax.add(rows, lax.convert_element_type(offset, _INT32) if hasattr(offset, "aval") else offset), columns)
 
 
 def trace(
@@ -181,5 +181,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     aval: Any = get_aval(v)
     matrix = lax.full((size * size,), np.zeros((), aval.dtype)[()], aval.dtype)
     i = lax.iota(_INT32, count)
-    places = lax.add(lax.add(i, max(0, k)), lax.mul(lax.add(i, max(0, -k)), size))
+    rows = lax.add(i, np.int32(-k)) if k < 0 else i
+    columns = lax.add(i, np.int32(max(0, k)))
+    places = lax.add(columns, lax.mul(rows, np.int32(size)))
     return lax.reshape(at(matrix)[places].set(values), (size, size))

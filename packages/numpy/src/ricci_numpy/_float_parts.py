@@ -7,7 +7,9 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, finfo, issubdtype, itemsize_bits, python_scalar_dtype
 
+from ._arithmetic import remainder
 from ._comparison import isinf
+from ._composite import composite
 from ._creation import asarray, filled
 from ._promotion import (
     COMPLEX_DTYPES,
@@ -17,14 +19,17 @@ from ._promotion import (
     common_dtype,
     constant,
     convert,
+    inexact_dtype,
     operands,
     promote_args_inexact,
     promote_dtypes_inexact,
     promote_shapes,
     strong_constant,
 )
+from ._reductions import reduced_axes
 from ._selection import select_where
-from ._ufuncs import rad2deg
+from ._ufuncs import negative, rad2deg
+from ._ufuncs_binary import add, divide, equal, greater, less, subtract
 
 
 def signbit(x: Any, /) -> Any:
@@ -41,7 +46,11 @@ def signbit(x: Any, /) -> Any:
     Source: numpy.signbit.
     """
     (x,) = operands("signbit", x)
-    x = asarray(x)
+    return _signbit(x)
+
+
+@composite("signbit")
+def _signbit(x: Any) -> Any:
     if x.dtype in COMPLEX_DTYPES:
         raise ValueError("signbit is not defined for complex numbers; ask about their parts.")
     if x.dtype == BOOL:
@@ -68,11 +77,16 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.copysign.
     """
+    return _copysign(*operands("copysign", x1, x2))
+
+
+@composite("copysign")
+def _copysign(x1: Any, x2: Any) -> Any:
     x1, x2 = promote_args_inexact("copysign", x1, x2)
     if np.iscomplexobj(x1) or np.iscomplexobj(x2):
         raise TypeError("copysign is not defined for complex numbers.")
     size = lax.abs(x1)
-    return select_where(signbit(x2), lax.neg(size), size, "copysign")
+    return select_where(_signbit.fun(asarray(x2)), lax.neg(size), size, "copysign")
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
@@ -87,8 +101,12 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """
     if out is not None:
         raise NotImplementedError("modf: out= is not supported, since arrays do not change.")
-    (x,) = promote_dtypes_inexact(*operands("modf", x))
-    x = asarray(x)
+    return _modf(*operands("modf", x))
+
+
+@composite("modf")
+def _modf(x: Any) -> tuple[Any, Any]:
+    (x,) = promote_dtypes_inexact(x)
     whole = select_where(lax.ge(x, constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
     return lax.sub(x, whole), whole
 
@@ -114,8 +132,12 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
     Source: numpy.frexp.
     """
-    (x,) = promote_dtypes_inexact(*operands("frexp", x))
-    x = asarray(x)
+    return _frexp(*operands("frexp", x))
+
+
+@composite("frexp")
+def _frexp(x: Any) -> tuple[Any, Any]:
+    (x,) = promote_dtypes_inexact(x)
     if x.dtype not in FLOAT_DTYPES:
         raise TypeError(f"frexp is not defined for dtype {x.dtype}.")
     dtype = x.dtype
@@ -161,8 +183,13 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
         raise ValueError(
             f"ldexp takes real numbers and integers as exponents, got {first} and {second}."
         )
+    return _ldexp(x1, x2)
+
+
+@composite("ldexp")
+def _ldexp(x1: Any, x2: Any) -> Any:
     (x,) = promote_dtypes_inexact(x1)
-    x, n = promote_shapes("ldexp", asarray(x), convert(asarray(x2), np.dtype("int32")))
+    x, n = promote_shapes("ldexp", x, convert(x2, np.dtype("int32")))
     _, mantissa, bias = _layout(x.dtype)
     # The power is applied in parts, each of which is a normal number.
     limit = bias - 1
@@ -184,15 +211,19 @@ def spacing(x: Any, /) -> Any:
 
     Source: numpy.spacing.
     """
-    (x,) = promote_dtypes_inexact(*operands("spacing", x))
-    x = asarray(x)
+    return _spacing(*operands("spacing", x))
+
+
+@composite("spacing")
+def _spacing(x: Any) -> Any:
+    (x,) = promote_dtypes_inexact(x)
     info = finfo(x.dtype)
     smallest = strong_constant(x.dtype, info.smallest_subnormal)
     infinity = strong_constant(x.dtype, np.inf)
-    negative = signbit(x)
-    away = select_where(negative, lax.neg(infinity), infinity, "spacing")
+    below = _signbit.fun(x)
+    away = select_where(below, lax.neg(infinity), infinity, "spacing")
     step = lax.sub(lax.nextafter(x, away), x)
-    least = select_where(negative, lax.neg(smallest), smallest, "spacing")
+    least = select_where(below, lax.neg(smallest), smallest, "spacing")
     return select_where(lax.eq(step, strong_constant(x.dtype, 0)), least, step, "spacing")
 
 
@@ -210,8 +241,11 @@ def angle(z: Any, deg: bool = False) -> Any:
 
     Source: numpy.angle.
     """
-    (z,) = operands("angle", z)
-    z = asarray(z)
+    return _angle(*operands("angle", z), deg=bool(deg))
+
+
+@composite("angle")
+def _angle(z: Any, *, deg: bool) -> Any:
     if z.dtype in COMPLEX_DTYPES:
         parts = lax.imag(z), lax.real(z)
     else:
@@ -245,21 +279,22 @@ def nan_to_num(
     x = asarray(x)
     if x.dtype not in INEXACT_DTYPES:
         return x
-    if x.dtype in COMPLEX_DTYPES:
-        parts = (nan_to_num(part, copy, nan, posinf, neginf) for part in (lax.real(x), lax.imag(x)))
-        return lax.complex(*parts)
     info = finfo(x.dtype)
-    posinf = info.max if posinf is None else posinf
-    neginf = info.min if neginf is None else neginf
+    ends = (info.max if posinf is None else posinf, info.min if neginf is None else neginf)
+    return _nan_to_num(x, *operands("nan_to_num", nan, *ends))
+
+
+@composite("nan_to_num")
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    if x.dtype in COMPLEX_DTYPES:
+        parts = lax.real(x), lax.imag(x)
+        return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
     x = _replace(lax.ne(x, x), nan, x)
     x = _replace(lax.eq(x, strong_constant(x.dtype, np.inf)), posinf, x)
     return _replace(lax.eq(x, strong_constant(x.dtype, -np.inf)), neginf, x)
 
 
 def _replace(mask: Any, value: Any, x: Any) -> Any:
-    (value,) = operands("nan_to_num", value)
-    if not hasattr(value, "aval"):
-        value = np.asarray(value).astype(x.dtype)[()]
     return convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 
@@ -276,8 +311,11 @@ def bitwise_count(x: Any, /) -> Any:
 
     Source: numpy.bitwise_count.
     """
-    (x,) = operands("bitwise_count", x)
-    x = asarray(x)
+    return _bitwise_count(*operands("bitwise_count", x))
+
+
+@composite("bitwise_count")
+def _bitwise_count(x: Any) -> Any:
     if x.dtype == BOOL:
         x = convert(x, python_scalar_dtype(int))
     if not issubdtype(x.dtype, np.unsignedinteger):
@@ -295,8 +333,12 @@ def sinc(x: Any, /) -> Any:
 
     Source: numpy.sinc.
     """
-    (x,) = promote_dtypes_inexact(*operands("sinc", x))
-    x = asarray(x)
+    return _sinc(*operands("sinc", x))
+
+
+@composite("sinc")
+def _sinc(x: Any) -> Any:
+    (x,) = promote_dtypes_inexact(x)
     infinite = isinf(x)
     scaled = lax.mul(constant(x, np.pi), x)
     one = constant(x, 1)
@@ -334,27 +376,12 @@ def i0(x: Any) -> Any:
     x = asarray(x)
     if x.dtype not in FLOAT_DTYPES:
         raise ValueError(f"i0 is defined for real numbers only, got dtype {x.dtype}.")
-    size = lax.abs(x)
-    return lax.mul(lax.exp(size), lax.bessel_i0e(x))
+    return _i0(x)
 
 
-def _corrections(p: Any, threshold: Any, period: Any) -> Any:
-    """What to add to the differences of angles for them to be at most half a period."""
-    half = lax.div(period, constant(period, 2))
-    wrapped = lax.sub(_modulo(lax.add(p, half), period), half)
-    edge = lax.bitwise_and(lax.eq(wrapped, lax.neg(half)), lax.gt(p, constant(p, 0)))
-    wrapped = select_where(edge, half, wrapped, "unwrap")
-    small = lax.lt(lax.abs(p), threshold)
-    return select_where(small, constant(p, 0), lax.sub(wrapped, p), "unwrap")
-
-
-def _modulo(x: Any, y: Any) -> Any:
-    rest = lax.rem(x, y)
-    wrong = lax.bitwise_and(
-        lax.ne(lax.lt(rest, constant(rest, 0)), lax.lt(y, constant(y, 0))),
-        lax.ne(rest, constant(rest, 0)),
-    )
-    return select_where(wrong, lax.add(rest, y), rest)
+@composite("i0")
+def _i0(x: Any) -> Any:
+    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Any:
@@ -377,23 +404,35 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     p = asarray(p)
     if p.dtype in COMPLEX_DTYPES:
         raise ValueError("unwrap is not defined for complex numbers; take angle of them first.")
-    if p.dtype not in FLOAT_DTYPES:
-        p = convert(p, python_scalar_dtype(float))
-    dtype = p.dtype
-    period = _scalar_of(period, dtype)
-    half = lax.div(period, constant(period, 2))
-    threshold = half if discont is None else _scalar_of(discont, dtype)
-    axis = axis % p.ndim
+    dtype, _ = common_dtype(p, *operands("unwrap", period))
+    if dtype in INTEGER_DTYPES and not hasattr(period, "aval"):
+        half, rest = divmod(int(period), 2)
+        ends_meet = rest == 0
+    else:
+        dtype, _ = inexact_dtype(dtype)
+        half, ends_meet = divide(period, 2), True
+    p = convert(p, dtype)
+    (axis,) = reduced_axes("unwrap", axis, p.ndim)
+    given = (p, period, half) if discont is None else (p, period, half, discont)
+    return _unwrap(*given, axis=axis, ends_meet=ends_meet)
+
+
+@composite("unwrap")
+def _unwrap(
+    p: Any, period: Any, half: Any, discont: Any = None, *, axis: int, ends_meet: bool
+) -> Any:
     n = p.shape[axis]
+    dtype = p.dtype
     if n == 0:
         return p
+    jumps = lax.sub(
+        lax.slice_in_dim(p, 1, n, axis=axis), lax.slice_in_dim(p, 0, n - 1, axis=axis)
+    )
+    wrapped = subtract(remainder(add(jumps, half), period), half)
+    if ends_meet:
+        up = lax.bitwise_and(equal(wrapped, negative(half)), greater(jumps, 0))
+        wrapped = select_where(up, half, wrapped, "unwrap")
+    small = less(lax.abs(jumps), half if discont is None else discont)
+    added = select_where(small, strong_constant(dtype, 0), subtract(wrapped, jumps), "unwrap")
     first, later = lax.slice_in_dim(p, 0, 1, axis=axis), lax.slice_in_dim(p, 1, n, axis=axis)
-    jumps = lax.sub(later, lax.slice_in_dim(p, 0, n - 1, axis=axis))
-    added = lax.cumsum(_corrections(jumps, threshold, period), axis)
-    return lax.concatenate([first, lax.add(later, added)], axis)
-
-
-def _scalar_of(x: Any, dtype: Any) -> Any:
-    (x,) = operands("unwrap", x)
-    return convert(x, dtype) if hasattr(x, "aval") else np.asarray(x).astype(dtype)[()]
-
+    return lax.concatenate([first, lax.add(later, lax.cumsum(convert(added, dtype), axis))], axis)

@@ -9,6 +9,7 @@ import ricci_lax as lax
 from ricci_ir import canonicalize_dtype, get_aval
 
 from ._index_entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, Index
+from ._promotion import constant
 from ._selection import broadcast, broadcast_shape
 
 _INT32 = np.dtype(np.int32)
@@ -105,6 +106,19 @@ def _in_int32(value: int) -> int:
     return (value + 0x80000000) % 0x100000000 - 0x80000000
 
 
+def wrapped(x: Any, size: int) -> Any:
+    """Positions with negative ones counted from the end; of a signed dtype that holds ``size``."""
+    return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
+
+
+def widened(x: Any, size: int) -> Any:
+    """Positions of a dtype that counts to ``size``."""
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
+        return lax.convert_element_type(x, _INT32)
+    return x
+
+
 def indexed_operand(x: Any, added: tuple[int, ...]) -> Any:
     """The array that is looked up: with a dimension of size 1 for each scalar mask."""
     return lax.expand_dims(x, added) if added else x
@@ -133,7 +147,7 @@ class _Planner:
         common: tuple[int, ...] = ()
         if form.has_array:
             common = broadcast_shape("indexing", *(np.shape(v) for _, _, v in looked_up))
-            looked_up = [(p, a, _strong_int32(broadcast(v, common))) for p, a, v in looked_up]
+            looked_up = [(p, a, strong_int32(broadcast(v, common))) for p, a, v in looked_up]
         positions = [position for position, _, _ in looked_up]
         together = bool(positions) and positions[-1] - positions[0] == len(positions) - 1
         if form.has_array and not together:
@@ -192,14 +206,13 @@ class _Planner:
         dtype = get_aval(x).dtype
         if not self.form.wrap or dtype.kind == "u":
             return x
-        if dtype.kind == "i" and dtype.itemsize < 4 and size > np.iinfo(dtype).max:
-            x = lax.convert_element_type(x, _INT32)
+        x = widened(x, size)
         if isinstance(x, np.ndarray):
             x = x.astype(canonicalize_dtype(x.dtype))
             negative = x < 0
             x = x if x.ndim else x[()]
             return lax.select_n(negative, x, lax.add(x, x.dtype.type(size)))
-        return lax.select_n(lax.lt(x, 0), x, lax.add(x, size))
+        return wrapped(x, size)
 
     def _place(self, items: list[tuple[int, int, Any]], common: tuple[int, ...]) -> None:
         dims = tuple(range(len(self.batch), len(self.batch) + len(common)))
@@ -251,7 +264,7 @@ class _Planner:
         return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape) - 1)
 
 
-def _strong_int32(x: Any) -> Any:
+def strong_int32(x: Any) -> Any:
     """An array of positions as ``int32``, and not weakly typed."""
     aval: Any = get_aval(x)
     if aval.dtype == _INT32 and not aval.weak_type:

@@ -11,7 +11,6 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
-    JaxprTrace,
     context,
     enable_x64,
     eval_trace,
@@ -20,9 +19,9 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 
-from ._composite import composite
+from ._composite import composite, is_recording
 from ._index_entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, Index, read_index
-from ._index_gather import GatherForm, gather_form, indexed_operand
+from ._index_gather import GatherForm, gather_form, indexed_operand, widened, wrapped
 
 _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
@@ -51,16 +50,6 @@ _mode_names = {
     "clip": _MODES.CLIP,
     "promise_in_bounds": _MODES.PROMISE_IN_BOUNDS,
 }
-
-
-def is_recording() -> bool:
-    """Whether operations are being recorded in a program, rather than computed at once."""
-    trace: Any = context.trace
-    while trace is not None:
-        if isinstance(trace, JaxprTrace):
-            return True
-        trace = trace.parent
-    return False
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -433,6 +422,8 @@ def _wrap_start(start: Any, size: int) -> Any:
         return start
     if isinstance(start, np.ndarray):
         start = start[()]
+    if type(start) is not int:
+        return wrapped(widened(start, size), size)
     return lax.select_n(lax.lt(start, 0), start, lax.add(start, size))
 
 

@@ -1,6 +1,7 @@
 """Joining arrays, and splitting them."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import index as as_int
 from typing import Any
 
@@ -365,12 +366,9 @@ def _split(name: str, ary: Any, where: Any, axis: int) -> list[Any]:
     if np.ndim(where) or isinstance(where, Sequence):
         at = [min(max(i + size if i < 0 else i, 0), size) for i in map(as_int, where)]
         bounds = [0, *at, size]
-        sizes = [max(stop - start, 0) for start, stop in zip(bounds, bounds[1:], strict=False)]
-        if sum(sizes) != size:  # positions that go back: parts overlap
-            return [
-                lax.slice_in_dim(ary, start, max(start, stop), axis=axis)
-                for start, stop in zip(bounds, bounds[1:], strict=False)
-            ]
+        sizes = [stop - start for start, stop in pairwise(bounds)]
+        if any(n < 0 for n in sizes):
+            raise ValueError(f"{name}: the positions to split at must increase, got {where}.")
     else:
         count = as_int(where)
         part, rest = divmod(size, count)
@@ -448,13 +446,3 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         return ()
     return tuple(lax.unstack(x, axis))
 
-
-def iterate(x: Any) -> Any:
-    """An iterator over an array's rows, or over a vector's elements.
-
-    Raises:
-      TypeError: if it has rank 0.
-    """
-    if not x.ndim:
-        raise TypeError("iteration over a 0-d array")
-    return iter(unstack(x))

@@ -487,12 +487,12 @@ def _cross(a: Any, b: Any, *, axisa: int, axisb: int, axisc: int) -> Any:
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     lead = broadcast_shape("cross", (*np.shape(a)[:-1], 1), (*np.shape(b)[:-1], 1))[:-1]
     (a0, a1, a2), (b0, b1, b2) = _components(a, lead), _components(b, lead)
-    third = lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
     if a2 is None and b2 is None:
-        return third
+        return lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
     # A vector of size 2 has no third component: its products are left out.
     first = _difference(_product(a1, b2), _product(a2, b1))
     second = _difference(_product(a2, b0), _product(a0, b2))
+    third = lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
     parts = [lax.expand_dims(part, (0,)) for part in (first, second, third)]
     return moveaxis(lax.concatenate(parts, 0), 0, axisc)
 

@@ -7,7 +7,8 @@ import numpy as np
 
 import ricci_lax as lax
 
-from ._promotion import constant, promote_args_inexact
+from ._composite import inlined
+from ._promotion import constant, operands, promote_args_inexact
 from ._selection import select_where
 from ._ufunc_kinds import publish
 
@@ -76,18 +77,20 @@ _logaddexp2 = _differentiable(
 )
 
 
-def _full(x1: Any, x2: Any) -> list[Any]:
-    shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
-    return [
-        x
-        if np.shape(x) == shape
-        else lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - np.ndim(x), len(shape))))
-        for x in (x1, x2)
-    ]
+
+
+@inlined("logaddexp")
+def _logaddexp_step(x1: Any, x2: Any) -> Any:
+    return _logaddexp(*promote_args_inexact("logaddexp", x1, x2))
+
+
+@inlined("logaddexp2")
+def _logaddexp2_step(x1: Any, x2: Any) -> Any:
+    return _logaddexp2(*promote_args_inexact("logaddexp2", x1, x2))
 
 
 logaddexp = publish(
-    lambda x1, x2, /: _logaddexp(*_full(*promote_args_inexact("logaddexp", x1, x2))),
+    lambda x1, x2, /: _logaddexp_step(*operands("logaddexp", x1, x2)),
     "logaddexp",
     "The logarithm of the sum of the exponentials.",
     "round(float(jnp.logaddexp(0.0, 0.0)), 4)",
@@ -96,7 +99,7 @@ logaddexp = publish(
     "x2",
 )
 logaddexp2 = publish(
-    lambda x1, x2, /: _logaddexp2(*_full(*promote_args_inexact("logaddexp2", x1, x2))),
+    lambda x1, x2, /: _logaddexp2_step(*operands("logaddexp2", x1, x2)),
     "logaddexp2",
     "The logarithm to base 2 of the sum of the powers of 2.",
     "float(jnp.logaddexp2(0.0, 0.0))",

@@ -1,5 +1,6 @@
 """Reductions that leave NaNs out."""
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import explicit_dtype
 
-from ._creation import asarray, checked_dtype
+from ._composite import composite
+from ._creation import checked_dtype
 from ._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ._reductions import (
     all,
@@ -29,11 +31,6 @@ from ._reductions import (
 from ._selection import select_where
 
 
-def _array(name: str, a: Any) -> Any:
-    (a,) = operands(name, a)
-    return asarray(a)
-
-
 def _filled(name: str, a: Any, value: float) -> Any:
     """The array with ``value`` in place of NaNs."""
     if a.dtype not in INEXACT_DTYPES:
@@ -41,12 +38,12 @@ def _filled(name: str, a: Any, value: float) -> Any:
     return select_where(lax.ne(a, a), strong_constant(a.dtype, value), a, name)
 
 
-def _valid(a: Any, where: Any = None, name: str = "") -> Any:
+def _valid(a: Any, where: Any) -> Any:
     """Which elements are no NaNs, among those that a mask selects."""
     valid = lax.eq(a, a)
-    return valid if where is None else lax.bitwise_and(
-        valid, select_where(checked_mask(name, where), valid, strong_constant(valid.dtype, False))
-    )
+    if where is None:
+        return valid
+    return select_where(where, valid, strong_constant(valid.dtype, False))
 
 
 def nansum(
@@ -67,8 +64,8 @@ def nansum(
 
     Source: numpy.nansum.
     """
-    a = _filled("nansum", _array("nansum", a), 0)
-    return sum(a, axis, dtype, out, keepdims, initial, where)
+    no_out("nansum", out)
+    return _total("nansum", _nansum, a, axis, dtype, keepdims, initial, where)
 
 
 def nanprod(
@@ -89,17 +86,61 @@ def nanprod(
 
     Source: numpy.nanprod.
     """
-    a = _filled("nanprod", _array("nanprod", a), 1)
-    return prod(a, axis, dtype, out, keepdims, initial, where)
+    no_out("nanprod", out)
+    return _total("nanprod", _nanprod, a, axis, dtype, keepdims, initial, where)
 
 
-def _extreme(name: str, reduce: Any, fill: float, a, axis, out, keepdims, initial, where) -> Any:
-    a = _array(name, a)
-    result = reduce(_filled(name, a, fill), axis, out, keepdims, initial, where)
-    if a.dtype not in INEXACT_DTYPES or initial is not None:
+def _total(name: str, step: Any, a, axis, dtype, keepdims, initial, where) -> Any:
+    (a,) = operands(name, a)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, name), name)
+    if where is not None:
+        where = checked_mask(name, where)
+    if initial is not None:
+        (initial,) = operands(name, initial)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    return step(a, initial, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+
+
+@composite("nansum")
+def _nansum(a: Any, initial: Any, where: Any, *, axes, dtype, keepdims) -> Any:
+    return sum(_filled("nansum", a, 0), axes, dtype, None, keepdims, initial, where)
+
+
+@composite("nanprod")
+def _nanprod(a: Any, initial: Any, where: Any, *, axes, dtype, keepdims) -> Any:
+    return prod(_filled("nanprod", a, 1), axes, dtype, None, keepdims, initial, where)
+
+
+def _extreme(name: str, step: Any, a, axis, out, keepdims, initial, where) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    if where is not None:
+        where = checked_mask(name, where)
+    if initial is not None:
+        (initial,) = operands(name, initial)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    return step(a, initial, where, axes=axes, keepdims=bool(keepdims))
+
+
+@composite("nanmax")
+def _nanmax(a: Any, initial: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
+    result = max(_filled("nanmax", a, -np.inf), axes, None, keepdims, initial, where)
+    return result if initial is not None else _or_nan(a, result, axes, keepdims)
+
+
+@composite("nanmin")
+def _nanmin(a: Any, initial: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
+    result = min(_filled("nanmin", a, np.inf), axes, None, keepdims, initial, where)
+    return result if initial is not None else _or_nan(a, result, axes, keepdims)
+
+
+def _or_nan(a: Any, result: Any, axes: Any, keepdims: bool) -> Any:
+    """A result of a reduction, or NaN where all elements are."""
+    if a.dtype not in INEXACT_DTYPES:
         return result
-    nothing = all(lax.ne(a, a), axis, None, keepdims)
-    return select_where(nothing, strong_constant(a.dtype, np.nan), result, name)
+    nothing = all(lax.ne(a, a), axes, None, keepdims)
+    return select_where(nothing, strong_constant(a.dtype, np.nan), result)
 
 
 def nanmax(
@@ -119,7 +160,7 @@ def nanmax(
 
     Source: numpy.nanmax.
     """
-    return _extreme("nanmax", max, -np.inf, a, axis, out, keepdims, initial, where)
+    return _extreme("nanmax", _nanmax, a, axis, out, keepdims, initial, where)
 
 
 def nanmin(
@@ -139,17 +180,33 @@ def nanmin(
 
     Source: numpy.nanmin.
     """
-    return _extreme("nanmin", min, np.inf, a, axis, out, keepdims, initial, where)
+    return _extreme("nanmin", _nanmin, a, axis, out, keepdims, initial, where)
 
 
-def _where_extreme(name: str, find: Any, fill: float, a, axis, out, keepdims) -> Any:
+def _where_extreme(name: str, step: Any, a, axis, out, keepdims) -> Any:
     no_out(name, out)
-    a = _array(name, a)
-    found = find(_filled(name, a, fill), axis, None, keepdims)
+    (a,) = operands(name, a)
+    if axis is not None:
+        (axis,) = reduced_axes(name, index(axis), np.ndim(a))
+    return step(a, axis=axis, keepdims=bool(keepdims))
+
+
+@composite("_nanargmax")
+def _nanargmax(a: Any, **settings: Any) -> Any:
+    return _place(a, argmax, -np.inf, **settings)
+
+
+@composite("_nanargmin")
+def _nanargmin(a: Any, **settings: Any) -> Any:
+    return _place(a, argmin, np.inf, **settings)
+
+
+def _place(a: Any, find: Any, fill: float, *, axis: int | None, keepdims: bool) -> Any:
+    found = find(_filled("argmax", a, fill), axis, None, keepdims)
     if a.dtype not in INEXACT_DTYPES:
         return found
-    nothing = all(lax.ne(a, a), axis, None, bool(keepdims))
-    return select_where(nothing, strong_constant(found.dtype, -1), found, name)
+    nothing = all(lax.ne(a, a), axis, None, keepdims)
+    return select_where(nothing, strong_constant(found.dtype, -1), found)
 
 
 def nanargmax(
@@ -164,7 +221,7 @@ def nanargmax(
 
     Source: numpy.nanargmax.
     """
-    return _where_extreme("nanargmax", argmax, -np.inf, a, axis, out, keepdims)
+    return _where_extreme("nanargmax", _nanargmax, a, axis, out, keepdims)
 
 
 def nanargmin(
@@ -179,7 +236,7 @@ def nanargmin(
 
     Source: numpy.nanargmin.
     """
-    return _where_extreme("nanargmin", argmin, np.inf, a, axis, out, keepdims)
+    return _where_extreme("nanargmin", _nanargmin, a, axis, out, keepdims)
 
 
 def nanmean(
@@ -202,10 +259,18 @@ def nanmean(
     no_out("nanmean", out)
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "nanmean"), "nanmean")
-    a = _array("nanmean", a)
-    if a.dtype not in INEXACT_DTYPES:
-        return mean_of("nanmean", a, axis, dtype, keepdims, where)
-    return mean_of("nanmean", a, axis, dtype, keepdims, _valid(a, where, "nanmean"))
+    (a,) = operands("nanmean", a)
+    if where is not None:
+        where = checked_mask("nanmean", where)
+    axes = reduced_axes("nanmean", axis, np.ndim(a))
+    return _nanmean(a, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+
+
+@composite("nanmean")
+def _nanmean(a: Any, where: Any, *, axes: Any, dtype: Any, keepdims: bool) -> Any:
+    if a.dtype in INEXACT_DTYPES:
+        where = _valid(a, where)
+    return mean_of("nanmean", a, axes, dtype, keepdims, where)
 
 
 def nanvar(
@@ -255,26 +320,42 @@ def nanstd(
     no_out("nanstd", out)
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "nanstd"), "nanstd")
-    return lax.sqrt(_nan_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))
+    return _nan_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean)
 
 
 def _nan_variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
-    a = _array(name, a)
+    (a,) = operands(name, a)
+    if where is not None:
+        where = checked_mask(name, where)
+    if mean is not None:
+        (mean,) = operands(name, mean)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    step = _nanvar if name == "nanvar" else _nanstd
+    return step(a, where, mean, ddof, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+
+
+@composite("nanstd")
+def _nanstd(*arrays: Any, **settings: Any) -> Any:
+    return lax.sqrt(_nanvar.fun(*arrays, **settings))
+
+
+@composite("nanvar")
+def _nanvar(a: Any, where: Any, mean: Any, ddof: Any, *, axes, dtype, keepdims) -> Any:
+    name = "nanvar"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)
-    axes = reduced_axes(name, axis, a.ndim)
-    valid = _valid(a, where, name)
+    valid = _valid(a, where)
     if mean is None:
         center = mean_of(name, a, axes, computed, True, valid)
     else:
-        center = convert(_array(name, mean), computed)
+        center = convert(mean, computed)
         if center.ndim != a.ndim:
             center = keep_axes(center, axes if center.ndim else tuple(range(a.ndim)))
     # The distance of a NaN is 0, before it is squared: its derivative is no NaN then.
     distance = select_where(valid, lax.sub(a, center), strong_constant(computed, 0), name)
     real = real_dtype(computed)
     total = sum(squared_modulus(distance), axes, real, None, keepdims)
-    count = lax.sub(sum(valid, axes, real, None, keepdims), strong_constant(real, ddof))
+    count = lax.sub(sum(valid, axes, real, None, keepdims), convert(ddof, real))
     enough = lax.gt(count, strong_constant(real, 0))
     divisor = select_where(enough, count, strong_constant(real, 1), name)
     total = select_where(enough, total, strong_constant(real, np.nan), name)

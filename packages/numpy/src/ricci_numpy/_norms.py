@@ -110,12 +110,12 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     row, column = axes
     if ord in (1, -1, np.inf, -np.inf):
         summed, other = (row, column) if ord in (1, -1) else (column, row)
-        sums = sum(lax.abs(x), axis=summed, keepdims=True)
+        sums = sum(lax.abs(x), axis=summed, keepdims=keepdims)
+        if not keepdims and other > summed:
+            other -= 1
         if ord > 0:
-            found = max(sums, axis=other, keepdims=True, initial=0)
-        else:
-            found = min(sums, axis=other, keepdims=True)
-        return found if keepdims else lax.squeeze(found, axes)
+            return max(sums, axis=other, keepdims=keepdims, initial=0)
+        return min(sums, axis=other, keepdims=keepdims)
     if ord not in (2, -2, "nuc"):
         raise ValueError(f"norm: there is no norm {ord!r} of matrices.")
     values = lax.linalg.svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)

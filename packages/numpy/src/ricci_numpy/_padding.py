@@ -125,7 +125,7 @@ def _integer_pairs(name: str, value: Any, ndim: int) -> Widths:
 
 
 def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
-    if shape not in ((), (1,), (2,), (1, 2), (ndim, 2), (ndim, 1), (1, 1)):
+    if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
         raise ValueError(
             f"pad: {name} has shape {shape}, but for {ndim} dimensions it must have shape "
             f"({ndim}, 2), (1, 2), (2,), (1,) or ()."
@@ -205,7 +205,7 @@ def _mirrored(x: Any, axis: int, before: int, after: int, offset: int, odd: bool
         count = min(before, period)
         image = flip(_part(x, axis, offset, offset + count), axis)
         if odd:
-            image = lax.sub(lax.mul(2, _part(x, axis, 0, 1)), image)
+            image = _opposite(_part(x, axis, 0, 1), image)
         x = lax.concatenate([image, x], axis)
         before -= count
     while after:
@@ -213,10 +213,16 @@ def _mirrored(x: Any, axis: int, before: int, after: int, offset: int, odd: bool
         size = np.shape(x)[axis]
         image = flip(_part(x, axis, size - offset - count, size - offset), axis)
         if odd:
-            image = lax.sub(lax.mul(2, _part(x, axis, size - 1, size)), image)
+            image = _opposite(_part(x, axis, size - 1, size), image)
         x = lax.concatenate([x, image], axis)
         after -= count
     return x
+
+
+def _opposite(edge: Any, image: Any) -> Any:
+    """What lies as far on the other side of an edge."""
+    two = np.asarray(2).astype(_dtype_of(edge))[()]
+    return lax.sub(lax.mul(two, edge), image)
 
 
 def _is_odd(reflect_type: str) -> bool:
@@ -302,7 +308,7 @@ _statistics: dict[str, Callable[..., Any]] = {
 def _median(x: Any, axis: int) -> Any:
     found = lax.sort(x, axis)
     size = np.shape(x)[axis]
-    low, high = _part(found, axis, (size - 1) // 2, (size - 1) // 2 + 1), None
+    low = _part(found, axis, (size - 1) // 2, (size - 1) // 2 + 1)
     high = _part(found, axis, size // 2, size // 2 + 1)
     return mean(lax.concatenate([low, high], axis), axis=axis, keepdims=True)
 

@@ -120,14 +120,15 @@ def scalar_or_array(x: Any, dtype: Any, weak: bool) -> Any:
 
 
 def _scalar(x: Any, kind: type, dtype: Any, weak: bool) -> Any:
-    if kind is not complex and dtype == python_scalar_dtype(float):
-        return float(x)
-    if dtype == python_scalar_dtype(int) and (kind is int or (kind is bool and weak)):
-        return int(x)
-    if dtype == python_scalar_dtype(complex):
-        return complex(x)
     if kind is bool and dtype == BOOL:
         return x
+    if weak:
+        if kind is not complex and dtype == python_scalar_dtype(float):
+            return float(x)
+        if kind is not complex and dtype == python_scalar_dtype(int):
+            return int(x)
+        if dtype == python_scalar_dtype(complex):
+            return complex(x)
     return np.asarray(x).astype(dtype)[()]
 
 
@@ -240,7 +241,15 @@ _constants: dict[tuple[Any, Any], Any] = {}
 
 
 def constant(x: Any, value: complex) -> Any:
-    """A scalar of the dtype of ``x``, for use beside it: a Python one if ``x`` is weakly typed."""
+    """A scalar of the dtype of ``x``, for use beside it: a Python one for a weak scalar."""
+    aval: Any = get_aval(x)
+    if aval.weak_type and not aval.shape:
+        return constant_like(x, value)
+    return strong_constant(aval.dtype, value)
+
+
+def constant_like(x: Any, value: complex) -> Any:
+    """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed."""
     aval: Any = get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:

@@ -17,6 +17,7 @@ from ricci_ir import (
     python_scalar_dtype,
 )
 
+from ._composite import composite
 from ._creation import asarray, checked_dtype, filled, from_host, placed
 from ._promotion import (
     COMPLEX_DTYPES,
@@ -81,6 +82,8 @@ def arange(
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "arange"), "arange")
     given = {"start": start, "stop": stop, "step": step}
+    if start is None:
+        raise TypeError("arange: start must be a real number, got None.")
     if stop is None:
         given = {"stop": start, "step": step}
     values = {
@@ -97,8 +100,7 @@ def arange(
 
 def _range_dtype(values: tuple[Any, ...]) -> Any:
     small = [0 if type(x) is int else x for x in values]  # the size of an int does not matter
-    dtype, _ = common_dtype(*small)
-    return python_scalar_dtype(int) if dtype == np.dtype(bool) else dtype
+    return common_dtype(*small)[0]
 
 
 def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Any:
@@ -169,14 +171,23 @@ def linspace(
     """
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "linspace"), "linspace")
-    num = _whole("linspace", num)
-    result, step = _spaced("linspace", start, stop, num, endpoint, dtype, axis)
+    result, step = _linspace(
+        *operands("linspace", start, stop),
+        num=_whole("linspace", num),
+        endpoint=bool(endpoint),
+        dtype=dtype,
+        axis=index(axis),
+    )
     result = placed(result, device)
     return (result, step) if retstep else result
 
 
-def _spaced(name: str, start, stop, num, endpoint, dtype, axis) -> tuple[Any, Any]:
-    start, stop = operands(name, start, stop)
+@composite("_linspace")
+def _linspace(start: Any, stop: Any, **settings: Any) -> tuple[Any, Any]:
+    return _spaced("linspace", start, stop, **settings)
+
+
+def _spaced(name: str, start, stop, *, num, endpoint, dtype, axis) -> tuple[Any, Any]:
     computed = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     result_dtype = computed
     computed = inexact_dtype(computed)[0]
@@ -192,15 +203,17 @@ def _spaced(name: str, start, stop, num, endpoint, dtype, axis) -> tuple[Any, An
         step = lax.div(lax.sub(stop, start), strong_constant(computed, count))
         result = _between(start, stop, num, count, endpoint, computed, axis)
     else:
-        step = strong_constant(computed, np.nan)
-        if num == 1 and not endpoint:
-            step = lax.sub(stop, start)
+        step = lax.sub(stop, start) if num and not endpoint else _nan(computed)
         result = lax.reshape(broadcast(start, shape), (*shape[:axis], 1, *shape[axis:]))
         if num == 0:
             result = filled((*shape[:axis], 0, *shape[axis:]), 0, computed, False, name)
     if result_dtype not in INEXACT_DTYPES:
         result = convert(lax.floor(result), result_dtype)
     return result, step
+
+
+def _nan(dtype: Any) -> Any:
+    return asarray(np.asarray(np.nan).astype(dtype))
 
 
 def _of_dtype(x: Any, dtype: Any) -> Any:
@@ -251,10 +264,22 @@ def logspace(
     """
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "logspace"), "logspace")
-    start, stop, base = operands("logspace", start, stop, base)
+    return _logspace(
+        *operands("logspace", start, stop, base),
+        num=_whole("logspace", num),
+        endpoint=bool(endpoint),
+        dtype=dtype,
+        axis=index(axis),
+    )
+
+
+@composite("_logspace")
+def _logspace(start: Any, stop: Any, base: Any, *, num, endpoint, dtype, axis) -> Any:
     found = inexact_dtype(common_dtype(start, stop, base)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
-    exponents, _ = _spaced("logspace", start, stop, _whole("logspace", num), endpoint, computed, axis)
+    exponents, _ = _spaced(
+        "logspace", start, stop, num=num, endpoint=endpoint, dtype=computed, axis=axis
+    )
     bases, exponents = promote_args("logspace", _of_dtype(base, computed), exponents)
     return convert(lax.pow(bases, exponents), found)
 
@@ -278,15 +303,26 @@ def geomspace(
     """
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "geomspace"), "geomspace")
-    start, stop = operands("geomspace", start, stop)
+    return _geomspace(
+        *operands("geomspace", start, stop),
+        num=_whole("geomspace", num),
+        endpoint=bool(endpoint),
+        dtype=dtype,
+        axis=index(axis),
+    )
+
+
+@composite("_geomspace")
+def _geomspace(start: Any, stop: Any, *, num, endpoint, dtype, axis) -> Any:
     found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
     direction = lax.sign(start)
     logs = [log10(lax.div(x, direction)) for x in (start, stop)]
-    num = _whole("geomspace", num)
-    exponents, _ = _spaced("geomspace", *logs, num, endpoint, computed, axis)
+    exponents, _ = _spaced(
+        "geomspace", *logs, num=num, endpoint=endpoint, dtype=computed, axis=axis
+    )
     powers = lax.pow(strong_constant(computed, 10.0), exponents)
     if shape:
         axis %= len(shape) + 1

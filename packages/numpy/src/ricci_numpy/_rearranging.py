@@ -263,7 +263,8 @@ def _roll_dynamic(a: Any, shift: Any, *, axes: tuple[int, ...]) -> Any:
         size = np.shape(a)[axis]
         by = remainder(by, max(size, 1))
         double = lax.concatenate([a, a], axis)
-        a = lax.dynamic_slice_in_dim(double, lax.sub(size, by), size, axis)
+        start = lax.sub(np.int32(size), lax.convert_element_type(by, _INT32))
+        a = lax.dynamic_slice_in_dim(double, start, size, axis)
     return a
 
 

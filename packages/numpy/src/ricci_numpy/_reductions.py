@@ -1,7 +1,6 @@
 """Reductions: sums, extremes, logical reductions, means, and where extremes are."""
 
 import builtins
-from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -20,6 +19,7 @@ from ricci_ir import (
     python_scalar_dtype,
 )
 
+from ._composite import composite, inlined
 from ._creation import asarray, checked_dtype
 from ._promotion import (
     COMPLEX_DTYPES,
@@ -45,8 +45,9 @@ def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
       ndim: how many the array has.
 
     Raises:
-      ValueError: if an axis is out of bounds or given twice.
-      TypeError: if it is no integer.
+      AxisError: if an axis is out of bounds; it is a ``ValueError`` and an ``IndexError``.
+      ValueError: if one is given twice.
+      TypeError: if one is no integer.
     """
     if axis is None:
         return tuple(range(ndim))
@@ -60,7 +61,7 @@ def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
         given = (index(axis),)
     for i in given:
         if not -ndim <= i < ndim:
-            raise ValueError(
+            raise np.exceptions.AxisError(
                 f"{name}: axis {i} is out of bounds for an array with {ndim} dimensions."
             )
     axes = tuple(i % ndim for i in given)
@@ -151,13 +152,42 @@ def _sum_or_product(
     identity: int,
 ) -> Any:
     (a,) = operands(name, a)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    if where is not None:
+        where = checked_mask(name, where)
+    if initial is not None:
+        (initial,) = operands(name, initial)
+    step = _prod if identity else _sum
+    return step(
+        a,
+        where,
+        initial,
+        axes=axes,
+        dtype=dtype,
+        keepdims=bool(keepdims),
+        promote_integers=bool(promote_integers),
+    )
+
+
+@inlined("sum")
+def _sum(a: Any, where: Any, initial: Any, **settings: Any) -> Any:
+    return _accumulate("sum", 0, a, where, initial, **settings)
+
+
+@inlined("prod")
+def _prod(a: Any, where: Any, initial: Any, **settings: Any) -> Any:
+    return _accumulate("prod", 1, a, where, initial, **settings)
+
+
+def _accumulate(
+    name: str, identity: int, a, where, initial, *, axes, dtype, keepdims, promote_integers
+) -> Any:
     a = asarray(a)
     result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
     computed = _accumulated(result_dtype) if dtype is None else result_dtype
     a = convert(a, computed)
     if where is not None:
-        a = select_where(checked_mask(name, where), a, strong_constant(computed, identity), name)
-    axes = reduced_axes(name, axis, a.ndim)
+        a = select_where(where, a, strong_constant(computed, identity), name)
     if computed == BOOL:
         reduce, combine = (
             (lax.reduce_and_p, lax.bitwise_and) if identity else (lax.reduce_or_p, lax.bitwise_or)
@@ -268,14 +298,13 @@ def _extreme(
     initial: Any,
     where: Any,
     reduce: Any,
-    combine: Callable[..., Any],
-    neutral: Callable[[Any], Any],
 ) -> Any:
     no_out(name, out)
     (a,) = operands(name, a)
-    a = asarray(a)
-    aval = a.aval if hasattr(a, "aval") else get_aval(a)
+    aval: Any = get_aval(a)
     axes = reduced_axes(name, axis, aval.ndim)
+    if where is not None:
+        where = checked_mask(name, where)
     if initial is None:
         if where is not None:
             raise ValueError(
@@ -286,15 +315,40 @@ def _extreme(
                 f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, so no "
                 f"{name}. Give initial=..., the result for that case."
             )
-    if aval.weak_type:
-        a = convert(a, aval.dtype)
+    if initial is not None:
+        (initial,) = operands(name, initial)
+    elif not keepdims and hasattr(a, "aval") and not aval.weak_type:
+        return reduce.bind(a, axes=axes, out_sharding=None)
+    step = _max if name == "max" else _min
+    return step(a, where, initial, axes=axes, keepdims=bool(keepdims))
+
+
+@inlined("max")
+def _max(a: Any, where: Any, initial: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _extreme_step("max", a, where, initial, axes, keepdims)
+
+
+@inlined("min")
+def _min(a: Any, where: Any, initial: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _extreme_step("min", a, where, initial, axes, keepdims)
+
+
+def _extreme_step(name: str, a, where, initial, axes, keepdims) -> Any:
+    reduce, combine, neutral = _EXTREMES[name]
+    a = asarray(a)
+    a = convert(a, a.dtype)
     if where is not None:
-        fill = strong_constant(aval.dtype, neutral(aval.dtype))
-        a = select_where(checked_mask(name, where), a, fill, name)
+        a = select_where(where, a, strong_constant(a.dtype, neutral(a.dtype)), name)
     result = reduce.bind(a, axes=axes, out_sharding=None)
     if initial is not None:
-        result = combine(_initial(name, initial, aval.dtype), result)
+        result = combine(_initial(name, initial, a.dtype), result)
     return keep_axes(result, axes) if keepdims else result
+
+
+_EXTREMES = {
+    "max": (lax.reduce_max_p, lax.max, _lowest),
+    "min": (lax.reduce_min_p, lax.min, _highest),
+}
 
 
 def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
@@ -331,9 +385,7 @@ def max(
 
     Source: numpy.max.
     """
-    return _extreme(
-        "max", a, axis, out, keepdims, initial, where, lax.reduce_max_p, lax.max, _lowest
-    )
+    return _extreme("max", a, axis, out, keepdims, initial, where, lax.reduce_max_p)
 
 
 def min(
@@ -353,9 +405,7 @@ def min(
 
     Source: numpy.min.
     """
-    return _extreme(
-        "min", a, axis, out, keepdims, initial, where, lax.reduce_min_p, lax.min, _highest
-    )
+    return _extreme("min", a, axis, out, keepdims, initial, where, lax.reduce_min_p)
 
 
 amax, amin = max, min
@@ -387,16 +437,30 @@ def minmax(
 
 
 def _logical(
-    name: str, a: Any, axis: Any, out: Any, keepdims: bool, where: Any, reduce: Any, neutral: bool
+    name: str, a: Any, axis: Any, out: Any, keepdims: bool, where: Any, step: Any
 ) -> Any:
     no_out(name, out)
     (a,) = operands(name, a)
-    a = asarray(a)
-    if a.dtype != BOOL:
-        a = convert(a, BOOL)
+    axes = reduced_axes(name, axis, np.ndim(a))
     if where is not None:
-        a = select_where(checked_mask(name, where), a, strong_constant(BOOL, neutral), name)
-    axes = reduced_axes(name, axis, a.ndim)
+        where = checked_mask(name, where)
+    return step(a, where, axes=axes, keepdims=bool(keepdims))
+
+
+@inlined("all")
+def _all(a: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _logical_step(lax.reduce_and_p, True, a, where, axes, keepdims)
+
+
+@inlined("any")
+def _any(a: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _logical_step(lax.reduce_or_p, False, a, where, axes, keepdims)
+
+
+def _logical_step(reduce: Any, neutral: bool, a, where, axes, keepdims) -> Any:
+    a = convert(asarray(a), BOOL)
+    if where is not None:
+        a = select_where(where, a, strong_constant(BOOL, neutral))
     result = reduce.bind(a, axes=axes)
     return keep_axes(result, axes) if keepdims else result
 
@@ -429,7 +493,7 @@ def all(
 
     Source: numpy.all.
     """
-    return _logical("all", a, axis, out, keepdims, where, lax.reduce_and_p, True)
+    return _logical("all", a, axis, out, keepdims, where, _all)
 
 
 def any(
@@ -449,7 +513,7 @@ def any(
 
     Source: numpy.any.
     """
-    return _logical("any", a, axis, out, keepdims, where, lax.reduce_or_p, False)
+    return _logical("any", a, axis, out, keepdims, where, _any)
 
 
 def _where_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, find: Any) -> Any:
@@ -520,7 +584,13 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     """
     no_out("ptp", out)
     (a,) = operands("ptp", a)
-    return lax.sub(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
+    axes = reduced_axes("ptp", axis, np.ndim(a))
+    return _ptp(a, axes=axes, keepdims=bool(keepdims))
+
+
+@composite("_ptp")
+def _ptp(a: Any, *, axes: Any, keepdims: bool) -> Any:
+    return lax.sub(max(a, axes, None, keepdims), min(a, axes, None, keepdims))
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -534,9 +604,14 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     Source: numpy.count_nonzero.
     """
     (a,) = operands("count_nonzero", a)
-    a = asarray(a)
+    axes = reduced_axes("count_nonzero", axis, np.ndim(a))
+    return _count_nonzero(a, axes=axes, keepdims=bool(keepdims))
+
+
+@composite("count_nonzero")
+def _count_nonzero(a: Any, *, axes: Any, keepdims: bool) -> Any:
     nonzero = a if a.dtype == BOOL else lax.ne(a, strong_constant(a.dtype, 0))
-    return sum(nonzero, axis, python_scalar_dtype(int), None, keepdims)
+    return sum(nonzero, axes, python_scalar_dtype(int), None, keepdims)
 
 
 def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
@@ -594,14 +669,21 @@ def mean(
 def mean_of(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     """``mean`` for function ``name``, with a dtype that has been checked."""
     (a,) = operands(name, a)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    if where is not None:
+        where = checked_mask(name, where)
+    return _mean(a, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+
+
+@inlined("mean")
+def _mean(a: Any, where: Any, *, axes: Any, dtype: Any, keepdims: bool) -> Any:
     a = asarray(a)
     result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
     computed = _accumulated(result_dtype) if dtype is None else result_dtype
-    axes = reduced_axes(name, axis, a.ndim)
     if where is None:
         count = strong_constant(computed, axis_count(a.shape, axes))
     else:
-        count = masked_count(name, where, a.shape, axes, computed, keepdims)
+        count = masked_count("mean", where, a.shape, axes, computed, keepdims)
     total = sum(convert(a, computed), axes, computed, None, keepdims, None, where)
     return convert(lax.div(total, count), result_dtype)
 
@@ -673,7 +755,7 @@ def std(
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "std"), "std")
     ddof = _ddof("std", ddof, correction)
-    return lax.sqrt(_variance("std", a, axis, dtype, ddof, keepdims, where, mean))
+    return _variance("std", a, axis, dtype, ddof, keepdims, where, mean)
 
 
 def _ddof(name: str, ddof: Any, correction: Any) -> Any:
@@ -721,21 +803,45 @@ def squared_modulus(x: Any) -> Any:
 
 def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
     (a,) = operands(name, a)
-    a = asarray(a)
-    axes = reduced_axes(name, axis, a.ndim)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    if where is not None:
+        where = checked_mask(name, where)
+    if mean is not None:
+        (mean,) = operands(name, mean)
+    known = isinstance(ddof, int | float | np.generic)
+    step = _var if name == "var" else _std
+    return step(
+        a,
+        where,
+        mean,
+        None if known else ddof,
+        axes=axes,
+        dtype=dtype,
+        ddof=ddof if known else None,
+        keepdims=bool(keepdims),
+    )
+
+
+@composite("_std")
+def _std(*arrays: Any, **settings: Any) -> Any:
+    return lax.sqrt(_var.fun(*arrays, **settings))
+
+
+@composite("_var")
+def _var(a, where, mean, traced_ddof, *, axes, dtype, ddof, keepdims) -> Any:
+    name = "var"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)
     if mean is None:
         center = mean_of(name, a, axes, computed, True, where)
     else:
-        (mean,) = operands(name, mean)
-        center = convert(asarray(mean), computed)
+        center = convert(mean, computed)
         if center.ndim != a.ndim:
             center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
     squares = squared_modulus(lax.sub(a, center))
     real = squares.dtype
     total = sum(squares, axes, real, None, keepdims, None, where)
-    if where is None and isinstance(ddof, int | float | np.generic):
+    if where is None and traced_ddof is None:
         count = axis_count(a.shape, axes) - ddof
         if count > 0:
             return convert(lax.div(total, strong_constant(real, count)), result_dtype)
@@ -744,7 +850,8 @@ def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
         count = strong_constant(real, axis_count(a.shape, axes))
     else:
         count = masked_count(name, where, a.shape, axes, real, keepdims)
-    count = lax.sub(count, convert(asarray(ddof), real))
+    ddof = strong_constant(real, ddof) if traced_ddof is None else convert(traced_ddof, real)
+    count = lax.sub(count, ddof)
     result = convert(lax.div(total, count), result_dtype)
     positive = lax.gt(count, strong_constant(real, 0))
     return select_where(positive, result, strong_constant(result_dtype, np.nan), name)

@@ -383,7 +383,7 @@ def _comes_before(side: str) -> Any:
         x, value = _total(x), _total(value)
         dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
         if dtype in FLOAT_DTYPES:
-            return lax.lt_to(x, value) if side == "left" else lax.le_to(x, value)
+            return lax.lt_to_p.bind(x, value) if side == "left" else lax.le_to_p.bind(x, value)
         if dtype in COMPLEX_DTYPES:
             return _complex_before(x, value, side)
         return lax.lt(x, value) if side == "left" else lax.le(x, value)
@@ -486,7 +486,6 @@ def _digitize(x: Any, bins: Any, *, right: bool, method: str) -> Any:
     rising = searchsorted(bins, x, side=side, method=method)
     last = lax.squeeze(lax.slice(bins, (size - 1,), (size,)), (0,))
     first = lax.squeeze(lax.slice(bins, (0,), (1,)), (0,))
-    other = "right" if right else "left"
-    falling = searchsorted(lax.rev(bins, (0,)), x, side=other, method=method)
+    falling = searchsorted(lax.rev(bins, (0,)), x, side=side, method=method)
     falling = lax.sub(convert(np.int32(size), _INT32), falling)
     return where_step(lax.ge(last, first), rising, falling)

@@ -7,6 +7,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import get_aval
 
+from ._composite import composite, inlined
 from ._creation import asarray
 from ._promotion import (
     COMPLEX_DTYPES,
@@ -56,11 +57,19 @@ def average(
         count = axis_count(a.shape, reduced_axes("average", axis, a.ndim))
         return result, lax.full_like(result, count)
     a, weights = operands("average", a, weights)
+    axes = reduced_axes("average", axis, np.ndim(a))
+    result, total = _average(
+        a, weights, axes=axes, everywhere=axis is None, keepdims=bool(keepdims)
+    )
+    return (result, total) if returned else result
+
+
+@inlined("average")
+def _average(a: Any, weights: Any, *, axes: Any, everywhere: bool, keepdims: bool) -> Any:
     dtype, _ = inexact_dtype(*common_dtype(a, weights))
     a, weights = (convert(asarray(x), dtype) for x in (a, weights))
-    axes = reduced_axes("average", axis, a.ndim)
     if weights.shape != a.shape:
-        if axis is None:
+        if everywhere:
             raise ValueError(
                 f"average: give the axis, since the weights have shape {weights.shape} and the "
                 f"array has {a.shape}."
@@ -78,8 +87,7 @@ def average(
     total = sum(weights, axes, None, None, keepdims)
     products = sum(lax.mul(a, weights), axes, None, None, keepdims)
     total = broadcast(total, products.shape)
-    result = lax.div(products, total)
-    return (result, total) if returned else result
+    return lax.div(products, total), total
 
 
 def median(
@@ -267,6 +275,8 @@ def _quantile(
     weights: Any = None,
 ) -> Any:
     a, q = operands(name, a, q)
+    if weights is not None:
+        (weights,) = operands(name, weights)
     no_out(name, out)
     if overwrite_input:
         raise NotImplementedError(f"{name}: overwrite_input is not supported; arrays do not change.")
@@ -274,16 +284,34 @@ def _quantile(
         raise ValueError(f"{name}: method must be one of {', '.join(_METHODS)}, got {method!r}.")
     if weights is not None and (method != "inverted_cdf" or skip_nan):
         raise NotImplementedError(f"{name}: weights= needs method='inverted_cdf'.")
-    a = asarray(a)
-    if a.dtype in COMPLEX_DTYPES:
+    if common_dtype(a)[0] in COMPLEX_DTYPES:
         raise ValueError(f"{name} is not defined for complex numbers: they have no order.")
+    known = not hasattr(q, "aval")
+    return _quantiles(
+        a,
+        None if known else q,
+        weights,
+        name=name,
+        axes=reduced_axes(name, axis, np.ndim(a)),
+        q_shape=np.shape(q),
+        known=tuple(np.asarray(q, np.float64).reshape(-1).tolist()) if known else None,
+        method=method,
+        keepdims=bool(keepdims),
+        skip_nan=skip_nan,
+    )
+
+
+@composite("quantile")
+def _quantiles(
+    a: Any, q: Any, weights: Any, *, name, axes, q_shape, known, method, keepdims, skip_nan
+) -> Any:
     a = convert(a, inexact_dtype(a.dtype)[0])
-    axes = reduced_axes(name, axis, a.ndim)
     rows, rest = _rows(a, axes)
+    if rows.shape[1] == 0 and skip_nan:
+        rows = lax.full((rows.shape[0], 1), strong_constant(a.dtype, np.nan))
     if rows.shape[1] == 0:
-        raise ValueError(f"{name}: an array of shape {a.shape} has no elements along axis {axis}.")
-    q_shape = np.shape(q)
-    q = _fractions(q, a.dtype)
+        raise ValueError(f"{name}: an array of shape {a.shape} has no elements along axes {axes}.")
+    q = _fractions(q if known is None else np.asarray(known), a.dtype)
     if weights is not None:
         found = _weighted(name, rows, q, weights, a.shape, axes)
     else:
@@ -415,8 +443,6 @@ def _columns(rows: Any, places: Any) -> Any:
 
 def _weighted(name: str, rows: Any, q: Any, weights: Any, shape: Any, axes: Any) -> Any:
     """The least elements up to which a row has at least the fraction ``q`` of its weight."""
-    (weights,) = operands(name, weights)
-    weights = asarray(weights)
     if weights.shape != shape:
         along = tuple(shape[i] for i in axes)
         if weights.shape != along:

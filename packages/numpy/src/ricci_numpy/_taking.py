@@ -13,9 +13,9 @@ from ._arithmetic import clip, remainder
 from ._at import at
 from ._composite import composite
 from ._creation import asarray
-from ._index_gather import _strong_int32 as strong_int32
+from ._index_gather import strong_int32, widened, wrapped
 from ._indexing import as_mode, getitem
-from ._promotion import operands, promote_dtypes
+from ._promotion import constant, operands, promote_dtypes
 from ._selection import broadcast, broadcast_shape
 from ._shapes import canonical_axis, moveaxis, ravel
 from ._where import nonzero, where_step
@@ -29,12 +29,10 @@ def _check_integers(name: str, indices: Any, error: type[Exception] = TypeError)
         raise error(f"{name}: indices must be integers, got {aval.str_short()}.")
 
 
-def _widened(indices: Any, size: int) -> Any:
-    """Indices of a dtype that counts to ``size``."""
-    dtype = get_aval(indices).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
-        return lax.convert_element_type(indices, np.int32)
-    return indices
+def dtype_of(x: Any) -> Any:
+    """The dtype of an array or scalar."""
+    aval: Any = get_aval(x)
+    return aval.dtype
 
 
 def take(
@@ -107,11 +105,12 @@ def _take(
     size = shape[axis]
     if not size and all(picked):
         raise IndexError("take: an axis of size 0 has no elements to take.")
-    indices = _widened(indices, size)
+    indices = widened(indices, size)
     if mode == "wrap":
         indices, mode = remainder(indices, size), _MODES.PROMISE_IN_BOUNDS
-    elif mode is not _MODES.CLIP:
-        indices = where_step(lax.lt(indices, 0), lax.add(indices, size), indices)
+    elif mode is not _MODES.CLIP and dtype_of(indices).kind == "i":
+        negative = lax.lt(indices, constant(indices, 0))
+        indices = where_step(negative, lax.add(indices, constant(indices, size)), indices)
     rank = len(picked)
     dims = lax.GatherDimensionNumbers(
         offset_dims=(*range(axis), *range(axis + rank, len(shape) + rank - 1)),
@@ -189,10 +188,9 @@ def _take_along_axis(
     if axis is None:
         arr, axis = ravel(arr), 0
     shape, picked = np.shape(arr), np.shape(indices)
-    indices = _widened(indices, shape[axis])
-    dtype = get_aval(indices).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    if wrap and dtype.kind == "i":
-        indices = lax.select_n(lax.lt(indices, 0), indices, lax.add(indices, shape[axis]))
+    indices = widened(indices, shape[axis])
+    if wrap and dtype_of(indices).kind == "i":
+        indices = wrapped(indices, shape[axis])
     offset: list[int] = []
     batching: list[int] = []
     squeezed: list[int] = []
@@ -301,7 +299,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
       a: an array.
       ind: positions.
       v: values, repeated as often as needed.
-      mode: ``"clip"`` or ``"wrap"`` for positions out of bounds; by default they are left out.
+      mode: ``"clip"`` (the default) or ``"wrap"`` for positions out of bounds.
       inplace: must be ``False``, since arrays do not change.
 
     Raises:
@@ -322,11 +320,11 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if not count or not np.shape(values)[0]:
         return asarray(a)
     size = np.shape(flat)[0]
-    if mode == "clip":
+    if mode is None or mode == "clip":
         positions = clip(positions, 0, size - 1)
     elif mode == "wrap":
         positions = remainder(positions, size)
-    elif mode is not None:
+    else:
         raise ValueError(f"put: mode must be None, 'clip' or 'wrap', got {mode!r}.")
     times = -(-count // np.shape(values)[0])
     values = lax.slice(lax.tile(values, (times,)), (0,), (count,))
@@ -424,10 +422,10 @@ def compress(
     if size is None:
         return take(a, positions, axis=axis)
     found = take(a, positions, axis=axis, mode="clip") if length else None
-    inside = lax.lt(positions, length)
+    inside = lax.lt(positions, np.int32(length))
     shape = (*np.shape(a)[:axis], size, *np.shape(a)[axis + 1 :])
     inside = lax.broadcast_in_dim(inside, shape, (axis,))
-    dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = dtype_of(a)
     fill = lax.convert_element_type(fill_value, dtype)
     return broadcast(fill, shape) if found is None else where_step(inside, found, fill)
 
@@ -486,10 +484,10 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
         if np.size(arr):
             raise ValueError("place: there are no values to write.")
         return asarray(arr)
-    flat_mask = lax.ne(ravel(mask), np.zeros((), get_aval(mask).dtype)[()])  # pyright: ignore
+    flat_mask = lax.ne(ravel(mask), np.zeros((), dtype_of(mask))[()])
     order = lax.cumsum(lax.convert_element_type(flat_mask, np.int32), 0)
     turn = remainder(lax.sub(order, np.int32(1)), np.shape(values)[0])
-    dtype = get_aval(arr).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = dtype_of(arr)
     written = lax.convert_element_type(take(values, turn, mode="clip"), dtype)
     return lax.reshape(where_step(flat_mask, written, ravel(arr)), np.shape(arr))
 
@@ -560,8 +558,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         kept = np.delete(np.arange(size), obj)
     elif isinstance(obj, int | np.integer):
         i = canonical_axis(obj, size)
-        parts = [lax.slice_in_dim(arr, 0, i, axis=axis)]
-        parts.append(lax.slice_in_dim(arr, i + 1, size, axis=axis))
+        before = (slice(None),) * axis
+        parts = [getitem(arr, (*before, slice(0, i))), getitem(arr, (*before, slice(i + 1, size)))]
         return lax.concatenate(parts, axis)
     elif assume_unique_indices:
         return _delete_unique(arr, ravel(operands("delete", obj)[0]), axis, size)
@@ -572,9 +570,10 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 
 
 def _delete_unique(arr: Any, obj: Any, axis: int, size: int) -> Any:
-    if get_aval(obj).dtype == BOOL:  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype_of(obj) == BOOL:
         raise NotImplementedError("delete: a mask cannot come with assume_unique_indices.")
-    obj = where_step(lax.lt(obj, 0), lax.add(obj, size), obj)
+    obj = lax.convert_element_type(obj, np.int32)
+    obj = wrapped(obj, size)
     gone = lax.sort(clip(obj, 0, size))
     count = np.shape(gone)[0]
     starts = lax.sub(gone, lax.iota(np.dtype(np.int32), count))
@@ -609,7 +608,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, np.ndim(arr))
     arr = moveaxis(arr, axis, 0)
-    dtype = get_aval(arr).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = dtype_of(arr)
     values = lax.convert_element_type(values, dtype)
     size = np.shape(arr)[0]
     if isinstance(obj, slice):
@@ -622,7 +621,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         lead = (1,) * (np.ndim(arr) - np.ndim(values))
         values = lax.reshape(values, (*lead, *np.shape(values)))
         values = moveaxis(values, 0 if is_scalar and axis else axis, 0)
-    positions = where_step(lax.lt(positions, 0), lax.add(positions, size), positions)
+    positions = wrapped(lax.convert_element_type(positions, np.int32), size)
     positions = clip(positions, 0, size)
     count = np.shape(positions)[0]
     if count == 1:
@@ -630,7 +629,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         positions = lax.broadcast_in_dim(positions, (count,), (0,))
     values = broadcast(values, (count, *np.shape(arr)[1:]))
     turn = lax.iota(np.dtype(np.int32), count)
-    positions, order = lax.sort_key_val(lax.convert_element_type(positions, np.int32), turn)
+    positions, order = lax.sort_key_val(positions, turn)
     places = lax.add(positions, turn)
     values = take(values, order, axis=0, mode="clip")
     total = size + count
@@ -669,14 +668,14 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 @composite("unravel_index")
 def _unravel_index(indices: Any, *, sizes: tuple[int, ...]) -> Any:
     total = int(np.prod(sizes, dtype=object))
-    aval: Any = get_aval(indices)
-    if aval.dtype.kind == "i":
-        indices = where_step(lax.lt(indices, 0), lax.add(indices, total), indices)
+    indices = widened(indices, total)
+    if dtype_of(indices).kind == "i":
+        indices = wrapped(indices, total)
     indices = clip(indices, 0, max(total - 1, 0))
     found = []
     for n in reversed(sizes):
-        found.insert(0, lax.rem(indices, n))
-        indices = lax.div(indices, n)
+        found.insert(0, lax.rem(indices, constant(indices, n)))
+        indices = lax.div(indices, constant(indices, n))
     return tuple(found)
 
 
@@ -745,7 +744,7 @@ def ravel_multi_index(
     if order == "C":
         strides.reverse()
     for (i, _), stride in zip(pairs, strides, strict=True):
-        result = result + lax.mul(asarray(i), stride)
+        result = result + asarray(i) * stride
     return result
 
 
@@ -771,7 +770,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     for d, x in enumerate(operands("ix_", *args)):
         if np.ndim(x) != 1:
             raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
-        if get_aval(x).dtype == BOOL:  # pyright: ignore[reportAttributeAccessIssue]
+        if dtype_of(x) == BOOL:
             (x,) = nonzero(x)
         found.append(lax.expand_dims(asarray(x), [i for i in range(count) if i != d]))
     return tuple(found)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Tracer, explicit_dtype
+from ricci_ir import explicit_dtype
 
+from ._composite import composite, inlined
 from ._creation import asarray, checked_dtype, from_host, placed
-from ._promotion import convert, operands, strong_constant
+from ._promotion import constant_like, convert, operands, strong_constant
 from ._selection import broadcast, select_where
 
 _INT = np.dtype("int32")
@@ -25,8 +26,7 @@ def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
 
 def _row_and_column(shape: tuple[int, int], k: Any) -> tuple[Any, Any]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
-    if not isinstance(k, Tracer):
-        k = strong_constant(_INT, index(k))
+    k = convert(k, _INT) if hasattr(k, "aval") else strong_constant(_INT, index(k))
     rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
     return lax.add(rows, k), columns
 
@@ -52,8 +52,22 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     Source: numpy.eye.
     """
     dtype = checked_dtype(explicit_dtype(dtype, "eye"), "eye")
-    rows, columns = _row_and_column(_sides("eye", N, M), k)
-    return placed(convert(lax.eq(rows, columns), dtype), device)
+    shape = _sides("eye", N, M)
+    return placed(_eye(*_offset(k), shape=shape, k=_known(k), dtype=dtype), device)
+
+
+def _known(k: Any) -> int | None:
+    return None if hasattr(k, "aval") else index(k)
+
+
+def _offset(k: Any) -> tuple[Any, ...]:
+    return (k,) if hasattr(k, "aval") else ()
+
+
+@inlined("eye")
+def _eye(offset: Any = None, *, shape: Any, k: Any, dtype: Any) -> Any:
+    rows, columns = _row_and_column(shape, offset if k is None else k)
+    return convert(lax.eq(rows, columns), dtype)
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
@@ -85,7 +99,12 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     Source: numpy.tri.
     """
     dtype = checked_dtype(explicit_dtype(dtype, "tri"), "tri")
-    rows, columns = _row_and_column(_sides("tri", N, M), k)
+    return _tri(shape=_sides("tri", N, M), k=index(k), dtype=dtype)
+
+
+@inlined("tri")
+def _tri(*, shape: Any, k: int, dtype: Any) -> Any:
+    rows, columns = _row_and_column(shape, k)
     return convert(lax.ge(rows, columns), dtype)
 
 
@@ -94,10 +113,23 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
     m = asarray(m)
     if m.ndim < 2:
         raise ValueError(f"{name} takes an array of at least 2 dimensions, got shape {m.shape}.")
-    offset = index(k) if lower else index(k) - 1
+    return (_tril if lower else _triu)(m, k=index(k))
+
+
+@composite("tril")
+def _tril(m: Any, *, k: int) -> Any:
+    return _cut("tril", m, k, True)
+
+
+@composite("triu")
+def _triu(m: Any, *, k: int) -> Any:
+    return _cut("triu", m, k - 1, False)
+
+
+def _cut(name: str, m: Any, offset: int, lower: bool) -> Any:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
-    zero = strong_constant(m.dtype, 0)
+    zero = constant_like(m, 0)
     return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
 
 

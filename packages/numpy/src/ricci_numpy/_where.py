@@ -12,7 +12,7 @@ from ricci_ir import BOOL, ConcretizationTypeError, Tracer, get_aval
 from ._composite import composite
 from ._creation import from_host
 from ._indexing import is_recording
-from ._promotion import check_arraylike, operands, promote_dtypes
+from ._promotion import check_arraylike, constant, operands, promote_dtypes
 from ._selection import broadcast, broadcast_shape
 from ._shapes import atleast_1d, ravel
 
@@ -26,7 +26,7 @@ def _as_mask(x: Any) -> Any:
 def where_step(condition: Any, x: Any, y: Any) -> Any:
     """``where`` with three operands, as one step."""
     if get_aval(condition).dtype != BOOL:  # pyright: ignore[reportAttributeAccessIssue]
-        condition = lax.ne(condition, 0)
+        condition = lax.ne(condition, constant(condition, 0))
     x, y = promote_dtypes(x, y)
     shape = broadcast_shape("where", *map(np.shape, (condition, x, y)))
     if np.ndim(condition):

@@ -34,9 +34,7 @@ from ._keys import wrap_key_data as wrap_key_data
 from ._normal import double_sided_maxwell as double_sided_maxwell
 from ._normal import lognormal as lognormal
 from ._normal import maxwell as maxwell
-from ._normal import multivariate_normal as multivariate_normal
 from ._normal import normal as normal
-from ._normal import orthogonal as orthogonal
 from ._normal import truncated_normal as truncated_normal
 from ._uniform import bernoulli as bernoulli
 from ._uniform import bits as bits
@@ -67,9 +65,7 @@ __all__ = [
     "logistic",
     "lognormal",
     "maxwell",
-    "multivariate_normal",
     "normal",
-    "orthogonal",
     "pareto",
     "permutation",
     "rademacher",

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype, issubdtype, result_type
+from ricci_ir import explicit_dtype, get_aval, issubdtype, result_type
 
 from ._arguments import (
     as_shape,
@@ -41,7 +41,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
       >>> exponential(PRNGKey(0), (2,)).shape
       (2,)
     """
-    check_key(key, "exponential")
+    key = check_key(key, "exponential")
     dtype = float_dtype("exponential", dtype)
     return placed(_exponential(key, shape=as_shape(shape), dtype=dtype), out_sharding)
 
@@ -65,7 +65,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
       >>> laplace(PRNGKey(0), (2,)).shape
       (2,)
     """
-    check_key(key, "laplace")
+    key = check_key(key, "laplace")
     dtype = float_dtype("laplace", dtype)
     return placed(_laplace(key, shape=as_shape(shape), dtype=dtype), out_sharding)
 
@@ -89,7 +89,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
       >>> logistic(PRNGKey(0), (2,)).shape
       (2,)
     """
-    check_key(key, "logistic")
+    key = check_key(key, "logistic")
     dtype = float_dtype("logistic", dtype)
     return placed(_logistic(key, shape=as_shape(shape), dtype=dtype), out_sharding)
 
@@ -114,7 +114,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       >>> cauchy(PRNGKey(0), (2,)).shape
       (2,)
     """
-    check_key(key, "cauchy")
+    key = check_key(key, "cauchy")
     dtype = float_dtype("cauchy", dtype)
     return placed(_cauchy(key, shape=as_shape(shape), dtype=dtype), out_sharding)
 
@@ -142,7 +142,7 @@ def pareto(
       >>> pareto(PRNGKey(0), 3.0, (2,)).shape
       (2,)
     """
-    check_key(key, "pareto")
+    key = check_key(key, "pareto")
     dtype = float_dtype("pareto", dtype)
     sizes = sampled_shape("pareto", shape, b)
     return placed(_pareto(key, b, shape=sizes, dtype=dtype), out_sharding)
@@ -171,7 +171,7 @@ def rayleigh(
       >>> rayleigh(PRNGKey(0), 1.0, (2,)).shape
       (2,)
     """
-    check_key(key, "rayleigh")
+    key = check_key(key, "rayleigh")
     dtype = float_dtype("rayleigh", dtype)
     sizes = sampled_shape("rayleigh", shape, scale)
     return placed(_rayleigh(key, scale, shape=sizes, dtype=dtype), out_sharding)
@@ -200,7 +200,7 @@ def triangular(
       >>> triangular(PRNGKey(0), 0.0, 1.0, 3.0, (2,)).shape
       (2,)
     """
-    check_key(key, "triangular")
+    key = check_key(key, "triangular")
     dtype = float_dtype("triangular", dtype)
     sizes = sampled_shape("triangular", shape, left, mode, right)
     left, right, mode = (
@@ -238,7 +238,7 @@ def weibull_min(
       >>> weibull_min(PRNGKey(0), 1.0, 2.0, (2,)).shape
       (2,)
     """
-    check_key(key, "weibull_min")
+    key = check_key(key, "weibull_min")
     dtype = float_dtype("weibull_min", dtype)
     return _weibull_min(key, scale, concentration, shape=as_shape(shape), dtype=dtype)
 
@@ -271,13 +271,14 @@ def geometric(
       >>> geometric(PRNGKey(0), 0.5, (3,)).shape
       (3,)
     """
-    check_key(key, "geometric")
+    key = check_key(key, "geometric")
     found = explicit_dtype(int if dtype is None else dtype, "geometric")
     if not issubdtype(found, np.integer) and not issubdtype(found, np.floating):
         raise ValueError(f"dtype argument to `geometric` must be an int or float, got {found}")
     sizes = sampled_shape("geometric", shape, p)
     float_type = result_type(float, p)
-    p = lax.convert_element_type(p, float_type)
+    if get_aval(p).dtype != float_type:  # pyright: ignore[reportAttributeAccessIssue]
+        p = lax.convert_element_type(p, float_type)
     x = _geometric(key, p, shape=sizes, dtype=found, float_type=float_type)
     return placed(x, out_sharding)
 
@@ -319,7 +320,7 @@ def wald(
     Source: Michael, Schucany and Haas, "Generating random variates using transformations with
     multiple roots", 1976.
     """
-    check_key(key, "wald")
+    key = check_key(key, "wald")
     dtype = float_dtype("wald", dtype)
     sizes = sampled_shape("wald", shape, mean)
     return placed(_wald(key, mean, shape=sizes, dtype=dtype), out_sharding)

@@ -65,7 +65,7 @@ def gumbel(
       >>> gumbel(PRNGKey(0), (2,)).shape
       (2,)
     """
-    check_key(key, "gumbel")
+    key = check_key(key, "gumbel")
     mode = _gumbel_mode(mode)
     dtype = float_dtype("gumbel", dtype)
     return placed(_gumbel(key, shape=as_shape(shape), dtype=dtype, mode=mode), out_sharding)
@@ -108,7 +108,7 @@ def categorical(
     Source: the Gumbel-max trick (Gumbel 1954), without replacement: Kool, van Hoof and Welling,
     "Stochastic beams and where to find them", 2019.
     """
-    check_key(key, "categorical")
+    key = check_key(key, "categorical")
     mode = _gumbel_mode(mode)
     logits = jnp.asarray(logits)
     if not issubdtype(logits.dtype, np.floating):
@@ -177,9 +177,9 @@ def permutation(
 
     Example:
       >>> permutation(PRNGKey(0), 5)
-      Array([4, 2, 3, 0, 1], dtype=int32)
+      Array([0, 1, 4, 3, 2], dtype=int32)
     """
-    check_key(key, "permutation")
+    key = check_key(key, "permutation")
     aval: Any = get_aval(x)
     axis = canonical_axis(axis, max(aval.ndim, 1))
     if not aval.ndim:
@@ -226,11 +226,11 @@ def choice(
 
     Example:
       >>> choice(PRNGKey(0), 5, (3,), replace=False)
-      Array([4, 2, 3], dtype=int32)
+      Array([0, 1, 4], dtype=int32)
 
     Source: numpy.random.Generator.choice.
     """
-    check_key(key, "choice")
+    key = check_key(key, "choice")
     sizes = as_shape(shape)
     aval: Any = get_aval(a)
     if not aval.ndim:
@@ -253,9 +253,10 @@ def choice(
             "'replace=False'"
         )
     if p is None and not replace:
-        drawn = permutation(key, a if is_range else a, axis)
-        drawn = lax.slice_in_dim(drawn, 0, n_draws, axis=axis)
+        drawn = permutation(key, a, axis)
         rest = drawn.shape
+        stop = (*rest[:axis], n_draws, *rest[axis + 1 :])
+        drawn = lax.slice(drawn, (0,) * len(rest), stop)
         return lax.reshape(drawn, (*rest[:axis], *sizes, *rest[axis + 1 :]))
     if p is None:
         indices = _randint(key, 0, n_inputs, shape=sizes, dtype=dtype_of(int))
@@ -282,4 +283,4 @@ def _draw(key, p, sizes, n_inputs, n_draws, replace, mode) -> Any:
         return jnp.searchsorted(total, points)
     noise = _gumbel(key, shape=(n_inputs,), dtype=p.dtype, mode=_gumbel_mode(mode))
     _, indices = lax.top_k(lax.add(noise, lax.log(p)), n_draws)
-    return lax.reshape(indices, sizes)
+    return lax.reshape(lax.convert_element_type(indices, dtype_of(int)), sizes)

@@ -56,8 +56,8 @@ def check_keys(keys: Any, name: str) -> tuple[int, ...]:
     return tuple(keys.shape[: keys.ndim - len(impl.key_shape)])
 
 
-def check_key(key: Any, name: str) -> None:
-    """Raise unless ``key`` is one key.
+def check_key(key: Any, name: str) -> Any:
+    """``key`` if it is one key; in a program that is being recorded always as such.
 
     Raises:
       TypeError: if it is no key.
@@ -69,6 +69,7 @@ def check_key(key: Any, name: str) -> None:
             f"{name} accepts a single key, but was given a key array of shape {shape} != (). "
             "Use vmap for batching."
         )
+    return _as_keys(key) if is_recording() else key
 
 
 def _generator_of(keys: Any) -> Generator:
@@ -204,16 +205,16 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
       Array([[1797259609, 2579123966],
              [ 928981903, 3453687069]], dtype=uint32)
     """
-    check_key(key, "split")
+    typed = is_key(key)
+    key = check_key(key, "split")
     shape = tuple(map(index, num)) if isinstance(num, tuple | list) else (index(num),)
     if any(n < 0 for n in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}.")
     if not is_recording():
         words = _split(key, shape=shape)
-        return wrap(words, key.dtype._impl) if is_key(key) else words
-    if is_key(key):
-        return random_split_p.bind(key, shape=shape)
-    return random_unwrap_p.bind(random_split_p.bind(_as_keys(key), shape=shape))
+        return wrap(words, key.dtype._impl) if typed else words
+    keys = random_split_p.bind(key, shape=shape)
+    return keys if typed else random_unwrap_p.bind(keys)
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -235,7 +236,8 @@ def fold_in(key: Any, data: Any) -> Any:
       >>> fold_in(PRNGKey(0), 1)
       Array([ 928981903, 3453687069], dtype=uint32)
     """
-    check_key(key, "fold_in")
+    typed = is_key(key)
+    key = check_key(key, "fold_in")
     if np.shape(data):
         raise TypeError(
             f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
@@ -252,10 +254,9 @@ def fold_in(key: Any, data: Any) -> Any:
         data = np.uint32(data)
     if not is_recording():
         words = _fold_in(key, data)
-        return wrap(words, key.dtype._impl) if is_key(key) else words
-    if is_key(key):
-        return random_fold_in_p.bind(key, data)
-    return random_unwrap_p.bind(random_fold_in_p.bind(_as_keys(key), data))
+        return wrap(words, key.dtype._impl) if typed else words
+    keys = random_fold_in_p.bind(key, data)
+    return keys if typed else random_unwrap_p.bind(keys)
 
 
 def _as_keys(key: Any) -> Any:

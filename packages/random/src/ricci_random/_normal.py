@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import get_aval, issubdtype, result_type
+from ricci_ir import get_aval, issubdtype
 
 from ._arguments import (
     as_shape,
@@ -60,7 +60,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       >>> normal(PRNGKey(0), (2,))
       Array([1.6226422, 2.0252647], dtype=float32)
     """
-    check_key(key, "normal")
+    key = check_key(key, "normal")
     dtype = float_dtype("normal", dtype, np.inexact)
     return placed(_normal(key, shape=as_shape(shape), dtype=dtype), out_sharding)
 
@@ -103,7 +103,7 @@ def truncated_normal(
       >>> truncated_normal(PRNGKey(0), -2.0, 2.0, (2,)).shape
       (2,)
     """
-    check_key(key, "truncated_normal")
+    key = check_key(key, "truncated_normal")
     dtype = float_dtype("truncated_normal", dtype)
     sizes = sampled_shape("truncated_normal", shape, lower, upper)
     return placed(_truncated_normal(key, lower, upper, shape=sizes, dtype=dtype), out_sharding)
@@ -130,7 +130,7 @@ def lognormal(
       >>> lognormal(PRNGKey(0), shape=(2,)).shape
       (2,)
     """
-    check_key(key, "lognormal")
+    key = check_key(key, "lognormal")
     dtype = float_dtype("lognormal", dtype)
     sizes = sampled_shape("lognormal", shape, sigma)
     sigma = lax.convert_element_type(sigma, dtype)
@@ -162,7 +162,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
       >>> maxwell(PRNGKey(0), (2,)).shape
       (2,)
     """
-    check_key(key, "maxwell")
+    key = check_key(key, "maxwell")
     dtype = float_dtype("maxwell", dtype)
     return placed(_maxwell(key, shape=as_shape(shape), dtype=dtype), out_sharding)
 
@@ -193,121 +193,6 @@ def double_sided_maxwell(
       >>> double_sided_maxwell(PRNGKey(0), 0.0, 1.0, (2,)).shape
       (2,)
     """
-    check_key(key, "double_sided_maxwell")
+    key = check_key(key, "double_sided_maxwell")
     dtype = float_dtype("double_sided_maxwell", dtype)
     return _double_sided_maxwell(key, loc, scale, shape=as_shape(shape), dtype=dtype)
-
-
-@staged
-def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
-    if method == "svd":
-        u, s, _ = jnp.linalg.svd(cov)
-        factor = jnp.multiply(u, jnp.sqrt(lax.expand_dims(s, (s.ndim - 1,))))
-    elif method == "eigh":
-        w, v = jnp.linalg.eigh(cov)
-        factor = jnp.multiply(v, jnp.sqrt(lax.expand_dims(w, (w.ndim - 1,))))
-    else:
-        factor = jnp.linalg.cholesky(cov)
-    x = _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
-    return jnp.add(mean, jnp.einsum("...ij,...j->...i", factor, x))
-
-
-def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
-    shape: Any = None,
-    dtype: Any = None,
-    method: str = "cholesky",
-    *,
-    out_sharding: Any = None,
-) -> Any:
-    """Vectors of the multivariate normal distribution.
-
-    Args:
-      key: one key.
-      mean: of shape ``(..., n)``.
-      cov: the covariance, of shape ``(..., n, n)``, symmetric and positive.
-      shape: the shape of the samples, without the vectors' own dimension; by default that of the
-        leading dimensions of both.
-      dtype: a float dtype, by default that of the parameters.
-      method: how the covariance's root is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
-      out_sharding: the result's sharding.
-
-    Raises:
-      ValueError: if the parameters' shapes do not fit, or the method is unknown.
-
-    Example:
-      >>> multivariate_normal(PRNGKey(0), np.zeros(2), np.eye(2), (3,)).shape
-      (3, 2)
-    """
-    check_key(key, "multivariate_normal")
-    mean, cov = jnp.asarray(mean), jnp.asarray(cov)
-    found = result_type(mean, cov) if dtype is None else dtype
-    if dtype is None and not issubdtype(found, np.floating):
-        found = None
-    found = float_dtype("multivariate_normal", found)
-    if method not in ("cholesky", "eigh", "svd"):
-        raise ValueError(f"method must be one of 'cholesky', 'eigh' or 'svd', got {method!r}")
-    if mean.ndim < 1:
-        raise ValueError(
-            f"multivariate_normal requires mean.ndim >= 1, got mean.ndim == {mean.ndim}"
-        )
-    n = mean.shape[-1]
-    if cov.ndim < 2 or cov.shape[-2:] != (n, n):
-        raise ValueError(
-            f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got "
-            f"cov.shape == {cov.shape}."
-        )
-    lead = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
-    sizes = lead if shape is None else as_shape(shape)
-    if np.broadcast_shapes(sizes, lead) != sizes:
-        raise ValueError(
-            f"multivariate_normal: the shape {sizes} does not hold samples for parameters with "
-            f"leading dimensions {lead}."
-        )
-    mean, cov = lax.convert_element_type(mean, found), lax.convert_element_type(cov, found)
-    x = _multivariate_normal(key, mean, cov, shape=sizes, dtype=found, method=method)
-    return placed(x, out_sharding)
-
-
-@staged
-def _orthogonal(key, *, shape, n, m, dtype):
-    x = _normal(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype)
-    q, r = jnp.linalg.qr(x)
-    d = jnp.diagonal(r, axis1=-2, axis2=-1)
-    # Without the signs of r's diagonal the distribution would not be uniform (Mezzadri 2007).
-    x = jnp.multiply(q, lax.expand_dims(lax.sign(d), (d.ndim - 1,)))
-    return x if n >= m else jnp.conj(jnp.matrix_transpose(x))
-
-
-def orthogonal(
-    key: Any,
-    n: int,
-    shape: Any = (),
-    dtype: Any = None,
-    m: int | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Any:
-    """Matrices uniform over those with orthonormal columns, or rows where these are fewer.
-
-    Args:
-      key: one key.
-      n: the number of rows.
-      shape: the shape of the samples, without the matrices' own dimensions.
-      dtype: a float or complex dtype (unitary matrices), by default the default float one.
-      m: the number of columns, by default ``n``.
-      out_sharding: the result's sharding.
-
-    Example:
-      >>> orthogonal(PRNGKey(0), 3, (2,)).shape
-      (2, 3, 3)
-
-    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
-    """
-    check_key(key, "orthogonal")
-    dtype = float_dtype("orthogonal", dtype, np.inexact)
-    columns = n if m is None else m
-    x = _orthogonal(key, shape=as_shape(shape), n=n, m=columns, dtype=dtype)
-    return placed(x, out_sharding)

@@ -14,13 +14,16 @@ from ._key_type import KeyType, find_generator
 from ._primitives import is_recording, random_wrap_p, unwrap
 
 
-def staged(fun: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+def staged(
+    fun: Callable[..., Any], name: str = "", inline: bool = False
+) -> Callable[..., Any]:
     """Make a function of a key a single call.
 
     Args:
       fun: ``fun(key, *operands, **params)`` with arrays or scalars as operands, and parameters
         that can be hashed; returns an array.
       name: what the call is named, by default as ``fun`` is.
+      inline: whether it is part of a program that is being recorded, rather than a call there.
     """
     name = name or fun.__name__
     programs: dict[Any, Any] = {}
@@ -28,6 +31,8 @@ def staged(fun: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     @wraps(fun)
     def call(key: Any, *operands: Any, **params: Any) -> Any:
         recording = is_recording()
+        if recording and inline:
+            return fun(key, *operands, **params)
         dtype = get_aval(key).dtype  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(dtype, KeyType):
             impl = dtype._impl

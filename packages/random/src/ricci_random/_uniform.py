@@ -1,5 +1,6 @@
 """Random bits, and the uniform distributions made of them directly."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def split_pair(key: Any, num: int = 2) -> Any:
     return lax.unstack(random_split_p.bind(key, shape=(num,)))
 
 
-@staged
+@partial(staged, inline=True)
 def _bits(key, *, shape, dtype):
     return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape)
 
@@ -38,9 +39,9 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 
     Example:
       >>> bits(PRNGKey(0), (2,))
-      Array([4070199207, 4202529178], dtype=uint32)
+      Array([4070199207, 4202968722], dtype=uint32)
     """
-    check_key(key, "bits")
+    key = check_key(key, "bits")
     if dtype is None:
         dtype = python_scalar_dtype(int).name.replace("int", "uint")
     found = explicit_dtype(dtype, "bits")
@@ -52,8 +53,9 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 def uniform_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Uniform numbers, inside a sampler: random mantissas give numbers in [1, 2)."""
     info = float_info(dtype)
-    minval = with_rank(lax.convert_element_type(minval, dtype), len(shape))
-    maxval = with_rank(lax.convert_element_type(maxval, dtype), len(shape))
+    minval = lax.convert_element_type(minval, dtype)
+    maxval = lax.convert_element_type(maxval, dtype)
+    minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
     mantissa = random_bits_p.bind(key, bit_width=info.random_bits, shape=shape)
     if info.random_bits != info.width:
         mantissa = lax.convert_element_type(mantissa, info.uint)
@@ -106,7 +108,7 @@ def uniform(
       >>> uniform(PRNGKey(0), (2,))
       Array([0.947667 , 0.9785799], dtype=float32)
     """
-    check_key(key, "uniform")
+    key = check_key(key, "uniform")
     dtype = float_dtype("uniform", dtype)
     x = _uniform(key, minval, maxval, shape=as_shape(shape), dtype=dtype)
     return placed(x, out_sharding)
@@ -116,6 +118,14 @@ def _limits(*dtypes: Any) -> tuple[int, int]:
     """The least and the greatest integer that all dtypes hold."""
     infos = [np.iinfo(dtype) for dtype in dtypes]
     return max(int(info.min) for info in infos), min(int(info.max) for info in infos)
+
+
+def _cut(bound: Any, dtype: Any) -> Any:
+    """A bound as a number of a dtype, the nearest if the dtype does not hold it."""
+    limits: Any = _limits(bound.dtype, dtype)
+    if not get_aval(bound).weak_type:  # pyright: ignore[reportAttributeAccessIssue]
+        limits = map(bound.dtype.type, limits)
+    return lax.convert_element_type(jnp.clip(bound, *limits), dtype)
 
 
 def _integer(bound: Any) -> Any:
@@ -130,10 +140,8 @@ def randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype
     unsigned = np.dtype(f"uint{width}")
     minval, maxval = _integer(minval), _integer(maxval)
     top = np.array(_limits(dtype)[1], dtype)[()]
-    upper_limit = jnp.clip(top, *_limits(dtype, maxval.dtype))
-    past_top = lax.gt(maxval, lax.convert_element_type(upper_limit, maxval.dtype))
-    minval = lax.convert_element_type(jnp.clip(minval, *_limits(dtype, minval.dtype)), dtype)
-    maxval = lax.convert_element_type(jnp.clip(maxval, *_limits(dtype, maxval.dtype)), dtype)
+    past_top = lax.gt(maxval, _cut(top, maxval.dtype))
+    minval, maxval = _cut(minval, dtype), _cut(maxval, dtype)
     minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
     upper, lower = (
         random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_pair(key)
@@ -181,9 +189,9 @@ def randint(
 
     Example:
       >>> randint(PRNGKey(0), (3,), 0, 10)
-      Array([2, 4, 9], dtype=int32)
+      Array([9, 0, 2], dtype=int32)
     """
-    check_key(key, "randint")
+    key = check_key(key, "randint")
     found = explicit_dtype(int if dtype is None else dtype, "randint")
     if not issubdtype(found, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {found}")
@@ -191,10 +199,15 @@ def randint(
     if found.itemsize >= 4:
         return placed(_randint(key, minval, maxval, shape=sizes, dtype=found), out_sharding)
     low, high = _limits(found)
-    minval = jnp.clip(minval, min=low, max=high)
-    maxval = jnp.clip(maxval, min=low, max=high + 1)
-    wide = _randint(key, minval, maxval, shape=sizes, dtype=python_scalar_dtype(int))
+    wide = np.dtype("int32")
+    minval = jnp.clip(_converted(minval, wide), min=low, max=high)
+    maxval = jnp.clip(_converted(maxval, wide), min=low, max=high + 1)
+    wide = _randint(key, minval, maxval, shape=sizes, dtype=wide)
     return placed(lax.convert_element_type(wide, found), out_sharding)
+
+
+def _converted(bound: Any, dtype: Any) -> Any:
+    return dtype.type(bound) if isinstance(bound, int) else lax.convert_element_type(bound, dtype)
 
 
 @staged
@@ -228,13 +241,15 @@ def bernoulli(
       >>> bernoulli(PRNGKey(0), 0.3, (3,))
       Array([False, False, False], dtype=bool)
     """
-    check_key(key, "bernoulli")
+    key = check_key(key, "bernoulli")
     if mode not in ("high", "low"):
         raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
     dtype = get_aval(p).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if not issubdtype(dtype, np.floating):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {dtype}.")
     sizes = sampled_shape("bernoulli", shape, p)
+    if isinstance(p, float):
+        p = dtype.type(p)
     return placed(_bernoulli(key, p, shape=sizes, mode=mode), out_sharding)
 
 
@@ -258,6 +273,6 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
       >>> rademacher(PRNGKey(0), (3,))
       Array([-1, -1,  1], dtype=int32)
     """
-    check_key(key, "rademacher")
+    key = check_key(key, "rademacher")
     found = explicit_dtype(int if dtype is None else dtype, "rademacher")
     return placed(_rademacher(key, shape=as_shape(shape), dtype=found), out_sharding)

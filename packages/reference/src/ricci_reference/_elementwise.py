@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_ir import finfo, issubdtype
 
-from ._widening import widen, wide_dtype, widened
+from ._widening import wide_dtype, widen, widened
 
 Rule = Callable[..., Any]
 
@@ -283,12 +283,11 @@ elementwise_rules: dict[str, Rule] = {
     "bitcast_convert_type": _bitcast,
     "convert_element_type": lambda x, *, new_dtype, **params: convert(x, new_dtype),
     "copy": lambda x, **params: x,
-    "copy_p": lambda x, **params: x,
     "integer_pow": widened(_integer_power),
     "nextafter": _ignoring_params(_nextafter),
     "optimization_barrier": lambda *operands, **params: operands,
     "reduce_precision": widened(_reduce_precision),
     "round": widened(_round),
     "select_n": _select,
+    "stop_gradient": lambda x, **params: x,
 }
-

@@ -58,9 +58,11 @@ class _Windows:
         ndim = len(shape)
         starts = [np.zeros(batch, np.int64) for _ in shape]
         for column, dim in enumerate(index_map):
-            starts[dim] = positions[..., column].astype(np.int64)
+            starts[dim] = np.asarray(positions[..., column]).astype(np.int64)
         for dim, of in zip(operand_batch, index_batch, strict=True):
-            counted = np.arange(batch[of]).reshape([-1 if d == of else 1 for d in range(len(batch))])
+            counted = np.arange(batch[of]).reshape(
+                [-1 if d == of else 1 for d in range(len(batch))]
+            )
             starts[dim] = np.broadcast_to(counted, batch)
         self.inside = np.ones(batch, bool)
         kept = [d for d in range(ndim) if d not in dropped]
@@ -68,7 +70,7 @@ class _Windows:
         for dim in range(ndim):
             last = shape[dim] - sizes[dim]
             self.inside &= (starts[dim] >= 0) & (starts[dim] <= last)
-            start = np.clip(starts[dim], 0, max(last, 0)).reshape(*batch, *[1] * len(kept))
+            start = np.clip(starts[dim], 0, max(last, 0)).reshape((*batch, *[1] * len(kept)))
             if dim in kept:
                 within = [1] * len(kept)
                 within[kept.index(dim)] = sizes[dim]
@@ -84,7 +86,9 @@ def _placed(batch_ndim: int, window_ndim: int, window_dims: Sequence[int]) -> li
     windows = iter(range(batch_ndim, batch_ndim + window_ndim))
     batch = iter(range(batch_ndim))
     positions = set(window_dims)
-    return [next(windows) if d in positions else next(batch) for d in range(batch_ndim + window_ndim)]
+    return [
+        next(windows) if d in positions else next(batch) for d in range(batch_ndim + window_ndim)
+    ]
 
 
 def fill_of(dtype: Any) -> Any:
@@ -125,7 +129,7 @@ def _gather(
     else:
         found = x[tuple(windows.indices)] if x.ndim else np.broadcast_to(x, positions.shape[:-1])
     if _mode(mode) == "FILL_OR_DROP":
-        inside = windows.inside.reshape(*windows.inside.shape, *[1] * windows.window_ndim)
+        inside = windows.inside.reshape((*windows.inside.shape, *[1] * windows.window_ndim))
         fill = np.array(fill_of(x.dtype) if fill_value is None else fill_value).astype(x.dtype)
         found = np.where(inside, found, fill)
     return found.transpose(_placed(windows.batch_ndim, windows.window_ndim, numbers.offset_dims))

@@ -54,9 +54,7 @@ def _windowed(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[
 def _reduce_window(*operands: np.ndarray, jaxpr: Any, consts: Sequence[Any], **window: Any) -> Any:
     count = len(operands) // 2
     arrays, inits = operands[:count], operands[count:]
-    rows = [
-        _in_rows(windows(x, init, **window)) for x, init in zip(arrays, inits, strict=True)
-    ]
+    rows = [_in_rows(windows(x, init, **window)) for x, init in zip(arrays, inits, strict=True)]
     return fold(jaxpr, consts, inits, rows)
 
 

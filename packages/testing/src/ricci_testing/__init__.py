@@ -8,6 +8,7 @@ from ._compare import compare as compare
 from ._compare import ricci_namespace as ricci_namespace
 from ._example import Example as Example
 from ._examples import examples as examples
+from ._laws import assert_results_close as assert_results_close
 from ._laws import check_abstract_type as check_abstract_type
 from ._laws import check_batching as check_batching
 from ._laws import check_derivatives as check_derivatives
@@ -31,6 +32,7 @@ __all__ = [
     "Raised",
     "Request",
     "Result",
+    "assert_results_close",
     "assert_same",
     "assert_same_jaxpr",
     "check_abstract_type",

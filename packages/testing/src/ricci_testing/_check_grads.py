@@ -216,7 +216,9 @@ def assert_close(found: Any, expected: Any, atol: float, rtol: float, what: str)
         fits = (gap <= atol + rtol * np.abs(expected)) | (found == expected)
     wrong = ~(fits | (np.isnan(found) & np.isnan(expected)))
     if np.any(wrong):
-        worst = np.unravel_index(np.argmax(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1)), gap.shape)
+        worst = np.unravel_index(
+            np.argmax(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1)), gap.shape
+        )
         place = tuple(map(int, worst))
         raise AssertionError(
             f"{what}: {int(np.sum(wrong))} of {wrong.size} values differ, the most at {place}: "

@@ -75,6 +75,10 @@ _UNARY: dict[str, tuple[np.ndarray, str]] = {
 }
 _FUNCTIONS = {"not": "bitwise_not"}
 
+# Operands by which there is no derivative: an order that is whole, or no closed form.
+_FIXED = {"polygamma": (0,), "zeta": (0,)}
+# What can be differentiated only once: the derivative by the first operand has no closed form.
+_ONCE = {"igamma", "igammac"}
 # Names whose value at infinities and NaN is not compared: what XLA gives there is unspecified.
 _ONLY_FINITE = {"bessel_i0e", "bessel_i1e", "erf_inv", "lgamma", "digamma", "one_minus_square"}
 
@@ -126,7 +130,8 @@ def _unary(name: str, values: np.ndarray, kinds: str) -> list[Example]:
         if name not in _ONLY_FINITE:
             found.append(made(SPECIAL.astype(F32), smooth=False))
     if "c" in kinds:
-        found.append(made(_complex(values)))
+        # The direction of a complex number counts as constant.
+        found.append(made(_complex(values), smooth=name != "sign"))
     if "i" in kinds:
         found += [made(INTEGERS.astype(t)) for t in (I32, I8)]
         if name not in ("abs", "neg"):
@@ -138,13 +143,13 @@ def _unary(name: str, values: np.ndarray, kinds: str) -> list[Example]:
 
 def _binary(name: str, x: np.ndarray, y: np.ndarray, kinds: str) -> list[Example]:
     fun = getattr(lax, _BINARY_FUNCTIONS.get(name, name))
-    primitive = primitives[name]
-    made = lambda x, y, **options: captured(name, fun, np.asarray(x), np.asarray(y), **options)
+    options: dict[str, Any] = {"fixed": _FIXED.get(name, ()), "order": 1 if name in _ONCE else 2}
+    made = lambda x, y, smooth=True: captured(name, fun, x, y, smooth=smooth, **options)
     found = []
     if "f" in kinds or "r" in kinds:
         found.append(made(x.astype(F32), y.astype(F32)))
         params = found[0].params
-        direct = lambda x, y: Example((x, y), params)
+        direct = lambda x, y: Example((x, y), params, **options)
         # Sizes of 1 and scalars are repeated by the primitive itself.
         found.append(direct(x[:, :1].astype(F32), y[:1].astype(F32)))
         found.append(direct(x.astype(F32), np.asarray(y[0, 0], F32)))
@@ -163,7 +168,6 @@ def _binary(name: str, x: np.ndarray, y: np.ndarray, kinds: str) -> list[Example
         found.append(made(np.array([0, 7, 200], U8), np.array([0, 9, 3], U8)))
     if "b" in kinds:
         found.append(made(np.array([True, False, True]), np.array([True, True, False])))
-    del primitive
     return found
 
 
@@ -224,12 +228,21 @@ def _round() -> list[Example]:
 def _convert() -> list[Example]:
     found = []
     pairs = (
-        (ANY, F32, I32), (ANY, F32, BF16), (ANY, F32, F16), (ANY, BF16, F32), (ANY, F32, C64),
-        (ANY, F32, np.bool_), (INTEGERS, I32, F32), (INTEGERS, I32, I8), (INTEGERS, I8, U32),
-        (INTEGERS, I32, np.bool_), (INTEGERS > 0, np.bool_, F32), (INTEGERS > 0, np.bool_, I32),
+        (ANY, F32, I32),
+        (ANY, F32, BF16),
+        (ANY, F32, F16),
+        (ANY, BF16, F32),
+        (ANY, F32, C64),
+        (ANY, F32, np.bool_),
+        (INTEGERS, I32, F32),
+        (INTEGERS, I32, I8),
+        (INTEGERS, I8, U32),
+        (INTEGERS, I32, np.bool_),
+        (INTEGERS > 0, np.bool_, F32),
+        (INTEGERS > 0, np.bool_, I32),
         (np.array([3e9, -3e9, np.nan, np.inf, 1e3]), F32, I32),
         (np.array([300.0, -3, np.nan, 7.9]), F32, U8),
-    )  # fmt: skip
+    )
     for values, old, new in pairs:
         fun = lambda x, new=new: lax.convert_element_type(x, new)
         found.append(captured("convert_element_type", fun, values.astype(old)))
@@ -237,9 +250,14 @@ def _convert() -> list[Example]:
 
 
 def _bitcast() -> list[Example]:
-    pairs = ((ANY.astype(F32), I32), (INTEGERS.astype(I32), F32), (ANY.astype(F32), U8),
-             (np.arange(8, dtype=U8).reshape(2, 4), U32), (np.asarray(F32(1.5)), U32),
-             (ANY.astype(F16), BF16))  # fmt: skip
+    pairs = (
+        (ANY.astype(F32), I32),
+        (INTEGERS.astype(I32), F32),
+        (ANY.astype(F32), U8),
+        (np.arange(8, dtype=U8).reshape(2, 4), U32),
+        (np.asarray(F32(1.5)), U32),
+        (ANY.astype(F16), BF16),
+    )
     return [
         captured("bitcast_convert_type", lambda x, t=t: lax.bitcast_convert_type(x, t), x)
         for x, t in pairs
@@ -249,7 +267,12 @@ def _bitcast() -> list[Example]:
 def _reduce_precision() -> list[Example]:
     values = np.array([1.1, -3.3, 1e-10, 7e4, np.nan, np.inf, 0.0, 1.0625], F32)
     return [
-        captured("reduce_precision", lambda x, e=e, m=m: lax.reduce_precision(x, e, m), values, smooth=False)
+        captured(
+            "reduce_precision",
+            lambda x, e=e, m=m: lax.reduce_precision(x, e, m),
+            values,
+            smooth=False,
+        )
         for e, m in ((5, 10), (8, 7), (5, 2), (8, 23))
     ]
 
@@ -260,22 +283,29 @@ def _select_n() -> list[Example]:
     x, y = ANY.astype(F32), OTHER.astype(F32)
     made = lambda *args: captured("select_n", lax.select_n, *args)
     return [
-        made(which, x, y), made(np.asarray(True), x, y), made(numbers, x, y, x * y),
-        made(np.asarray(I32(1)), x, y), made(which, _complex(ANY), _complex(OTHER)),
-        made(which, INTEGERS.astype(I8), DIVISORS.astype(I8)), made(which, ANY.astype(BF16), OTHER.astype(BF16)),
-        made(which, which, ~which), made(np.asarray(False), np.asarray(F32(1)), np.asarray(F32(2))),
-    ]  # fmt: skip
+        made(which, x, y),
+        made(np.asarray(True), x, y),
+        made(numbers, x, y, x * y),
+        made(np.asarray(I32(1)), x, y),
+        made(which, _complex(ANY), _complex(OTHER)),
+        made(which, INTEGERS.astype(I8), DIVISORS.astype(I8)),
+        made(which, ANY.astype(BF16), OTHER.astype(BF16)),
+        made(which, which, ~which),
+        made(np.asarray(False), np.asarray(F32(1)), np.asarray(F32(2))),
+    ]
 
 
 def _clamp() -> list[Example]:
     low, x, high = (ANY - 0.5).astype(F32), OTHER.astype(F32), (ANY + 0.5).astype(F32)
     made = lambda *args: captured("clamp", lax.clamp, *args)
     return [
-        made(low, x, high), made(np.asarray(F32(-1)), x, np.asarray(F32(1))),
-        made(low, x, np.asarray(F32(1))), made(np.asarray(F32(-1)), np.asarray(F32(3)), np.asarray(F32(1))),
+        made(low, x, high),
+        made(np.asarray(F32(-1)), x, np.asarray(F32(1))),
+        made(low, x, np.asarray(F32(3))),
+        made(np.asarray(F32(-1)), np.asarray(F32(3)), np.asarray(F32(1))),
         made(np.asarray(I32(-5)), INTEGERS.astype(I32), np.asarray(I32(5))),
         made(np.asarray(BF16(-1)), ANY.astype(BF16), np.asarray(BF16(1))),
-    ]  # fmt: skip
+    ]
 
 
 def _parts(name: str) -> Callable[[], list[Example]]:
@@ -288,14 +318,17 @@ def _conj() -> list[Example]:
 
 
 def _add_any() -> list[Example]:
-    return [Example((ANY.astype(F32), OTHER.astype(F32))), Example((_complex(ANY), _complex(OTHER)))]
+    return [
+        Example((ANY.astype(F32), OTHER.astype(F32))),
+        Example((_complex(ANY), _complex(OTHER))),
+    ]
 
 
 def _regularized_incomplete_beta() -> list[Example]:
     # The derivative by the first two operands is not defined.
     x = (np.abs(UNIT)).astype(F32)
     args = (POSITIVE.astype(F32), ABOVE_ONE.astype(F32), x)
-    return [captured("regularized_incomplete_beta", lax.betainc, *args)]
+    return [captured("regularized_incomplete_beta", lax.betainc, *args, fixed=(0, 1))]
 
 
 def _copy(name: str) -> Callable[[], list[Example]]:

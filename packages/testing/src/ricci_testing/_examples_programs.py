@@ -45,9 +45,10 @@ _product.defvjp(
 
 def program_examples() -> dict[str, list[Example]]:
     """The examples of all primitives that hold programs and are defined."""
+    rows = X, X[::-1].copy()
     table = {
         "jit": [_staged(X, Y)],
         "custom_jvp_call": [captured("custom_jvp_call", _sine, X)],
-        "custom_vjp_call": [captured("custom_vjp_call", _product, X, X[::-1].copy())],
+        "custom_vjp_call": [captured("custom_vjp_call", _product, *rows, modes=("rev",))],
     }
     return {name: examples for name, examples in table.items() if name in primitives}

@@ -5,7 +5,6 @@ compiler, so derivatives are checked there.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -41,8 +40,17 @@ _ROUNDING = {
 }
 
 
-def _close(found: Any, expected: Any, what: str, factor: float = 1.0) -> None:
-    """Results of one dtype are equal up to rounding; discrete ones exactly."""
+def assert_results_close(found: Any, expected: Any, what: str, factor: float = 1.0) -> None:
+    """Results of one dtype are equal up to rounding; discrete ones exactly.
+
+    Args:
+      found, expected: NumPy arrays.
+      what: names the result in the message.
+      factor: by how much more than usual they may differ.
+
+    Raises:
+      AssertionError: if they differ by more, or in dtype.
+    """
     name = np.asarray(expected).dtype.name
     tolerance = factor * _ROUNDING.get(name, 0.0)
     if found.dtype != expected.dtype:
@@ -54,7 +62,9 @@ def _close(found: Any, expected: Any, what: str, factor: float = 1.0) -> None:
 
 def _magnitudes(x: Any) -> np.ndarray:
     x = np.asarray(x)
-    return np.abs(x.astype(np.complex128 if issubdtype(x.dtype, np.complexfloating) else np.float64))
+    return np.abs(
+        x.astype(np.complex128 if issubdtype(x.dtype, np.complexfloating) else np.float64)
+    )
 
 
 def _explained(rule: Any, fun: Callable[[], Any], what: str) -> bool:
@@ -71,7 +81,11 @@ def _explained(rule: Any, fun: Callable[[], Any], what: str) -> bool:
 
 
 def check_abstract_type(primitive: Primitive, example: Example) -> None:
-    """The abstract type equals the type that is computed."""
+    """The abstract type equals the type that is computed.
+
+    Raises:
+      AssertionError: if it does not.
+    """
     avals = tuple(map(get_aval, example.args))
     abstract = primitive.result_avals(avals, example.params)
     expected = abstract if primitive.multiple_results else [abstract]
@@ -88,13 +102,13 @@ def check_abstract_type(primitive: Primitive, example: Example) -> None:
 
 
 def _is_single_precision(example: Example) -> bool:
-    dtypes = [d for d in example.dtypes if issubdtype(d, np.inexact)]
+    dtypes: list[Any] = [get_aval(x).dtype for x in example.args if is_inexact(x)]  # pyright: ignore
     return bool(dtypes) and all(d.name in ("float32", "complex64") for d in dtypes)
 
 
 def _differentiated(example: Example) -> Iterator[tuple[int, ...]]:
     """Which operands to differentiate by: all that can be, and each alone."""
-    places = tuple(i for i, x in enumerate(example.args) if is_inexact(x))
+    places = tuple(example.differentiable())
     yield places
     if len(places) > 1:
         yield from ((i,) for i in places)
@@ -114,16 +128,13 @@ def _of_operands(
     return fun, [example.args[i] for i in places]
 
 
-def check_derivatives(
-    primitive: Primitive, example: Example, undifferentiable: Sequence[int] = (), order: int = 2
-) -> None:
-    """The jvp equals finite differences; the vjp its transpose; both again of the vjp.
+def check_derivatives(primitive: Primitive, example: Example) -> None:
+    """The jvp equals finite differences; the vjp its transpose; the jvp of the vjp, too.
 
     In double precision, by all operands together and by each alone.
 
-    Args:
-      undifferentiable: operands by which the derivative is not defined.
-      order: 1 leaves out the derivatives of the vjp.
+    Raises:
+      AssertionError: if one does not.
     """
     if not _is_single_precision(example):
         return
@@ -132,22 +143,19 @@ def check_derivatives(
     push = lambda: jvp(fun, tuple(primals), tangents)
     if _explained(jvp_rules[primitive], push, f"the jvp of {primitive.name}"):
         return
-    if not example.smooth:
+    if not example.smooth or not primals:
         return
     with enable_x64(True):
         example = example.in_double()
         for places in _differentiated(example):
-            places = tuple(i for i in places if i not in undifferentiable)
-            if not places:
-                continue
             fun, primals = _of_operands(primitive, example, places)
             where = f"by operands {places}: "
-            check_jvp(fun, primals, where=f"{where}jvp")
-            pull = lambda fun=fun, primals=primals: check_vjp(fun, primals, where=f"{where}vjp")
-            pull()
-            if order > 1:
-                derivative = _pulled_back(fun, primals)
-                check_jvp(derivative, primals, where=f"{where}jvp of vjp")
+            if "fwd" in example.modes:
+                check_jvp(fun, primals, where=f"{where}jvp")
+            if "rev" in example.modes:
+                check_vjp(fun, primals, where=f"{where}vjp")
+                if example.order > 1:
+                    check_jvp(_pulled_back(fun, primals), primals, where=f"{where}jvp of vjp")
 
 
 def _pulled_back(fun: Callable[..., list], primals: Sequence[Any]) -> Callable[..., list]:
@@ -159,11 +167,17 @@ def _pulled_back(fun: Callable[..., list], primals: Sequence[Any]) -> Callable[.
 
 
 def check_batching(primitive: Primitive, example: Example) -> None:
-    """``vmap`` equals the loop: by all operands, by each alone, at the first and the last axis."""
+    """``vmap`` equals the loop: by all operands, by each alone, at the first and the last axis.
+
+    Raises:
+      AssertionError: if it does not.
+    """
     count = len(example.args)
     if not count:
         return
-    batches = [_varied(x) for x in example.args]
+    batches = [
+        [x] * _BATCH if i in example.fixed else _varied(x) for i, x in enumerate(example.args)
+    ]
     fun = lambda *xs: example.bind(primitive, *xs)
     if _explained(
         batch_rules[primitive],
@@ -177,8 +191,7 @@ def check_batching(primitive: Primitive, example: Example) -> None:
             for k in range(_BATCH)
         ]
         expected = [fun(*args) for args in chosen]
-        for first_axis in (0, -1):
-            axes = _axes(mapped, count, first_axis)
+        for axes in _axes(mapped, count):
             stacked = [
                 x if axis is None else np.stack(batches[i], axis)
                 for i, (x, axis) in enumerate(zip(example.args, axes, strict=True))
@@ -187,7 +200,7 @@ def check_batching(primitive: Primitive, example: Example) -> None:
             for i, result in enumerate(results):
                 what = f"vmap with in_axes={tuple(axes)}, result {i}"
                 looped = np.stack([np.asarray(r[i]) for r in expected])
-                _close(np.asarray(result), looped, what)
+                assert_results_close(np.asarray(result), looped, what)
 
 
 def _subsets(count: int) -> list[tuple[int, ...]]:
@@ -198,12 +211,14 @@ def _subsets(count: int) -> list[tuple[int, ...]]:
     return [tuple(range(count)), *((i,) for i in alone)]
 
 
-def _axes(mapped: Sequence[int], count: int, first: int) -> list[int | None]:
-    """Each mapped operand's axis: they take turns between the first and the last."""
-    axes: list[int | None] = [None] * count
-    for k, i in enumerate(mapped):
-        axes[i] = first if k % 2 == 0 else -1 - first
-    return axes
+def _axes(mapped: Sequence[int], count: int) -> Iterator[list[int | None]]:
+    """The mapped operands' axes: the first of all; of one the last, of the next the first."""
+    patterns = [(0, 0), (-1, 0)] if len(mapped) == 1 else [(0, 0), (-1, 0), (0, -1)]
+    for pattern in patterns:
+        axes: list[int | None] = [None] * count
+        for k, i in enumerate(mapped):
+            axes[i] = pattern[k % 2]
+        yield axes
 
 
 def _varied(x: Any) -> list[np.ndarray]:
@@ -220,43 +235,51 @@ def _varied(x: Any) -> list[np.ndarray]:
 
 def programs(primitive: Primitive, example: Example) -> Iterator[tuple[str, Jaxpr]]:
     """The primitive's program, its jvp, its vjp and its batched form, as far as they exist."""
-    avals = list(map(get_aval, example.args))
+    avals: list[Any] = list(map(get_aval, example.args))
     fun = lambda *xs: example.bind(primitive, *xs)
-    yield "program", trace_to_jaxpr(fun, avals)
-    places = next(_differentiated(example))
-    if places and example.smooth:
-        part, primals = _of_operands(primitive, example, places)
-        tangents = [get_aval(x) for x in primals]
-        rest = [get_aval(x) for x in primals]
-        if not isinstance(jvp_rules[primitive], unsupported):
-
-            def push(*xs: Any) -> list[Any]:
-                results, pushed = jvp(part, xs[: len(rest)], xs[len(rest) :])
-                return [*results, *(t for t in pushed if is_inexact(t))]
-
-            yield "jvp", trace_to_jaxpr(push, [*rest, *tangents])
-            results = trace_to_jaxpr(fun, avals).out_avals
-            inexact = [r for r in results if issubdtype(r.dtype, np.inexact)]  # pyright: ignore
-
-            def pull(*xs: Any) -> list[Any]:
-                given = iter(xs[len(rest) :])
-                cts = [
-                    next(given)
-                    if issubdtype(r.dtype, np.inexact)  # pyright: ignore
-                    else np.zeros(r.shape, float0)  # pyright: ignore
-                    for r in results
-                ]
-                return list(vjp(part, *xs[: len(rest)])[1](cts))
-
-            if not isinstance(transpose_rules[primitive], unsupported):
-                yield "vjp", trace_to_jaxpr(pull, [*rest, *inexact])
+    plain = trace_to_jaxpr(fun, avals)
+    yield "program", plain
+    places = example.differentiable()
+    if places and example.smooth and not isinstance(jvp_rules[primitive], unsupported):
+        yield from _derivative_programs(primitive, example, places, plain.out_avals)
     if avals and not isinstance(batch_rules[primitive], unsupported):
-        batched = [a.update(shape=(_BATCH, *a.shape)) for a in avals]  # pyright: ignore
+        batched = [a.update(shape=(_BATCH, *a.shape)) for a in avals]
         yield "vmap", trace_to_jaxpr(lambda *xs: vmap(fun)(*xs), batched)
 
 
+def _derivative_programs(
+    primitive: Primitive, example: Example, places: Sequence[int], results: Sequence[Any]
+) -> Iterator[tuple[str, Jaxpr]]:
+    fun, primals = _of_operands(primitive, example, places)
+    avals: list[Any] = list(map(get_aval, primals))
+    count = len(avals)
+    smooth = [issubdtype(r.dtype, np.inexact) for r in results]
+
+    def push(*xs: Any) -> list[Any]:
+        values, pushed = jvp(fun, xs[:count], xs[count:])
+        return [*values, *(t for t, inexact in zip(pushed, smooth, strict=True) if inexact)]
+
+    def pull(*xs: Any) -> list[Any]:
+        given = iter(xs[count:])
+        cts = [
+            next(given) if inexact else np.zeros(r.shape, float0)
+            for r, inexact in zip(results, smooth, strict=True)
+        ]
+        return list(vjp(fun, *xs[:count])[1](cts))
+
+    if "fwd" in example.modes:
+        yield "jvp", trace_to_jaxpr(push, [*avals, *avals])
+    if "rev" in example.modes and not isinstance(transpose_rules[primitive], unsupported):
+        cotangents = [r for r, inexact in zip(results, smooth, strict=True) if inexact]
+        yield "vjp", trace_to_jaxpr(pull, [*avals, *cotangents])
+
+
 def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, str]]:
-    """The programs of a primitive are well-formed jaxprs; returns their StableHLO by name."""
+    """The programs of a primitive are well-formed jaxprs; returns their StableHLO by name.
+
+    Raises:
+      AssertionError: if one is not.
+    """
     texts = []
     for name, jaxpr in programs(primitive, example):
         try:

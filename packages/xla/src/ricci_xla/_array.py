@@ -195,6 +195,7 @@ def _item(self: Any, *args: Any) -> Any:
     return self._value.item(*args)
 
 
+@api_boundary
 def _setitem(self: Any, index: Any, value: Any) -> None:
     raise TypeError(
         f"an array of type {self.aval.str_short()} cannot be assigned to: arrays are immutable. "

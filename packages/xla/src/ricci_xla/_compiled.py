@@ -291,9 +291,7 @@ def _compile(program: Program, placement: Placement, options: Options) -> Compil
     return compile_lowered(program, lower_program(program, placement, options), options)
 
 
-def compile_lowered(
-    program: Program, lowered: LoweredProgram, options: Options
-) -> CompiledProgram:
+def compile_lowered(program: Program, lowered: LoweredProgram, options: Options) -> CompiledProgram:
     """Compile a lowered program."""
     placement = lowered.placement
     devices = placement.devices
@@ -318,7 +316,9 @@ def compile_lowered(
         )
         found = [
             _by_name(s, mesh, aval.ndim)  # pyright: ignore[reportAttributeAccessIssue]
-            for s, aval in zip(result_shardings(loaded, devices) or [], jaxpr.out_avals, strict=True)
+            for s, aval in zip(
+                result_shardings(loaded, devices) or [], jaxpr.out_avals, strict=True
+            )
         ]
         fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
         out_shardings = [f if f is not None else s for f, s in zip(fixed, found, strict=True)]
@@ -371,7 +371,9 @@ def _argument_shardings(loaded: Any, lowered: LoweredProgram, count: int) -> lis
     replicated = GSPMDSharding(where, HloSharding.replicate())
     shardings = [s if s is not None else replicated for s in given]
     for position, i in enumerate(lowered.kept):
-        written = given[i] is not None and (not lowered.shardy or isinstance(given[i], NamedSharding))
+        written = given[i] is not None and (
+            not lowered.shardy or isinstance(given[i], NamedSharding)
+        )
         if not written and wanted is not None:
             shardings[i] = GSPMDSharding(where, wanted[position])
     return shardings[:count]

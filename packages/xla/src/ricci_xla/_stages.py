@@ -35,9 +35,9 @@ class ArgInfo:
         return self._aval.dtype
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ArgInfo)
-            and (self._aval, self.donated) == (other._aval, other.donated)
+        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (
+            other._aval,
+            other.donated,
         )
 
     def __hash__(self) -> int:

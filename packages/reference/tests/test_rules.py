@@ -1,0 +1,119 @@
+"""The rules: there is one for every primitive, and integers and edges are as XLA has them."""
+
+import numpy as np
+import pytest
+
+import ricci_lax as lax
+from ricci_ir import (
+    UnexpectedTracerError,
+    define,
+    make_jaxpr,
+    primitives,
+    program_rules,
+    staged_call,
+)
+from ricci_reference import reference_backend, rules
+
+WITHOUT_RULE = {
+    "custom_lin": "it stands for a tangent's program on a tape, and is only ever transposed",
+}
+
+I32, U8, F32 = np.int32, np.uint8, np.float32
+
+
+def _to(dtype):
+    return lambda x: lax.convert_element_type(x, dtype)
+
+
+def test_every_primitive_has_a_rule_or_a_program():
+    defined = {
+        name: p
+        for name, p in primitives.items()
+        if p.abstract_eval.__module__.startswith("ricci_lax")
+    }
+    missing = {n for n, p in defined.items() if p not in rules and p not in program_rules}
+    assert missing == set(WITHOUT_RULE)
+
+
+def test_a_missing_rule_is_explained():
+    lonely = define(
+        "lonely", abstract_eval=lambda x: x, jvp=None, transpose=None, batch=None, lower=None
+    )
+    try:
+        with pytest.raises(NotImplementedError, match="no rule for the primitive 'lonely'"):
+            lonely.bind(1.0)
+    finally:
+        del primitives["lonely"]
+
+
+def test_a_rule_that_breaks_the_abstract_type_is_refused(monkeypatch):
+    monkeypatch.setitem(rules, lax.sin_p, lambda x, **params: np.float64(0))
+    with pytest.raises(AssertionError, match="sin"):
+        lax.sin(F32([1.0]))
+
+
+def test_an_operand_is_not_made_read_only():
+    x = np.ones(2, F32)
+    result = lax.copy_p.bind(x)
+    x[0] = 5
+    assert result.tolist() == [1.0, 1.0]
+
+
+def test_a_tracer_that_escaped_is_refused():
+    leaked = []
+    make_jaxpr(lambda x: leaked.append(x) or x)(1.0)
+    with pytest.raises(UnexpectedTracerError):
+        reference_backend.evaluate(lax.sin_p, (leaked[0],), {"accuracy": None})
+
+
+def test_a_program_is_run():
+    jaxpr = make_jaxpr(lambda x: lax.mul(x, x))(F32(3))
+    (result,) = staged_call.bind(jaxpr, "square", [F32(4)])
+    assert float(result) == 16.0
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "expected"),
+    [
+        (lax.div, (I32([7, -7, 5, -(2**31)]), I32([2, 2, 0, -1])), [3, -3, -1, -(2**31)]),
+        (lax.div, (U8([7]), U8([0])), [255]),
+        (lax.rem, (I32([7, -7, 5, -(2**31)]), I32([2, 2, 0, -1])), [1, -1, 5, 0]),
+        (lax.rem, (F32([-7.5]), F32([2])), [-1.5]),
+        (lax.add, (I32([2**31 - 1]), I32([1])), [-(2**31)]),
+        (lax.shift_left, (I32([1, 1]), I32([31, 32])), [-(2**31), 0]),
+        (lax.shift_right_logical, (I32([-1, -1]), I32([28, 99])), [15, 0]),
+        (lax.shift_right_arithmetic, (I32([-8, -8]), I32([1, 99])), [-4, -1]),
+        (lax.clz, (I32([0, 1, -1]),), [32, 31, 0]),
+        (lax.population_count, (I32([-1, 5]),), [32, 2]),
+        (_to(I32), (F32([np.nan, 1e20, -1e20, 2.9]),), [0, 2**31 - 1, -(2**31), 2]),
+        (_to(U8), (F32([-3, 300]),), [0, 255]),
+        (lambda x: lax.round(x), (F32([0.5, -0.5, 2.5]),), [1, -1, 3]),
+        (lambda x: lax.argmax(x, 0, I32), (F32([1, np.nan, 3]),), 1),
+        (lambda x: lax.sort(x), (F32([np.nan, 1, -np.inf]),), [-np.inf, 1, np.nan]),
+        (lambda x: lax.dynamic_slice(x, (I32(9),), (2,)), (I32([1, 2, 3]),), [2, 3]),
+        (lambda x: lax.reduce_max(x, (0,)), (F32([1, np.nan]),), np.nan),
+    ],
+)  # fmt: skip
+def test_values_at_the_edges(function, args, expected):
+    np.testing.assert_array_equal(np.asarray(function(*args)), expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "expected"),
+    [
+        # DLMF 5.4.12 and 5.4.13, 7.17, 8.4.1, 8.17.3, 10.25 at 1, 25.2.1 at 2, 5.15.
+        (lax.digamma, (1.0,), -0.5772156649015329),
+        (lax.digamma, (0.5,), -1.9635100260214235),
+        (lax.erf_inv, (0.5,), 0.4769362762044699),
+        (lax.igamma, (0.5, 1.0), 0.8427007929497149),
+        (lax.igammac, (1.0, 2.0), 0.1353352832366127),
+        (lax.betainc, (1.0, 3.0, 0.25), 0.578125),
+        (lax.bessel_i0e, (1.0,), 0.46575960759364043),
+        (lax.bessel_i1e, (1.0,), 0.2079104153497085),
+        (lax.zeta, (2.0, 1.0), 1.6449340668482264),
+        (lax.polygamma, (1.0, 1.0), 1.6449340668482264),
+        (lax.lgamma, (0.5,), 0.5723649429247001),
+    ],
+)
+def test_special_values(function, args, expected):
+    np.testing.assert_allclose(np.asarray(function(*map(F32, args))), expected, rtol=3e-7)

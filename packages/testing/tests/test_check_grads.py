@@ -1,0 +1,77 @@
+"""``check_grads``: right derivatives pass, wrong ones are named."""
+
+import numpy as np
+import pytest
+
+import ricci_lax as lax
+from ricci_ir import enable_x64, use_backend
+from ricci_reference import reference_backend
+from ricci_testing import check_grads
+
+X = np.float32([0.3, -0.7, 1.2])
+
+
+@pytest.fixture(autouse=True)
+def _reference():
+    with use_backend(reference_backend):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("fun", "args"),
+    [
+        (lax.sin, (X,)),
+        (lambda x, y: lax.mul(x, lax.cos(y)), (X, X)),
+        (lambda tree: {"out": lax.exp(tree["a"]), "n": tree["n"]}, ({"a": X, "n": np.int32(2)},)),
+        (lambda z: lax.real(lax.mul(z, lax.conj(z))), (np.complex64([1 + 2j, -0.5j]),)),
+    ],
+)
+@pytest.mark.parametrize("modes", [("fwd", "rev"), ("fwd",), "rev"])
+def test_right_derivatives_pass(fun, args, modes):
+    check_grads(fun, args, 2, modes)
+
+
+def _wrong(order: int):
+    """A sine whose derivative is wrong, or only the derivative of that."""
+
+    @lax.custom_jvp
+    def cosine(x):
+        return lax.cos(x)
+
+    cosine.defjvp(lambda ps, ts: (lax.cos(*ps), lax.mul(ts[0], lax.sin(*ps))))
+
+    @lax.custom_jvp
+    def sine(x):
+        return lax.sin(x)
+
+    right = cosine if order == 2 else lambda x: lax.mul(x, x)
+    sine.defjvp(lambda ps, ts: (sine(*ps), lax.mul(ts[0], right(*ps))))
+    return sine
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_a_wrong_derivative_is_named(mode):
+    with pytest.raises(AssertionError, match="jvp" if mode == "fwd" else "vjp"):
+        check_grads(_wrong(1), (X,), 1, [mode])
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_a_wrong_second_derivative_needs_order_2(mode):
+    check_grads(_wrong(2), (X,), 1, [mode])
+    with pytest.raises(AssertionError, match=" of "):
+        check_grads(_wrong(2), (X,), 2, [mode])
+
+
+def test_double_precision_is_checked_more_closely():
+    off = lambda scale: lambda ps, ts: (lax.sin(*ps), lax.mul(ts[0], lax.mul(lax.cos(*ps), scale)))
+    nearly = lax.custom_jvp(lambda x: lax.sin(x))
+    nearly.defjvp(off(X.dtype.type(1 + 1e-4)))
+    check_grads(nearly, (X,), 1, ["fwd"])
+    nearly.defjvp(off(np.float64(1 + 1e-4)))
+    with enable_x64(True), pytest.raises(AssertionError, match="tangent of result 0"):
+        check_grads(nearly, (X.astype(np.float64),), 1, ["fwd"])
+
+
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(ValueError, match="modes"):
+        check_grads(lax.sin, (X,), 1, ["backward"])
