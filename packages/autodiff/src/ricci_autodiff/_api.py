@@ -139,8 +139,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
             for i, (x, t) in enumerate(zip(leaves, tangent_leaves, strict=True))
         ]
         env = {
-            id(g.var): instantiate(t)
-            for g, t in zip(given, compress(checked, smooth), strict=True)
+            id(g.var): instantiate(t) for g, t in zip(given, compress(checked, smooth), strict=True)
         }
         for eqn in eqns:
             operands = [env[id(a)] if id(a) in env else a.val for a in eqn.invars]  # pyright: ignore

@@ -7,7 +7,7 @@ the other through the table here, in whichever order they are imported.
 from types import FunctionType
 from typing import Any
 
-from ._errors import api_boundary
+from ._errors import api_boundary, is_boundary
 from ._trace import Tracer
 
 _types: list[type] = [Tracer]
@@ -43,7 +43,9 @@ def register_array_type(cls: type) -> None:
 def define_array_methods(methods: dict[str, Any]) -> None:
     """Give every array class these methods and properties, now and later."""
     methods = {
-        name: api_boundary(method) if type(method) is FunctionType else method
+        name: api_boundary(method)
+            if type(method) is FunctionType and not is_boundary(method)
+            else method
         for name, method in methods.items()
     }
     _methods.update(methods)

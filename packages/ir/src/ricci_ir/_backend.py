@@ -42,7 +42,7 @@ class _Missing:
 
 _array_p = Primitive("array")
 _backend: Backend = _Missing()
-eval_trace.evaluate = _backend.evaluate
+eval_trace.process = _backend.evaluate
 
 
 def backend() -> Backend:
@@ -54,7 +54,7 @@ def set_backend(new: Backend) -> Backend:
     """Make ``new`` the backend; returns the one it replaces."""
     global _backend
     old, _backend = _backend, new
-    eval_trace.evaluate = new.evaluate
+    eval_trace.process = new.evaluate
     return old
 
 

@@ -10,7 +10,7 @@ import threading
 
 
 class _PausedCollection:
-    """A ``with`` block, shared by all threads, inside which the collector does not run by itself."""
+    """A ``with`` block, shared by all threads, in which the collector does not run by itself."""
 
     __slots__ = ("depth", "lock", "was_enabled")
 

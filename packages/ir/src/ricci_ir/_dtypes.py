@@ -58,8 +58,8 @@ array_dtypes = frozenset(
 # Where NumPy's own class hierarchy does not know a scalar type, its place in it.
 _ABSTRACT: dict[type, type] = {
     **{d.type: np.floating for d in (*FLOAT4, *FLOAT6, *FLOAT8, FLOATS[0])},
-    **{t: np.signedinteger for t in (int1, int2, int4)},
-    **{t: np.unsignedinteger for t in (uint1, uint2, uint4)},
+    **dict.fromkeys((int1, int2, int4), np.signedinteger),
+    **dict.fromkeys((uint1, uint2, uint4), np.unsignedinteger),
 }
 
 _BITS = {

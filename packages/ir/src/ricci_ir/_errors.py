@@ -197,6 +197,22 @@ def api_boundary[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
     return boundary
 
 
+def leave(exc: BaseException) -> None:
+    """What a boundary written out by hand does with an exception before raising it again.
+
+    Called directly in the public function, it hides internal frames if that function's caller is
+    the user. Mark the function with ``boundary``.
+    """
+    if not _is_internal(sys._getframe(2)):
+        hide_frames(exc)
+
+
+def boundary[F: Callable[..., Any]](fun: F) -> F:
+    """Mark a function that calls ``leave`` as a boundary already."""
+    fun.__dict__["is_boundary"] = True
+    return fun
+
+
 def guard_public(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Make the named functions of a package's namespace boundaries, as ``api_boundary`` does.
 
@@ -210,7 +226,7 @@ def guard_public(namespace: dict[str, Any], names: Iterable[str]) -> None:
 
 def is_boundary(fun: Callable[..., Any]) -> bool:
     """Whether a function was made by ``api_boundary``."""
-    return fun.__code__ is _boundary_code
+    return fun.__code__ is _boundary_code or "is_boundary" in fun.__dict__
 
 
 _boundary_code = api_boundary(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]

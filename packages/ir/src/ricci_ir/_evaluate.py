@@ -23,9 +23,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     for var, value in zip(jaxpr.invars, args, strict=True):
         env[id(var)] = value
     for eqn in jaxpr.eqns:
-        operands = [
-            atom.val if type(atom) is Literal else env[id(atom)] for atom in eqn.invars
-        ]
+        operands = [atom.val if type(atom) is Literal else env[id(atom)] for atom in eqn.invars]
         result = eqn.primitive.bind(*operands, **eqn.params)
         if eqn.primitive.multiple_results:
             for var, value in zip(eqn.outvars, result, strict=True):

@@ -110,7 +110,7 @@ class _Printer:
         return _literal_text(atom) if type(atom) is Literal else self.name(atom)
 
     def program(self, jaxpr: Jaxpr) -> Document:
-        """The jaxprs used more than once, each with a name, and then the jaxpr."""
+        """The jaxprs written ahead, each with a name, and then the jaxpr."""
         shared = _shared_programs(jaxpr)
         for program, name in shared:
             self.hoisted[id(program)] = self.unique(name)
@@ -238,8 +238,14 @@ def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
                     yield item, name
 
 
+_SHOWN_IN_PLACE = 10  # up to this number of equations; longer programs are written ahead
+
+
 def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
-    """The jaxprs that the text of a jaxpr would hold more than once, outermost first."""
+    """The jaxprs that are written ahead of a jaxpr's text, outermost first.
+
+    They are those that the text would hold more than once, and long ones.
+    """
     queue = [jaxpr]
     found: dict[int, tuple[Jaxpr, str]] = {}
     inner: dict[int, list[Jaxpr]] = {}
@@ -260,7 +266,11 @@ def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
         if id(program) not in shared:
             shared.add(id(program))
             repeated.extend(inner[id(program)])
-    return [entry for key, entry in found.items() if key in shared]
+    return [
+        entry
+        for key, entry in found.items()
+        if key in shared or len(entry[0].eqns) > _SHOWN_IN_PLACE
+    ]
 
 
 def print_jaxpr(

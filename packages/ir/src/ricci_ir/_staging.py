@@ -223,5 +223,3 @@ class ensure_compile_time_eval:
     def __exit__(self, *exception) -> None:
         context.trace = self.previous
         staging_switch.swap(self.switched)
-
-

@@ -152,15 +152,12 @@ def leaked_tracer(tracer: Tracer, primitive: "Primitive | None" = None) -> Unexp
 
 
 class EvalTrace(Trace):
-    """The root: primitives are evaluated on concrete values by the backend."""
+    """The root: ``process`` is the backend's way to evaluate a primitive on concrete values."""
 
-    __slots__ = ("evaluate",)
+    __slots__ = ("process",)
 
     def __init__(self):
         super().__init__(None)
-
-    def process(self, primitive, args, params):
-        return self.evaluate(primitive, args, params)
 
 
 eval_trace = EvalTrace()

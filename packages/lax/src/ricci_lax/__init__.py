@@ -103,9 +103,7 @@ from ._convolution_forms import conv_general_dilated_patches as conv_general_dil
 from ._convolution_forms import conv_transpose as conv_transpose
 from ._convolution_forms import conv_with_general_padding as conv_with_general_padding
 from ._convolution_shape import ConvDimensionNumbers as ConvDimensionNumbers
-from ._convolution_shape import (
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
-)
+from ._convolution_shape import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
 from ._convolution_shape import conv_dimension_numbers as conv_dimension_numbers
 from ._convolution_shape import conv_general_permutations as conv_general_permutations
 from ._convolution_shape import conv_general_shape_tuple as conv_general_shape_tuple
@@ -148,6 +146,7 @@ from ._gamma import random_gamma_grad_p as random_gamma_grad_p
 from ._gamma import regularized_incomplete_beta_p as regularized_incomplete_beta_p
 from ._gather import gather as gather
 from ._gather import gather_p as gather_p
+from ._gather import index_take as index_take
 from ._identity import optimization_barrier as optimization_barrier
 from ._identity import optimization_barrier_p as optimization_barrier_p
 from ._identity import stop_gradient as stop_gradient
@@ -474,6 +473,7 @@ __all__ = [
     "imag",
     "imag_p",
     "index_in_dim",
+    "index_take",
     "integer_pow",
     "integer_pow_p",
     "iota",

@@ -386,8 +386,9 @@ def gelu(x: Any, approximate: bool = True) -> Any:
         cdf = jnp.multiply(0.5, jnp.add(1.0, jnp.tanh(jnp.multiply(root, inner))))
         return jnp.multiply(x, cdf)
     root = np.sqrt(0.5).astype(x.dtype)
+    half = jnp.multiply(0.5, x)
     tail = lax.erfc(jnp.multiply(jnp.negative(x), root))
-    return jnp.array(jnp.multiply(jnp.multiply(0.5, x), tail), dtype=x.dtype)
+    return jnp.array(jnp.multiply(half, tail), dtype=x.dtype)
 
 
 def to_inexact(x: Any) -> Any:
@@ -506,9 +507,10 @@ def log1mexp(x: Any) -> Any:
 
     Source: Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
     """
+    is_near = jnp.less(x, jnp.log(2.0))
     near = jnp.log(jnp.negative(jnp.expm1(jnp.negative(x))))
     far = jnp.log1p(jnp.negative(jnp.exp(jnp.negative(x))))
-    return jnp.where(jnp.less(x, jnp.log(2.0)), near, far)
+    return jnp.where(is_near, near, far)
 
 
 log1mexp.defjvps(lambda g, y, x: jnp.divide(g, jnp.expm1(x)))

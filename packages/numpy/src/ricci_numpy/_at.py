@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import ShapedArray, get_aval, lattice_result_type
+from ricci_ir import get_aval, lattice_result_type
 
 from ._arithmetic import power
-from ._composite import composite
-from ._creation import asarray
+from ._composite import composite, is_recording
+from ._creation import asarray, placed
 from ._index_entries import read_index
 from ._index_gather import GatherForm, gather_form, indexed_operand
-from ._indexing import as_mode, get_at, is_recording
+from ._indexing import as_mode, get_at
 from ._promotion import as_operand, convert, is_arraylike, scalar_or_array
 from ._selection import broadcast
 from ._ufuncs_binary import divide
@@ -107,7 +107,7 @@ class IndexUpdateRef:
             fill_value=fill_value,
             wrap_negative_indices=wrap_negative_indices,
         )
-        return _placed(result, out_sharding)
+        return placed(result, None, out_sharding)
 
     def set(self, values: Any, **options: Any) -> Any:
         """A copy of ``x`` with ``x[index] = values``; of repeated indices, any one counts."""
@@ -186,10 +186,6 @@ def _static_fill(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _placed(x: Any, sharding: Any) -> Any:
-    return x if sharding is None else lax.placement.constrain(x, sharding)
-
-
 def _no_indices() -> np.ndarray:
     return np.zeros((0,), np.int32)
 
@@ -225,7 +221,7 @@ def _update(
         result = _scatter(x, values, *operands, **settings)
     else:
         result = _scatter_step(x, values, *operands, **settings)
-    return _placed(result, out_sharding)
+    return placed(result, None, out_sharding)
 
 
 def _check_dtypes(x: Any, values: Any) -> None:

@@ -62,7 +62,12 @@ def _diagonal(a: Any, *, offset: int, axes: tuple[int, ...]) -> Any:
 def _on_diagonal(shape: tuple[int, int], offset: Any) -> Any:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
-    return lax.eq(lax.add(rows, lax.convert_element_type(offset, _INT32) if hasattr(offset, "aval") else offset), columns)
+    return lax.eq(
+        lax.add(
+            rows, lax.convert_element_type(offset, _INT32) if hasattr(offset, "aval") else offset
+        ),
+        columns,
+    )
 
 
 def trace(

@@ -17,8 +17,8 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import get_aval
 
-from ._composite import composite
-from ._indexing import is_recording
+from ._composite import composite, is_recording
+from ._creation import placed
 from ._linear_algebra import contract, preferred_type
 from ._promotion import convert, operands
 
@@ -272,7 +272,7 @@ def _run(
     return value if labels == expression.output else _single(value, labels, expression.output)
 
 
-_programs: dict[Any, tuple[Expression, list]] = {}
+_programs: dict[Any, tuple[Expression, tuple]] = {}
 
 
 def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression, Any]:
@@ -377,7 +377,7 @@ def einsum(
     else:
         result = _einsum_step(*arrays, **settings)
     result = convert(result, dtype, weak)
-    return result if out_sharding is None else lax.placement.constrain(result, out_sharding)
+    return placed(result, None, out_sharding)
 
 
 def _contract(lhs: Any, rhs: Any, dims: Any, precision: Any, dtype: Any) -> Any:

@@ -15,6 +15,12 @@ from ._selection import broadcast, broadcast_shape
 _INT32 = np.dtype(np.int32)
 
 
+def dtype_of(x: Any) -> Any:
+    """The dtype of an array or scalar."""
+    aval: Any = get_aval(x)
+    return aval.dtype
+
+
 class GatherPlan(NamedTuple):
     """What ``gather`` and ``scatter`` need to know.
 
@@ -113,7 +119,7 @@ def wrapped(x: Any, size: int) -> Any:
 
 def widened(x: Any, size: int) -> Any:
     """Positions of a dtype that counts to ``size``."""
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = dtype_of(x)
     if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
         return lax.convert_element_type(x, _INT32)
     return x
@@ -203,7 +209,7 @@ class _Planner:
     def _wrapped(self, x: Any, size: int) -> Any:
         if type(x) is int:
             return x + size if x < 0 and self.form.wrap else _in_int32(x)
-        dtype = get_aval(x).dtype
+        dtype = dtype_of(x)
         if not self.form.wrap or dtype.kind == "u":
             return x
         x = widened(x, size)
@@ -273,6 +279,6 @@ def strong_int32(x: Any) -> Any:
 
 
 def _int32(x: Any) -> Any:
-    if type(x) is int or get_aval(x).dtype == _INT32:
+    if type(x) is int or dtype_of(x) == _INT32:
         return x
     return lax.convert_element_type(x, _INT32)

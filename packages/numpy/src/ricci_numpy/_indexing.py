@@ -20,8 +20,8 @@ from ricci_ir import (
 )
 
 from ._composite import composite, is_recording
-from ._index_entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, Index, read_index
-from ._index_gather import GatherForm, gather_form, indexed_operand, widened, wrapped
+from ._index_entries import DYNAMIC, INT, NEW, SLICE, WINDOW, Index, read_index
+from ._index_gather import GatherForm, dtype_of, gather_form, indexed_operand, widened, wrapped
 
 _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
@@ -93,7 +93,7 @@ def _row(x: Any, index: int) -> Any:
     size, params = row
     if not 0 <= index < size:
         index = _clamped(index, size, 0)
-    return eval_trace.evaluate(staged_call.call, (x, index), params)[0]
+    return eval_trace.process(staged_call.call, (x, index), params)[0]
 
 
 def _clamped(index: int, size: int, axis: int) -> int:
@@ -186,7 +186,7 @@ def _windows_now(x: Any, index: tuple) -> Any:
     params = _steps.get(key)
     if params is None:
         params = _steps.setdefault(key, _step(aval, len(starts), tuple(forms)))
-    return eval_trace.evaluate(staged_call.call, (x, *starts), params)[0]
+    return eval_trace.process(staged_call.call, (x, *starts), params)[0]
 
 
 def _window_at(x: Any, starts: tuple, sizes: tuple[int, ...]) -> Any:
@@ -403,12 +403,10 @@ def _dynamic(x: Any, index: Index, wrap: bool) -> Any:
 
 def _common_dtype(positions: list[Any]) -> list[Any]:
     """Positions of one dtype: that of all if they are arrays of one, else int32."""
-    dtypes = {None if type(p) is int else get_aval(p).dtype for p in positions}
+    dtypes = {None if type(p) is int else dtype_of(p) for p in positions}
     if len(dtypes) == 1:
         return positions
-    return [
-        p if type(p) is int or get_aval(p).dtype == np.int32 else _as_int32(p) for p in positions
-    ]
+    return [p if type(p) is int or dtype_of(p) == np.int32 else _as_int32(p) for p in positions]
 
 
 def _as_int32(x: Any) -> Any:
@@ -418,7 +416,7 @@ def _as_int32(x: Any) -> Any:
 
 
 def _wrap_start(start: Any, size: int) -> Any:
-    if type(start) is not int and get_aval(start).dtype.kind == "u":
+    if type(start) is not int and dtype_of(start).kind == "u":
         return start
     if isinstance(start, np.ndarray):
         start = start[()]
@@ -472,7 +470,7 @@ def _gather(
         result = x
     elif 0 in plan.shape:
         indexed_operand(x, form.added)
-        dtype = get_aval(x).dtype
+        dtype = dtype_of(x)
         result = lax.full(plan.shape, np.zeros((), dtype)[()], dtype)
     else:
         result = lax.gather(

@@ -10,8 +10,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import as_array, explicit_dtype
 
-from ._composite import composite
-from ._indexing import is_recording
+from ._composite import composite, is_recording
 from ._promotion import check_arraylike, convert, operands, promote_dtypes
 from ._shapes import (
     atleast_1d,
@@ -445,4 +444,3 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not np.shape(x)[axis]:
         return ()
     return tuple(lax.unstack(x, axis))
-

@@ -10,6 +10,7 @@ import ricci_lax as lax
 from ricci_ir import explicit_dtype, get_aval
 
 from ._composite import composite
+from ._creation import placed
 from ._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
 from ._selection import broadcast, broadcast_shape
 from ._shapes import canonical_axes, canonical_axis, moveaxis, ravel
@@ -128,9 +129,7 @@ def matmul(
     if rank_a <= 2 and rank_b <= 2:
         dims = (((rank_a - 1,), (max(0, rank_b - 2),)), ((), ()))
         return contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
-    return _batched_matmul(
-        a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding
-    )
+    return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
 
 
 def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Any:
@@ -185,7 +184,7 @@ def _reordered(out: Any, origins: list[str], rows: bool, columns: bool, out_shar
         order.append(position["b"])
     out = lax.transpose(out, order)
     out = lax.expand_dims(out, [d for d, origin in enumerate(origins) if origin == "none"])
-    return out if out_sharding is None else lax.placement.constrain(out, out_sharding)
+    return placed(out, None, out_sharding)
 
 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
@@ -340,10 +339,10 @@ def tensordot(
             )
         pair = tuple(range(rank_a - count, rank_a)), tuple(range(count))
     else:
-        axes = tuple(axes)
-        if len(axes) != 2:
+        given: tuple[Any, ...] = tuple(axes)
+        if len(given) != 2:
             raise TypeError(f"tensordot: axes must be an int or a pair, got {axes}.")
-        pair = canonical_axes(axes[0], rank_a), canonical_axes(axes[1], rank_b)
+        pair = canonical_axes(given[0], rank_a), canonical_axes(given[1], rank_b)
         if len(pair[0]) != len(pair[1]):
             raise TypeError(
                 f"tensordot: axes must name as many dimensions of each operand, got {axes}."

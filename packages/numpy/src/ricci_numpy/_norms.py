@@ -19,9 +19,7 @@ def _squares(x: Any) -> Any:
     return lax.mul(x, x)
 
 
-def norm(
-    x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
-) -> Any:
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of vectors or of matrices.
 
     Args:
@@ -89,7 +87,11 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     dtype = get_aval(size).dtype  # pyright: ignore[reportAttributeAccessIssue]
     power = lax.convert_element_type(ord, dtype) if hasattr(ord, "aval") else _scalar(ord, dtype)
     total = sum(lax.pow(size, power), axis=axes, keepdims=keepdims)
-    root = lax.div(_scalar(1, dtype), power) if hasattr(ord, "aval") else _scalar(1 / ord, dtype)
+    root = (
+        lax.div(_scalar(1, dtype), power)
+        if hasattr(ord, "aval")
+        else _scalar(1 / float(ord), dtype)
+    )
     return lax.pow(total, root)
 
 
@@ -128,9 +130,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     return lax.expand_dims(found, sorted(axes)) if keepdims else found
 
 
-def vector_norm(
-    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
-) -> Any:
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """The norm of vectors; of all elements if no axis is given.
 
     Args:

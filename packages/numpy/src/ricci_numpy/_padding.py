@@ -9,12 +9,13 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import get_aval, issubdtype
 
+from ._arithmetic import round as rounded
 from ._composite import composite
 from ._promotion import convert, operands
 from ._rearranging import flip
 from ._reductions import max as maximum_of
-from ._reductions import mean, min as minimum_of
-from ._arithmetic import round as rounded
+from ._reductions import mean
+from ._reductions import min as minimum_of
 from ._selection import broadcast
 from ._shapes import moveaxis
 
@@ -136,7 +137,9 @@ def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Any], tuple
     """The different values that a keyword holds, and for each dimension which two are its."""
     if isinstance(value, np.ndarray) or hasattr(value, "aval"):
         shape = np.shape(value)
-        flat = list(lax.unstack(lax.reshape(value, (int(np.prod(shape)),)), 0)) if shape else [value]
+        flat = (
+            list(lax.unstack(lax.reshape(value, (int(np.prod(shape)),)), 0)) if shape else [value]
+        )
     elif np.ndim(value):
         shape = np.shape(value)
         flat = [x for row in value for x in (row if len(shape) == 2 else (row,))]
@@ -184,9 +187,7 @@ def _part(x: Any, axis: int, start: int, limit: int) -> Any:
 def _repeated(edge: Any, axis: int, count: int) -> Any:
     """A part of size 1, repeated."""
     shape = np.shape(edge)
-    return lax.broadcast_in_dim(
-        edge, (*shape[:axis], count, *shape[axis + 1 :]), range(len(shape))
-    )
+    return lax.broadcast_in_dim(edge, (*shape[:axis], count, *shape[axis + 1 :]), range(len(shape)))
 
 
 def _edge(x: Any, axis: int, before: int, after: int) -> Any:

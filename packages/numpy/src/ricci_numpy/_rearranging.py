@@ -12,7 +12,7 @@ from ricci_ir import ConcretizationTypeError, Tracer, as_array, get_aval
 
 from ._arithmetic import remainder
 from ._composite import composite
-from ._creation import as_shape
+from ._creation import as_shape, placed
 from ._promotion import operands
 from ._selection import broadcast
 from ._shapes import canonical_axes, canonical_axis, ravel, reshape
@@ -106,7 +106,7 @@ def repeat(
         else:
             counts = broadcast(counts, (shape[axis],))
             result = _repeat_to(a, counts, axis=axis, total=as_int(total_repeat_length))
-    return result if out_sharding is None else lax.placement.constrain(result, out_sharding)
+    return placed(result, None, out_sharding)
 
 
 def _repeat_each(a: Any, count: int, axis: int) -> Any:

@@ -8,8 +8,8 @@ import ricci_lax as lax
 from ricci_ir import BOOL, ConcretizationTypeError, Tracer, get_aval
 
 from ._at import at
-from ._composite import composite
-from ._indexing import getitem, is_recording
+from ._composite import composite, is_recording
+from ._indexing import getitem
 from ._promotion import INEXACT_DTYPES, operands, promote_dtypes
 from ._selection import broadcast
 from ._shapes import canonical_axis, moveaxis, ravel
@@ -464,4 +464,3 @@ def setxor1d(
     if fill_value is None and size:
         fill_value = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
     return _gathered(rows, wanted, size, fill_value)
-

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Tracer
 
-from ._composite import composite
-from ._creation import as_shape
-from ._indexing import is_recording
+from ._composite import composite, is_recording
+from ._creation import as_shape, placed
 from ._promotion import check_arraylike, operands
 from ._selection import broadcast, broadcast_shape
 
@@ -46,10 +44,6 @@ def _as_array(name: str, x: Any) -> Any:
     if hasattr(x, "aval"):
         return x
     return operands(name, x)[0]
-
-
-def _placed(x: Any, sharding: Any) -> Any:
-    return x if sharding is None else lax.placement.constrain(x, sharding)
 
 
 def _inferred(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -108,7 +102,7 @@ def reshape(
         raise NotImplementedError("reshape with order='A': arrays have no memory order.")
     else:
         raise ValueError(f"order must be 'C' or 'F', got {order!r}")
-    return _placed(result, out_sharding)
+    return placed(result, None, out_sharding)
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
@@ -322,7 +316,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     shape = as_shape(shape)
     own = np.shape(array)
     if own == shape:
-        return _placed(lax.broadcast_in_dim(array, shape, range(len(shape))), out_sharding)
+        return placed(lax.broadcast_in_dim(array, shape, range(len(shape))), None, out_sharding)
     rank = len(own)
     if rank > len(shape) or any(
         n not in (1, m) for n, m in zip(own, shape[len(shape) - rank :], strict=True)
@@ -331,7 +325,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
             f"an array of shape {own} does not broadcast to shape {shape}: sizes, counted from the "
             "last, must be equal or 1."
         )
-    return _placed(broadcast(array, shape), out_sharding)
+    return placed(broadcast(array, shape), None, out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
@@ -452,13 +446,14 @@ def atleast_3d(*arys: Any) -> Any:
     return _at_least(_atleast_3d, 3, arys)
 
 
-def reshape_method(x: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def reshape_method(x: Any, *sizes: Any, order: str = "C", out_sharding: Any = None) -> Any:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
-    if len(args) == 1 and (
-        isinstance(args[0], Sequence | np.ndarray | Tracer) or hasattr(args[0], "aval")
+    shape: Any = sizes
+    if len(sizes) == 1 and (
+        isinstance(sizes[0], Sequence | np.ndarray) or hasattr(sizes[0], "aval")
     ):
-        args = args[0]
-    return reshape(x, args, order, out_sharding=out_sharding)
+        shape = sizes[0]
+    return reshape(x, shape, order, out_sharding=out_sharding)
 
 
 def transpose_method(x: Any, *args: Any) -> Any:

@@ -190,7 +190,7 @@ def _check_kth(name: str, a: Any, kth: Any, axis: Any) -> tuple[int, int]:
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
-    """An array with its ``kth`` smallest element in place: none before is larger, none after smaller.
+    """An array with its ``kth`` smallest element in place, no larger one before, no smaller after.
 
     Args:
       a: an array.

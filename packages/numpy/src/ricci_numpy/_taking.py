@@ -1,38 +1,32 @@
 """Looking elements up with arrays of indices: ``take`` and its kin."""
 
 from collections.abc import Sequence
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, get_aval, issubdtype
+from ricci_ir import get_aval, issubdtype
 
 from ._arithmetic import clip, remainder
 from ._at import at
 from ._composite import composite
 from ._creation import asarray
-from ._index_gather import strong_int32, widened, wrapped
+from ._index_gather import dtype_of, strong_int32, widened, wrapped
 from ._indexing import as_mode, getitem
 from ._promotion import constant, operands, promote_dtypes
 from ._selection import broadcast, broadcast_shape
-from ._shapes import canonical_axis, moveaxis, ravel
+from ._shapes import canonical_axis, ravel
 from ._where import nonzero, where_step
 
 _MODES = lax.GatherScatterMode
 
 
-def _check_integers(name: str, indices: Any, error: type[Exception] = TypeError) -> None:
+def check_integers(name: str, indices: Any, error: type[Exception] = TypeError) -> None:
+    """Raise unless indices have an integer dtype."""
     aval: Any = get_aval(indices)
     if not issubdtype(aval.dtype, np.integer):
         raise error(f"{name}: indices must be integers, got {aval.str_short()}.")
-
-
-def dtype_of(x: Any) -> Any:
-    """The dtype of an array or scalar."""
-    aval: Any = get_aval(x)
-    return aval.dtype
 
 
 def take(
@@ -74,7 +68,7 @@ def take(
     if mode == "raise":
         raise NotImplementedError("take: programs cannot raise; use mode 'fill', 'clip' or 'wrap'.")
     a, indices = operands("take", a, indices)
-    _check_integers("take", indices, ValueError)
+    check_integers("take", indices, ValueError)
     if axis is not None:
         axis = canonical_axis(axis, np.ndim(a))
     return _take(
@@ -160,7 +154,7 @@ def take_along_axis(
     Source: numpy.take_along_axis.
     """
     arr, indices = operands("take_along_axis", arr, indices)
-    _check_integers("take_along_axis", indices)
+    check_integers("take_along_axis", indices)
     rank = np.ndim(indices)
     if axis is None:
         if rank != 1:
@@ -257,7 +251,7 @@ def put_along_axis(
     """
     _check_not_inplace("put_along_axis", inplace)
     arr, indices, values = operands("put_along_axis", arr, indices, values)
-    _check_integers("put_along_axis", indices)
+    check_integers("put_along_axis", indices)
     if axis is not None and np.ndim(indices) != np.ndim(arr):
         raise ValueError(
             "put_along_axis: indices and arr must have the same number of dimensions, got "
@@ -356,7 +350,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         raise NotImplementedError("choose: arrays cannot be written to; leave out=... away.")
     cases = list(choices) if isinstance(choices, Sequence) else list(lax.unstack(choices, 0))
     a, *cases = operands("choose", a, *cases)
-    _check_integers("choose", a)
+    check_integers("choose", a)
     count = len(cases)
     if mode == "raise":
         numbers = np.asarray(a)
@@ -527,250 +521,3 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
         values = ravel(val)
         val = lax.slice(lax.tile(values, (-(-size // np.shape(values)[0]),)), (0,), (size,))
     return at(a)[(places,) * len(shape)].set(val)
-
-
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False):
-    """An array without some of its parts along a dimension.
-
-    Args:
-      arr: an array.
-      obj: what to leave out: an int, a slice, an integer array, or a boolean mask.
-      axis: the dimension; by default the array is flattened.
-      assume_unique_indices: promises that ``obj`` names no part twice, which lets it be traced.
-
-    Raises:
-      IndexError: if a part does not exist.
-      TypeError: if an operand is no array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.delete(jnp.arange(4), jnp.array([0, 2])).tolist()
-      [1, 3]
-
-    Source: numpy.delete.
-    """
-    (arr,) = operands("delete", arr)
-    if axis is None:
-        arr, axis = ravel(arr), 0
-    axis = canonical_axis(axis, np.ndim(arr))
-    size = np.shape(arr)[axis]
-    if isinstance(obj, slice):
-        kept = np.delete(np.arange(size), obj)
-    elif isinstance(obj, int | np.integer):
-        i = canonical_axis(obj, size)
-        before = (slice(None),) * axis
-        parts = [getitem(arr, (*before, slice(0, i))), getitem(arr, (*before, slice(i + 1, size)))]
-        return lax.concatenate(parts, axis)
-    elif assume_unique_indices:
-        return _delete_unique(arr, ravel(operands("delete", obj)[0]), axis, size)
-    else:
-        (obj,) = operands("delete", obj)
-        kept = np.delete(np.arange(size), np.asarray(obj))
-    return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
-
-
-def _delete_unique(arr: Any, obj: Any, axis: int, size: int) -> Any:
-    if dtype_of(obj) == BOOL:
-        raise NotImplementedError("delete: a mask cannot come with assume_unique_indices.")
-    obj = lax.convert_element_type(obj, np.int32)
-    obj = wrapped(obj, size)
-    gone = lax.sort(clip(obj, 0, size))
-    count = np.shape(gone)[0]
-    starts = lax.sub(gone, lax.iota(np.dtype(np.int32), count))
-    left = lax.iota(np.dtype(np.int32), size - count)
-    passed = lax.ge(lax.expand_dims(left, (0,)), lax.expand_dims(starts, (1,)))
-    jumps = lax.reduce_sum(lax.convert_element_type(passed, np.int32), (0,))
-    return take(arr, lax.add(left, jumps), axis=axis, mode="clip")
-
-
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """An array with values inserted before given positions.
-
-    Args:
-      arr: an array.
-      obj: positions: an int, a slice or an integer array.
-      values: what is inserted, broadcast to the shape of the parts.
-      axis: the dimension; by default the array is flattened.
-
-    Raises:
-      ValueError: if the shapes do not broadcast.
-      TypeError: if an operand is no array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.insert(jnp.arange(3), 1, 9).tolist()
-      [0, 9, 1, 2]
-
-    Source: numpy.insert.
-    """
-    arr, values = operands("insert", arr, values)
-    if axis is None:
-        arr, axis = ravel(arr), 0
-    axis = canonical_axis(axis, np.ndim(arr))
-    arr = moveaxis(arr, axis, 0)
-    dtype = dtype_of(arr)
-    values = lax.convert_element_type(values, dtype)
-    size = np.shape(arr)[0]
-    if isinstance(obj, slice):
-        obj = np.arange(*obj.indices(size), dtype=np.int32)
-    is_scalar = not np.ndim(obj)
-    (obj,) = operands("insert", obj)
-    positions = ravel(obj)
-    if np.ndim(values):
-        # One position takes the values as they are; several, one part each.
-        lead = (1,) * (np.ndim(arr) - np.ndim(values))
-        values = lax.reshape(values, (*lead, *np.shape(values)))
-        values = moveaxis(values, 0 if is_scalar and axis else axis, 0)
-    positions = wrapped(lax.convert_element_type(positions, np.int32), size)
-    positions = clip(positions, 0, size)
-    count = np.shape(positions)[0]
-    if count == 1:
-        count = np.shape(values)[0] if np.ndim(values) else 1
-        positions = lax.broadcast_in_dim(positions, (count,), (0,))
-    values = broadcast(values, (count, *np.shape(arr)[1:]))
-    turn = lax.iota(np.dtype(np.int32), count)
-    positions, order = lax.sort_key_val(positions, turn)
-    places = lax.add(positions, turn)
-    values = take(values, order, axis=0, mode="clip")
-    total = size + count
-    is_old = at(lax.full((total,), True, BOOL))[places].set(False)
-    old_places = nonzero(is_old, size=size)[0]
-    result = lax.full((total, *np.shape(arr)[1:]), 0, dtype)
-    result = at(result)[places].set(values)
-    return moveaxis(at(result)[old_places].set(arr), 0, axis)
-
-
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
-    """Positions in a flattened array as an index array for each dimension.
-
-    Args:
-      indices: integers.
-      shape: the array's shape.
-
-    Positions out of bounds are moved to the first or to the last element.
-
-    Raises:
-      TypeError: if the indices are no integers.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> [i.tolist() for i in jnp.unravel_index(jnp.array([1, 5]), (2, 3))]
-      [[0, 1], [1, 2]]
-
-    Source: numpy.unravel_index.
-    """
-    (indices,) = operands("unravel_index", indices)
-    _check_integers("unravel_index", indices)
-    sizes = tuple(map(as_int, shape)) if np.ndim(shape) else (as_int(shape),)
-    return _unravel_index(indices, sizes=sizes)
-
-
-@composite("unravel_index")
-def _unravel_index(indices: Any, *, sizes: tuple[int, ...]) -> Any:
-    total = int(np.prod(sizes, dtype=object))
-    indices = widened(indices, total)
-    if dtype_of(indices).kind == "i":
-        indices = wrapped(indices, total)
-    indices = clip(indices, 0, max(total - 1, 0))
-    found = []
-    for n in reversed(sizes):
-        found.insert(0, lax.rem(indices, constant(indices, n)))
-        indices = lax.div(indices, constant(indices, n))
-    return tuple(found)
-
-
-def ravel_multi_index(
-    multi_index: Sequence[Any],
-    dims: Sequence[int],
-    mode: str = "raise",
-    order: str = "C",
-    *,
-    dtype: Any = None,
-) -> Any:
-    """An index array for each dimension as positions in the flattened array.
-
-    Args:
-      multi_index: integer arrays.
-      dims: the array's shape.
-      mode: ``"clip"`` or ``"wrap"`` for positions out of bounds; with ``"raise"`` they must be
-        known now.
-      order: ``"C"``, or ``"F"`` for the first dimension changing fastest.
-      dtype: the result's dtype.
-
-    Raises:
-      ValueError: if a position is out of bounds, or the numbers differ.
-      TypeError: if an index is no integer array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 2])), (2, 3)).tolist()
-      [1, 5]
-
-    Source: numpy.ravel_multi_index.
-    """
-    if len(multi_index) != len(dims):
-        raise ValueError(
-            f"ravel_multi_index: {len(multi_index)} index arrays for {len(dims)} dimensions; give "
-            "one each."
-        )
-    if order not in ("C", "F"):
-        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}.")
-    indices = operands("ravel_multi_index", *multi_index)
-    for i in indices:
-        _check_integers("ravel_multi_index", i)
-    bounded = []
-    for i, n in zip(indices, dims, strict=True):
-        if mode == "raise":
-            known = np.asarray(i)
-            if known.size and not (0 <= known.min() and known.max() < n):
-                raise ValueError(
-                    f"ravel_multi_index: an index is out of bounds for a dimension of size {n}. "
-                    "Use mode='clip' or mode='wrap' to allow that."
-                )
-        elif mode == "clip":
-            i = clip(i, 0, n - 1)
-        elif mode == "wrap":
-            i = remainder(i, n)
-        else:
-            raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip': {mode!r}")
-        bounded.append(i)
-    result: Any = np.int32(0) if dtype is None else np.zeros((), dtype)[()]
-    below = 1
-    pairs = list(zip(bounded, dims, strict=True))
-    strides = []
-    for _, n in reversed(pairs) if order == "C" else pairs:
-        strides.append(below)
-        below *= n
-    if order == "C":
-        strides.reverse()
-    for (i, _), stride in zip(pairs, strides, strict=True):
-        result = result + asarray(i) * stride
-    return result
-
-
-def ix_(*args: Any) -> tuple[Any, ...]:
-    """Index arrays for the parts of an array at all combinations of positions.
-
-    Args:
-      args: vectors: integers, or masks.
-
-    Raises:
-      ValueError: if one is no vector.
-      TypeError: if one is no array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> [i.shape for i in jnp.ix_(jnp.arange(2), jnp.arange(3))]
-      [(2, 1), (1, 3)]
-
-    Source: numpy.ix_.
-    """
-    count = len(args)
-    found = []
-    for d, x in enumerate(operands("ix_", *args)):
-        if np.ndim(x) != 1:
-            raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
-        if dtype_of(x) == BOOL:
-            (x,) = nonzero(x)
-        found.append(lax.expand_dims(asarray(x), [i for i in range(count) if i != d]))
-    return tuple(found)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ricci_ir import python_scalar_dtype
+from ricci_ir import boundary, leave, python_scalar_dtype
 
 Operation = Callable[..., Any]
 
@@ -24,13 +24,17 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Call
       general: applied to all else; it checks and promotes its operand.
     """
 
+    @boundary
     def function(x, /):
         try:
-            if x.aval.dtype in accepted:
-                return operation(x)
-        except AttributeError:
-            pass
-        return general(x)
+            try:
+                dtype = x.aval.dtype
+            except AttributeError:
+                return general(x)
+            return operation(x) if dtype in accepted else general(x)
+        except Exception as error:
+            leave(error)
+            raise
 
     return function
 

@@ -107,15 +107,15 @@ def _logical(name: str, operation: Operation, summary: str, example: str) -> Any
 _XY = ("x", "y")
 
 add = _or_for_booleans(
-    "add", lax.add, lax.bitwise_or, "The sum; of booleans, whether either holds.", "1, 2 -> 3"
+    "add", lax.add_p.bind, lax.or_p.bind, "The sum; of booleans, whether either holds.", "1, 2 -> 3"
 )
 multiply = _or_for_booleans(
-    "multiply", lax.mul, lax.bitwise_and, "The product; of booleans, whether both hold.", "2, 3 -> 6"
+    "multiply", lax.mul_p.bind, lax.and_p.bind, "The product; of booleans, whether both hold.", "2, 3 -> 6"
 )
-subtract = _numbers("subtract", lax.sub, NUMERIC_DTYPES, "The difference.", "3, 2 -> 1")
+subtract = _numbers("subtract", lax.sub_p.bind, NUMERIC_DTYPES, "The difference.", "3, 2 -> 1")
 divide = _numbers(
     "divide",
-    lax.div,
+    lax.div_p.bind,
     INEXACT_DTYPES,
     "The quotient, as a float or a complex number.",
     "6, 2 -> 3",
@@ -124,7 +124,7 @@ divide = _numbers(
 true_divide = alias(divide, "true_divide")
 arctan2 = _numbers(
     "arctan2",
-    lax.atan2,
+    lax.atan2_p.bind,
     INEXACT_DTYPES,
     "The angle of the point (x2, x1), in radians from -pi to pi: the ordinate comes first.",
     "0, 1 -> 0",
@@ -133,7 +133,7 @@ arctan2 = _numbers(
 atan2 = alias(arctan2, "atan2")
 nextafter = _numbers(
     "nextafter",
-    lax.nextafter,
+    lax.nextafter_p.bind,
     FLOAT_DTYPES,
     "The float next to ``x`` on the way to ``y``.",
     "1.0, 1.0 -> 1",
@@ -141,23 +141,23 @@ nextafter = _numbers(
     _XY,
 )
 maximum = _numbers(
-    "maximum", lax.max, array_dtypes, "The larger one; NaN if either is NaN.", "2, 3 -> 3"
+    "maximum", lax.max_p.bind, array_dtypes, "The larger one; NaN if either is NaN.", "2, 3 -> 3"
 )
 minimum = _numbers(
-    "minimum", lax.min, array_dtypes, "The smaller one; NaN if either is NaN.", "2, 3 -> 2"
+    "minimum", lax.min_p.bind, array_dtypes, "The smaller one; NaN if either is NaN.", "2, 3 -> 2"
 )
 bitwise_and = _numbers(
-    "bitwise_and", lax.bitwise_and, EXACT_DTYPES, "The bits set in both.", "6, 3 -> 2"
+    "bitwise_and", lax.and_p.bind, EXACT_DTYPES, "The bits set in both.", "6, 3 -> 2"
 )
 bitwise_or = _numbers(
-    "bitwise_or", lax.bitwise_or, EXACT_DTYPES, "The bits set in either.", "6, 3 -> 7"
+    "bitwise_or", lax.or_p.bind, EXACT_DTYPES, "The bits set in either.", "6, 3 -> 7"
 )
 bitwise_xor = _numbers(
-    "bitwise_xor", lax.bitwise_xor, EXACT_DTYPES, "The bits set in only one.", "6, 3 -> 5"
+    "bitwise_xor", lax.xor_p.bind, EXACT_DTYPES, "The bits set in only one.", "6, 3 -> 5"
 )
 left_shift = _numbers(
     "left_shift",
-    lax.shift_left,
+    lax.shift_left_p.bind,
     INTEGER_DTYPES,
     "The bits of ``x`` moved up by ``y`` places.",
     "3, 2 -> 12",
@@ -176,25 +176,25 @@ bitwise_left_shift = alias(left_shift, "bitwise_left_shift")
 bitwise_right_shift = alias(right_shift, "bitwise_right_shift")
 equal = _numbers(
     "equal",
-    lax.eq,
+    lax.eq_p.bind,
     array_dtypes,
     "Whether two elements are equal.",
     "2, 2 -> True",
     parameters=_XY,
 )
 not_equal = _numbers(
-    "not_equal", lax.ne, array_dtypes, "Whether two elements differ.", "2, 2 -> False", parameters=_XY
+    "not_equal", lax.ne_p.bind, array_dtypes, "Whether two elements differ.", "2, 2 -> False", parameters=_XY
 )
-less = _ordering("less", lax.lt, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True")
-less_equal = _ordering("less_equal", lax.le, "Whether ``x`` is at most ``y``.", "2, 3 -> True")
-greater = _ordering("greater", lax.gt, "Whether ``x`` is larger than ``y``.", "2, 3 -> False")
+less = _ordering("less", lax.lt_p.bind, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True")
+less_equal = _ordering("less_equal", lax.le_p.bind, "Whether ``x`` is at most ``y``.", "2, 3 -> True")
+greater = _ordering("greater", lax.gt_p.bind, "Whether ``x`` is larger than ``y``.", "2, 3 -> False")
 greater_equal = _ordering(
-    "greater_equal", lax.ge, "Whether ``x`` is at least ``y``.", "2, 3 -> False"
+    "greater_equal", lax.ge_p.bind, "Whether ``x`` is at least ``y``.", "2, 3 -> False"
 )
 logical_and = _logical(
-    "logical_and", lax.bitwise_and, "Whether both are not zero.", "2, 0 -> False"
+    "logical_and", lax.and_p.bind, "Whether both are not zero.", "2, 0 -> False"
 )
-logical_or = _logical("logical_or", lax.bitwise_or, "Whether either is not zero.", "2, 0 -> True")
+logical_or = _logical("logical_or", lax.or_p.bind, "Whether either is not zero.", "2, 0 -> True")
 logical_xor = _logical(
-    "logical_xor", lax.bitwise_xor, "Whether just one is not zero.", "2, 0 -> True"
+    "logical_xor", lax.xor_p.bind, "Whether just one is not zero.", "2, 0 -> True"
 )

@@ -9,9 +9,8 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, ConcretizationTypeError, Tracer, get_aval
 
-from ._composite import composite
+from ._composite import composite, is_recording
 from ._creation import from_host
-from ._indexing import is_recording
 from ._promotion import check_arraylike, constant, operands, promote_dtypes
 from ._selection import broadcast, broadcast_shape
 from ._shapes import atleast_1d, ravel
@@ -258,9 +257,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
-def piecewise(
-    x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
-) -> Any:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """A function defined by cases.
 
     Args:

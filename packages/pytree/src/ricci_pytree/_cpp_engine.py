@@ -5,7 +5,7 @@ import os
 # jaxlib reads this when it is loaded; without it every new client logs its devices to stderr.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib._jax import pytree as _pytree  # noqa: E402  # pyright: ignore[reportMissingImports]
+from jaxlib._jax import pytree as _pytree  # pyright: ignore[reportMissingImports]
 
 name = "cpp"
 

@@ -161,7 +161,7 @@ def convert(x: np.ndarray, dtype: Any) -> np.ndarray:
     if x.dtype == dtype:
         return x
     if x.dtype.kind == "c" and not issubdtype(dtype, np.complexfloating):
-        x = x.real if dtype != np.bool_ else x != 0
+        x = np.real(x) if dtype != np.bool_ else x != 0
     if dtype == np.bool_:
         return widen(x) != 0
     if issubdtype(x.dtype, np.floating) and issubdtype(dtype, np.integer):

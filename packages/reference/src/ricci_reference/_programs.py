@@ -13,7 +13,8 @@ def call_program(jaxpr: Jaxpr, args: Sequence[Any]) -> list[np.ndarray]:
     operands = [np.asarray(x) for x in args]
     with set_trace(eval_trace):
         results = eval_jaxpr(jaxpr, jaxpr.consts, *operands)
-    return [np.asarray(x, v.dtype) for x, v in zip(results, jaxpr.out_avals, strict=True)]
+    avals: list[Any] = jaxpr.out_avals
+    return [np.asarray(x, aval.dtype) for x, aval in zip(results, avals, strict=True)]
 
 
 def fold(

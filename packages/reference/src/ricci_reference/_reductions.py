@@ -58,7 +58,7 @@ def _cumlogsumexp(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> 
 def _logaddexp(x: np.ndarray, y: np.ndarray) -> Any:
     if x.dtype.kind == "f":
         return np.logaddexp(x, y)
-    larger = np.where(x.real > y.real, x, y)
+    larger = np.where(np.real(x) > np.real(y), x, y)
     return larger + np.log(np.exp(x - larger) + np.exp(y - larger))
 
 

@@ -11,7 +11,7 @@ from ._widening import widen
 def _keys(x: np.ndarray) -> list[np.ndarray]:
     """Arrays to order by, the first the most significant; NaNs come last, -0 equals 0."""
     wide = widen(x)
-    return [wide.real, wide.imag] if wide.dtype.kind == "c" else [wide]
+    return [np.real(wide), np.imag(wide)] if wide.dtype.kind == "c" else [wide]
 
 
 def _sort(*operands: np.ndarray, dimension: int, num_keys: int, **params: Any) -> Any:

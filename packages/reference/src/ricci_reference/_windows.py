@@ -16,7 +16,7 @@ def windows(
     value: Any,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
-    padding: Sequence[tuple[int, int]],
+    padding: Sequence[Sequence[int]],
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> np.ndarray:

@@ -1,0 +1,157 @@
+"""Indexing: programs as JAX prints them, values as NumPy computes them, and errors."""
+
+import numpy as np
+import pytest
+
+import ricci_numpy as jnp
+from ricci_ir import NonConcreteBooleanIndexError, ShapeDtypeStruct, make_jaxpr, staged_call
+from ricci_numpy import _indexing
+from ricci_numpy._index_entries import ds
+
+M = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+T = np.arange(60.0, dtype=np.float32).reshape(3, 4, 5)
+IV = np.array([0, 2])
+GRID = np.array([[0, 1], [2, 0]])
+MASK = np.array([True, False, True])
+
+INDICES = [
+    0,
+    -1,
+    (1, 2),
+    (slice(None), 1),
+    slice(1, 3),
+    slice(None, None, -1),
+    (slice(3, 0, -2), Ellipsis),
+    (slice(None, None, 2), slice(1, 4, 2)),
+    slice(2, 1),
+    None,
+    (None, 0, Ellipsis, None),
+    (Ellipsis, 0),
+    (),
+    Ellipsis,
+    IV,
+    GRID,
+    (slice(None), IV),
+    (IV, IV),
+    (IV, 0),
+    (0, IV),
+    (IV[:, None], IV),
+    (IV, slice(1, 3)),
+    (IV, slice(None, None, -1)),
+    (IV, None),
+    (None, IV, slice(None), None),
+    (slice(1, 3), IV),
+    MASK,
+    (MASK, 0),
+    (MASK, slice(None), None),
+    np.array([-1, -3]),
+    np.array(1),
+    np.zeros(0, int),
+    (np.zeros((0,), int), 0),
+    True,
+    False,
+    (0, True),
+    np.int64(2),
+]
+WIDE = [
+    (IV, slice(None), IV),
+    (0, slice(None), IV),
+    (slice(None), IV, IV),
+    (IV, slice(1, 3), IV),
+    (IV, slice(None, None, 2), IV),
+    (slice(None), 0, IV),
+    (IV, None, IV),
+    (slice(None, None, 2), IV, slice(1, 3)),
+    (GRID, slice(None), IV),
+    (Ellipsis, IV, None),
+    (T > 30),
+    (slice(None), np.array([True, False, True, False])),
+    (np.array([[True, False, True, False]] * 3), 0),
+]
+
+
+def test_program_is_printed_as_jax_does(program, printed):
+    expression, expected = program
+    assert printed(expression) == expected
+
+
+@pytest.mark.parametrize("index", INDICES, ids=repr)
+def test_value_is_numpys(index, backend):
+    found = jnp.asarray(M)[index]
+    np.testing.assert_array_equal(found, M[index])
+    assert found.dtype == M.dtype
+
+
+@pytest.mark.parametrize("index", WIDE, ids=lambda i: repr(i)[:60])
+def test_value_of_three_dimensions_is_numpys(index, backend):
+    np.testing.assert_array_equal(jnp.asarray(T)[index], T[index])
+
+
+@pytest.mark.parametrize("index", [(1, slice(1, 3)), (-3, Ellipsis), (slice(0, 2), -1)], ids=repr)
+def test_array_of_rank_0_is_an_int(index, backend):
+    traced = tuple(jnp.asarray(i) if type(i) is int else i for i in index)
+    np.testing.assert_array_equal(jnp.asarray(M)[traced], M[index])
+
+
+@pytest.mark.parametrize(("index", "moved_to"), [(7, 2), (-4, 0), (3, 2), (-9, 0)])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_int_out_of_bounds_gives_the_nearest_row(index, moved_to, as_array, backend):
+    # -9 counts from the end once, to -6, and is then moved to 0.
+    index = jnp.asarray(index) if as_array else index
+    np.testing.assert_array_equal(jnp.asarray(M)[index], M[moved_to])
+
+
+def test_ints_of_one_form_share_a_program(backend):
+    x = jnp.asarray(M)
+    x[0, 1], x[1:2, 0]
+    before = len(_indexing._steps)
+    x[2, 3], x[-1, -1], x[2:3, 3]
+    assert len(_indexing._steps) == before
+
+
+def test_windows(backend):
+    x = jnp.asarray(M)
+    np.testing.assert_array_equal(x[ds(1, 2), 0], M[1:3, 0])
+    np.testing.assert_array_equal(x[ds(jnp.asarray(1), 2)], M[1:3])
+    np.testing.assert_array_equal(x[jnp.asarray([0, 1]), ds(jnp.asarray(1), 2)], M[:2, 1:3])
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "says"),
+    [
+        ([0, 1], TypeError, "jnp.array"),
+        (1.0, TypeError, "integer"),
+        ("a", TypeError, "string"),
+        (np.array([1.0]), TypeError, "integer or boolean dtype"),
+        ((0, 0, 0), IndexError, "too many indices"),
+        ((Ellipsis, Ellipsis), IndexError, "single ellipsis"),
+        ({1}, IndexError, "only integers"),
+        (np.array([True, False]), IndexError, "boolean index at position 0"),
+        (slice(None, None, 0), ValueError, "zero"),
+        (slice(1.5), TypeError, "slice indices"),
+    ],
+    ids=repr,
+)
+def test_wrong_index(index, error, says):
+    x = ShapeDtypeStruct((3, 4), np.dtype("float32"))
+    with pytest.raises(error, match=says):
+        make_jaxpr(lambda x: x[index])(x)
+
+
+def test_traced_mask_and_traced_slice_are_refused():
+    x = ShapeDtypeStruct((5,), np.dtype("float32"))
+    i = ShapeDtypeStruct((), np.dtype("int32"))
+    with pytest.raises(NonConcreteBooleanIndexError):
+        make_jaxpr(lambda x: x[x > 2])(x)
+    with pytest.raises(IndexError, match="position 0"):
+        make_jaxpr(lambda x, i: x[i : i + 2])(x, i)
+
+
+def test_row_of_nothing_is_refused():
+    with pytest.raises(IndexError, match="size 0"):
+        make_jaxpr(lambda x: x[0])(ShapeDtypeStruct((0, 2), np.dtype("float32")))
+
+
+def test_recorded_programs_have_no_calls():
+    jaxpr = make_jaxpr(lambda x: x[0, 1:])(ShapeDtypeStruct((3, 4), np.dtype("float32")))
+    assert all(eqn.primitive is not staged_call.call for eqn in jaxpr.eqns)

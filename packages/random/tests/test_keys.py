@@ -1,0 +1,130 @@
+"""Keys: making, splitting, moving them about, under transformations, and what is refused."""
+
+import numpy as np
+import pytest
+
+import ricci_numpy as jnp
+import ricci_random as random
+from ricci_batching import vmap
+from ricci_ir import Array, issubdtype, make_jaxpr, prng_key
+
+xla = pytest.importorskip("ricci_xla", reason="values are computed by a backend")
+
+WORDS = random.PRNGKey(3)
+KEY = random.key(3)
+
+
+def words(keys):
+    return np.asarray(random.key_data(keys)).tolist()
+
+
+def test_a_key_is_an_array_of_an_extended_dtype():
+    assert isinstance(KEY, Array)
+    assert issubdtype(KEY.dtype, prng_key)
+    assert (KEY.shape, KEY.ndim, KEY.size, KEY.itemsize) == ((), 0, 1, 8)
+    assert repr(KEY) == "Array((), dtype=key<fry>) overlaying:\n[0 3]"
+
+
+@pytest.mark.parametrize(
+    "derive", [random.split, lambda k: random.split(k, (2, 3)), lambda k: random.fold_in(k, 5)]
+)
+def test_both_forms_of_a_key_give_the_same_keys(derive):
+    assert words(derive(KEY)) == words(derive(WORDS))
+
+
+@pytest.mark.parametrize("key", [KEY, WORDS], ids=["key", "words"])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda k: random.uniform(k, (3,)),
+        lambda k: random.key_data(random.split(k, 3)),
+        lambda k: random.key_data(random.fold_in(k, 2)),
+        lambda k: random.permutation(k, 6),
+    ],
+    ids=["uniform", "split", "fold_in", "permutation"],
+)
+def test_jit_changes_nothing(fun, key):
+    np.testing.assert_array_equal(xla.jit(fun)(key), fun(key))
+
+
+@pytest.mark.parametrize("key", [KEY, WORDS], ids=["key", "words"])
+@pytest.mark.parametrize("wrapped", [lambda f: f, lambda f: xla.jit(f)], ids=["eager", "jit"])
+def test_vmap_over_keys_is_the_loop(key, wrapped):
+    keys = random.split(key, 4)
+    found = wrapped(vmap(lambda k: random.normal(k, (2,))))(keys)
+    expected = [random.normal(k, (2,)) for k in keys]
+    np.testing.assert_array_equal(found, np.stack(expected))
+
+
+def test_vmap_over_integers_folds_in_each():
+    found = vmap(random.fold_in, in_axes=(None, 0))(KEY, jnp.arange(3))
+    assert words(found) == [words(random.fold_in(KEY, i)) for i in range(3)]
+
+
+MOVES = {
+    "index": lambda k: k[1],
+    "slice": lambda k: k[1:3],
+    "gather": lambda k: k[jnp.array([3, 0])],
+    "reshape": lambda k: k.reshape(2, 2),
+    "stack": lambda k: jnp.stack([k, k], axis=1),
+    "concatenate": lambda k: jnp.concatenate([k, k]),
+    "where": lambda k: jnp.where(jnp.array([True, False, True, False]), k, k[0]),
+    "broadcast": lambda k: jnp.broadcast_to(k, (2, 4)),
+    "transpose": lambda k: k.reshape(2, 2).T,
+}
+
+
+@pytest.mark.parametrize("move", MOVES.values(), ids=MOVES)
+@pytest.mark.parametrize("wrapped", [lambda f: f, lambda f: xla.jit(f)], ids=["eager", "jit"])
+def test_keys_move_as_numbers_would(move, wrapped):
+    keys = random.split(KEY, 4)
+    places = np.asarray(move(jnp.arange(4)))
+    np.testing.assert_array_equal(random.key_data(wrapped(move)(keys)), np.asarray(words(keys))[places])
+
+
+def test_keys_are_compared_whole():
+    assert np.asarray(random.split(KEY) == random.split(KEY)[0]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("impl", [None, "threefry2x32", random.key_dtype()])
+def test_the_generator_is_named_by_string_or_dtype(impl):
+    key = random.key(1, impl=impl)
+    assert random.key_impl(key) == "threefry2x32"
+    assert key.dtype == random.key_dtype("threefry2x32")
+
+
+def test_a_program_says_what_is_done_with_keys():
+    assert str(make_jaxpr(random.split)(WORDS)) == (
+        "{ lambda ; a:u32[2]. let\n"
+        "    b:key<fry>[] = random_wrap[impl=fry] a\n"
+        "    c:key<fry>[2] = random_split[shape=(2,)] b\n"
+        "    d:u32[2,2] = random_unwrap c\n"
+        "  in (d,) }"
+    )
+
+
+REFUSED = [
+    (lambda: random.PRNGKey(2**64), OverflowError, ""),
+    (lambda: random.PRNGKey(1.0), TypeError, "integer"),
+    (lambda: random.PRNGKey(np.arange(3)), TypeError, "scalar seed"),
+    (lambda: random.PRNGKey(None), ValueError, "seed"),
+    (lambda: random.PRNGKey(KEY), TypeError, "PRNG key"),
+    (lambda: random.key(0, impl="foo"), ValueError, '"foo"'),
+    (lambda: random.uniform(3), TypeError, "random.key"),
+    (lambda: random.uniform(None), TypeError, "expected a PRNG key"),
+    (lambda: random.uniform(np.zeros(2)), TypeError, "uint32"),
+    (lambda: random.uniform(np.zeros(3, np.uint32)), TypeError, r"\(2,\)"),
+    (lambda: random.uniform(random.split(KEY)), ValueError, "single key"),
+    (lambda: random.fold_in(KEY, np.arange(2)), TypeError, "scalar"),
+    (lambda: random.fold_in(KEY, -1), OverflowError, ""),
+    (lambda: random.split(KEY, 2.5), TypeError, "integer"),
+    (lambda: random.split(KEY, -1), ValueError, "negative"),
+    (lambda: random.wrap_key_data(np.zeros(2, np.int32)), TypeError, "uint32"),
+    (lambda: np.asarray(KEY), TypeError, "key_data"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_what_is_no_key_or_seed_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
