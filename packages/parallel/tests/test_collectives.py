@@ -92,5 +92,7 @@ def test_unbound_axis_is_named(collective):
 def test_maximum_explains_that_it_has_no_derivative():
     f = vmap(lambda x: pmax(x, "i"), axis_name="i")
     with pytest.raises(NotImplementedError, match="psum"):
-        make_jaxpr(grad(lambda x: reduce_sum(pmap(lambda y: pmax(y, "i"), axis_name="i")(x), (0, 1))))(X)
+        make_jaxpr(
+            grad(lambda x: reduce_sum(pmap(lambda y: pmax(y, "i"), axis_name="i")(x), (0, 1)))
+        )(X)
     assert f(X).shape == X.shape

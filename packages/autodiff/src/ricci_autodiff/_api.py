@@ -123,7 +123,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
     tape, given, results, out_tangents = linearize_flat(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_tangents = out_tangents[: len(results)]
-    out_vars = [t.var for t in out_tangents if type(t) is not Zero]
+    out_vars = [t.atom for t in out_tangents if type(t) is not Zero]
     eqns = live_equations(tape.eqns, out_vars)
 
     @api_boundary
@@ -139,14 +139,15 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
             for i, (x, t) in enumerate(zip(leaves, tangent_leaves, strict=True))
         ]
         env = {
-            id(g.var): instantiate(t) for g, t in zip(given, compress(checked, smooth), strict=True)
+            id(g.atom): instantiate(t)
+            for g, t in zip(given, compress(checked, smooth), strict=True)
         }
         for eqn in eqns:
             operands = [env[id(a)] if id(a) in env else a.val for a in eqn.invars]  # pyright: ignore
             result = eqn.primitive.bind(*operands, **eqn.params)
             result = result if eqn.primitive.multiple_results else [result]
             env.update((id(v), r) for v, r in zip(eqn.outvars, result, strict=True))
-        outs = [_with_float0(t) if type(t) is Zero else env[id(t.var)] for t in out_tangents]
+        outs = [_with_float0(t) if type(t) is Zero else env[id(t.atom)] for t in out_tangents]
         return tree_unflatten(flat.out_tree, map(as_array, outs))
 
     value = tree_unflatten(flat.out_tree, map(as_array, results))
@@ -177,9 +178,9 @@ def vjp(
     tape, given, results, out_tangents = linearize_flat(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_tangents = out_tangents[: len(results)]
-    out_vars = [None if type(t) is Zero else t.var for t in out_tangents]
+    out_vars = [None if type(t) is Zero else t.atom for t in out_tangents]
     out_avals = [get_aval(r) for r in results]
-    in_vars = [t.var for t in given]
+    in_vars = [t.atom for t in given]
     eqns = live_equations(tape.eqns, [v for v in out_vars if v is not None])
 
     @api_boundary

@@ -103,8 +103,8 @@ def value_and_grad[**P](
         value, *aux_leaves = results
         seed = _seed(value, fun, holomorphic)
         tangent = out_tangents[0]
-        out_var = None if type(tangent) is Zero else tangent.var
-        found = iter(pull_back_tape(tape.eqns, [t.var for t in given], [out_var], [seed]))
+        out_var = None if type(tangent) is Zero else tangent.atom
+        found = iter(pull_back_tape(tape.eqns, [t.atom for t in given], [out_var], [seed]))
         gradients = [
             as_array(_reduced(instantiate(next(found)), reduce_axes))
             if is_smooth

@@ -34,14 +34,14 @@ from ._tangent import Zero, tangent_aval
 
 
 class TangentTracer(Tracer):
-    """A tangent whose value is not known yet: ``var`` stands for it on the tape."""
+    """A tangent whose value is not known yet: ``atom`` stands for it on the tape."""
 
-    __slots__ = ("var",)
+    __slots__ = ("atom",)
 
     def __init__(self, trace: "Tape", var: Var):
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self.atom = var
 
 
 class Tape(Trace):
@@ -74,7 +74,7 @@ class Tape(Trace):
         avals = []
         for arg in args:
             if type(arg) is TangentTracer and arg._trace is self:
-                atoms.append(arg.var)
+                atoms.append(arg.atom)
                 avals.append(arg.aval)
             else:
                 aval = get_aval(arg)
@@ -201,22 +201,22 @@ def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
         out_nonzeros = tuple(type(t) is not Zero for t in out_tangents)
         tangent_program, values = tape_to_jaxpr(
             tape,
-            [t.var for t in given],
-            [t.var for t in out_tangents if type(t) is not Zero],
+            [t.atom for t in given],
+            [t.atom for t in out_tangents if type(t) is not Zero],
             context.trace,
             jaxpr.debug_info,
         )
         outputs = list(results)
-        known = {id(a.var): i for i, a in enumerate(args)}
+        known = {id(a.atom): i for i, a in enumerate(args)}
         for i, r in enumerate(results):
             if isinstance(r, StagedTracer):
-                known.setdefault(id(r.var), len(args) + i)
+                known.setdefault(id(r.atom), len(args) + i)
         where = []
         for value in values:
-            if id(value.var) not in known:
-                known[id(value.var)] = len(args) + len(outputs)
+            if id(value.atom) not in known:
+                known[id(value.atom)] = len(args) + len(outputs)
                 outputs.append(value)
-            where.append(known[id(value.var)])
+            where.append(known[id(value.atom)])
         positions = tuple(where)
         return outputs
 
@@ -288,7 +288,7 @@ def tape_to_jaxpr(
             return known
         value = known.val  # pyright: ignore[reportAttributeAccessIssue]
         if type(value) is StagedTracer and value._trace is residual_trace:
-            key = id(value.var)
+            key = id(value.atom)
             if key not in residual_vars:
                 residual_vars[key] = Var(value.aval)
                 residuals.append(value)

@@ -14,3 +14,20 @@ from ._vmap import BatchTracer as BatchTracer
 from ._vmap import batch_flat as batch_flat
 from ._vmap import batch_jaxpr as batch_jaxpr
 from ._vmap import vmap as vmap
+
+__all__ = [
+    "Axis",
+    "BatchTrace",
+    "BatchTracer",
+    "add_dim",
+    "array_ops",
+    "axis_name_rules",
+    "batch_flat",
+    "batch_jaxpr",
+    "batch_rules",
+    "batched_at",
+    "elementwise",
+    "leading_dims",
+    "move_dim",
+    "vmap",
+]

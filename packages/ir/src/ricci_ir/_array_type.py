@@ -44,8 +44,8 @@ def define_array_methods(methods: dict[str, Any]) -> None:
     """Give every array class these methods and properties, now and later."""
     methods = {
         name: api_boundary(method)
-            if type(method) is FunctionType and not is_boundary(method)
-            else method
+        if type(method) is FunctionType and not is_boundary(method)
+        else method
         for name, method in methods.items()
     }
     _methods.update(methods)

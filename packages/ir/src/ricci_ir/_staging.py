@@ -41,19 +41,19 @@ staging_switch = StagingSwitch()
 
 
 class StagedTracer(Tracer):
-    """An array in a program that is being recorded: ``var`` holds it."""
+    """An array in a program that is being recorded: ``atom`` holds it."""
 
-    __slots__ = ("var",)
+    __slots__ = ("atom",)
 
     _trace: "JaxprTrace"
 
     def __init__(self, trace: "JaxprTrace", aval: AbstractValue, var: Var):
         self._trace = trace
         self.aval = aval
-        self.var = var
+        self.atom = var
 
     def _origin_message(self) -> str:
-        return self._trace.origin_of(self.var)
+        return self._trace.origin_of(self.atom)
 
 
 class JaxprTrace(Trace):
@@ -82,7 +82,7 @@ class JaxprTrace(Trace):
         avals = []
         for arg in args:
             if type(arg) is StagedTracer and arg._trace is self:
-                invars.append(arg.var)
+                invars.append(arg.atom)
                 avals.append(arg.aval)
             else:
                 atom = self.constant(arg, primitive)
@@ -113,7 +113,7 @@ class JaxprTrace(Trace):
         if isinstance(value, Tracer):
             if not (value._trace.alive and self.accepts(value)):
                 if type(value) is StagedTracer and value._trace is self:
-                    return value.var
+                    return value.atom
                 raise leaked_tracer(value, user)
         else:
             aval = get_aval(value)
@@ -129,7 +129,7 @@ class JaxprTrace(Trace):
     def finish(self, results: Sequence[Any]) -> Jaxpr:
         """The program recorded so far, returning ``results``."""
         outvars = [
-            result.var
+            result.atom
             if type(result) is StagedTracer and result._trace is self
             else self.constant(result)
             for result in results

@@ -11,3 +11,17 @@ from ._collectives import psum as psum
 from ._collectives import psum_p as psum_p
 from ._pmap import pmap as pmap
 from ._shard_map import shard_map_p as shard_map_p
+
+__all__ = [
+    "axis_index",
+    "axis_index_p",
+    "pmap",
+    "pmax",
+    "pmax_p",
+    "pmean",
+    "pmin",
+    "pmin_p",
+    "psum",
+    "psum_p",
+    "shard_map_p",
+]

@@ -12,3 +12,18 @@ from ricci_ir import Var as Var
 from ricci_ir import check_jaxpr as check_jaxpr
 from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
 from ricci_ir import eval_jaxpr as eval_jaxpr
+
+__all__ = [
+    "AbstractValue",
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "Primitive",
+    "ShapedArray",
+    "Trace",
+    "Tracer",
+    "Var",
+    "check_jaxpr",
+    "ensure_compile_time_eval",
+    "eval_jaxpr",
+]

@@ -12,3 +12,18 @@ from ricci_ir import itemsize_bits as itemsize_bits
 from ricci_ir import prng_key as prng_key
 from ricci_ir import result_type as result_type
 from ricci_ir import scalar_type_of as scalar_type_of
+
+__all__ = [
+    "TypePromotionError",
+    "bfloat16",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "itemsize_bits",
+    "prng_key",
+    "result_type",
+    "scalar_type_of",
+]

@@ -12,3 +12,18 @@ from ricci_ir import TracerBoolConversionError as TracerBoolConversionError
 from ricci_ir import TracerIntegerConversionError as TracerIntegerConversionError
 from ricci_ir import UnexpectedTracerError as UnexpectedTracerError
 from ricci_xla import JaxRuntimeError as JaxRuntimeError
+
+__all__ = [
+    "ConcretizationTypeError",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]

@@ -9,3 +9,15 @@ from ricci_xla import PartitionSpec as PartitionSpec
 from ricci_xla import Sharding as Sharding
 from ricci_xla import SingleDeviceSharding as SingleDeviceSharding
 from ricci_xla import make_single_device_sharding as make_single_device_sharding
+
+__all__ = [
+    "AbstractDevice",
+    "AbstractMesh",
+    "AxisType",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "make_single_device_sharding",
+]

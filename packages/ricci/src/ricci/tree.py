@@ -14,3 +14,20 @@ from ricci_pytree.tree import static as static
 from ricci_pytree.tree import structure as structure
 from ricci_pytree.tree import transpose as transpose
 from ricci_pytree.tree import unflatten as unflatten
+
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]

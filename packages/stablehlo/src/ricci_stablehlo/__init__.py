@@ -14,3 +14,20 @@ from ._types import int_list as int_list
 from ._types import scalar_literal as scalar_literal
 from ._types import string as string
 from ._types import tensor_type as tensor_type
+
+__all__ = [
+    "Lowering",
+    "Module",
+    "Value",
+    "dense",
+    "element_type",
+    "extended_lower_rules",
+    "int_array",
+    "int_list",
+    "lower_jaxpr",
+    "lower_rules",
+    "scalar_literal",
+    "string",
+    "tensor_type",
+    "traced",
+]
