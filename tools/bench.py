@@ -189,8 +189,9 @@ def report(theirs: Side | None, ours: Side | None, names: list[str]) -> tuple[st
     parts = [
         "# Benchmarks",
         "Written by `nox -s bench -- --write docs/benchmarks.md`. The least of several "
-        "alternating runs. The ratio counts; where JAX is faster here than in the design, so that the "
-        'ratio asks for less than the design\'s figure, that figure is kept "in absolute terms".',
+        "alternating runs. The ratio counts; where JAX is faster here than in the design, so that "
+        "the ratio asks for less than the design's figure, that figure is kept \"in absolute "
+        'terms".',
         ", ".join(about) + ".",
         table(
             ["workload", "JAX", "Ricci", "ratio", "budget", "kept"], [cells for cells, _ in rows]

@@ -17,7 +17,7 @@ ERRORS = {
     "not a scalar": (
         lambda t: ad.grad(loss)(X),
         TypeError,
-        r"scalar-output functions, but the output of loss had shape: \(3,\)",
+        "grad: loss returned an array of shape",
     ),
     "a tree": (lambda t: ad.grad(lambda x: (x, x))(1.0), TypeError, "returned the tree"),
     "a list of one": (lambda t: ad.grad(lambda x: [x])(1.0), TypeError, "returned the tree"),
@@ -37,7 +37,7 @@ ERRORS = {
     "argnums out of range": (
         lambda t: ad.grad(loss, argnums=2)(1.0),
         TypeError,
-        "loss with respect to argnums=2: it was called with 1 positional",
+        "Pass it by position; arguments passed by",
     ),
     "argnums negative out of range": (
         lambda t: ad.grad(loss, argnums=-2)(1.0),
@@ -63,13 +63,13 @@ ERRORS = {
     "holomorphic of real": (
         lambda t: ad.grad(loss, holomorphic=True)(1.0),
         TypeError,
-        "complex inputs, but argument w has dtype float32",
+        "Convert it to a complex dtype, or drop",
     ),
     "int result": (lambda t: ad.grad(lambda x: 3)(1.0), TypeError, "returned dtype int32"),
     "jvp structure": (
         lambda t: ad.jvp(loss, (1.0,), [(1.0,)]),
         TypeError,
-        "same tree structure",
+        "jvp: primals have structure PyTreeDef",
     ),
     "jvp shape": (
         lambda t: ad.jvp(loss, ({"k": X},), ({"k": X[:2]},)),
@@ -83,7 +83,7 @@ ERRORS = {
     "linearized structure": (
         lambda t: ad.linearize(loss, 1.0)[1]((1.0,)),
         TypeError,
-        "same tree structure",
+        "the linearized function takes tangents in",
     ),
     "vjp structure": (lambda t: ad.vjp(loss, 1.0)[1]((1.0,)), ValueError, "tree structure"),
     "vjp shape": (

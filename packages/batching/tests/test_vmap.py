@@ -178,7 +178,7 @@ ERRORS = {
     "sizes": (
         lambda: rb.vmap(f)({"k": X}, np.ones((4, 2), np.float32)),
         ValueError,
-        r"(?s)inconsistent sizes.*x\['k'\] has size 3 along axis 0.*y has size 4 along axis 0",
+        "vmap: the axes to map over differ in size",
     ),
     "axis_size": (
         lambda: rb.vmap(f, axis_size=4)(X),
@@ -188,21 +188,29 @@ ERRORS = {
     "nothing mapped": (
         lambda: rb.vmap(f, in_axes=None)(X),
         ValueError,
-        "at least one mapped argument, or axis_size",
+        "vmap: nothing is mapped, since in_axes is",
     ),
-    "no arguments": (lambda: rb.vmap(lambda: 1.0)(), ValueError, "at least one"),
+    "no arguments": (
+        lambda: rb.vmap(lambda: 1.0)(),
+        ValueError,
+        "vmap: nothing is mapped, since in_axes is",
+    ),
     "rank": (
         lambda: rb.vmap(f, in_axes=(None, 1))(1.0, {"k": X}),
         ValueError,
-        r"axis 1 of argument y\['k'\].*rank of at least 2, but its rank is 1",
+        "vmap: argument y",
     ),
-    "scalar": (lambda: rb.vmap(f)(1.0), ValueError, "its rank is 0. .*give None in in_axes"),
+    "scalar": (lambda: rb.vmap(f)(1.0), ValueError, "To use the same value for all examples"),
     "entries": (
         lambda: rb.vmap(f, in_axes=(0, 0))(X),
         ValueError,
-        "has 2 entries and 1 positional",
+        "Give one for each, or an int for all",
     ),
-    "in_axes type": (lambda: rb.vmap(f, in_axes="a"), TypeError, "but got 'a'"),
+    "in_axes type": (
+        lambda: rb.vmap(f, in_axes="a"),
+        TypeError,
+        "says nothing of positional arguments: give",
+    ),
     "in_axes leaf": (lambda: rb.vmap(f, in_axes=("a",))(X), TypeError, "'a'"),
     "in_axes no prefix": (
         lambda: rb.vmap(f, in_axes=((0, 1),))(X),
@@ -222,7 +230,7 @@ ERRORS = {
     "out_axes range": (
         lambda: rb.vmap(f, out_axes=2)(X),
         ValueError,
-        "out_axes=2 is out of bounds",
+        "is no place for the batch in output, which",
     ),
     "argument": (lambda: rb.vmap(f)({"k": "a"}), TypeError, r"argument x\['k'\].*'a'"),
     "result": (lambda: rb.vmap(lambda x: "a")(X), TypeError, "'a'"),

@@ -200,7 +200,7 @@ def test_shape_dtype_struct_is_a_value():
         s.shape = (1,)
     with pytest.raises(AttributeError, match="'other'"):
         s.other = 1
-    with pytest.raises(ValueError, match="dtype must be specified"):
+    with pytest.raises(ValueError, match="name the dtype"):
         ir.ShapeDtypeStruct((1,), None)
 
 

@@ -140,7 +140,7 @@ def accepted_cases(table):
 def check_types(name, dtype, accepted, operand_count):
     args = [aval(dtype)] * operand_count
     if not accepted:
-        with pytest.raises(TypeError, match="does not accept dtype"):
+        with pytest.raises(TypeError, match="is not defined for dtype"):
             trace(getattr(lax, name), *args)
         return
     (out,) = trace(getattr(lax, name), *args).out_avals
@@ -475,23 +475,83 @@ def test_barrier_keeps_tangents_apart():
 @pytest.mark.parametrize(
     "fun, avals, error, message",
     [
-        (lax.add, [aval(), aval("int32")], TypeError, "same dtypes|matching dtypes"),
-        (lax.add, [aval(), aval(shape=(2, 3))], TypeError, "same number of dimensions"),
-        (lax.add, [aval(), aval(shape=(2,))], TypeError, "incompatible shapes"),
-        (lax.pow, [aval("int32"), aval("int32")], TypeError, "does not accept dtype int32"),
-        (lax.pow, [aval(), aval("complex64")], TypeError, "float32 and complex64"),
-        (lambda x: lax.integer_pow(x, -1), [aval("int32")], TypeError, "negative powers"),
+        (lax.add, [aval(), aval("int32")], TypeError, "add: the operands differ in dtype: float"),
+        (
+            lax.add,
+            [aval(), aval(shape=(2, 3))],
+            TypeError,
+            "add: the operands have different ranks",
+        ),
+        (
+            lax.add,
+            [aval(), aval(shape=(2,))],
+            TypeError,
+            "Along each dimension, sizes must agree or be",
+        ),
+        (
+            lax.pow,
+            [aval("int32"), aval("int32")],
+            TypeError,
+            "Convert the operand with astype first",
+        ),
+        (lax.pow, [aval(), aval("complex64")], TypeError, "Give a float or complex base, and an"),
+        (
+            lambda x: lax.integer_pow(x, -1),
+            [aval("int32")],
+            TypeError,
+            "is negative, which would leave the integers",
+        ),
         (lambda x: lax.round(x, 7), [aval()], ValueError, "7 is not a valid RoundingMethod"),
-        (lax.select_n, [aval("bool")], ValueError, "at least one case"),
-        (lax.select_n, [aval("bool"), aval(), aval(shape=())], TypeError, "same shapes"),
-        (lax.select_n, [aval("bool"), aval(), aval("int32")], TypeError, "dtypes"),
-        (lax.select_n, [aval("bool", (2,)), aval(), aval()], TypeError, "must be scalar or"),
-        (lax.select_n, [aval("bool"), aval(), aval(), aval()], TypeError, "> 2 cases"),
+        (lax.select_n, [aval("bool")], ValueError, "give one array, or more, to choose from"),
+        (
+            lax.select_n,
+            [aval("bool"), aval(), aval(shape=())],
+            TypeError,
+            "select: the cases have different shapes",
+        ),
+        (
+            lax.select_n,
+            [aval("bool"), aval(), aval("int32")],
+            TypeError,
+            "select: the operands differ in dtype: float",
+        ),
+        (
+            lax.select_n,
+            [aval("bool", (2,)), aval(), aval()],
+            TypeError,
+            "Give one choice for each element, or a",
+        ),
+        (
+            lax.select_n,
+            [aval("bool"), aval(), aval(), aval()],
+            TypeError,
+            "chooses between two cases at most, and",
+        ),
         (lax.select_n, [aval(), aval(), aval()], TypeError, "boolean or integer"),
-        (lax.clamp, [aval(shape=(1,)), aval(), aval()], TypeError, "min.shape"),
-        (lax.clamp, [aval(), aval(), aval("int32")], TypeError, "dtypes"),
-        (lambda x: lax.convert_element_type(x, None), [aval()], ValueError, "specified"),
-        (lambda x: lax.bitcast_convert_type(x, "float32"), [aval("int8")], ValueError, "3 \\* 8"),
+        (
+            lax.clamp,
+            [aval(shape=(1,)), aval(), aval()],
+            TypeError,
+            "Give a scalar bound, or broadcast it to the",
+        ),
+        (
+            lax.clamp,
+            [aval(), aval(), aval("int32")],
+            TypeError,
+            "clamp: the operands differ in dtype: float",
+        ),
+        (
+            lambda x: lax.convert_element_type(x, None),
+            [aval()],
+            ValueError,
+            "convert_element_type: new_dtype is None, so",
+        ),
+        (
+            lambda x: lax.bitcast_convert_type(x, "float32"),
+            [aval("int8")],
+            ValueError,
+            "bits, and the last dimension of shape",
+        ),
         (lambda x: lax.bitcast_convert_type(x, "int8"), [aval("bool")], TypeError, "bool"),
         (lambda x: lax.reduce_precision(x, 0, 3), [aval()], ValueError, "exponent_bits"),
         (lambda x: lax.reduce_precision(x, 3, -1), [aval()], ValueError, "mantissa_bits"),
@@ -513,7 +573,7 @@ def test_what_has_no_derivative_says_so(call):
 
 @pytest.mark.parametrize("bad", [{}, {"atol": -1.0}, {"ulps": -1}])
 def test_tolerance_needs_a_bound(bad):
-    with pytest.raises(ValueError, match="must be"):
+    with pytest.raises(ValueError, match="Tolerance: (a|no) bound"):
         lax.Tolerance(**bad)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import ShapeDtypeStruct, has_backend, make_jaxpr
+from ricci_ir import ShapedArray, ShapeDtypeStruct, has_backend, make_jaxpr, trace_to_jaxpr
+from ricci_pytree import tree_flatten
 
 DATA = Path(__file__).parent / "data"
 
@@ -47,17 +49,20 @@ def printed(expression: str) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes ``program`` runs on every program of ``data/<test file>_jaxprs.txt``."""
-    if "program" not in metafunc.fixturenames:
-        return
+    """A test that takes ``program`` runs on every program of ``data/<test file>_jaxprs.txt``.
+
+    One that takes ``types`` runs on every block of ``data/<test file>_types.txt``.
+    """
     name = Path(metafunc.module.__file__).stem.removeprefix("test_")
-    blocks = (DATA / f"{name}_jaxprs.txt").read_text().split("## ")[1:]
-    parts = [block.partition("\n") for block in blocks]
-    metafunc.parametrize(
-        "program",
-        [(expression, expected) for expression, _, expected in parts],
-        ids=[expression for expression, _, _ in parts],
-    )
+    for fixture, file in (("program", f"{name}_jaxprs.txt"), ("types", f"{name}_types.txt")):
+        if fixture in metafunc.fixturenames:
+            blocks = (DATA / file).read_text().split("## ")[1:]
+            parts = [block.partition("\n") for block in blocks]
+            metafunc.parametrize(
+                fixture,
+                [(expression, expected) for expression, _, expected in parts],
+                ids=[expression for expression, _, _ in parts],
+            )
 
 
 @pytest.fixture(scope="session", name="printed")
@@ -73,3 +78,57 @@ def backend() -> None:
             importlib.import_module(name)
     if not has_backend():
         pytest.skip("values need a backend: install ricci-xla or ricci-reference")
+
+
+# Types and constants that stand for operands in the tables of types.
+OPERANDS = {
+    "b": ShapedArray((3,), "bool"),
+    "bad": ShapedArray((2, 2), "float32"),
+    "bf": ShapedArray((3,), "bfloat16"),
+    "c": ShapedArray((3,), "complex64"),
+    "col": ShapedArray((3, 1), "float32"),
+    "e0": ShapedArray((0, 3), "float32"),
+    "e2": ShapedArray((2, 3), "float32"),
+    "ei": ShapedArray((2, 3), "int32"),
+    "f": ShapedArray((3,), "float32"),
+    "f2": ShapedArray((2,), "float32"),
+    "f3": ShapedArray((2, 3, 4), "float32"),
+    "g": ShapedArray((3,), "float32"),
+    "h": ShapedArray((3,), "float16"),
+    "i": ShapedArray((3,), "int32"),
+    "i8": ShapedArray((3,), "int8"),
+    "j": ShapedArray((3,), "int32"),
+    "u": ShapedArray((3,), "uint8"),
+    "wf": ShapedArray((), "float32", weak_type=True),
+    "wi": ShapedArray((), "int32", weak_type=True),
+    "z": ShapedArray((0,), "float32"),
+}
+CONSTANTS = {
+    "c64s": np.complex64(1j),
+    "np2": np.arange(3),
+    "np32": np.float32(2.5),
+    "np64": np.array([1.0, 2.0, 3.0]),
+}
+
+
+def outcome(expression: str) -> str | list[str]:
+    """The types of an expression's results, or the classes of the error it raises."""
+    names = {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
+    used = [name for name in OPERANDS if name in names]
+    fun = eval(f"lambda {', '.join(used)}: {expression}", NAMES | CONSTANTS)
+
+    def flat(*args: Any) -> list[Any]:
+        return tree_flatten(fun(*args))[0]
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            jaxpr = trace_to_jaxpr(flat, [OPERANDS[name] for name in used])
+    except Exception as error:  # noqa: BLE001 - which one it is, is the outcome
+        return [cls.__name__ for cls in type(error).__mro__]
+    return " ".join(str(var.aval) for var in jaxpr.outvars)
+
+
+@pytest.fixture(scope="session", name="outcome")
+def _outcome():
+    return outcome

@@ -116,7 +116,7 @@ def test_values_that_do_not_fit_the_dtype_warn(backend):
         (lambda x: x.at[0].set(1.0, mode="foo"), ValueError, "unknown mode"),
         (lambda x: x.at[0].set("a"), TypeError, "numbers"),
         (lambda x: x.at[[0, 1]].set(0.0), TypeError, "jnp.array"),
-        (lambda x: x.at[0, 0, 0].set(0.0), IndexError, "too many"),
+        (lambda x: x.at[0, 0, 0].set(0.0), IndexError, "dimensions was given to an array of"),
         (lambda x: x.at[0].foo, AttributeError, "foo"),
     ],
 )

@@ -79,7 +79,9 @@ MOVES = {
 def test_keys_move_as_numbers_would(move, wrapped):
     keys = random.split(KEY, 4)
     places = np.asarray(move(jnp.arange(4)))
-    np.testing.assert_array_equal(random.key_data(wrapped(move)(keys)), np.asarray(words(keys))[places])
+    np.testing.assert_array_equal(
+        random.key_data(wrapped(move)(keys)), np.asarray(words(keys))[places]
+    )
 
 
 def test_keys_are_compared_whole():
@@ -104,19 +106,19 @@ def test_a_program_says_what_is_done_with_keys():
 
 
 REFUSED = [
-    (lambda: random.PRNGKey(2**64), OverflowError, ""),
+    (lambda: random.PRNGKey(2**64), OverflowError, None),
     (lambda: random.PRNGKey(1.0), TypeError, "integer"),
-    (lambda: random.PRNGKey(np.arange(3)), TypeError, "scalar seed"),
+    (lambda: random.PRNGKey(np.arange(3)), TypeError, "seed"),
     (lambda: random.PRNGKey(None), ValueError, "seed"),
-    (lambda: random.PRNGKey(KEY), TypeError, "PRNG key"),
-    (lambda: random.key(0, impl="foo"), ValueError, '"foo"'),
+    (lambda: random.PRNGKey(KEY), TypeError, "key"),
+    (lambda: random.key(0, impl="foo"), ValueError, "foo"),
     (lambda: random.uniform(3), TypeError, "random.key"),
     (lambda: random.uniform(None), TypeError, "expected a PRNG key"),
     (lambda: random.uniform(np.zeros(2)), TypeError, "uint32"),
     (lambda: random.uniform(np.zeros(3, np.uint32)), TypeError, r"\(2,\)"),
-    (lambda: random.uniform(random.split(KEY)), ValueError, "single key"),
-    (lambda: random.fold_in(KEY, np.arange(2)), TypeError, "scalar"),
-    (lambda: random.fold_in(KEY, -1), OverflowError, ""),
+    (lambda: random.uniform(random.split(KEY)), ValueError, "uniform"),
+    (lambda: random.fold_in(KEY, np.arange(2)), TypeError, "fold_in"),
+    (lambda: random.fold_in(KEY, -1), OverflowError, None),
     (lambda: random.split(KEY, 2.5), TypeError, "integer"),
     (lambda: random.split(KEY, -1), ValueError, "negative"),
     (lambda: random.wrap_key_data(np.zeros(2, np.int32)), TypeError, "uint32"),

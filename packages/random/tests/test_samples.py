@@ -16,7 +16,13 @@ from ricci_ir import config
 pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "samples.json").read_text())
-ROUNDING = {"float16": 5e-3, "float32": 2e-5, "float64": 1e-11, "complex64": 2e-5, "complex128": 1e-11}
+ROUNDING = {
+    "float16": 5e-3,
+    "float32": 2e-5,
+    "float64": 1e-11,
+    "complex64": 2e-5,
+    "complex128": 1e-11,
+}
 # Made of random bits by exact operations only.
 EXACT = ("random.uniform", "random.bits", "random.permutation", "random.choice")
 

@@ -49,3 +49,4 @@ def test_caches_can_be_cleared():
     f(1.0)
     ricci.clear_caches()
     assert f(1.0) == 2.0
+    assert len(traces) == 2

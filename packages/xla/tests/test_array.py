@@ -84,18 +84,22 @@ def test_scalar_converts(convert, expected):
 @pytest.mark.parametrize(
     ("convert", "error", "text"),
     [
-        (int, TypeError, "Only scalar arrays"),
-        (float, TypeError, "Only scalar arrays"),
-        (complex, TypeError, "Only scalar arrays"),
-        (bool, ValueError, "ambiguous"),
-        (lambda x: [1, 2][x], TypeError, "Only integer scalar arrays"),
-        (lambda x: x.item(), ValueError, "size 1"),
+        (int, TypeError, "Take one element, or x"),
+        (float, TypeError, "Take one element, or x"),
+        (complex, TypeError, "Take one element, or x"),
+        (bool, ValueError, "an array of several elements is neither"),
+        (lambda x: [1, 2][x], TypeError, "cannot serve as a Python index, which is"),
+        (lambda x: x.item(), ValueError, "without an index needs an array of one"),
         (hash, TypeError, "unhashable"),
         (lambda x: x.__setitem__(0, 1), TypeError, r"x\.at\[index\]\.set"),
-        (lambda x: len(device_put(np.float32(0))), TypeError, "unsized"),
-        (lambda x: iter(device_put(np.float32(0))), TypeError, "0-d"),
+        (lambda x: len(device_put(np.float32(0))), TypeError, "an array of rank"),
+        (lambda x: iter(device_put(np.float32(0))), TypeError, "has no first axis to iterate over"),
         (lambda x: bool(device_put(np.zeros(0))), ValueError, "empty"),
-        (lambda x: [1][device_put(np.float32(0))], TypeError, "integer scalar"),
+        (
+            lambda x: [1][device_put(np.float32(0))],
+            TypeError,
+            "cannot serve as a Python index, which is",
+        ),
     ],
 )
 def test_vector_does_not_convert(convert, error, text):
@@ -169,7 +173,7 @@ def test_deleted_array_is_named(use):
     x.delete()
     assert x.is_deleted()
     assert x.shape == (6,)
-    with pytest.raises(RuntimeError, match=r"deleted with shape=float32\[6\][\s\S]*donate"):
+    with pytest.raises(RuntimeError, match="This array was deleted: float"):
         use(x)
 
 
@@ -195,7 +199,7 @@ def test_array_of_pieces_in_any_order(eight_devices):
     pieces = [shard.data for shard in x.addressable_shards]
     y = make_array_from_single_device_arrays((16,), sharding, pieces[::-1])
     assert y.tolist() == list(range(16))
-    with pytest.raises(ValueError, match="Expected 8 per-device arrays.* got 3"):
+    with pytest.raises(ValueError, match="Give one array for each device"):
         make_array_from_single_device_arrays((16,), sharding, pieces[:3])
 
 

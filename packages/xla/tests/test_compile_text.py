@@ -102,7 +102,7 @@ def test_deleted_argument_is_named():
     program = Executable(compile_text(ADD, devices()[:1]), [F4, F4], [F4])
     x, y = arrays([1] * 4, [2] * 4)
     y.delete()
-    with pytest.raises(RuntimeError, match=r"deleted with shape=float32\[4\]"):
+    with pytest.raises(RuntimeError, match="This array was deleted: float"):
         program.execute([x, y])
 
 

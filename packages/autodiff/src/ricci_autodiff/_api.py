@@ -86,8 +86,8 @@ def jvp(
     tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
     if tree != tangent_tree:
         raise TypeError(
-            "jvp: primals and tangents must have the same tree structure, "
-            f"got {tree} and {tangent_tree}."
+            f"jvp: primals have structure {tree} and tangents {tangent_tree}. Give one tangent for "
+            "each primal."
         )
     flat = FlatFunction(fun, tree, has_aux)
     given = [
@@ -131,8 +131,8 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
         tangent_leaves, tangent_tree = tree_flatten(tangents)
         if tangent_tree != tree:
             raise TypeError(
-                "the linearized function must be called with tangents of the same tree structure "
-                f"as the primals, expected {tree}, got {tangent_tree}."
+                f"the linearized function takes tangents in the structure of the primals, {tree}, "
+                f"and was given {tangent_tree}."
             )
         checked = [
             _checked_tangent("linearize", i, x, t, primals)

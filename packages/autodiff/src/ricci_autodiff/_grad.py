@@ -150,9 +150,9 @@ def _normalize(position: int, count: int, fun: Callable) -> int:
     if not -count <= position < count:
         # The classes are JAX's.
         raise (TypeError if position >= 0 else ValueError)(
-            f"cannot differentiate {_name(fun)} with respect to argnums={position}: it was called "
-            f"with {count} positional arguments. Arguments passed by keyword are not "
-            "differentiated; pass them by position."
+            f"argnums={position} was to be differentiated, but {_name(fun)} was called with "
+            f"{count} positional arguments. Pass it by position; arguments passed by keyword are "
+            "not differentiated."
         )
     return position % count
 
@@ -183,8 +183,8 @@ def _check_input(leaf, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
     if holomorphic:
         if not issubdtype(dtype, np.complexfloating):
             raise TypeError(
-                f"grad with holomorphic=True requires complex inputs, but argument {paths[i]} "
-                f"has dtype {dtype}. Convert it to a complex dtype, or drop holomorphic."
+                f"argument {paths[i]} has dtype {dtype}, and holomorphic=True promises complex "
+                "numbers. Convert it to a complex dtype, or drop holomorphic."
             )
         return True
     if issubdtype(dtype, np.inexact):
@@ -192,9 +192,9 @@ def _check_input(leaf, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
     if allow_int:
         return False
     raise TypeError(
-        "grad requires real- or complex-valued inputs (a floating-point or complex dtype), but "
-        f"argument {paths[i]} has dtype {dtype}. Pass a float (for example 3.0 instead of 3), "
-        "choose other argnums, or use allow_int=True."
+        f"argument {paths[i]} has dtype {dtype}, in which no small changes exist to differentiate "
+        "by. Pass a float (for example 3.0 instead of 3), choose other argnums, or use "
+        "allow_int=True."
     )
 
 
@@ -218,24 +218,24 @@ def _seed(value: Any, fun: Callable, holomorphic: bool) -> Any:
         ) from None
     if aval.shape != ():
         raise TypeError(
-            "the gradient is only defined for scalar-output functions, but the output of "
-            f"{_name(fun)} had shape: {aval.shape}. Reduce it (mean or sum), or use "
-            "jacrev or vmap(grad(...)) for several outputs."
+            f"grad: {_name(fun)} returned an array of shape {aval.shape}, and a gradient is that "
+            "of one number. Reduce it (mean or sum), or use jacrev or vmap(grad(...)) for several "
+            "outputs."
         )
     if issubdtype(aval.dtype, np.complexfloating) and not holomorphic:
         raise TypeError(
-            f"grad requires real-valued outputs, but {_name(fun)} returned dtype {aval.dtype}. "
+            f"{_name(fun)} returned dtype {aval.dtype}, but grad differentiates a real number. "
             "Take the real part or the absolute value, or use holomorphic=True if it applies."
         )
     if holomorphic and not issubdtype(aval.dtype, np.complexfloating):
         raise TypeError(
-            "grad with holomorphic=True requires complex outputs, but "
-            f"{_name(fun)} returned dtype {aval.dtype}."
+            f"{_name(fun)} returned dtype {aval.dtype}, and holomorphic=True promises complex "
+            "numbers. Drop holomorphic for a real result."
         )
     if not issubdtype(aval.dtype, np.inexact):
         raise TypeError(
-            "grad requires real- or complex-valued outputs (a floating-point or complex dtype), "
-            f"but {_name(fun)} returned dtype {aval.dtype}. Convert the result to float."
+            f"{_name(fun)} returned dtype {aval.dtype}, which does not vary smoothly. Convert the "
+            "result to float."
         )
     if aval.weak_type and aval.dtype == get_aval(1.0).dtype:  # pyright: ignore
         return 1.0

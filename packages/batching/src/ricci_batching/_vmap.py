@@ -216,8 +216,8 @@ def vmap[**P, R](
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):
         raise TypeError(
-            "vmap: in_axes must be an int, None, or a tuple of entries corresponding to the "
-            f"positional arguments passed to the function, but got {in_axes!r}."
+            f"vmap: in_axes={in_axes!r} says nothing of positional arguments: give an int, None, "
+            "or a tuple with one entry for each."
         )
 
     @wraps(fun)
@@ -225,9 +225,8 @@ def vmap[**P, R](
     def vmap_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
-                "vmap: in_axes must be an int, None, or a tuple with one entry for each positional "
-                f"argument passed to the function, but it has {len(in_axes)} entries and "
-                f"{len(args)} positional arguments were passed."
+                f"vmap: in_axes has {len(in_axes)} entries, and {len(args)} positional arguments "
+                "were passed. Give one for each, or an int for all."
             )
         leaves, tree = tree_flatten((args, kwargs))
         if kwargs or isinstance(in_axes, tuple):
@@ -277,9 +276,8 @@ def _normalized(leaf: Any, dim: int | None, i: int, names: Callable[[], list[str
     if not -ndim <= dim < ndim:
         advice = " To use the same value for all examples, give None in in_axes."
         raise ValueError(
-            f"vmap was asked to map axis {dim} of argument {names()[i]}, which implies that it has "
-            f"a rank of at least {dim + 1 if dim >= 0 else -dim}, but its rank is {ndim}."
-            f"{advice if ndim == 0 else ''}"
+            f"vmap: argument {names()[i]} has rank {ndim}, and so no axis {dim} to map "
+            f"over.{advice if ndim == 0 else ''}"
         )
     return dim % ndim
 
@@ -292,8 +290,8 @@ def _common_size(leaves, dims, axis_size: int | None, names: Callable[[], list[s
         return sizes.pop()
     if not sizes:
         raise ValueError(
-            "vmap must have at least one mapped argument, or axis_size given: in_axes is None for "
-            "every argument."
+            "vmap: nothing is mapped, since in_axes is None for every argument. Map one, or say "
+            "axis_size."
         )
     paths = names()
     lines = [
@@ -305,7 +303,7 @@ def _common_size(leaves, dims, axis_size: int | None, names: Callable[[], list[s
         lines.append(f"  axis_size is {axis_size}")
     shown = lines[:8] + ([f"  and {len(lines) - 8} more"] if len(lines) > 8 else [])
     raise ValueError(
-        "vmap got inconsistent sizes for array axes to be mapped:\n"
+        "vmap: the axes to map over differ in size:\n"
         + "\n".join(shown)
         + "\nMake the sizes equal, or give None in in_axes for arguments that are not mapped."
     )
@@ -336,8 +334,8 @@ def _place(
     ndim = len(get_aval(value).shape) + (dim is None)  # pyright: ignore
     if not -ndim <= target < ndim:
         raise ValueError(
-            f"vmap: out_axes={target} is out of bounds for {outputs()[i]} of rank {ndim} "
-            "(with the batch dimension)."
+            f"vmap: out_axes={target} is no place for the batch in {outputs()[i]}, which has rank "
+            f"{ndim} with it."
         )
     return batched_at(value, dim, size, target % ndim)
 
@@ -345,6 +343,6 @@ def _place(
 def _check_axis(name: str, dim: Any) -> None:
     if not isinstance(dim, int):
         raise TypeError(
-            f"vmap: {name} must be an int, None, or a container with those as leaves, but a leaf "
-            f"is {dim!r} of type {type(dim).__name__}."
+            f"vmap: {name} holds {dim!r}, of type {type(dim).__name__}, where an axis (an int) or "
+            "None is expected."
         )

@@ -44,6 +44,7 @@ from ._config import enable_x64 as enable_x64
 from ._config import explain_cache_misses as explain_cache_misses
 from ._config import explicit_x64_dtypes as explicit_x64_dtypes
 from ._config import from_environment as from_environment
+from ._config import global_trace_key as global_trace_key
 from ._config import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
 from ._config import legacy_prng_key as legacy_prng_key
 from ._config import log_compiles as log_compiles
@@ -306,6 +307,7 @@ __all__ = [
     "float8_e8m0fnu",
     "from_environment",
     "get_aval",
+    "global_trace_key",
     "guard_public",
     "has_backend",
     "hide_frames",

@@ -221,6 +221,11 @@ def trace_key() -> TraceKey:
     return _keys.everywhere if not _keys.overrides else _keys.here()
 
 
+def global_trace_key() -> TraceKey:
+    """The ``trace_key()`` of threads that override no option."""
+    return _keys.everywhere
+
+
 def define_context(name: str, default: Any = None) -> State:
     """A thread-local setting that is no option but affects tracing, such as the current mesh.
 

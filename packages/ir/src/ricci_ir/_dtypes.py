@@ -104,6 +104,14 @@ class ExtendedDType:
     type: type
     itemsize: int
 
+    def physical_aval(self, aval: Any) -> Any:
+        """The type of the array of numbers that holds an array of type ``aval``."""
+        raise NotImplementedError(f"{self} does not say how programs hold its elements")
+
+    def from_physical(self, array: Any) -> Any:
+        """The array of this dtype that an array of numbers holds."""
+        raise NotImplementedError(f"{self} does not say how programs hold its elements")
+
     def __repr__(self) -> str:
         return self.name
 

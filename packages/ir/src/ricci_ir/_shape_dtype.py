@@ -52,7 +52,7 @@ class ShapeDtypeStruct:
         _memory_space: Any = None,
     ):
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be specified, but it is None.")
+            raise ValueError("ShapeDtypeStruct: dtype is None; name the dtype.")
         if not isinstance(dtype, np.dtype | ExtendedDType):
             dtype = np.dtype(dtype)
         values = (tuple(shape), dtype, sharding, weak_type, manual_axis_type, is_ref, _memory_space)

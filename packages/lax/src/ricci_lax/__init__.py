@@ -103,7 +103,9 @@ from ._convolution_forms import conv_general_dilated_patches as conv_general_dil
 from ._convolution_forms import conv_transpose as conv_transpose
 from ._convolution_forms import conv_with_general_padding as conv_with_general_padding
 from ._convolution_shape import ConvDimensionNumbers as ConvDimensionNumbers
-from ._convolution_shape import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+from ._convolution_shape import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
 from ._convolution_shape import conv_dimension_numbers as conv_dimension_numbers
 from ._convolution_shape import conv_general_permutations as conv_general_permutations
 from ._convolution_shape import conv_general_shape_tuple as conv_general_shape_tuple

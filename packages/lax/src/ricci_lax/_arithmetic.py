@@ -227,8 +227,8 @@ def _integer_pow_aval(x: ShapedArray, *, y: int) -> ShapedArray:
     check_dtype("integer_pow", x, numeric)
     if y < 0 and issubdtype(x.dtype, np.integer):
         raise TypeError(
-            f"Integers cannot be raised to negative powers, got integer_pow({x}, {y}). "
-            "Convert the base to a float first."
+            f"integer_pow: {x} is an array of integers and the exponent {y} is negative, "
+            "which would leave the integers. Make the base a float first."
         )
     return x
 

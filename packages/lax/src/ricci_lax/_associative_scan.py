@@ -39,7 +39,10 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     Source: Blelloch, "Prefix sums and their applications", 1990.
     """
     if not callable(fn):
-        raise TypeError("lax.associative_scan: fn argument should be callable.")
+        raise TypeError(
+            f"associative_scan: fn is {fn!r}; give a function of two elements that returns "
+            "their combination."
+        )
     leaves, tree = tree_flatten(elems)
     if not leaves:
         raise ValueError("lax.associative_scan: elems must hold at least one array.")
@@ -47,8 +50,8 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     size = shape_of(leaves[0])[axis]
     if any(len(shape_of(x)) <= axis or shape_of(x)[axis] != size for x in leaves):
         raise ValueError(
-            "Array inputs to associative_scan must have the same first dimension. "
-            f"(saw: {[shape_of(x) for x in leaves]})"
+            "associative_scan: the arrays of elems differ in size along the axis that is "
+            f"scanned: their shapes are {[shape_of(x) for x in leaves]}."
         )
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:

@@ -121,27 +121,32 @@ clz = unary_function(
 
 def _select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if len(cases) == 0:
-        raise ValueError("select_n must have at least one case, got only `which`")
+        raise ValueError(
+            "select_n: no cases were given after `which`; give one array, or more, to choose from."
+        )
     shape = cases[0].shape
     if any(case.shape != shape for case in cases):
         raise TypeError(
-            f"select cases must have the same shapes, got {[case.shape for case in cases]}. "
-            "Broadcast them first."
+            f"select: the cases have different shapes, {[case.shape for case in cases]}. "
+            "Broadcast them to one shape first."
         )
     check_same_dtype("select", *cases)
     if which.shape and which.shape != shape:
         raise TypeError(
-            "select `which` must be scalar or have the same shape as cases, got `which` shape "
-            f"{which.shape} but case shape {shape}."
+            f"select: `which` of shape {which.shape} does not fit cases of shape {shape}. "
+            "Give one choice for each element, or a scalar."
         )
     if which.dtype == np.bool_:
         if len(cases) > 2:
             raise TypeError(
-                f"select with boolean `which` cannot have > 2 cases, got {len(cases)}. "
-                "Use an integer `which`."
+                f"select: a boolean `which` chooses between two cases at most, and {len(cases)} "
+                "were given. Use an integer `which`."
             )
     elif not issubdtype(which.dtype, np.integer):
-        raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}.")
+        raise TypeError(
+            f"select: `which` has dtype {which.dtype}; it chooses by number, so make it "
+            "boolean or integer."
+        )
     return cases[0].update(weak_type=all(case.weak_type for case in cases))
 
 
@@ -282,8 +287,8 @@ def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedAr
     for name, bound in (("min", low), ("max", high)):
         if bound.shape and bound.shape != x.shape:
             raise TypeError(
-                f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
-                f"{name}.shape={bound.shape}, operand.shape={x.shape}."
+                f"clamp: {name} has shape {bound.shape} and operand {x.shape}. Give a scalar "
+                "bound, or broadcast it to the operand's shape."
             )
     return x.update(weak_type=low.weak_type and x.weak_type and high.weak_type)
 

@@ -30,8 +30,8 @@ def _iota_aval(*, dtype, shape, dimension, sharding):
     check_dtype("iota", aval, numeric)
     if not 0 <= dimension < len(shape):
         raise ValueError(
-            "iota dimension must be between 0 and len(shape), got "
-            f"dimension={dimension} for shape={shape}"
+            f"iota: dimension {dimension} names none of the {len(shape)} dimensions of "
+            f"shape {shape}."
         )
     return aval
 
@@ -108,7 +108,8 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding=N
     aval: Any = get_aval(fill_value)
     if aval.shape:
         raise TypeError(
-            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
+            f"full: fill_value has shape {aval.shape}, and only a scalar can fill an array. "
+            "For an array of values use broadcast_in_dim."
         )
     weak = dtype is None and is_weakly_typed(fill_value)
     dtype = aval.dtype if dtype is None else explicit_dtype(dtype, "full")

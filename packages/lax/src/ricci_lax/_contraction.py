@@ -22,20 +22,19 @@ DotDimensionNumbers = tuple[
 def _check_operand(side: str, aval: ShapedArray, contracting, batch) -> None:
     if not all(0 <= d < aval.ndim for d in (*contracting, *batch)):
         raise TypeError(
-            f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
-            f"number of axes of the {side} value, got {side}_batch of {batch} and "
-            f"{side}_contracting of {contracting} for {side} of rank {aval.ndim}"
+            f"dot_general: {side} has rank {aval.ndim}, and its dimension numbers "
+            f"(contracting {contracting}, batch {batch}) name a dimension that it lacks. "
+            "Count dimensions from 0; negative numbers are not taken."
         )
     for kind, dims in (("batch", batch), ("contracting", contracting)):
         if len(set(dims)) != len(dims):
             raise TypeError(
-                f"dot_general requires {side} {kind} dimensions to be distinct, got "
-                f"{side}_{kind} {dims}."
+                f"dot_general: the {kind} dimensions {dims} of {side} name one dimension twice."
             )
     if set(contracting) & set(batch):
         raise TypeError(
-            f"dot_general requires {side} batch dimensions to be disjoint from contracting "
-            f"dimensions, got {side}_batch {batch} and {side}_contracting {contracting}."
+            f"dot_general: a dimension of {side} is in both its contracting {contracting} "
+            f"and its batch {batch} dimensions. List each only once."
         )
 
 
@@ -267,9 +266,9 @@ def dot(
         fits = 1 <= len(lhs_shape) <= 2 and 1 <= len(rhs_shape) <= 2
         if not (fits and lhs_shape[-1] == rhs_shape[0]):
             raise ValueError(
-                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
-                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
-                f"lhs_shape={lhs_shape} rhs_shape={rhs_shape}"
+                f"dot: shapes {lhs_shape} and {rhs_shape} are no pair of matrices or vectors "
+                "whose inner sizes agree. For other products say what is contracted, with "
+                "dimension_numbers."
             )
         dimension_numbers = (((len(lhs_shape) - 1,), (0,)), ((), ()))
     return dot_general(
@@ -296,11 +295,13 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
     lhs_ndim, rhs_ndim = len(shape_of(lhs)), len(shape_of(rhs))
     if lhs_ndim != rhs_ndim:
         raise ValueError(
-            f"Arguments to batch_matmul must have same ndim, got {lhs_ndim}, {rhs_ndim}"
+            f"batch_matmul: lhs has rank {lhs_ndim} and rhs has rank {rhs_ndim}; give both "
+            "the same batch dimensions."
         )
     if lhs_ndim < 2:
         raise ValueError(
-            f"Arguments to batch_matmul must be at least 2D, got {lhs_ndim}, {rhs_ndim}"
+            f"batch_matmul: a matrix has rank 2 or more, but lhs has rank {lhs_ndim} and "
+            f"rhs {rhs_ndim}."
         )
     batch = tuple(range(lhs_ndim - 2))
     numbers = (((lhs_ndim - 1,), (lhs_ndim - 2,)), (batch, batch))

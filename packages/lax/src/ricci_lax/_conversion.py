@@ -96,7 +96,10 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
       2
     """
     if new_dtype is None:
-        raise ValueError("convert_element_type: dtype must be specified, got None")
+        raise ValueError(
+            "convert_element_type: new_dtype is None, so there is nothing to convert to; "
+            "name a dtype."
+        )
     dtype = explicit_dtype(new_dtype, "convert_element_type")
     aval: Any = get_aval(operand)
     if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
@@ -122,17 +125,17 @@ def _bitcast_aval(x: ShapedArray, *, new_dtype) -> ShapedArray:
         last = shape[-1] if shape else 1
         if not shape or last * old_bits != new_bits:
             raise ValueError(
-                f"Attempting to convert array of shape {shape} from {old} of size {old_bits} bits "
-                f"to {new_dtype} of size {new_bits} bits, but {last} * {old_bits} != {new_bits}. "
-                f"Reshape the last dimension to {new_bits // old_bits} elements first."
+                f"bitcast_convert_type: {new_dtype} has {new_bits} bits, and the last dimension "
+                f"of shape {shape} holds {last} elements of {old_bits} bits ({old}). Reshape it "
+                f"to {new_bits // old_bits} elements first."
             )
         shape = shape[:-1]
     if old != new_dtype and any(
         d == np.bool_ or issubdtype(d, np.complexfloating) for d in (old, new_dtype)
     ):
         raise TypeError(
-            "bitcast_convert_type does not support bool or complex values unless the operand and "
-            f"destination types match. Got operand dtype={old}, new_dtype={new_dtype}."
+            f"bitcast_convert_type: the bits of {old} cannot be read as {new_dtype}: "
+            "booleans and complex numbers are reinterpreted only as themselves."
         )
     return ShapedArray(shape, new_dtype)
 
@@ -174,10 +177,14 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 def _reduce_precision_aval(x: ShapedArray, *, exponent_bits, mantissa_bits) -> ShapedArray:
     check_dtype("reduce_precision", x, floating)
     if exponent_bits < 1:
-        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+        raise ValueError(
+            f"reduce_precision: exponent_bits={exponent_bits}, but a float needs one bit of "
+            "exponent or more."
+        )
     if mantissa_bits < 0:
         raise ValueError(
-            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+            f"reduce_precision: mantissa_bits={mantissa_bits} is negative; 0 leaves powers "
+            "of two only."
         )
     return x
 

@@ -33,30 +33,31 @@ def _check_groups(lhs, rhs, numbers, feature_group_count: int, batch_group_count
         ("batch_group_count", batch_group_count),
     ):
         if count <= 0:
-            raise ValueError(f"{_NAME} {field} must be a positive integer, got {count}.")
+            raise ValueError(f"{_NAME}: {field}={count}, but there is one group at least.")
     if feature_group_count > 1 and batch_group_count > 1:
         raise ValueError(
-            "At most one of batch_group_count and feature_group_count may be > 1, got "
-            f"batch_group_count={batch_group_count} and feature_group_count={feature_group_count}"
+            f"{_NAME}: feature_group_count={feature_group_count} and "
+            f"batch_group_count={batch_group_count} are both above 1. Group by features or "
+            "by batch, not by both."
         )
     lhs_features = lhs.shape[numbers.lhs_spec[1]]
     if lhs_features % feature_group_count:
         raise ValueError(
-            f"{_NAME} feature_group_count must divide lhs feature dimension size, but "
-            f"{feature_group_count} does not divide {lhs_features}."
+            f"{_NAME}: the {lhs_features} input features of lhs do not split into "
+            f"feature_group_count={feature_group_count} equal groups."
         )
     rhs_features = rhs.shape[numbers.rhs_spec[1]]
     if lhs_features // feature_group_count != rhs_features:
         raise ValueError(
-            f"{_NAME} lhs feature dimension size divided by feature_group_count must equal the "
-            f"rhs input feature dimension size, but {lhs_features} // {feature_group_count} != "
-            f"{rhs_features}."
+            f"{_NAME}: rhs takes {rhs_features} input features, but each group of lhs has "
+            f"{lhs_features} // {feature_group_count}. Check dimension_numbers and "
+            "feature_group_count."
         )
     batch = lhs.shape[numbers.lhs_spec[0]]
     if batch % batch_group_count:
         raise ValueError(
-            f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
-            f"{batch_group_count} does not divide {batch}."
+            f"{_NAME}: a batch of {batch} does not split into "
+            f"batch_group_count={batch_group_count} equal groups."
         )
     out_features = rhs.shape[numbers.rhs_spec[0]]
     for field, count in (
@@ -65,8 +66,8 @@ def _check_groups(lhs, rhs, numbers, feature_group_count: int, batch_group_count
     ):
         if out_features % count:
             raise ValueError(
-                f"{_NAME} rhs output feature dimension size must be a multiple of {field}, but "
-                f"{out_features} is not a multiple of {count}."
+                f"{_NAME}: the {out_features} output features of rhs do not split into "
+                f"{field}={count} equal groups."
             )
 
 
@@ -87,12 +88,12 @@ def _conv_aval(
 ):
     if lhs.ndim != rhs.ndim or lhs.ndim < 2:
         raise TypeError(
-            f"convolution requires lhs and rhs ndim to be equal, got {lhs.ndim} and {rhs.ndim}, "
-            "and at least 2."
+            f"{_NAME}: lhs has rank {lhs.ndim} and rhs has rank {rhs.ndim}. Both need one "
+            "rank, of 2 or more (batch, features, then space)."
         )
     if lhs.dtype != rhs.dtype:
         raise TypeError(
-            f"lax.{_NAME} requires arguments to have the same dtypes, got {lhs.dtype}, {rhs.dtype}."
+            f"{_NAME}: lhs is {lhs.dtype} and rhs is {rhs.dtype}. Convert one with astype."
         )
     count = lhs.ndim - 2
     for field, values in (
@@ -102,11 +103,11 @@ def _conv_aval(
     ):
         if len(values) != count:
             raise ValueError(
-                f"{_NAME} window and {field} must have the same number of dimensions, but got "
-                f"{count} and {len(values)}"
+                f"{_NAME}: {field} has {len(values)} numbers for {count} spatial dimensions. "
+                "Give one for each."
             )
         if any(value <= 0 for value in values):
-            raise ValueError(f"{_NAME} {field} must all be positive, got {values}.")
+            raise ValueError(f"{_NAME}: {field}={values} holds a number below 1.")
     numbers = dimension_numbers
     _check_groups(lhs, rhs, numbers, feature_group_count, batch_group_count)
     sizes = dilated_shape(spatial_sizes(numbers.lhs_spec, lhs.shape), lhs_dilation)

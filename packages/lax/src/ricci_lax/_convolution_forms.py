@@ -129,8 +129,8 @@ def conv_transpose(
     if dimension_numbers is None:
         if len(lhs_shape) not in _default_transposed:
             raise ValueError(
-                "No 4+ dimensional dimension_number defaults: give dimension_numbers for operands "
-                f"of rank {len(lhs_shape)}."
+                f"conv_transpose: arrays of rank {len(lhs_shape)} have no default layout; say "
+                "it with dimension_numbers."
             )
         dimension_numbers = _default_transposed[len(lhs_shape)]  # pyright: ignore
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)

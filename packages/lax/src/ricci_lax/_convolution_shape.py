@@ -40,18 +40,18 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     for i, (spec, (a, b)) in enumerate(zip((lhs, rhs, out), letters, strict=True)):
         if not spec.count(a) == spec.count(b) == 1:
             raise TypeError(
-                f"convolution dimension_numbers[{i}] must contain the characters '{a}' and '{b}' "
-                f"exactly once, got {spec}."
+                f"convolution: dimension_numbers[{i}]={spec!r} needs one '{a}' and one '{b}'."
             )
         if len(set(spec)) != len(spec):
             raise TypeError(
-                f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}."
+                f"convolution: dimension_numbers[{i}]={spec!r} repeats a letter; name each "
+                "dimension by its own."
             )
     spatial = [letter for letter in rhs if letter not in "OI"]
     if not set(lhs) - set("NC") == set(spatial) == set(out) - set("NC"):
         raise TypeError(
-            "convolution dimension_numbers elements must each have the same set of spatial "
-            f"characters, got {tuple(dimension_numbers)}."
+            f"convolution: dimension_numbers {tuple(dimension_numbers)} name their spatial "
+            "dimensions differently. Use the same letters in all three."
         )
 
     def permutation(spec: str, first: str, second: str) -> tuple[int, ...]:
@@ -82,31 +82,32 @@ def conv_dimension_numbers(
         return dimension_numbers
     if len(lhs_shape) != len(rhs_shape):
         raise TypeError(
-            "convolution requires lhs and rhs ndim to be equal, got "
-            f"{len(lhs_shape)} and {len(rhs_shape)}."
+            f"convolution: lhs has rank {len(lhs_shape)} and rhs has rank {len(rhs_shape)}; "
+            "give them one rank."
         )
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(len(lhs_shape)))] * 3)
     if not isinstance(dimension_numbers, list | tuple):
         raise TypeError(
-            "convolution dimension_numbers must be tuple/list or None, got "
-            f"{type(dimension_numbers)}."
+            f"convolution: dimension_numbers is a {type(dimension_numbers).__name__}. Give "
+            "three strings, such as ('NHWC', 'HWIO', 'NHWC'), or None."
         )
     if len(dimension_numbers) != 3:
         raise TypeError(
-            "convolution dimension_numbers list/tuple must be length 3, got "
-            f"{len(dimension_numbers)}."
+            f"convolution: dimension_numbers has {len(dimension_numbers)} entries, not the "
+            "three for lhs, rhs and the result."
         )
     if not all(isinstance(spec, str) for spec in dimension_numbers):
         raise TypeError(
-            "convolution dimension_numbers elements must be strings, got "
-            f"{tuple(map(type, dimension_numbers))}."
+            "convolution: dimension_numbers holds "
+            f"{', '.join(type(x).__name__ for x in dimension_numbers)}. Describe each "
+            "layout by a string, such as 'NHWC'."
         )
     for i, spec in enumerate(dimension_numbers):
         if len(spec) != len(lhs_shape):
             raise TypeError(
-                f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and "
-                f"rhs, got {len(spec)} for lhs and rhs shapes {lhs_shape} and {rhs_shape}."
+                f"convolution: dimension_numbers[{i}] has {len(spec)} letters for arrays of "
+                f"shapes {lhs_shape} and {rhs_shape}. Give one for each dimension."
             )
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
@@ -140,14 +141,14 @@ def conv_shape_tuple(
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
         raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, "
-            f"got {len(pads)}."
+            f"convolution: padding has {len(pads)} pairs for {len(lhs_shape) - 2} spatial "
+            "dimensions. Give one (low, high) for each."
         )
     padded = tuple(n + low + high for n, (low, high) in zip(lhs_shape[2:], pads, strict=True))
     if any(n < 0 for n in padded):
         raise ValueError(
-            "Negative padding is larger than the size of the corresponding dimension: got "
-            f"padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}"
+            f"convolution: padding {tuple(pads)} cuts off more than there is of spatial "
+            f"sizes {tuple(lhs_shape[2:])}."
         )
     counts = map(strided, padded, rhs_shape[2:], strides)
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *counts)
@@ -220,7 +221,10 @@ def transposed_padding(kernel: int, stride: int, padding: str) -> tuple[int, int
         total = kernel + stride - 2 + max(kernel - stride, 0)
         low = kernel - 1
     else:
-        raise ValueError(f"Padding mode must be `SAME` or `VALID`, got {padding!r}.")
+        raise ValueError(
+            f"conv_transpose: padding={padding!r} is unknown; say 'SAME' or 'VALID', or "
+            "give (low, high) pairs."
+        )
     return low, total - low
 
 
@@ -246,8 +250,8 @@ def canonical_convolution(
     if isinstance(padding, str):
         if any(d != 1 for d in lhs_dilation):
             raise ValueError(
-                "String padding is not implemented for transposed convolution using this op. "
-                "Please either exactly specify the required padding or use conv_transpose."
+                "conv_general_dilated: padding by name is not defined with lhs_dilation. Give "
+                "(low, high) pairs, or call conv_transpose."
             )
         window = dilated_shape(spatial_sizes(numbers.rhs_spec, rhs_shape), rhs_dilation)
         sizes = spatial_sizes(numbers.lhs_spec, lhs_shape)

@@ -79,10 +79,10 @@ def _cumulative(
         check_dtype(name, x, numeric)
         if axis < 0:
             raise ValueError(
-                f"XLA operations do not allow negative axes, got axis {axis} of {name}"
+                f"{name}: axis={axis} is negative; count the axes of lax functions from 0."
             )
         if axis >= x.ndim:
-            raise ValueError(f"axis {axis} is out of bounds for array of shape {x.shape}")
+            raise ValueError(f"{name}: axis={axis} names no dimension of shape {x.shape}.")
         return x
 
     def jvp(primals, tangents, *, axis, reverse):

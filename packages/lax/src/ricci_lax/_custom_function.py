@@ -60,7 +60,9 @@ class CustomFunction:
             self.signature = inspect.signature(fun)
         except (TypeError, ValueError):
             self.signature = None
-        names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
+        names = (
+            (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
+        )
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
         if names and self.signature is not None:
             order = list(self.signature.parameters)

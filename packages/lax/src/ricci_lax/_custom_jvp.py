@@ -5,7 +5,15 @@ from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, linearize_call, tangent_aval
 from ricci_batching import batch_flat, batch_jaxpr, batched_at
-from ricci_ir import api_boundary, context, define, eval_trace, get_aval, trace_to_jaxpr, unsupported
+from ricci_ir import (
+    api_boundary,
+    context,
+    define,
+    eval_trace,
+    get_aval,
+    trace_to_jaxpr,
+    unsupported,
+)
 from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._custom_function import Call, CustomFunction, lower_inline, program_of
@@ -75,8 +83,8 @@ class custom_jvp(CustomFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(
-                f"No JVP defined for custom_jvp function {self.name}: give one with "
-                f"{self.name}.defjvp."
+                f"{self.name} has no derivative yet: its custom_jvp rule is missing. Give one "
+                f"with {self.name}.defjvp."
             )
         call = self.resolve(args, kwargs)
         if self.is_plain(call):

@@ -91,8 +91,8 @@ class custom_vjp(CustomFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
-                f"No VJP defined for custom_vjp function {self.name}: give one with "
-                f"{self.name}.defvjp."
+                f"{self.name} has no derivative yet: its custom_vjp rules are missing. Give "
+                f"them with {self.name}.defvjp."
             )
         call = self.resolve(args, kwargs)
         if self.is_plain(call):
@@ -123,9 +123,7 @@ class Rules:
         self.const_count = const_count
         self.out_tree = out_tree
 
-    def forward(
-        self, primals: Sequence[Any], perturbed: Sequence[bool]
-    ) -> tuple[list, list, Any]:
+    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list, list, Any]:
         """The outputs, the residuals, and the structure of the residuals."""
         name = self.custom.name
         primals = list(primals[self.const_count :])
@@ -183,7 +181,8 @@ class Rules:
         if len(leaves) != entry.num_leaves:
             raise TypeError(
                 f"the custom VJP backward rule of {name} must return, for argument {i}, a "
-                f"cotangent with the argument's tree structure:\n  expected {entry}\n  got      {tree}"
+                f"cotangent with the argument's tree structure:\n  expected {entry}\n"
+                f"  got      {tree}"
             )
         result = []
         for aval, leaf in zip(avals, leaves, strict=True):
@@ -292,9 +291,9 @@ def _linearize(tape: Tape, primals, tangents, **params):
 
 def _jvp(primals, tangents, *, name, **params):
     raise TypeError(
-        f"can't apply forward-mode differentiation (jvp) to a custom_vjp function: {name} has only "
-        "a reverse-mode rule. Use custom_jvp, whose rule serves both modes, or reverse mode "
-        "(grad, vjp, jacrev)."
+        f"{name} is a custom_vjp function, which has a rule for reverse mode only, and "
+        "jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or "
+        "custom_jvp, whose rule serves both."
     )
 
 
@@ -367,5 +366,3 @@ custom_vjp_tangent_p = define(
     batch=_forward_only,
     lower=_forward_only,
 )
-
-

@@ -46,13 +46,13 @@ from ._structural import (
 def _check_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArray]) -> None:
     if any(not issubdtype(i.dtype, np.integer) or i.dtype != indices[0].dtype for i in indices):
         raise TypeError(
-            f"index arguments to {name} must be integers of the same type, got: "
-            f"{', '.join(str(i.dtype) for i in indices)}"
+            f"{name}: the start indices have dtypes "
+            f"{', '.join(str(i.dtype) for i in indices)}. Give integers, all of one dtype."
         )
     if any(i.shape for i in indices):
         raise TypeError(
-            f"start_indices arguments to {name} must be scalars, got shapes "
-            f"{', '.join(str(i.shape) for i in indices)}"
+            f"{name}: each start index is a scalar, one for each dimension, but shapes "
+            f"{', '.join(str(i.shape) for i in indices)} were given."
         )
     if len(indices) != x.ndim:
         raise ValueError(
@@ -64,17 +64,15 @@ def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes):
     _check_indices("dynamic_slice", x, indices)
     if len(slice_sizes) != x.ndim:
         raise ValueError(
-            f"slice slice_sizes must have one size for each dimension, got {slice_sizes} for "
-            f"operand shape {x.shape}."
+            f"dynamic_slice: slice_sizes {slice_sizes} does not have one size for each dimension "
+            f"of shape {x.shape}."
         )
     if any(n < 0 for n in slice_sizes):
-        raise TypeError(
-            f"slice slice_sizes must be greater than or equal to zero, got {slice_sizes}."
-        )
+        raise TypeError(f"dynamic_slice: slice_sizes {slice_sizes} holds a negative size.")
     if any(n > size for n, size in zip(slice_sizes, x.shape, strict=True)):
         raise TypeError(
-            "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
-            f"{slice_sizes} for operand shape {x.shape}."
+            f"dynamic_slice: a slice of sizes {slice_sizes} is larger than the operand, of shape "
+            f"{x.shape}."
         )
     return x.update(shape=slice_sizes)
 
@@ -133,15 +131,18 @@ def _start_indices(shape: tuple[int, ...], indices: Any, negative: bool | Sequen
     if not isinstance(indices, Sequence):
         ndim = len(shape_of(indices))
         if ndim != 1:
-            raise ValueError(f"Slice indices must be a 1D sequence, got {shape_of(indices)}")
+            raise ValueError(
+                f"start indices of shape {shape_of(indices)} are no list of scalars; give one "
+                "for each dimension."
+            )
         if isinstance(indices, np.ndarray):
             indices = indices.astype(canonicalize_dtype(indices.dtype))
         else:
             indices = unstack(indices)
     if len(indices) != len(shape):
         raise ValueError(
-            "Length of slice indices must match number of operand dimensions "
-            f"({len(indices)} vs {shape})"
+            f"{len(indices)} start indices were given for an array of shape {shape}; give "
+            "one for each dimension."
         )
     flags = [negative] * len(shape) if isinstance(negative, bool) else negative
     return [
@@ -175,7 +176,8 @@ def _checked(i: Any, size: int) -> Any:
     """An index that must not be negative, as far as that is known."""
     if isinstance(i, int | np.integer) and i < 0:
         raise ValueError(
-            f"Index {i} is out of bounds for dimension {size} if allow_negative_indices=False"
+            f"start index {i} lies before the start of a dimension of size {size}. Pass "
+            "allow_negative_indices=True to count it from the end."
         )
     return _strong(i)
 
@@ -217,13 +219,13 @@ def dynamic_slice(
 def _dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *indices: ShapedArray):
     if x.ndim != update.ndim:
         raise TypeError(
-            "dynamic_update_slice update must have the same rank as operand, got update shape "
-            f"{update.shape} for operand shape {x.shape}."
+            f"dynamic_update_slice: update has shape {update.shape} and operand {x.shape}; "
+            "they need one rank. Add dimensions of size 1."
         )
     if any(n > size for n, size in zip(update.shape, x.shape, strict=True)):
         raise TypeError(
-            "dynamic_update_slice update shape must be smaller than operand shape, got update "
-            f"shape {update.shape} for operand shape {x.shape}."
+            f"dynamic_update_slice: an update of shape {update.shape} does not fit into an "
+            f"operand of shape {x.shape}."
         )
     check_dtypes_match("dynamic_update_slice", (x, update))
     _check_indices("dynamic_update_slice", x, indices)

@@ -247,6 +247,7 @@ def unary_function(primitive: Primitive, summary: str, example: str, name: str =
     def apply(x: Any) -> Any:
         return bind(x)
 
+    apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
     name = name or primitive.name
     return document(apply, name, "ricci_lax", summary, example, "Args:\n  x: an array.")
 
@@ -258,5 +259,6 @@ def binary_function(primitive: Primitive, summary: str, example: str, name: str 
     def apply(x: Any, y: Any) -> Any:
         return bind(x, y)
 
+    apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
     name = name or primitive.name
     return document(apply, name, "ricci_lax", summary, example, "Args:\n  x, y: arrays.")

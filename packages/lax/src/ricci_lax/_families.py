@@ -21,8 +21,8 @@ def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type]) -> None:
     if not any(issubdtype(aval.dtype, kind) for kind in accepted):
         kinds = ", ".join(kind.__name__ for kind in accepted)
         raise TypeError(
-            f"{name} does not accept dtype {aval.dtype}: it accepts dtypes that are subtypes of "
-            f"{kinds}. Convert the operand with astype first."
+            f"{name} is not defined for dtype {aval.dtype}, only for {kinds}. Convert the "
+            "operand with astype first."
         )
 
 
@@ -40,16 +40,17 @@ def broadcast_result_shape(name: str, *avals: ShapedArray) -> tuple[int, ...]:
         return first
     if len({len(shape) for shape in shapes}) != 1:
         raise TypeError(
-            f"{name}: arrays must have the same number of dimensions, got "
-            f"{', '.join(aval.str_short() for aval in avals)}. Reshape or broadcast them first."
+            f"{name}: the operands have different ranks: "
+            f"{', '.join(aval.str_short() for aval in avals)}. Reshape or broadcast them "
+            "first."
         )
     result = []
     for sizes in zip(*shapes, strict=True):
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
             raise TypeError(
-                f"{name} got incompatible shapes for broadcasting: "
-                f"{', '.join(str(shape) for shape in shapes)}."
+                f"{name}: shapes {', '.join(str(shape) for shape in shapes)} do not go "
+                "together. Along each dimension, sizes must agree or be 1."
             )
         result.append(wide.pop() if wide else 1)
     return tuple(result)
@@ -59,7 +60,7 @@ def check_same_dtype(name: str, *avals: ShapedArray) -> None:
     """Raise ``TypeError`` unless all operands have one dtype."""
     if any(aval.dtype != avals[0].dtype for aval in avals[1:]):
         raise TypeError(
-            f"{name} requires arguments to have matching dtypes, got "
-            f"{', '.join(str(aval.dtype) for aval in avals)}. "
-            "(Tip: jnp functions promote dtypes; convert with astype otherwise.)"
+            f"{name}: the operands differ in dtype: "
+            f"{', '.join(str(aval.dtype) for aval in avals)}. Convert them with astype, or "
+            "use ricci.numpy, which promotes."
         )

@@ -52,22 +52,20 @@ def _check_gather(operand, indices, dims: GatherDimensionNumbers, slice_sizes):
     )
     if len(slice_sizes) != operand.ndim:
         raise TypeError(
-            "Gather op must have one slice size for every input dimension; got: "
-            f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={operand.ndim}"
+            f"gather: slice_sizes has {len(slice_sizes)} entries for an operand of rank "
+            f"{operand.ndim}."
         )
     for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
         if not 0 <= size <= bound:
             raise TypeError(
-                f"Slice size at index {i} in gather op is out of range, must be within "
-                f"[0, {bound} + 1), got {size}."
+                f"gather: slice_sizes[{i}]={size} does not fit into a dimension of size {bound}."
             )
     for name in ("collapsed_slice_dims", "operand_batching_dims"):
         for d in getattr(dims, name):
             if slice_sizes[d] > 1 or (slice_sizes[d] != 1 and name == "collapsed_slice_dims"):
-                verb = "collapse" if name == "collapsed_slice_dims" else "batch over"
                 raise TypeError(
-                    f"Gather op can only {verb} slice dims with bound 1, but bound is "
-                    f"{slice_sizes[d]} for index {d} in {name}."
+                    f"gather: {name} drops dimension {d}, for which slice_sizes asks "
+                    f"{slice_sizes[d]} elements. Ask for 1 there, or keep the dimension."
                 )
     kept = operand.ndim - len(dims.collapsed_slice_dims) - len(dims.operand_batching_dims)
     if len(dims.offset_dims) != kept:

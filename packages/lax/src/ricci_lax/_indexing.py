@@ -80,7 +80,9 @@ class GatherScatterMode(enum.Enum):
             return GatherScatterMode.FILL_OR_DROP
         found = _modes.get(mode)
         if found is None:
-            raise ValueError(f'Unknown gather mode "{mode}": expected one of {", ".join(_modes)}')
+            raise ValueError(
+                f"{mode!r} is no mode for indices out of bounds; the modes are {', '.join(_modes)}."
+            )
         return found
 
 
@@ -102,12 +104,14 @@ def shifted(dims: Sequence[int]) -> tuple[int, ...]:
 def check_dims(op: str, name: str, dims: Sequence[int], ndim: int, ordered: bool = True) -> None:
     """Raise ``TypeError`` unless these are distinct dimensions, in order, of an array."""
     if ordered and list(dims) != sorted(dims):
-        raise TypeError(f"{name} in {op} op must be sorted; got {tuple(dims)}")
+        raise TypeError(f"{op}: {name}={tuple(dims)} is not in increasing order.")
     if len(set(dims)) != len(dims):
-        raise TypeError(f"{name} in {op} op must not repeat; got: {tuple(dims)}.")
+        raise TypeError(f"{op}: {name}={tuple(dims)} names a dimension twice.")
     for d in dims:
         if not 0 <= d < ndim:
-            raise TypeError(f"Invalid {name} set in {op} op; valid range is [0, {ndim}); got: {d}.")
+            raise TypeError(
+                f"{op}: {name} names dimension {d}, but there are dimensions 0 to {ndim - 1} only."
+            )
 
 
 def check_index_map(op: str, name: str, dims: Sequence[int], indices: ShapedArray, ndim: int):
@@ -118,7 +122,7 @@ def check_index_map(op: str, name: str, dims: Sequence[int], indices: ShapedArra
       TypeError: if the components do not fit.
     """
     if not issubdtype(indices.dtype, np.integer):
-        raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype}")
+        raise ValueError(f"{op}: the indices have dtype {indices.dtype}; convert them to integers.")
     if not indices.shape:
         raise TypeError(
             f"{op}: indices must have at least one dimension, the last holding the components of "
@@ -126,15 +130,16 @@ def check_index_map(op: str, name: str, dims: Sequence[int], indices: ShapedArra
         )
     if len(dims) != indices.shape[-1]:
         raise TypeError(
-            f"{op.capitalize()} op has {len(dims)} elements in {name} and the bound of dimension "
-            f"index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two "
-            "numbers must be equal."
+            f"{op}: {name} names {len(dims)} dimensions, but the last dimension of indices, "
+            f"which holds their positions, has size {indices.shape[-1]}."
         )
     for i, d in enumerate(dims):
         if not 0 <= d < ndim:
-            raise TypeError(f"Invalid {name}; domain is [0, {ndim}), got: {i}->{d}.")
+            raise TypeError(
+                f"{op}: entry {i} of {name} is {d}, but there are dimensions 0 to {ndim - 1} only."
+            )
     if len(set(dims)) != len(dims):
-        raise TypeError(f"{name} in {op} op must not repeat; got: {tuple(dims)}.")
+        raise TypeError(f"{op}: {name}={tuple(dims)} names a dimension twice.")
 
 
 def check_batching(
@@ -154,20 +159,20 @@ def check_batching(
     for name, dims in ((left_out_name, left_out), (map_name, index_map)):
         if set(dims) & set(operand_dims):
             raise TypeError(
-                f"{name} and {operand_name} in {op} op must be disjoint; got: {tuple(dims)} and "
-                f"{tuple(operand_dims)}."
+                f"{op}: a dimension is in both {name}={tuple(dims)} and "
+                f"{operand_name}={tuple(operand_dims)}."
             )
     if len(operand_dims) != len(indices_dims):
         raise TypeError(
-            f"{op.capitalize()} op requires equal numbers of {operand_name} and {indices_name}, "
-            f"got {tuple(operand_dims)} and {tuple(indices_dims)}."
+            f"{op}: {operand_name}={tuple(operand_dims)} and "
+            f"{indices_name}={tuple(indices_dims)} are paired, so give as many of each."
         )
     sizes = tuple(operand.shape[d] for d in operand_dims)
     others = tuple(indices.shape[d] for d in indices_dims)
     if sizes != others:
         raise TypeError(
-            f"{op.capitalize()} op requires operand batching dimensions and indices batching "
-            f"dimensions to have the same shape, got {sizes} and {others}."
+            f"{op}: the batching dimensions of the operand have sizes {sizes}, and those of "
+            f"the indices {others}. They go together, so they must agree."
         )
 
 

@@ -24,8 +24,9 @@ def check_dtypes_match(name: str, avals: Sequence[ShapedArray], tip: str = "") -
     """Raise ``TypeError`` unless all operands have one dtype."""
     if any(aval.dtype != avals[0].dtype for aval in avals):
         raise TypeError(
-            f"lax.{name} requires arguments to have the same dtypes, got "
-            f"{', '.join(str(aval.dtype) for aval in avals)}.{tip}"
+            f"{name}: the arrays differ in dtype: "
+            f"{', '.join(str(aval.dtype) for aval in avals)}. Convert them with astype "
+            f"first.{tip}"
         )
 
 
@@ -41,20 +42,18 @@ def _concatenate_aval(*avals: ShapedArray, dimension):
     shapes = ", ".join(str(aval.shape) for aval in avals)
     first = avals[0]
     if any(aval.ndim != first.ndim for aval in avals):
-        raise TypeError(
-            f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}."
-        )
+        raise TypeError(f"concatenate: the arrays have different ranks, by their shapes {shapes}.")
     if not 0 <= dimension < first.ndim:
         raise TypeError(
-            f"concatenate dimension out of bounds: dimension {dimension} for shapes {shapes}."
+            f"concatenate: dimension={dimension} names no dimension of arrays of shapes {shapes}."
         )
     before, after = first.shape[:dimension], first.shape[dimension + 1 :]
     if any(a.shape[:dimension] != before or a.shape[dimension + 1 :] != after for a in avals):
         raise TypeError(
-            "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
-            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}."
+            f"concatenate: shapes {shapes} cannot be joined along dimension {dimension}: "
+            "all their other sizes must agree."
         )
-    tip = " (Tip: jnp.concatenate promotes dtypes; convert with astype otherwise.)"
+    tip = " The concatenate of ricci.numpy promotes them by itself."
     check_dtypes_match("concatenate", avals, tip)
     size = sum(aval.shape[dimension] for aval in avals)
     weak = all(aval.weak_type for aval in avals)
@@ -103,7 +102,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
     """
     operands = tuple(operands) if isinstance(operands, Sequence) else unstack(operands)
     if not operands:
-        raise ValueError("concatenate requires a non-empty sequences of arrays")
+        raise ValueError("concatenate: there are no arrays to join; give at least one.")
     if len(operands) == 1 and shape_of(operands[0]):
         return as_array(operands[0])
     return concatenate_p.bind(*operands, dimension=index(dimension))
@@ -114,11 +113,11 @@ def concatenate(operands: Any, dimension: int) -> Any:
 
 def _split_aval(x: ShapedArray, *, sizes, axis):
     if any(size < 0 for size in sizes):
-        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
+        raise ValueError(f"split: sizes {list(sizes)} holds a negative size.")
     if sum(sizes) != x.shape[axis]:
         raise ValueError(
-            f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
-            f"{list(x.shape)}"
+            f"split: the sizes add up to {sum(sizes)}, but axis {axis} of shape {x.shape} "
+            f"has {x.shape[axis]} elements."
         )
     return [x.update(shape=(*x.shape[:axis], size, *x.shape[axis + 1 :])) for size in sizes]
 
@@ -182,9 +181,11 @@ def _stack_aval(*avals: ShapedArray, axis):
     first = avals[0]
     shapes = ", ".join(str(aval.shape) for aval in avals)
     if any(aval.ndim != first.ndim for aval in avals):
-        raise ValueError(f"Cannot stack arrays with different numbers of dimensions: got {shapes}.")
+        raise ValueError(f"stack: the arrays have different ranks, by their shapes {shapes}.")
     if any(aval.shape != first.shape for aval in avals):
-        raise ValueError(f"All input arrays must have the same shape. Got {shapes}.")
+        raise ValueError(
+            f"stack: the arrays have different shapes: {shapes}. Broadcast them to one first."
+        )
     check_dtypes_match("stack", avals)
     shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
     return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
@@ -234,7 +235,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """
     operands = tuple(operands) if isinstance(operands, Sequence) else unstack(operands)
     if not operands:
-        raise ValueError("stack requires a non-empty sequence of arrays")
+        raise ValueError("stack: there are no arrays to stack; give at least one.")
     axis = canonical_axis(axis, len(shape_of(operands[0])) + 1)
     return stack_p.bind(*operands, axis=axis)
 
@@ -290,11 +291,11 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 def _tile_aval(x: ShapedArray, *, reps):
     if len(reps) != x.ndim:
         raise TypeError(
-            "reps length must be equal to the ndim of x, got "
-            f"len(reps)={len(reps)} and x.ndim={x.ndim}."
+            f"tile: reps has {len(reps)} entries for an array of rank {x.ndim}. Give one "
+            "for each dimension."
         )
     if any(r < 0 for r in reps):
-        raise TypeError(f"tile reps must have every element be nonnegative, got {reps}.")
+        raise TypeError(f"tile: reps {reps} holds a negative count.")
     return x.update(shape=tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
 
 
@@ -349,13 +350,12 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
 
 def _rev_aval(x: ShapedArray, *, dimensions):
     if len(set(dimensions)) != len(dimensions):
-        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+        raise TypeError(f"rev: dimensions {dimensions} names a dimension twice.")
     if any(d < 0 for d in dimensions):
-        raise TypeError(f"rev dimensions must have every element be nonnegative, got {dimensions}.")
+        raise TypeError(f"rev: dimensions {dimensions} holds a negative number; count from 0.")
     if any(d >= x.ndim for d in dimensions):
         raise TypeError(
-            "rev dimensions must all be less than operand ndim, got dimensions "
-            f"{dimensions} for operand ndim {x.ndim}."
+            f"rev: dimensions {dimensions} names a dimension that an array of rank {x.ndim} lacks."
         )
     return x
 
@@ -413,8 +413,8 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if stop < start:
         raise ValueError(
-            f"Invalid dimension range passed to collapse: {shape}"
-            f"[{start_dimension}:{stop_dimension}]"
+            f"collapse: from dimension {start_dimension} to {stop_dimension} is no range of "
+            f"dimensions of shape {shape}."
         )
     size = 1
     for n in shape[start:stop]:
@@ -436,16 +436,16 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     sizes = [tuple(map(index, shape)) for shape in shapes]
     for shape in sizes:
         if any(n < 0 for n in shape):
-            raise TypeError(
-                "Only non-negative indices are allowed when broadcasting static shapes, but got "
-                f"shape {shape!r}."
-            )
+            raise TypeError(f"broadcast_shapes: shape {shape!r} holds a negative size.")
     ndim = max(map(len, sizes), default=0)
     result = []
     for column in zip(*[(1,) * (ndim - len(shape)) + shape for shape in sizes], strict=True):
         wide = {n for n in column if n != 1}
         if len(wide) > 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={sizes}")
+            raise ValueError(
+                f"broadcast_shapes: {', '.join(map(str, sizes))} do not broadcast to one shape. "
+                "Along each dimension, sizes must agree or be 1."
+            )
         result.append(wide.pop() if wide else 1)
     return tuple(result)
 

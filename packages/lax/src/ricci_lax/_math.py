@@ -70,9 +70,9 @@ class Tolerance:
 
     def __post_init__(self) -> None:
         if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
-            raise ValueError("Tolerances must be non-negative.")
+            raise ValueError("Tolerance: a bound is negative; atol, rtol and ulps count from 0.")
         if self.atol == self.rtol == self.ulps == 0:
-            raise ValueError("At least one of atol, rtol, or ulps must be set.")
+            raise ValueError("Tolerance: no bound was given; give atol, rtol or ulps.")
 
 
 Accuracy = Tolerance | AccuracyMode | None
@@ -98,7 +98,7 @@ def _accuracy_text(accuracy: Accuracy) -> str:
 
 def _accurately(op: str) -> Callable[..., Value]:
     """The lowering to an operation with a required accuracy."""
-    return lambda ctx, x, *, accuracy: ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
+    return lambda ctx, x, *, accuracy=None: ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
 
 
 def _accurate(
@@ -128,8 +128,9 @@ def _accurate_function(primitive: Primitive, summary: str, example: str) -> Any:
     bind = primitive.bind
 
     def apply(x: Any, *, accuracy: Accuracy = None) -> Any:
-        return bind(x, accuracy=accuracy)
+        return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
 
+    apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
     args = "Args:\n  x: an array.\n  accuracy: how accurate the result should be, if it matters."
     return document(apply, primitive.name, "ricci_lax", summary, example, args)
 
@@ -137,14 +138,14 @@ def _accurate_function(primitive: Primitive, summary: str, example: str) -> Any:
 # Exponentials and logarithms
 
 
-def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy) -> Value:
+def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     out = ctx.out
     ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), out.update(shape=())), out.shape)
     scaled = ctx.emit("stablehlo.multiply", [ln2, x], out)
     return ctx.emit("stablehlo.exponential", [scaled], out, _accuracy_text(accuracy))
 
 
-def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy) -> Value:
+def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     out = ctx.out
     logarithm = ctx.emit("stablehlo.log", [x], out, _accuracy_text(accuracy))
     return traced(_divided_by_ln2)(ctx, logarithm)
@@ -161,19 +162,19 @@ def _logistic(x, *, accuracy=None):
     return div(one, add(one, exp(neg(x))))
 
 
-def _logistic_derivative(t, y, x, *, accuracy):
+def _logistic_derivative(t, y, x, *, accuracy=None):
     if accuracy is None:
         return mul(t, mul(y, sub(scalar_like(y, 1), y)))
     return mul(t, mul(y, logistic(neg(x))))
 
 
-def _expm1_derivative(t, y, x, *, accuracy):
+def _expm1_derivative(t, y, x, *, accuracy=None):
     if accuracy is None:
         return mul(t, add(y, scalar_like(y, 1)))
     return mul(t, exp(x, accuracy=accuracy))
 
 
-def _tanh_derivative(t, y, x, *, accuracy):
+def _tanh_derivative(t, y, x, *, accuracy=None):
     if accuracy is None:
         return mul(t, one_minus_square(y))
     halves = (logistic(mul(scalar_like(x, factor), x), accuracy=accuracy) for factor in (2, -2))
@@ -256,7 +257,7 @@ def _circular_parts(x):
     return eq(a, scalar_like(a, 0)), sin(a), cos(a), sinh_b, cosh_b
 
 
-def _complex_sin(x, *, accuracy):
+def _complex_sin(x, *, accuracy=None):
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
     height = mul(c, sinh_b)
     return select(
@@ -264,7 +265,7 @@ def _complex_sin(x, *, accuracy):
     )
 
 
-def _complex_cos(x, *, accuracy):
+def _complex_cos(x, *, accuracy=None):
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
     width = mul(c, cosh_b)
     return select(
@@ -273,7 +274,7 @@ def _complex_cos(x, *, accuracy):
 
 
 def _circular(name: str, op: str, of_complex: Callable[..., Any], derivative: Callable[..., Any]):
-    def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy) -> Value:
+    def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
         if issubdtype(x.dtype, np.complexfloating):
             return traced(of_complex)(ctx, x, accuracy=accuracy)
         return ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
@@ -285,13 +286,13 @@ sin_p = _circular(
     "sin",
     "stablehlo.sine",
     _complex_sin,
-    lambda t, x, *, accuracy: mul(t, cos(x, accuracy=accuracy)),
+    lambda t, x, *, accuracy=None: mul(t, cos(x, accuracy=accuracy)),
 )
 cos_p = _circular(
     "cos",
     "stablehlo.cosine",
     _complex_cos,
-    lambda t, x, *, accuracy: neg(mul(t, sin(x, accuracy=accuracy))),
+    lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
 tan_p = _accurate(
     "tan", "stablehlo.tan", inexact, lambda t, y, x: mul(t, add(scalar_like(y, 1), square(y)))
@@ -363,9 +364,8 @@ def _pow_aval(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     check_dtype("pow", y, numeric)
     if x.dtype != y.dtype and not issubdtype(y.dtype, np.integer):
         raise TypeError(
-            "the first argument to pow must have an inexact dtype (float or complex), and the "
-            "second argument must have an inexact or integer dtype, and two inexact dtypes must "
-            f"match, but got {x.dtype} and {y.dtype} respectively."
+            f"pow: {x.dtype} to the power {y.dtype} is not defined. Give a float or complex "
+            "base, and an exponent of the same dtype or of integers."
         )
     weak = x.weak_type and y.weak_type
     return ShapedArray(broadcast_result_shape("pow", x, y), x.dtype, weak)

@@ -198,12 +198,9 @@ def canonicalize_precision(precision: Any) -> Any:
             lhs, rhs = (Precision.DEFAULT if p is None else Precision(p) for p in precision)
             return (lhs, rhs)
     raise ValueError(
-        "Precision argument must be one of:\n"
-        "- None,\n"
-        f"- a string in {list(_precision_names)},\n"
-        "- a lax.Precision value, or a tuple of two lax.Precision values or strings,\n"
-        "- a lax.DotAlgorithmPreset or the name of one,\n"
-        f"- a lax.DotAlgorithm value;\nbut got {precision}."
+        f"{precision} is no precision. Give None, a lax.Precision or a name "
+        f"({', '.join(_precision_names)}), a pair of those for lhs and rhs, or a "
+        "lax.DotAlgorithm, DotAlgorithmPreset or its name."
     )
 
 
@@ -236,15 +233,18 @@ def resolve_algorithm(
         if precision is DotAlgorithmPreset.DEFAULT or type(precision) is not DotAlgorithmPreset:
             return None
     if platform == "cpu" and (explicit or precision.name not in _cpu_presets):
-        raise ValueError(f"The precision '{precision}' is not supported by dot_general on CPU")
+        raise ValueError(
+            f"dot_general: no CPU can compute products by the algorithm '{precision}'. Use "
+            "another precision there."
+        )
     if explicit:
         return ResolvedAlgorithm(_algorithm_text(precision), lhs, rhs, out)
     preset = _presets[precision.name]
     if preset.precision is None:
         if not (_is_float8(lhs) and _is_float8(rhs)):
             raise ValueError(
-                f"The dot algorithm '{precision}' requires both inputs to have float8 dtypes. "
-                f"Got {lhs} and {rhs} instead."
+                f"dot_general: the algorithm '{precision}' multiplies float8 numbers, but the "
+                f"operands are {lhs} and {rhs}. Convert them, or choose another algorithm."
             )
     else:
         lhs, rhs = (_storage(dtype, preset.operands) for dtype in (lhs, rhs))

@@ -111,8 +111,8 @@ def check_initial_values(name: str, operands: Sequence[Any], inits: Sequence[Any
     """Raise unless there is a scalar of the operand's dtype for each operand."""
     if any(init.dtype != x.dtype for x, init in zip(operands, inits, strict=True)):
         raise TypeError(
-            f"{name} operand dtypes should match corresponding initial value dtypes, got "
-            f"operands={list(operands)} and initial_values={list(inits)}"
+            f"{name}: the operands have dtypes {list(operands)}, and the initial values "
+            f"{list(inits)}. Give each operand an initial value of its own dtype."
         )
 
 
@@ -231,14 +231,16 @@ def reduce(
     flat_inits, init_tree = tree_flatten(init_values)
     if tree != init_tree:
         raise ValueError(
-            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
+            f"reduce: operands have structure {tree} and init_values {init_tree}. Give one "
+            "initial value for each operand."
         )
     if not flat_operands:
-        raise ValueError("reduce must have at least one operand.")
+        raise ValueError("reduce: there is nothing to reduce; give one array or more.")
     init_avals: list[Any] = [get_aval(x) for x in flat_inits]
     if any(aval.shape for aval in init_avals):
         raise ValueError(
-            f"reduce found non-scalar initial value: {[aval.shape for aval in init_avals]}"
+            f"reduce: the initial values have shapes {[aval.shape for aval in init_avals]}; "
+            "a reduction starts from scalars."
         )
     axes = tuple(map(index, dimensions))
     check_initial_values("reduce", [get_aval(x) for x in flat_operands], init_avals)

@@ -219,7 +219,7 @@ reduce_prod_p = _reduction(
 
 
 def _logical_reduction(name: str, op: str, identity: Callable[[Any], Any]) -> Primitive:
-    message = "logical reduction requires operand dtype bool or int"
+    message = "only booleans and integers can be combined bit by bit"
     return _reduction(name, op, logical, identity, bitwise_and, message=message)
 
 
@@ -336,14 +336,17 @@ def _arg_extremum(name: str, better: Callable[[Any, Any], Any], identity) -> Pri
     def abstract_eval(x: ShapedArray, *, axes, index_dtype):
         (axis,) = axes
         if not 0 <= axis < x.ndim:
-            raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
+            raise ValueError(f"argmin, argmax: axis {axis} names no dimension of shape {x.shape}.")
         if x.shape[axis] < 1:
             raise ValueError(
-                "argmin and argmax require non-empty reduced dimension. "
-                f"operand.shape={x.shape} axis={axis}"
+                f"argmin, argmax: axis {axis} of shape {x.shape} is empty, so that no element "
+                "can be chosen."
             )
         if not issubdtype(index_dtype, np.integer):
-            raise TypeError(f"index_dtype must be an integer type, but got {index_dtype}")
+            raise TypeError(
+                f"argmin, argmax: index_dtype={index_dtype} cannot count positions; give an "
+                "integer dtype."
+            )
         return ShapedArray(reduced_aval(x, axes).shape, index_dtype)
 
     def batch(axis, args, dims, *, axes, index_dtype):

@@ -40,7 +40,10 @@ _UINT32 = np.dtype("uint32")
 def _check_shapes(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims) -> None:
     ndim = len(dims.update_window_dims) + indices.ndim - 1
     if updates.ndim != ndim:
-        raise TypeError(f"Updates tensor must be of rank {ndim}; got {updates.ndim}.")
+        raise TypeError(
+            f"scatter: updates has rank {updates.ndim}, but the indices and dimension_numbers "
+            f"call for {ndim}."
+        )
     check_dims("scatter", "update_window_dims", dims.update_window_dims, ndim)
     check_dims("scatter", "inserted_window_dims", dims.inserted_window_dims, operand.ndim)
     check_batching(
@@ -62,23 +65,22 @@ def _check_shapes(operand: ShapedArray, indices: ShapedArray, updates: ShapedArr
     window = len(dims.update_window_dims) + len(left_out)
     if window != operand.ndim:
         raise TypeError(
-            f"Scatter op has window of size {window}; doesn't match operand of rank {operand.ndim}."
+            f"scatter: the dimension numbers describe a window of {window} dimensions in an "
+            f"operand of rank {operand.ndim}."
         )
     bounds = [n for i, n in enumerate(operand.shape) if i not in left_out]
     for d, bound in zip(dims.update_window_dims, bounds, strict=True):
         if updates.shape[d] > bound:
             raise TypeError(
-                "Bounds of the window dimensions of updates must not exceed the bounds of the "
-                f"corresponding dimensions of operand. For dimension {d}, updates bound is "
-                f"{updates.shape[d]}, operand bound is {bound}."
+                f"scatter: a window of updates has size {updates.shape[d]} in dimension {d}, "
+                f"where the operand has only {bound}."
             )
     batch = [d for d in range(ndim) if d not in dims.update_window_dims]
     for d, bound in zip(batch, indices.shape, strict=False):
         if updates.shape[d] != bound:
             raise TypeError(
-                "Bounds of the scatter dimensions of updates must be the same as the bounds of "
-                f"the corresponding dimensions of scatter indices. For scatter dimension {d}, "
-                f"updates bound is {updates.shape[d]}, indices bound is {bound}."
+                f"scatter: updates has size {updates.shape[d]} in dimension {d}, where the "
+                f"indices give {bound} positions."
             )
 
 
@@ -252,7 +254,8 @@ def _mul_jvp(primitive, primals, tangents, **params):
     operand, indices, updates = primals
     if type(tangents[2]) is not Zero and not params["unique_indices"]:
         raise NotImplementedError(
-            "scatter_mul gradients are only implemented if `unique_indices=True`"
+            "scatter_mul: its derivative by the updates needs to know that no position is "
+            "written twice. Pass unique_indices=True if that is so."
         )
     result = primitive.bind(operand, indices, updates, **params)
     total: Any = None
@@ -334,7 +337,10 @@ def _set_jvp(primitive, primals, tangents, **params):
         result = primitive.bind(operand, indices, updates, **params)
         return result, Zero.from_primal(result)
     if params["update_jaxpr"] is not None:
-        raise NotImplementedError("scatter_apply JVP not implemented")
+        raise NotImplementedError(
+            "scatter_apply has no derivative here. Write it as a gather, the function, and "
+            "a scatter."
+        )
     if params["unique_indices"]:
         t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
         result = primitive.bind(operand, indices, updates, **params)
@@ -375,7 +381,8 @@ def _set_transpose(
 ):
     if not unique_indices:
         raise NotImplementedError(
-            "the transpose of scatter is only defined if `unique_indices=True`"
+            "scatter: its transpose needs to know that no position is written twice. Pass "
+            "unique_indices=True if that is so."
         )
     ct_operand = ct_updates = None
     like: Any = updates.aval if is_undefined_primal(updates) else get_aval(updates)

@@ -33,29 +33,24 @@ def _slice_aval(x: ShapedArray, *, start_indices, limit_indices, strides):
     for name, value in zip(names, values, strict=True):
         if len(value) != x.ndim:
             raise TypeError(
-                f"slice {name} must have length equal to the number of dimensions of the operand, "
-                f"got {name} {value} for operand shape {x.shape}."
+                f"{name}={value} does not have one number for each dimension of shape {x.shape}"
             )
     shape = []
     for size, start, limit, stride in zip(x.shape, *values, strict=True):
         if start < 0:
-            problem = f"start_indices must be nonnegative, got {start_indices}"
+            problem = f"start_indices={start_indices} holds a negative number; count from 0"
         elif limit > size:
             problem = (
-                "limit_indices must be less than or equal to operand shape, got limit_indices "
-                f"{limit_indices} for operand shape {x.shape}"
+                f"limit_indices={limit_indices} lies beyond the end of an array of shape {x.shape}"
             )
         elif start > limit:
-            problem = (
-                "limit_indices must be greater than or equal to start_indices, got start_indices "
-                f"{start_indices} and limit_indices {limit_indices}"
-            )
+            problem = f"start_indices={start_indices} lies past limit_indices={limit_indices}"
         elif stride <= 0:
-            problem = f"strides must be positive, got {strides}"
+            problem = f"strides={strides} holds a number below 1"
         else:
             shape.append(-((start - limit) // stride))
             continue
-        raise TypeError(f"slice {problem}.")
+        raise TypeError(f"slice: {problem}.")
     return x.update(shape=tuple(shape))
 
 
@@ -179,7 +174,9 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     axis = canonical_axis(axis, len(shape_of(operand)))
     size = shape_of(operand)[axis]
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+        raise IndexError(
+            f"index_in_dim: there is no index {index} along axis {axis}, which has size {size}."
+        )
     index = index + size if index < 0 else index
     part = slice_in_dim(operand, index, index + 1, 1, axis)
     return part if keepdims else squeeze(part, (axis,))
@@ -191,20 +188,23 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config):
     if x.dtype != padding_value.dtype:
         raise TypeError(
-            "pad operand and padding_value must be same dtype: got "
-            f"{x.dtype} and {padding_value.dtype}."
+            f"pad: the operand is {x.dtype} and padding_value is {padding_value.dtype}. "
+            "Convert the value to the operand's dtype."
         )
     if padding_value.shape:
-        raise ValueError(f"padding_value must be a scalar; got shape {padding_value.shape}")
+        raise ValueError(
+            f"pad: padding_value has shape {padding_value.shape}, and one scalar fills all "
+            "of the padding."
+        )
     if len(padding_config) != x.ndim:
         raise ValueError(
-            "length of padding_config must equal the number of axes of operand, got "
-            f"padding_config {padding_config} for operand shape {x.shape}"
+            f"pad: padding_config {padding_config} has {len(padding_config)} entries for an "
+            f"operand of shape {x.shape}. Give (low, high, interior) for each dimension."
         )
     if any(interior < 0 for _, _, interior in padding_config):
         raise ValueError(
-            "interior padding in padding_config must be nonnegative, got padding_config "
-            f"{padding_config}"
+            f"pad: padding_config {padding_config} has a negative interior, but elements "
+            "cannot be taken out from between others. Use slice with strides."
         )
     shape = tuple(
         low + high + (n if n == 0 else n + (n - 1) * interior)
@@ -212,8 +212,8 @@ def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config):
     )
     if any(n < 0 for n in shape):
         raise ValueError(
-            f"Dimension size after padding is not at least 0, got result shape {shape}, for "
-            f"padding_config {padding_config} and operand shape {x.shape}"
+            f"pad: padding_config {padding_config} cuts off more than an operand of shape "
+            f"{x.shape} has; a size would be negative, as in {shape}."
         )
     return ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
 

@@ -37,7 +37,9 @@ def _take_along(x: Any, indices: Any, dimension: int) -> Any:
 def _sort_aval(*avals: ShapedArray, dimension, is_stable, num_keys):
     if any(aval.shape != avals[0].shape for aval in avals):
         shapes = " ".join(str(aval.shape) for aval in avals)
-        raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
+        raise TypeError(
+            f"sort: the operands are sorted together, but their shapes differ: {shapes}."
+        )
     return list(avals)
 
 
@@ -157,10 +159,11 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     """
     if isinstance(operand, Sequence):
         if not operand:
-            raise TypeError("Sort requires at least one operand")
+            raise TypeError("sort: there is nothing to sort; give one array or more.")
         if not 1 <= num_keys <= len(operand):
             raise ValueError(
-                f"num_keys={num_keys} must be between 1 and len(operand)={len(operand)}"
+                f"sort: num_keys={num_keys}, but there are {len(operand)} operands. Sort by 1 "
+                "of them at least, and by all at most."
             )
         dimension = canonical_axis(dimension, len(shape_of(operand[0])))
         params = {"dimension": dimension, "is_stable": bool(is_stable), "num_keys": num_keys}
@@ -191,13 +194,13 @@ def sort_key_val(
 
 def _top_k_aval(x: ShapedArray, *, k, axis, is_stable):
     if issubdtype(x.dtype, np.complexfloating):
-        raise ValueError("top_k is not compatible with complex inputs.")
+        raise ValueError("top_k: complex numbers have no order, so none are largest.")
     if k < 0:
-        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+        raise ValueError(f"top_k: k={k} is negative.")
     if x.shape[axis] < k:
         raise ValueError(
-            "k argument to top_k must be no larger than size along axis; got "
-            f"k={k} with shape={list(x.shape)} and axis={axis}"
+            f"top_k: there are no {k} elements along axis {axis} of shape {x.shape}. Ask "
+            "for a smaller k."
         )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]

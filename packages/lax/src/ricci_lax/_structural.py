@@ -60,8 +60,9 @@ def as_sizes(shape: Any) -> tuple[int, ...]:
             return (index(shape),)
         except TypeError:
             raise TypeError(
-                f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. "
-                "If it was computed under jit, compute it outside, or pass it as a static argument."
+                f"{shape!r} is no shape: give integers that are known while tracing. What "
+                "depends on an argument of jit must be computed outside, or be a static "
+                "argument."
             ) from None
 
 
@@ -73,7 +74,7 @@ def canonical_axis(axis: int, ndim: int) -> int:
     """
     axis = index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        raise ValueError(f"axis {axis} names no dimension of an array of rank {ndim}.")
     return axis + ndim if axis < 0 else axis
 
 
@@ -88,7 +89,7 @@ def write(ctx: Lowering, text: str, operands: Sequence[Value], out: Any) -> Valu
 def check_nonnegative(name: str, shape: Sequence[int]) -> None:
     """Raise ``TypeError`` for a shape with a negative size."""
     if any(size < 0 for size in shape):
-        raise TypeError(f"{name} shape must have every element be nonnegative, got {shape}.")
+        raise TypeError(f"{name}: the shape {shape} has a negative size.")
 
 
 # broadcast_in_dim
@@ -99,27 +100,29 @@ def _broadcast_in_dim_aval(x: ShapedArray, *, shape, broadcast_dimensions, shard
     check_nonnegative("broadcast_in_dim", shape)
     if len(dims) != x.ndim:
         raise TypeError(
-            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; "
-            f"got broadcast_dimensions {dims} for operand ndim {x.ndim}."
+            f"broadcast_in_dim: broadcast_dimensions={dims} does not say where each of the "
+            f"{x.ndim} dimensions of the operand goes."
         )
     if x.ndim > len(shape):
         raise TypeError(
-            "broadcast_in_dim target broadcast shape must have equal or higher rank to the "
-            f"operand shape; got operand ndim {x.ndim} and target broadcast ndim {len(shape)}."
+            f"broadcast_in_dim: an operand of rank {x.ndim} does not fit into a shape of "
+            f"{len(shape)} dimensions, {shape}."
         )
     if any(not 0 <= d < len(shape) for d in dims):
         raise TypeError(
-            "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
-            f"{dims} for operand ndim {x.ndim} and shape {shape}."
+            f"broadcast_in_dim: broadcast_dimensions={dims} names a dimension that shape "
+            f"{shape} lacks."
         )
     if any(size not in (1, shape[d]) for size, d in zip(x.shape, dims, strict=True)):
         raise TypeError(
-            "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
-            "corresponding dimensions in the target broadcast shape; got operand of shape "
-            f"{x.shape}, target broadcast shape {shape}, broadcast_dimensions {dims}."
+            f"broadcast_in_dim: an operand of shape {x.shape} cannot be laid along "
+            f"dimensions {dims} of {shape}. Sizes must agree there, or be 1 in the operand."
         )
     if len(set(dims)) != len(dims):
-        raise TypeError(f"broadcast_in_dim broadcast_dimensions must be unique; got {dims}.")
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions={dims} must name each dimension only "
+            "once, in increasing order."
+        )
     return x.update(shape=shape)
 
 
@@ -220,7 +223,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     ndim = len(shape) + len(dimensions)
     inserted = {canonical_axis(d, ndim) for d in dimensions}
     if len(inserted) != ndim - len(shape):
-        raise ValueError(f"repeated axis in lax.expand_dims: {dimensions}")
+        raise ValueError(f"expand_dims: dimensions {dimensions} name one place twice.")
     if not inserted:
         return as_array(array)
     sizes = iter(shape)
@@ -234,17 +237,20 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
 def _reshape_aval(x: ShapedArray, *, new_sizes, dimensions, sharding):
     if any(size < 0 for size in new_sizes):
-        raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
+        raise TypeError(
+            f"reshape: the new shape {new_sizes} has a negative size. Work the size out "
+            "from those of the operand."
+        )
     out = x.update(shape=new_sizes)
     if out.size != x.size:
         raise TypeError(
-            f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {new_sizes} "
-            f"(size {out.size})"
+            f"reshape: {x.size} elements, of shape {x.shape}, do not fill shape "
+            f"{new_sizes}, which has {out.size}."
         )
     if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
         raise TypeError(
-            "reshape dimensions must be a permutation of operand dimensions, got dimensions "
-            f"{dimensions} for shape {x.shape}."
+            f"reshape: dimensions={dimensions} does not list each dimension of shape "
+            f"{x.shape} once."
         )
     return out
 
@@ -351,11 +357,11 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     shape = shape_of(array)
     dims = tuple(canonical_axis(d, len(shape)) for d in dimensions)
     if len(set(dims)) != len(dims):
-        raise ValueError(f"dimensions are not unique: {dims}")
+        raise ValueError(f"squeeze: dimensions {dims} name one dimension twice.")
     if any(shape[d] != 1 for d in dims):
         raise ValueError(
-            "cannot select an axis to squeeze out which has size not equal to one, got "
-            f"shape={shape} and dimensions={dims}"
+            f"squeeze: of dimensions {dims} of shape {shape}, one has a size other than 1, "
+            "which cannot be left out."
         )
     if not dims:
         return as_array(array)
@@ -368,8 +374,8 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 def _transpose_aval(x: ShapedArray, *, permutation):
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
-            "transpose permutation isn't a permutation of operand dimensions, got permutation "
-            f"{permutation} for operand shape {x.shape}."
+            f"transpose: permutation={permutation} does not list each dimension of shape "
+            f"{x.shape} once."
         )
     return x.update(shape=tuple(x.shape[d] for d in permutation))
 
@@ -427,11 +433,11 @@ def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
       ValueError: if an axis is given twice or is out of bounds.
     """
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
+        raise ValueError(f"reduction: axes={axes} names an axis twice.")
     if not all(0 <= a < x.ndim for a in axes):
         raise ValueError(
-            f"reduction axes {axes} contains out-of-bounds indices for "
-            f"{x.dtype}[{','.join(map(str, x.shape))}]."
+            f"reduction: axes={axes} names an axis that "
+            f"{x.dtype}[{','.join(map(str, x.shape))}] lacks; count from 0."
         )
     return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
 

@@ -1,6 +1,6 @@
 """Threefry-2x32, the counter-based generator behind random keys, as one primitive."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,15 @@ _PARITY = 0x1BD11BDA
 _GROUPS = 5  # of four rounds each, with the key added after each
 
 
-def encrypt(k0: Any, k1: Any, x0: Any, x1: Any, constant: Callable[[int], Any], ops: Any) -> tuple:
+def encrypt(key: Sequence[Any], counter: Sequence[Any], ops: Any) -> tuple[Any, Any]:
     """Threefry-2x32 with 20 rounds, on whatever ``ops`` computes with.
 
     Args:
-      k0, k1: the key's words.
-      x0, x1: the counter's words.
-      constant: gives a number as a value that ``ops`` takes.
-      ops: has ``add``, ``xor`` and ``rotate(x, bits)`` on 32-bit words.
+      key, counter: two words each.
+      ops: has ``add``, ``xor`` and ``rotate(x, bits)`` on 32-bit words, and ``constant(number)``.
     """
-    add, xor = ops.add, ops.xor
+    (k0, k1), (x0, x1) = key, counter
+    add, xor, constant = ops.add, ops.xor, ops.constant
     keys = (k0, k1, xor(xor(k0, k1), constant(_PARITY)))
     x0, x1 = add(x0, keys[0]), add(x1, keys[1])
     for group in range(_GROUPS):
@@ -75,7 +74,7 @@ class _StableHLO:
 def _threefry2x32_aval(*avals: ShapedArray) -> list[ShapedArray]:
     if any(aval.dtype != _UINT32 for aval in avals):
         raise TypeError(
-            "Arguments to threefry2x32 must have uint32 type, got "
+            "threefry2x32 works on words of uint32, but was given "
             f"{[aval.str_short() for aval in avals]}."
         )
     aval = ShapedArray(broadcast_result_shape("threefry2x32", *avals), _UINT32)
@@ -103,7 +102,7 @@ def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
     aval = ctx.outs[0]
     full = [ctx.broadcast_to(x, aval.shape) for x in operands]
     ops = _StableHLO(ctx, aval)
-    return encrypt(*full, ops.constant, ops)
+    return encrypt(full[:2], full[2:], ops)
 
 
 # Operands: the key's two words and the counter's two words, uint32, broadcast elementwise.
@@ -121,7 +120,7 @@ threefry2x32_p = define(
 class _NumPy:
     """Computes each step with NumPy, on unsigned 32-bit arrays (which wrap silently)."""
 
-    add, xor = staticmethod(np.add), staticmethod(np.bitwise_xor)
+    add, xor, constant = staticmethod(np.add), staticmethod(np.bitwise_xor), np.uint32
 
     @staticmethod
     def rotate(x: np.ndarray, bits: int) -> np.ndarray:
@@ -136,7 +135,7 @@ def threefry2x32_numpy(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[np.ndarray, 
       ['0x6b200159', '0x99ba4efe']
     """
     words = [np.asarray(x, _UINT32)[np.newaxis] for x in (k0, k1, x0, x1)]
-    y0, y1 = encrypt(*words, np.uint32, _NumPy)
+    y0, y1 = encrypt(words[:2], words[2:], _NumPy)
     return y0[0], y1[0]
 
 

@@ -149,8 +149,8 @@ def _gather_transpose(
 ):
     if any(d != 1 for d in window_dilation):
         raise NotImplementedError(
-            "VJP not implemented for select_and_gather (MaxPool) with window dilation, got "
-            f"window_dilation={window_dilation}."
+            f"max pooling with window_dilation={window_dilation} has no reverse-mode "
+            "derivative here; the windows must be dense."
         )
     if not is_undefined_primal(tangents) or is_undefined_primal(operand):
         raise NotImplementedError("select_and_gather_add is linear in its first operand only.")

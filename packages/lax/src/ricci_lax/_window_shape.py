@@ -44,13 +44,15 @@ def padtype_to_pads(
       [(0, 1), (1, 1)]
     """
     if not isinstance(padding, str):
-        raise TypeError(f"Unknown padding type: {padding}.")
+        raise TypeError(
+            f"padding: {padding!r} is no name; give a string, 'VALID', 'SAME' or 'SAME_LOWER'."
+        )
     name = padding.upper()
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
         raise RuntimeError(
-            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
+            f"padding={padding!r} is unknown; it is 'VALID', 'SAME' or 'SAME_LOWER'."
         )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=False):
@@ -64,9 +66,7 @@ def padtype_to_pads(
 def check_positive(name: str, field: str, values: Sequence[int]) -> None:
     """Raise ``TypeError`` unless all values are positive."""
     if any(value <= 0 for value in values):
-        raise TypeError(
-            f"{name} {field} must have every element be strictly positive, got {tuple(values)}."
-        )
+        raise TypeError(f"{name}: {field}={tuple(values)} holds a number below 1.")
 
 
 def check_window(
@@ -85,8 +85,8 @@ def check_window(
     """
     if len(window_dimensions) != len(shape):
         raise TypeError(
-            f"{name} got the wrong number of window_dimensions for operand: got operand shape "
-            f"{tuple(shape)} with window_dimensions {tuple(window_dimensions)}."
+            f"{name}: window_dimensions={tuple(window_dimensions)} does not have one size "
+            f"for each dimension of shape {tuple(shape)}."
         )
     for field, values in (
         ("window_strides", window_strides),
@@ -96,8 +96,9 @@ def check_window(
     ):
         if len(values) != len(window_dimensions):
             raise TypeError(
-                f"{name} got inconsistent {field} and window_dimensions: got {field} "
-                f"{tuple(values)} and window_dimensions {tuple(window_dimensions)}."
+                f"{name}: {field}={tuple(values)} and "
+                f"window_dimensions={tuple(window_dimensions)} differ in length; give one "
+                "number of each for each dimension."
             )
     check_positive(name, "window_dimensions", window_dimensions)
     check_positive(name, "window_strides", window_strides)

@@ -315,16 +315,17 @@ def reduce_window(
     inits, init_tree = tree_flatten(init_value)
     if tree != init_tree:
         raise ValueError(
-            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
+            f"reduce_window: operands have structure {tree} and init_values {init_tree}. "
+            "Give one initial value for each operand."
         )
     if not operands:
-        raise ValueError("reduce_window must have at least one operand.")
+        raise ValueError("reduce_window: there is nothing to reduce; give one array or more.")
     avals: list[Any] = [get_aval(x) for x in operands]
     init_avals: list[Any] = [get_aval(x) for x in inits]
     if any(aval.shape for aval in init_avals):
         raise TypeError(
-            "reduce_window expected init_values to be scalars but init_values have shapes "
-            f"{[aval.shape for aval in init_avals]}."
+            "reduce_window: the initial values have shapes "
+            f"{[aval.shape for aval in init_avals]}; a window is reduced from scalars."
         )
     if any(aval.shape != avals[0].shape for aval in avals):
         raise TypeError(

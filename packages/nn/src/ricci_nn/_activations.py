@@ -68,7 +68,7 @@ def sigmoid(x: Any) -> Any:
 
     Example:
       >>> sigmoid(np.float32([0.0, 2.0]))
-      Array([0.5      , 0.8807971], dtype=float32)
+      Array([0.5     , 0.880797], dtype=float32)
     """
     return lax.logistic(x)
 
@@ -229,7 +229,7 @@ def mish(x: Any) -> Any:
 
     Example:
       >>> mish(np.float32([0.0, 1.0]))
-      Array([0.       , 0.8650984], dtype=float32)
+      Array([0.       , 0.8650985], dtype=float32)
 
     Source: Misra, "Mish: a self regularized non-monotonic activation function", 2019.
     """
@@ -348,7 +348,9 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
 @composite("selu")
 def _selu(x):
-    return jnp.multiply(1.0507009873554804934193349852946, elu(x, 1.6732632423543772848170429916717))
+    return jnp.multiply(
+        1.0507009873554804934193349852946, elu(x, 1.6732632423543772848170429916717)
+    )
 
 
 def selu(x: Any) -> Any:
@@ -375,7 +377,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
     Example:
       >>> gelu(np.float32([-1.0, 2.0]))
-      Array([-0.158808 ,  1.9545977], dtype=float32)
+      Array([-0.15880796,  1.9545977 ], dtype=float32)
 
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
     """
@@ -426,7 +428,8 @@ def glu(x: Any, axis: int = -1) -> Any:
     x = jnp.asarray(x)
     if x.shape[axis] % 2:
         raise AssertionError(
-            f"glu: axis size must be divisible by 2, but axis {axis} of shape {x.shape} is not."
+            f"glu: axis {axis} of shape {x.shape} is cut into two equal halves, so its size must "
+            "be even."
         )
     return _glu(x, axis=axis % x.ndim)
 

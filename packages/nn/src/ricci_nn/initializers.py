@@ -164,8 +164,8 @@ def _fans(
     """How many inputs each unit has, and how many outputs each input reaches."""
     if len(shape) <= 1 and (in_axis, out_axis) == (-2, -1):
         raise ValueError(
-            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
-            "with default in_axis. Must be at least 2D or specify in_axis explicitly."
+            f"variance_scaling: weights of rank {len(shape)} do not show which axes are inputs and "
+            "outputs. Give a shape of 2 dimensions or more, or in_axis and out_axis."
         )
     ins, outs = _product(shape, in_axis), _product(shape, out_axis)
     # Other dimensions are those of a convolution's window, which all units share.
@@ -248,7 +248,10 @@ def variance_scaling(
             case "fan_geo_avg":
                 denominator = (fan_in * fan_out) ** 0.5
             case _:
-                raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+                raise ValueError(
+                    f"variance_scaling: mode={mode!r} is unknown; it is 'fan_in', 'fan_out', "
+                    "'fan_avg' or 'fan_geo_avg'."
+                )
         variance = np.array(scale / denominator, found)[()]
         is_complex = issubdtype(found, np.complexfloating)
         match distribution:
@@ -272,14 +275,17 @@ def variance_scaling(
                 result = jnp.multiply(x, stddev)
             case _:
                 raise ValueError(
-                    f"invalid distribution for variance scaling initializer: {distribution}"
+                    f"variance_scaling: distribution={distribution!r} is unknown; it is "
+                    "'truncated_normal', 'normal' or 'uniform'."
                 )
         return _placed(result, out_sharding)
 
     return init
 
 
-def _scaled(scale: float, mode: Any, distribution: Any, name: str, summary: str, source: str) -> Any:
+def _scaled(
+    scale: float, mode: Any, distribution: Any, name: str, summary: str, source: str
+) -> Any:
     """One of the named settings of ``variance_scaling``."""
 
     def initializer(

@@ -13,6 +13,7 @@ from numpy import flexible as flexible
 from numpy import floating as floating
 from numpy import generic as generic
 from numpy import get_printoptions as get_printoptions
+from numpy import index_exp as index_exp
 from numpy import inexact as inexact
 from numpy import inf as inf
 from numpy import integer as integer
@@ -22,6 +23,7 @@ from numpy import number as number
 from numpy import object_ as object_
 from numpy import pi as pi
 from numpy import printoptions as printoptions
+from numpy import s_ as s_
 from numpy import save as save
 from numpy import savez as savez
 from numpy import set_printoptions as set_printoptions
@@ -46,10 +48,8 @@ from ._arithmetic import floor_divide as floor_divide
 from ._arithmetic import fmax as fmax
 from ._arithmetic import fmin as fmin
 from ._arithmetic import fmod as fmod
-from ._arithmetic import gcd as gcd
 from ._arithmetic import heaviside as heaviside
 from ._arithmetic import hypot as hypot
-from ._arithmetic import lcm as lcm
 from ._arithmetic import mod as mod
 from ._arithmetic import pow as pow
 from ._arithmetic import power as power
@@ -57,6 +57,9 @@ from ._arithmetic import remainder as remainder
 from ._arithmetic import rint as rint
 from ._arithmetic import round as round
 from ._arithmetic import trunc as trunc
+from ._array_info import ndim as ndim
+from ._array_info import shape as shape
+from ._array_info import size as size
 from ._comparison import allclose as allclose
 from ._comparison import array_equal as array_equal
 from ._comparison import array_equiv as array_equiv
@@ -76,18 +79,10 @@ from ._creation import array as array
 from ._creation import asarray as asarray
 from ._creation import astype as astype
 from ._creation import copy as copy
-from ._creation import empty as empty
-from ._creation import empty_like as empty_like
 from ._creation import frombuffer as frombuffer
 from ._creation import fromfile as fromfile
 from ._creation import fromiter as fromiter
 from ._creation import fromstring as fromstring
-from ._creation import full as full
-from ._creation import full_like as full_like
-from ._creation import ones as ones
-from ._creation import ones_like as ones_like
-from ._creation import zeros as zeros
-from ._creation import zeros_like as zeros_like
 from ._cumulative import cumprod as cumprod
 from ._cumulative import cumsum as cumsum
 from ._cumulative import cumulative_prod as cumulative_prod
@@ -143,6 +138,16 @@ from ._dtypes import uint32 as uint32
 from ._dtypes import uint64 as uint64
 from ._einsum import einsum as einsum
 from ._einsum import einsum_path as einsum_path
+from ._extreme_places import argmax as argmax
+from ._extreme_places import argmin as argmin
+from ._filling import empty as empty
+from ._filling import empty_like as empty_like
+from ._filling import full as full
+from ._filling import full_like as full_like
+from ._filling import ones as ones
+from ._filling import ones_like as ones_like
+from ._filling import zeros as zeros
+from ._filling import zeros_like as zeros_like
 from ._float_parts import angle as angle
 from ._float_parts import bitwise_count as bitwise_count
 from ._float_parts import copysign as copysign
@@ -158,6 +163,7 @@ from ._float_parts import unwrap as unwrap
 from ._index_arithmetic import ix_ as ix_
 from ._index_arithmetic import ravel_multi_index as ravel_multi_index
 from ._index_arithmetic import unravel_index as unravel_index
+from ._index_entries import ds as ds
 from ._inserting import delete as delete
 from ._inserting import insert as insert
 from ._joining import append as append
@@ -186,6 +192,9 @@ from ._linear_algebra import tensordot as tensordot
 from ._linear_algebra import vdot as vdot
 from ._linear_algebra import vecdot as vecdot
 from ._linear_algebra import vecmat as vecmat
+from ._moments import mean as mean
+from ._moments import std as std
+from ._moments import var as var
 from ._nan_functions import nanargmax as nanargmax
 from ._nan_functions import nanargmin as nanargmin
 from ._nan_functions import nanmax as nanmax
@@ -217,18 +226,13 @@ from ._reductions import all as all
 from ._reductions import amax as amax
 from ._reductions import amin as amin
 from ._reductions import any as any
-from ._reductions import argmax as argmax
-from ._reductions import argmin as argmin
 from ._reductions import count_nonzero as count_nonzero
 from ._reductions import max as max
-from ._reductions import mean as mean
 from ._reductions import min as min
 from ._reductions import minmax as minmax
 from ._reductions import prod as prod
 from ._reductions import ptp as ptp
-from ._reductions import std as std
 from ._reductions import sum as sum
-from ._reductions import var as var
 from ._sets import intersect1d as intersect1d
 from ._sets import isin as isin
 from ._sets import setdiff1d as setdiff1d
@@ -541,7 +545,6 @@ __all__ = [
     "fromstring",
     "full",
     "full_like",
-    "gcd",
     "generic",
     "geomspace",
     "get_printoptions",
@@ -557,6 +560,7 @@ __all__ = [
     "identity",
     "iinfo",
     "imag",
+    "index_exp",
     "indices",
     "inexact",
     "inf",
@@ -591,7 +595,6 @@ __all__ = [
     "ix_",
     "kaiser",
     "kron",
-    "lcm",
     "ldexp",
     "left_shift",
     "less",
@@ -642,6 +645,7 @@ __all__ = [
     "nansum",
     "nanvar",
     "ndarray",
+    "ndim",
     "negative",
     "newaxis",
     "nextafter",
@@ -686,6 +690,7 @@ __all__ = [
     "rollaxis",
     "rot90",
     "round",
+    "s_",
     "save",
     "savez",
     "searchsorted",
@@ -693,6 +698,7 @@ __all__ = [
     "set_printoptions",
     "setdiff1d",
     "setxor1d",
+    "shape",
     "sign",
     "signbit",
     "signedinteger",
@@ -700,6 +706,7 @@ __all__ = [
     "sinc",
     "single",
     "sinh",
+    "size",
     "sort",
     "sort_complex",
     "spacing",

@@ -96,8 +96,9 @@ def _remainder(x1: Any, x2: Any) -> Any:
     x2 = _nonzero_divisor(x2)
     rest = lax.rem(x1, x2)
     zero = constant(rest, 0)
+    inexact = lax.ne(rest, zero)
     differs = lax.ne(lax.lt(rest, zero), lax.lt(x2, constant(x2, 0)))
-    wrong = lax.bitwise_and(differs, lax.ne(rest, zero))
+    wrong = lax.bitwise_and(differs, inexact)
     return select_where(wrong, lax.add(rest, x2), rest)
 
 
@@ -172,9 +173,7 @@ def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     # divides the number itself.
     zero_divisor = lax.eq(x2, constant(x2, 0))
     whole = lax.div(select_where(zero_divisor, x1, lax.sub(x1, rest)), x2)
-    wrong = lax.bitwise_and(
-        lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest))
-    )
+    wrong = lax.bitwise_and(lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest)))
     rest = select_where(wrong, lax.add(rest, x2), rest)
     whole = select_where(wrong, lax.sub(whole, constant_like(whole, 1)), whole)
     return lax.round(whole), rest
@@ -362,88 +361,6 @@ def _heaviside(x1: Any, x2: Any) -> Any:
     return select_where(below, zero, select_where(above, one, result, "heaviside"), "heaviside")
 
 
-def gcd(x1: Any, x2: Any) -> Any:
-    """The greatest common divisor of integers.
-
-    Raises:
-      ValueError: if an operand does not hold integers.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.gcd(12, 18))
-      6
-
-    Source: numpy.gcd.
-    """
-    return _gcd(*_integers("gcd", x1, x2))
-
-
-@composite("gcd")
-def _gcd(x1: Any, x2: Any) -> Any:
-    x1, x2 = _positive_integers("gcd", x1, x2)
-    zero = strong_constant(x1.dtype, 0)
-
-    def unfinished(pair):
-        remains = lax.ne(pair[1], zero)
-        return lax.reduce_or_p.bind(remains, axes=tuple(range(remains.ndim)))
-
-    def step(pair):
-        a, b = pair
-        remains = lax.ne(b, zero)
-        # Finished elements keep their result; the divisor 0 is never used.
-        divisor = select_where(remains, b, strong_constant(b.dtype, 1))
-        return select_where(remains, b, a), select_where(remains, lax.rem(a, divisor), zero)
-
-    return lax.while_loop(unfinished, step, (x1, x2))[0]
-
-
-def lcm(x1: Any, x2: Any) -> Any:
-    """The least common multiple of integers.
-
-    Raises:
-      ValueError: if an operand does not hold integers.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.lcm(4, 6))
-      12
-
-    Source: numpy.lcm.
-    """
-    return _lcm(*_integers("lcm", x1, x2))
-
-
-@composite("lcm")
-def _lcm(x1: Any, x2: Any) -> Any:
-    x1, x2 = _positive_integers("lcm", x1, x2)
-    divisor = _gcd.fun(x1, x2)
-    zero, one = strong_constant(x1.dtype, 0), strong_constant(x1.dtype, 1)
-    vanishes = lax.eq(divisor, zero)
-    part = lax.div(x2, select_where(vanishes, one, divisor))
-    return select_where(vanishes, zero, lax.mul(x1, part))
-
-
-def _integers(name: str, *args: Any) -> list[Any]:
-    args = operands(name, *args)
-    dtype, _ = common_dtype(*args)
-    if dtype not in INTEGER_DTYPES:
-        raise ValueError(f"{name} is defined for integers only, got dtype {dtype}.")
-    return args
-
-
-def _positive_integers(name: str, x1: Any, x2: Any) -> list[Any]:
-    x1, x2 = promote_args(name, x1, x2)
-    dtype, _ = common_dtype(x1, x2)
-    shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
-    both = [lax.full(shape, x, dtype) if not np.shape(x) else x for x in (x1, x2)]
-    both = [
-        x if np.shape(x) == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(shape))))
-        for x in both
-    ]
-    both = [convert(x, dtype) for x in both]
-    return both if _is_unsigned(dtype) else [lax.abs(x) for x in both]
-
-
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """The elements limited to an interval.
 
@@ -512,7 +429,10 @@ def _round(a: Any, *, decimals: int) -> Any:
         raise ValueError("round is not defined for booleans.")
     if a.dtype in INTEGER_DTYPES:
         if decimals < 0:
-            raise NotImplementedError("round: integers cannot be rounded to decimals < 0.")
+            raise NotImplementedError(
+                "round: with decimals below 0, integers would have to be rounded to tens, which "
+                "is not supported. Round a float."
+            )
         return a
     if a.dtype in COMPLEX_DTYPES:
         return lax.complex(_rounded(lax.real(a), decimals), _rounded(lax.imag(a), decimals))

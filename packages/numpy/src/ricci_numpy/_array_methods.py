@@ -23,8 +23,10 @@ from ricci_ir import (
 from ._arithmetic import clip, round
 from ._creation import astype, checked_dtype, placed
 from ._cumulative import cumprod, cumsum
+from ._extreme_places import argmax, argmin
+from ._moments import mean, std, var
 from ._promotion import COMPLEX_DTYPES, strong_constant
-from ._reductions import all, any, argmax, argmin, max, mean, min, prod, ptp, std, sum, var
+from ._reductions import all, any, max, min, prod, ptp, sum
 from ._ufuncs import conj, imag
 from ._ufuncs_binary import equal
 
@@ -74,7 +76,7 @@ def _rows(self) -> Iterator[Any]:
     """The array's parts along the first axis."""
     aval = self.aval
     if not aval.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
     if not aval.shape[0]:
         return iter(())
     if context.trace is eval_trace and hasattr(self, "is_deleted"):
@@ -92,7 +94,7 @@ def _host_rows(value: np.ndarray, aval: Any) -> Iterator[Any]:
 
 def _reversed_rows(self) -> Iterator[Any]:
     if not self.aval.shape:
-        raise TypeError("reversed() of a 0-d array")
+        raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
     return iter(lax.rev(self, (0,)))
 
 
@@ -164,9 +166,7 @@ def _bits_as(x: Any, dtype: Any) -> Any:
             f"x.view: the last axis has {shape[-1]} elements of {old} bits, which are no whole "
             f"number of elements of dtype {dtype}."
         )
-    return lax.bitcast_convert_type(
-        lax.reshape(x, (*shape[:-1], shape[-1] // ratio, ratio)), dtype
-    )
+    return lax.bitcast_convert_type(lax.reshape(x, (*shape[:-1], shape[-1] // ratio, ratio)), dtype)
 
 
 def _byteswap(self) -> Any:

@@ -9,7 +9,8 @@ import ricci_lax as lax
 from ricci_ir import BOOL, array_dtypes, issubdtype
 
 from ._composite import composite, inlined
-from ._creation import asarray, filled
+from ._creation import asarray
+from ._filling import filled
 from ._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -249,9 +250,7 @@ def iterable(y: Any) -> bool:
     return isinstance(y, Iterable) or bool(np.iterable(y))
 
 
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Any:
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether elements are equal within ``atol + rtol * abs(b)``.
 
     Args:
@@ -288,9 +287,7 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
     return lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
 
 
-def allclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Any:
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether all elements are equal within a tolerance; see ``isclose``.
 
     Example:

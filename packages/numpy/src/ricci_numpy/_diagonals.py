@@ -40,7 +40,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     (a,) = operands("diagonal", a)
     if np.ndim(a) < 2:
         raise ValueError(
-            f"diagonal needs an array of two dimensions at least, got shape {np.shape(a)}."
+            f"diagonal: an array of shape {np.shape(a)} has no pair of axes for a diagonal to run "
+            "along."
         )
     axes = canonical_axes((axis1, axis2), np.ndim(a), "axis")
     return _diagonal(a, offset=int(offset), axes=axes)

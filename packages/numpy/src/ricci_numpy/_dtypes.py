@@ -113,7 +113,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     Source: numpy.isdtype.
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    return any([_is_of_kind(np.dtype(dtype), one) for one in kinds])
+    return any(_is_of_kind(np.dtype(dtype), one) for one in kinds)
 
 
 def _is_of_kind(dtype: np.dtype, kind: Any) -> bool:
@@ -123,7 +123,7 @@ def _is_of_kind(dtype: np.dtype, kind: Any) -> bool:
         return dtype == np.dtype(kind)
     except TypeError:
         raise ValueError(
-            f"isdtype: {kind!r} is neither a dtype nor one of the kinds {', '.join(_KINDS)}."
+            f"isdtype: kind={kind!r} is unknown; give a dtype or one of {', '.join(_KINDS)}."
         ) from None
 
 

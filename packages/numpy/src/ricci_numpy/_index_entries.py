@@ -121,8 +121,8 @@ def _as_part(part: Any) -> Any:
         return _as_mask(part)
     if not issubdtype(dtype, np.integer):
         raise TypeError(
-            "an array used as an index must have an integer or boolean dtype, got "
-            f"{get_aval(part).str_short()}. Convert it with astype(int)."
+            f"an index array of type {get_aval(part).str_short()} selects nothing: indices are "
+            "integers or booleans. Convert it with astype(int)."
         )
     if isinstance(part, np.ndarray) and part.dtype.itemsize == 8:
         return part.astype(canonicalize_dtype(part.dtype))
@@ -195,12 +195,14 @@ def read_index(shape: tuple[int, ...], index: Any) -> Index:
     missing = len(shape) - sum(map(_width, parts))
     if missing < 0:
         raise IndexError(
-            f"too many indices: the array has {len(shape)} dimensions, {len(shape) - missing} "
-            "were indexed."
+            f"an index for {len(shape) - missing} dimensions was given to an array of {len(shape)}."
         )
     dots = sum(part is Ellipsis for part in parts)
     if dots > 1:
-        raise IndexError("an index can only have a single ellipsis ('...').")
+        raise IndexError(
+            "the index holds two ellipses (...); which dimensions each stands for cannot be told. "
+            "Keep one."
+        )
     if not dots:
         parts.append(Ellipsis)
     return _read_parts(shape, parts, missing)

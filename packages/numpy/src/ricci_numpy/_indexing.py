@@ -195,7 +195,7 @@ def _window_at(x: Any, starts: tuple, sizes: tuple[int, ...]) -> Any:
 
 def _check_not_empty(size: int, axis: int) -> None:
     if not size:
-        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        raise IndexError(f"axis {axis} has size 0, so no index lies in it.")
 
 
 def _cut(x: Any, starts: tuple, forms: tuple) -> Any:

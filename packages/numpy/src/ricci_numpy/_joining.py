@@ -58,7 +58,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
         return _merge_rows(arrays, axis, dtype)
     arrays = list(arrays)
     if not arrays:
-        raise ValueError("Need at least one array to concatenate.")
+        raise ValueError("concatenate: the sequence of arrays is empty; give one or more.")
     if axis is None:
         return concatenate([ravel(x) for x in operands("concatenate", *arrays)], 0, dtype)
     arrays = _common("concatenate", arrays, dtype)
@@ -70,8 +70,8 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     axis = canonical_axis(axis, np.ndim(arrays[0]))
     if len(ranks) > 1:
         raise TypeError(
-            "concatenate: arrays must have the same number of dimensions, got shapes "
-            f"{', '.join(str(np.shape(x)) for x in arrays)}."
+            "concatenate: the arrays differ in rank, by their shapes "
+            f"{', '.join(str(np.shape(x)) for x in arrays)}. Reshape them to one rank first."
         )
     if len(arrays) == 1:
         return as_array(arrays[0])
@@ -132,12 +132,13 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     if _is_one_array(arrays):
         return _stack_rows(arrays, axis, dtype)
     if not len(arrays):
-        raise ValueError("Need at least one array to stack.")
+        raise ValueError("stack: the sequence of arrays is empty; give one or more.")
     arrays = _common("stack", arrays, dtype)
     shapes = [np.shape(x) for x in arrays]
     if any(shape != shapes[0] for shape in shapes):
         raise ValueError(
-            f"stack: all arrays must have the same shape, got {', '.join(map(str, shapes))}."
+            f"stack: the arrays differ in shape: {', '.join(map(str, shapes))}. Broadcast them "
+            "first."
         )
     return lax.stack(arrays, canonical_axis(axis, len(shapes[0]) + 1))
 

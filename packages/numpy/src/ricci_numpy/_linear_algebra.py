@@ -341,7 +341,9 @@ def tensordot(
     else:
         given: tuple[Any, ...] = tuple(axes)
         if len(given) != 2:
-            raise TypeError(f"tensordot: axes must be an int or a pair, got {axes}.")
+            raise TypeError(
+                f"tensordot: axes={axes} is neither a count of axes nor a pair of lists of them."
+            )
         pair = canonical_axes(given[0], rank_a), canonical_axes(given[1], rank_b)
         if len(pair[0]) != len(pair[1]):
             raise TypeError(

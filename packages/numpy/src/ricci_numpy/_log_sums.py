@@ -13,9 +13,7 @@ from ._selection import select_where
 from ._ufunc_kinds import publish
 
 
-def _log_sum(
-    x1: Any, x2: Any, power: Callable[[Any], Any], scale: float, full_turn: float
-) -> Any:
+def _log_sum(x1: Any, x2: Any, power: Callable[[Any], Any], scale: float, full_turn: float) -> Any:
     if np.iscomplexobj(x1):
         return _complex_log_sum(x1, x2, power, scale, full_turn)
     largest = lax.max(x1, x2)
@@ -36,9 +34,7 @@ def _complex_log_sum(x1: Any, x2: Any, power: Any, scale: float, full_turn: floa
     total = lax.add(largest, small)
     angle = lax.imag(total)
     turns = lax.round(lax.div(angle, constant(angle, full_turn)))
-    return lax.complex(
-        lax.real(total), lax.sub(angle, lax.mul(turns, constant(angle, full_turn)))
-    )
+    return lax.complex(lax.real(total), lax.sub(angle, lax.mul(turns, constant(angle, full_turn))))
 
 
 def _differentiable(name: str, power: Callable[[Any], Any], scale: float, full_turn: float) -> Any:
@@ -75,8 +71,6 @@ _logaddexp = _differentiable("logaddexp", lax.exp, 1.0, 2 * np.pi)
 _logaddexp2 = _differentiable(
     "logaddexp2", lax.exp2, float(1 / np.log(2)), float(2 * np.pi / np.log(2))
 )
-
-
 
 
 @inlined("logaddexp")

@@ -10,24 +10,10 @@ from ricci_ir import explicit_dtype
 
 from ._composite import composite
 from ._creation import checked_dtype
+from ._extreme_places import argmax, argmin
+from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes
 from ._promotion import INEXACT_DTYPES, convert, operands, strong_constant
-from ._reductions import (
-    all,
-    argmax,
-    argmin,
-    checked_mask,
-    keep_axes,
-    max,
-    mean_of,
-    min,
-    no_out,
-    prod,
-    real_dtype,
-    reduced_axes,
-    squared_modulus,
-    sum,
-    variance_dtypes,
-)
+from ._reductions import all, checked_mask, keep_axes, max, min, no_out, prod, reduced_axes, sum
 from ._selection import select_where
 
 

@@ -11,10 +11,10 @@ from ricci_ir import get_aval, issubdtype
 
 from ._arithmetic import round as rounded
 from ._composite import composite
+from ._moments import mean
 from ._promotion import convert, operands
 from ._rearranging import flip
 from ._reductions import max as maximum_of
-from ._reductions import mean
 from ._reductions import min as minimum_of
 from ._selection import broadcast
 from ._shapes import moveaxis
@@ -118,7 +118,9 @@ def _integer_pairs(name: str, value: Any, ndim: int) -> Widths:
     try:
         flat = [as_int(n) for n in flat]
     except TypeError:
-        raise TypeError(f"pad: {name} must hold integers, got {value}.") from None
+        raise TypeError(
+            f"pad: {name}={value} counts elements, so it must be of integers."
+        ) from None
     shape = np.shape(pairs)
     _check_pairs(name, shape, ndim)
     full = np.broadcast_to(np.array(flat, np.int64).reshape(shape), (ndim, 2))

@@ -18,7 +18,8 @@ from ricci_ir import (
 )
 
 from ._composite import composite
-from ._creation import asarray, checked_dtype, filled, from_host, placed
+from ._creation import asarray, checked_dtype, from_host, placed
+from ._filling import filled
 from ._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
@@ -83,13 +84,13 @@ def arange(
         dtype = checked_dtype(explicit_dtype(dtype, "arange"), "arange")
     given = {"start": start, "stop": stop, "step": step}
     if start is None:
-        raise TypeError("arange: start must be a real number, got None.")
+        raise TypeError(
+            "arange: start is None; give the number to count from, or the one to count up to."
+        )
     if stop is None:
         given = {"stop": start, "step": step}
     values = {
-        name: _concrete(name, *operands("arange", x))
-        for name, x in given.items()
-        if x is not None
+        name: _concrete(name, *operands("arange", x)) for name, x in given.items() if x is not None
     }
     if dtype is None:
         dtype = _range_dtype(tuple(values.values()))
@@ -171,19 +172,26 @@ def linspace(
     """
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "linspace"), "linspace")
-    result, step = _linspace(
-        *operands("linspace", start, stop),
-        num=_whole("linspace", num),
-        endpoint=bool(endpoint),
-        dtype=dtype,
-        axis=index(axis),
-    )
-    result = placed(result, device)
-    return (result, step) if retstep else result
+    settings = {
+        "num": _whole("linspace", num),
+        "endpoint": bool(endpoint),
+        "dtype": dtype,
+        "axis": index(axis),
+    }
+    start, stop = operands("linspace", start, stop)
+    if not retstep:
+        return placed(_linspace(start, stop, **settings), device)
+    result, step = _linspace_and_step(start, stop, **settings)
+    return placed(result, device), step
 
 
 @composite("_linspace")
-def _linspace(start: Any, stop: Any, **settings: Any) -> tuple[Any, Any]:
+def _linspace(start: Any, stop: Any, **settings: Any) -> Any:
+    return _spaced("linspace", start, stop, **settings)[0]
+
+
+@composite("_linspace")
+def _linspace_and_step(start: Any, stop: Any, **settings: Any) -> tuple[Any, Any]:
     return _spaced("linspace", start, stop, **settings)
 
 
@@ -357,7 +365,10 @@ def meshgrid(
     if not copy:
         raise ValueError("meshgrid: copy=False is not supported; the results are new arrays.")
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}.")
+        raise ValueError(
+            f"meshgrid: indexing={indexing!r} is unknown: 'ij' puts the first vector along the "
+            "first axis, 'xy' along the second."
+        )
     if any(x.ndim > 1 for x in arrays):
         shapes = ", ".join(str(x.shape) for x in arrays)
         raise ValueError(f"meshgrid takes arrays of one dimension, got shapes {shapes}.")
@@ -368,12 +379,13 @@ def meshgrid(
     sizes = [0] * len(arrays)
     for x, place in zip(arrays, places, strict=True):
         sizes[place] = x.shape[0]
-    results = []
-    for x, place in zip(arrays, places, strict=True):
+    results = {}
+    for place in range(len(sizes)):
+        x = arrays[places.index(place)]
         shape = [1] * len(sizes) if sparse else sizes
         shape = tuple(x.shape[0] if i == place else n for i, n in enumerate(shape))
-        results.append(lax.broadcast_in_dim(x, shape, (place,)))
-    return tuple(results)
+        results[place] = lax.broadcast_in_dim(x, shape, (place,))
+    return tuple(results[place] for place in places)
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:

@@ -12,7 +12,8 @@ from ricci_ir import ConcretizationTypeError, Tracer, as_array, get_aval
 
 from ._arithmetic import remainder
 from ._composite import composite
-from ._creation import as_shape, placed
+from ._creation import placed
+from ._filling import as_shape
 from ._promotion import operands
 from ._selection import broadcast
 from ._shapes import canonical_axes, canonical_axis, ravel, reshape
@@ -288,7 +289,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
         raise ValueError(f"rot90 needs an array of two dimensions at least, got {np.shape(m)}.")
     first, second = (canonical_axis(d, ndim) for d in axes)
     if first == second:
-        raise ValueError(f"rot90: axes must be different, got {axes}.")
+        raise ValueError(f"rot90: axes={axes} spans no plane; give two different axes.")
     return _rot90(m, k=as_int(k) % 4, axes=(first, second))
 
 

@@ -22,10 +22,8 @@ from ricci_ir import (
 from ._composite import composite, inlined
 from ._creation import asarray, checked_dtype
 from ._promotion import (
-    COMPLEX_DTYPES,
     INEXACT_DTYPES,
     convert,
-    inexact_dtype,
     operands,
     strong_constant,
 )
@@ -62,7 +60,7 @@ def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     for i in given:
         if not -ndim <= i < ndim:
             raise np.exceptions.AxisError(
-                f"{name}: axis {i} is out of bounds for an array with {ndim} dimensions."
+                f"{name}: there is no axis {i} in an array of rank {ndim}."
             )
     axes = tuple(i % ndim for i in given)
     if len(set(axes)) != len(axes):
@@ -93,7 +91,10 @@ def checked_mask(name: str, where: Any) -> Any:
     (where,) = operands(name, where)
     dtype = get_aval(where).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if dtype != BOOL:
-        raise ValueError(f"{name}: where must be a boolean array or None, got dtype {dtype}.")
+        raise ValueError(
+            f"{name}: where chooses elements by true and false, so dtype {dtype} will not do. Make "
+            "it boolean, as with where != 0."
+        )
     return where
 
 
@@ -101,7 +102,10 @@ def _initial(name: str, initial: Any, dtype: Any) -> Any:
     (initial,) = operands(name, initial)
     shape = np.shape(initial)
     if shape:
-        raise ValueError(f"{name}: initial must be a scalar, got an array of shape {shape}.")
+        raise ValueError(
+            f"{name}: initial has shape {shape}; the reduction of each element starts from one and "
+            "the same scalar."
+        )
     if hasattr(initial, "aval"):
         return convert(initial, dtype)
     return np.asarray(initial).astype(dtype)[()]
@@ -135,7 +139,7 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     return dtype
 
 
-def _accumulated(dtype: Any) -> Any:
+def accumulated_dtype(dtype: Any) -> Any:
     """The dtype that a sum of the given dtype is computed in."""
     return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
 
@@ -184,7 +188,7 @@ def _accumulate(
 ) -> Any:
     a = asarray(a)
     result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
-    computed = _accumulated(result_dtype) if dtype is None else result_dtype
+    computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
     a = convert(a, computed)
     if where is not None:
         a = select_where(where, a, strong_constant(computed, identity), name)
@@ -257,9 +261,7 @@ def sum(
     no_out("sum", out)
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "sum"), "sum")
-    return _sum_or_product(
-        "sum", a, axis, dtype, keepdims, initial, where, promote_integers, 0
-    )
+    return _sum_or_product("sum", a, axis, dtype, keepdims, initial, where, promote_integers, 0)
 
 
 def prod(
@@ -284,9 +286,7 @@ def prod(
     no_out("prod", out)
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "prod"), "prod")
-    return _sum_or_product(
-        "prod", a, axis, dtype, keepdims, initial, where, promote_integers, 1
-    )
+    return _sum_or_product("prod", a, axis, dtype, keepdims, initial, where, promote_integers, 1)
 
 
 def _extreme(
@@ -436,9 +436,7 @@ def minmax(
     )
 
 
-def _logical(
-    name: str, a: Any, axis: Any, out: Any, keepdims: bool, where: Any, step: Any
-) -> Any:
+def _logical(name: str, a: Any, axis: Any, out: Any, keepdims: bool, where: Any, step: Any) -> Any:
     no_out(name, out)
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
@@ -516,62 +514,6 @@ def any(
     return _logical("any", a, axis, out, keepdims, where, _any)
 
 
-def _where_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, find: Any) -> Any:
-    no_out(name, out)
-    (a,) = operands(name, a)
-    a = asarray(a)
-    shape = a.shape
-    if axis is None:
-        along = a if len(shape) == 1 else lax.reshape(a, (a.size,))
-        axis = 0
-    else:
-        along = a
-        (axis,) = reduced_axes(name, index(axis), len(shape))
-    if along.shape[axis] == 0:
-        raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from.")
-    result = find.bind(along, axes=(axis,), index_dtype=python_scalar_dtype(int))
-    if not keepdims:
-        return result
-    axes = (axis,) if along is a and len(shape) else tuple(range(len(shape)))
-    return keep_axes(result, axes)
-
-
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """The index of the first largest element; of a NaN, if there is one.
-
-    Args:
-      a: an array.
-      axis: the axis to search; without it, the index is into the flattened array.
-      out: not supported.
-      keepdims: whether the axis stays, with size 1.
-
-    Raises:
-      TypeError: if ``a`` is no array.
-      ValueError: if there are no elements, or the axis is out of bounds.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.argmax(jnp.array([3, 5, 4])))
-      1
-
-    Source: numpy.argmax.
-    """
-    return _where_extreme("argmax", a, axis, out, keepdims, lax.argmax_p)
-
-
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """The index of the first smallest element; see ``argmax``.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.argmin(jnp.array([3, 5, 2])))
-      2
-
-    Source: numpy.argmin.
-    """
-    return _where_extreme("argmin", a, axis, out, keepdims, lax.argmin_p)
-
-
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """The largest element minus the smallest, along axes; see ``max``.
 
@@ -612,246 +554,3 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _count_nonzero(a: Any, *, axes: Any, keepdims: bool) -> Any:
     nonzero = a if a.dtype == BOOL else lax.ne(a, strong_constant(a.dtype, 0))
     return sum(nonzero, axes, python_scalar_dtype(int), None, keepdims)
-
-
-def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """How many elements go into each result of a reduction."""
-    count = 1
-    for i in axes:
-        count *= shape[i]
-    return count
-
-
-def masked_count(name: str, where: Any, shape: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
-    """How many elements a mask selects for each result, as an array of ``dtype``."""
-    where = checked_mask(name, where)
-    if np.shape(where) != shape:
-        where = select_where(where, np.ones(shape, bool), np.zeros((), bool)[()], name)
-    return sum(where, axis, dtype, None, keepdims)
-
-
-def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-) -> Any:
-    """The arithmetic mean along axes.
-
-    Args:
-      a: an array; integers become floats.
-      axis: the axis or axes to reduce; all without it.
-      dtype: the dtype of the result, which the sum is computed in.
-      out: not supported.
-      keepdims: whether the axes stay, with size 1.
-      where: a boolean mask that broadcasts with ``a``; other elements are left out.
-
-    Raises:
-      TypeError: if ``a`` is no array.
-      ValueError: if an axis is out of bounds or given twice.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.mean(jnp.array([1, 2, 6])))
-      3.0
-
-    Source: numpy.mean.
-    """
-    no_out("mean", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "mean"), "mean")
-    return mean_of("mean", a, axis, dtype, keepdims, where)
-
-
-def mean_of(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
-    """``mean`` for function ``name``, with a dtype that has been checked."""
-    (a,) = operands(name, a)
-    axes = reduced_axes(name, axis, np.ndim(a))
-    if where is not None:
-        where = checked_mask(name, where)
-    return _mean(a, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
-
-
-@inlined("mean")
-def _mean(a: Any, where: Any, *, axes: Any, dtype: Any, keepdims: bool) -> Any:
-    a = asarray(a)
-    result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
-    computed = _accumulated(result_dtype) if dtype is None else result_dtype
-    if where is None:
-        count = strong_constant(computed, axis_count(a.shape, axes))
-    else:
-        count = masked_count("mean", where, a.shape, axes, computed, keepdims)
-    total = sum(convert(a, computed), axes, computed, None, keepdims, None, where)
-    return convert(lax.div(total, count), result_dtype)
-
-
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    """The variance along axes: the mean of the squared distances from the mean.
-
-    Args:
-      a: an array; integers become floats.
-      axis: the axis or axes to reduce; all without it.
-      dtype: the dtype of the result, which it is computed in.
-      out: not supported.
-      ddof: what to subtract from the number of elements before dividing by it.
-      keepdims: whether the axes stay, with size 1.
-      where: a boolean mask that broadcasts with ``a``; other elements are left out.
-      mean: the mean, if it is known, of a shape that broadcasts with ``a``.
-      correction: another name of ``ddof``.
-
-    Raises:
-      TypeError: if ``a`` is no array.
-      ValueError: if both ``ddof`` and ``correction`` are given, or an axis is out of bounds.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.var(jnp.array([1.0, 3.0])))
-      1.0
-
-    Source: numpy.var.
-    """
-    no_out("var", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "var"), "var")
-    return _variance("var", a, axis, dtype, _ddof("var", ddof, correction), keepdims, where, mean)
-
-
-def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    """The standard deviation along axes, the square root of the variance; see ``var``.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.std(jnp.array([1.0, 3.0])))
-      1.0
-
-    Source: numpy.std.
-    """
-    no_out("std", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "std"), "std")
-    ddof = _ddof("std", ddof, correction)
-    return _variance("std", a, axis, dtype, ddof, keepdims, where, mean)
-
-
-def _ddof(name: str, ddof: Any, correction: Any) -> Any:
-    if correction is None:
-        return ddof
-    if not (type(ddof) is int and ddof == 0):
-        raise ValueError(f"{name}: give ddof or correction, which mean the same, not both.")
-    return correction
-
-
-def variance_dtypes(name: str, a_dtype: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtypes that a variance is computed in and returned in.
-
-    Raises:
-      ValueError: if a real dtype is asked for and the array is complex.
-    """
-    if dtype is None:
-        found = inexact_dtype(a_dtype)[0]
-        computed = _accumulated(found)
-    else:
-        if dtype not in INEXACT_DTYPES:
-            raise ValueError(f"{name}: dtype must be one of floats or complex, got {dtype}.")
-        if a_dtype in COMPLEX_DTYPES and dtype not in COMPLEX_DTYPES:
-            raise ValueError(
-                f"{name}: the array is complex, so the dtype {dtype} cannot hold its elements. "
-                "Take the real part first, or give a complex dtype."
-            )
-        computed = found = inexact_dtype(dtype)[0]
-    if found in COMPLEX_DTYPES:
-        found = real_dtype(found)
-    return computed, found
-
-
-def real_dtype(dtype: Any) -> Any:
-    """The dtype of the parts of a complex one; of others, itself."""
-    return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
-
-
-def squared_modulus(x: Any) -> Any:
-    """The square of each element's absolute value."""
-    if x.dtype in COMPLEX_DTYPES:
-        return lax.real(lax.mul(x, lax.conj(x)))
-    return lax.square(x)
-
-
-def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
-    (a,) = operands(name, a)
-    axes = reduced_axes(name, axis, np.ndim(a))
-    if where is not None:
-        where = checked_mask(name, where)
-    if mean is not None:
-        (mean,) = operands(name, mean)
-    known = isinstance(ddof, int | float | np.generic)
-    step = _var if name == "var" else _std
-    return step(
-        a,
-        where,
-        mean,
-        None if known else ddof,
-        axes=axes,
-        dtype=dtype,
-        ddof=ddof if known else None,
-        keepdims=bool(keepdims),
-    )
-
-
-@composite("_std")
-def _std(*arrays: Any, **settings: Any) -> Any:
-    return lax.sqrt(_var.fun(*arrays, **settings))
-
-
-@composite("_var")
-def _var(a, where, mean, traced_ddof, *, axes, dtype, ddof, keepdims) -> Any:
-    name = "var"
-    computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
-    a = convert(a, computed)
-    if mean is None:
-        center = mean_of(name, a, axes, computed, True, where)
-    else:
-        center = convert(mean, computed)
-        if center.ndim != a.ndim:
-            center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
-    squares = squared_modulus(lax.sub(a, center))
-    real = squares.dtype
-    total = sum(squares, axes, real, None, keepdims, None, where)
-    if where is None and traced_ddof is None:
-        count = axis_count(a.shape, axes) - ddof
-        if count > 0:
-            return convert(lax.div(total, strong_constant(real, count)), result_dtype)
-        return lax.full_like(total, np.nan, result_dtype)
-    if where is None:
-        count = strong_constant(real, axis_count(a.shape, axes))
-    else:
-        count = masked_count(name, where, a.shape, axes, real, keepdims)
-    ddof = strong_constant(real, ddof) if traced_ddof is None else convert(traced_ddof, real)
-    count = lax.sub(count, ddof)
-    result = convert(lax.div(total, count), result_dtype)
-    positive = lax.gt(count, strong_constant(real, 0))
-    return select_where(positive, result, strong_constant(result_dtype, np.nan), name)

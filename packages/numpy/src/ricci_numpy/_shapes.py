@@ -9,7 +9,8 @@ import numpy as np
 import ricci_lax as lax
 
 from ._composite import composite, is_recording
-from ._creation import as_shape, placed
+from ._creation import placed
+from ._filling import as_shape
 from ._promotion import check_arraylike, operands
 from ._selection import broadcast, broadcast_shape
 
@@ -36,7 +37,7 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     axes = tuple(axes) if np.ndim(axes) else (axes,)
     found = tuple(canonical_axis(axis, ndim) for axis in axes)
     if len(set(found)) != len(found):
-        raise ValueError(f"repeated axis in `{name}` argument: {axes}")
+        raise ValueError(f"{name}: {axes} names an axis twice.")
     return found
 
 
@@ -51,7 +52,10 @@ def _inferred(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]
     if -1 not in sizes:
         return sizes
     if sizes.count(-1) > 1:
-        raise TypeError(f"can only specify one unknown axis size with a `-1` value, got {sizes}")
+        raise TypeError(
+            f"reshape: {sizes} leaves several sizes to be worked out; write -1 for one of them at "
+            "most."
+        )
     known = 1
     for n in sizes:
         if n != -1:
@@ -59,8 +63,8 @@ def _inferred(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]
     total = int(np.prod(shape, dtype=object))
     if (known == 0 and total) or (known and total % known):
         raise TypeError(
-            f"cannot reshape array of shape {shape} (size {total}) into shape {sizes} because the "
-            f"product of the specified sizes ({known}) does not evenly divide {total}"
+            f"reshape: {total} elements, of shape {shape}, cannot fill shape {sizes}: {known} does "
+            f"not divide {total}."
         )
     return tuple((total // known if known else 0) if n == -1 else n for n in sizes)
 
@@ -101,7 +105,10 @@ def reshape(
     elif order == "A":
         raise NotImplementedError("reshape with order='A': arrays have no memory order.")
     else:
-        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
+        raise ValueError(
+            f"reshape: there is no order {order!r}; 'C' puts the last axis innermost, 'F' the "
+            "first."
+        )
     return placed(result, None, out_sharding)
 
 
@@ -288,7 +295,10 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     axis = canonical_axis(axis, ndim)
     start = as_int(start)
     if not -ndim <= start <= ndim:
-        raise ValueError(f"start={start} must lie between {-ndim} and {ndim}")
+        raise ValueError(
+            f"rollaxis: start={start} is no place among {ndim} axes; it goes from {-ndim} to "
+            f"{ndim}."
+        )
     start = start + ndim if start < 0 else start
     return moveaxis(a, axis, start - 1 if start > axis else start)
 

@@ -21,10 +21,14 @@ _INT32 = np.dtype(np.int32)
 def _check_kind(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
         raise TypeError(
-            f"{name}: the argument kind is not supported; use stable=True or stable=False."
+            f"{name}: kind= chooses no algorithm here; leave it out, or say stable=True or "
+            "stable=False."
         )
     if order is not None:
-        raise TypeError(f"{name}: the argument order is not supported: arrays have no fields.")
+        raise TypeError(
+            f"{name}: order= is for arrays with named fields, which do not exist here; leave it "
+            "out."
+        )
 
 
 def sort(
@@ -183,7 +187,7 @@ def _check_kth(name: str, a: Any, kth: Any, axis: Any) -> tuple[int, int]:
     size = np.shape(a)[axis]
     kth = as_int(kth)
     if not -size <= kth < size:
-        raise ValueError(f"{name}: kth={kth} is out of bounds for an axis of size {size}.")
+        raise ValueError(f"{name}: kth={kth}, but the axis has {size} elements, counted from 0.")
     if get_aval(a).dtype in COMPLEX_DTYPES:  # pyright: ignore[reportAttributeAccessIssue]
         raise NotImplementedError(f"{name} is not defined for complex numbers; use sort.")
     return kth % size if size else 0, axis
@@ -473,7 +477,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     """
     x, bins = operands("digitize", x, bins)
     if np.ndim(bins) != 1:
-        raise ValueError(f"digitize: bins must be a vector, got shape {np.shape(bins)}.")
+        raise ValueError(f"digitize: bins has shape {np.shape(bins)}; give the edges in a vector.")
     return _digitize(x, bins, right=right, method=method or "scan")
 
 

@@ -8,7 +8,8 @@ import ricci_lax as lax
 from ricci_ir import get_aval
 
 from ._composite import composite, inlined
-from ._creation import asarray
+from ._creation import asarray, placed
+from ._moments import axis_count, mean
 from ._promotion import (
     COMPLEX_DTYPES,
     common_dtype,
@@ -18,7 +19,7 @@ from ._promotion import (
     strong_constant,
 )
 from ._reductions import any as _any
-from ._reductions import axis_count, keep_axes, mean, no_out, reduced_axes, sum
+from ._reductions import keep_axes, no_out, reduced_axes, sum
 from ._selection import broadcast, select_where
 
 _INDEX = np.dtype("int32")
@@ -81,9 +82,7 @@ def _average(a: Any, weights: Any, *, axes: Any, everywhere: bool, keepdims: boo
             )
         order = sorted(range(len(axes)), key=axes.__getitem__)
         weights = lax.transpose(weights, order) if order != list(range(len(axes))) else weights
-        weights = lax.reshape(
-            weights, tuple(n if i in axes else 1 for i, n in enumerate(a.shape))
-        )
+        weights = lax.reshape(weights, tuple(n if i in axes else 1 for i, n in enumerate(a.shape)))
     total = sum(weights, axes, None, None, keepdims)
     products = sum(lax.mul(a, weights), axes, None, None, keepdims)
     total = broadcast(total, products.shape)
@@ -168,6 +167,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The values below which given percentages of the elements lie; see ``quantile``.
 
@@ -179,9 +179,10 @@ def percentile(
     Source: numpy.percentile.
     """
     q = _percent("percentile", q)
-    return _quantile(
+    found = _quantile(
         "percentile", a, q, axis, out, overwrite_input, method, keepdims, False, weights
     )
+    return placed(found, None, out_sharding)
 
 
 def nanmedian(
@@ -279,9 +280,11 @@ def _quantile(
         (weights,) = operands(name, weights)
     no_out(name, out)
     if overwrite_input:
-        raise NotImplementedError(f"{name}: overwrite_input is not supported; arrays do not change.")
+        raise NotImplementedError(
+            f"{name}: overwrite_input is not supported; arrays do not change."
+        )
     if method not in _METHODS:
-        raise ValueError(f"{name}: method must be one of {', '.join(_METHODS)}, got {method!r}.")
+        raise ValueError(f"{name}: method={method!r} is unknown; known are {', '.join(_METHODS)}.")
     if weights is not None and (method != "inverted_cdf" or skip_nan):
         raise NotImplementedError(f"{name}: weights= needs method='inverted_cdf'.")
     if common_dtype(a)[0] in COMPLEX_DTYPES:
@@ -454,9 +457,7 @@ def _weighted(name: str, rows: Any, q: Any, weights: Any, shape: Any, axes: Any)
     weights, _ = _rows(convert(weights, rows.dtype), axes)
     bad = keep_axes(_any(lax.ne(rows, rows), 1), (1,))
     nan = strong_constant(rows.dtype, np.nan)
-    rows, weights = lax.sort(
-        (select_where(bad, nan, rows), weights), dimension=1, num_keys=1
-    )
+    rows, weights = lax.sort((select_where(bad, nan, rows), weights), dimension=1, num_keys=1)
     sums = lax.cumsum(weights, 1)
     total = lax.slice_in_dim(sums, rows.shape[1] - 1, rows.shape[1], axis=1)
     q = convert(asarray(q), rows.dtype)

@@ -26,7 +26,10 @@ def check_integers(name: str, indices: Any, error: type[Exception] = TypeError) 
     """Raise unless indices have an integer dtype."""
     aval: Any = get_aval(indices)
     if not issubdtype(aval.dtype, np.integer):
-        raise error(f"{name}: indices must be integers, got {aval.str_short()}.")
+        raise error(
+            f"{name}: indices pick elements by number, and these are {aval.str_short()}. Convert "
+            "them with astype(int)."
+        )
 
 
 def take(
@@ -159,13 +162,13 @@ def take_along_axis(
     if axis is None:
         if rank != 1:
             raise ValueError(
-                f"take_along_axis: with axis=None indices must be a vector, got shape "
-                f"{np.shape(indices)}."
+                "take_along_axis: axis=None reads arr as one long vector, so indices of shape "
+                f"{np.shape(indices)} must be a vector too."
             )
     elif rank != np.ndim(arr):
         raise ValueError(
-            f"take_along_axis: indices and arr must have the same number of dimensions, got {rank} "
-            f"and {np.ndim(arr)}."
+            f"take_along_axis: indices has rank {rank} and arr rank {np.ndim(arr)}; give indices "
+            "an axis for each of arr's."
         )
     else:
         axis = canonical_axis(axis, rank)
@@ -254,8 +257,8 @@ def put_along_axis(
     check_integers("put_along_axis", indices)
     if axis is not None and np.ndim(indices) != np.ndim(arr):
         raise ValueError(
-            "put_along_axis: indices and arr must have the same number of dimensions, got "
-            f"{np.ndim(indices)} and {np.ndim(arr)}."
+            f"put_along_axis: indices has rank {np.ndim(indices)} and arr rank {np.ndim(arr)}; "
+            "give indices an axis for each of arr's."
         )
     return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
 
@@ -364,7 +367,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     elif mode == "wrap":
         a = remainder(a, count)
     else:
-        raise ValueError(f"choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}.")
+        raise ValueError(f"choose: mode={mode!r} is unknown; it is 'raise', 'wrap' or 'clip'.")
     cases = promote_dtypes(*cases)
     shape = broadcast_shape("choose", np.shape(a), *map(np.shape, cases))
     stacked = lax.concatenate([lax.expand_dims(broadcast(x, shape), (0,)) for x in cases], 0)
@@ -407,7 +410,10 @@ def compress(
         raise NotImplementedError("compress: arrays cannot be written to; leave out=... away.")
     condition, a, fill_value = operands("compress", condition, a, fill_value)
     if np.ndim(condition) != 1:
-        raise ValueError(f"compress: condition must be a vector, got shape {np.shape(condition)}.")
+        raise ValueError(
+            f"compress: condition has shape {np.shape(condition)}; give one boolean for each "
+            "slice, in a vector."
+        )
     if axis is None:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, np.ndim(a))

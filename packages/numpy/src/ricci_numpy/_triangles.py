@@ -24,11 +24,10 @@ def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
     return n, m
 
 
-def _row_and_column(shape: tuple[int, int], k: Any) -> tuple[Any, Any]:
+def _row_and_column(shape: tuple[int, int], k: int) -> tuple[Any, Any]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
-    k = convert(k, _INT) if hasattr(k, "aval") else strong_constant(_INT, index(k))
-    rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
-    return lax.add(rows, k), columns
+    rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), strong_constant(_INT, k))
+    return rows, lax.broadcasted_iota(_INT, shape, 1)
 
 
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
@@ -66,8 +65,9 @@ def _offset(k: Any) -> tuple[Any, ...]:
 
 @inlined("eye")
 def _eye(offset: Any = None, *, shape: Any, k: Any, dtype: Any) -> Any:
-    rows, columns = _row_and_column(shape, offset if k is None else k)
-    return convert(lax.eq(rows, columns), dtype)
+    offset = convert(offset, _INT) if k is None else strong_constant(_INT, k)
+    rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
+    return convert(lax.eq(lax.add(rows, offset), columns), dtype)
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
@@ -254,7 +254,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """
     n, ndim = index(n), index(ndim)
     if n < 0 or ndim < 0:
-        raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}.")
+        raise ValueError(f"diag_indices: n={n} and ndim={ndim}, but neither can be below 0.")
     return (from_host(np.arange(n)),) * ndim
 
 

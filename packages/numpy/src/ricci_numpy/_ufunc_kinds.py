@@ -24,6 +24,8 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Call
       general: applied to all else; it checks and promotes its operand.
     """
 
+    operation = getattr(operation, "bind", operation)  # without the operation's own wrapper
+
     @boundary
     def function(x, /):
         try:
@@ -41,6 +43,7 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Call
 
 def binary(operation: Operation, accepted: frozenset, general: Operation) -> Callable[..., Any]:
     """A function of two operands; see ``unary``."""
+    operation = getattr(operation, "bind", operation)
 
     def function(x, y, /):
         kind = type(y)
@@ -132,9 +135,7 @@ def _signature(names: tuple[str, ...]) -> inspect.Signature:
 def alias(function: Any, name: str) -> Any:
     """The same function under another name."""
     old = function.__name__
-    copy = FunctionType(
-        function.__code__, function.__globals__, name, None, function.__closure__
-    )
+    copy = FunctionType(function.__code__, function.__globals__, name, None, function.__closure__)
     copy.__qualname__, copy.__module__ = name, function.__module__
     copy.__doc__ = function.__doc__.replace(f"jnp.{old}(", f"jnp.{name}(")
     copy.__kwdefaults__, copy.__defaults__ = function.__kwdefaults__, function.__defaults__

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-
-from . import _cumulative, _log_sums, _reductions, _ufuncs, _ufuncs_binary
 from ricci_ir import api_boundary
 
+from . import _cumulative, _log_sums, _reductions, _ufuncs, _ufuncs_binary
 from ._creation import asarray
-from ._promotion import operands
-from ._reductions import keep_axes, no_out, reduced_axes
+from ._promotion import operands, promote_dtypes_inexact
+from ._reductions import checked_mask, keep_axes, no_out, reduced_axes
+from ._selection import select_where
 
 
 class ufunc:
@@ -27,7 +27,7 @@ class ufunc:
       nargs: the number of operands that arrays may be given for.
       identity: the value that changes nothing when combined, for reductions of no elements.
       call: how to apply it to arrays; ``func`` by default.
-      reduce, accumulate, at: faster ways of doing what the methods of those names do.
+      reduce, accumulate, at, reduceat: faster ways of doing what the methods of those names do.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -51,6 +51,7 @@ class ufunc:
         reduce: Callable[..., Any] | None = None,
         accumulate: Callable[..., Any] | None = None,
         at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
     ):
         update_wrapper(self, func)
         self.__name__ = name or func.__name__
@@ -59,6 +60,7 @@ class ufunc:
         self.nargs = self.nin if nargs is None else operator.index(nargs)
         self.identity = identity
         self._reduce, self._accumulate, self._at = reduce, accumulate, at
+        self._reduceat = reduceat
 
     @api_boundary
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
@@ -113,7 +115,9 @@ class ufunc:
         if where is not None:
             where, _ = _rows_along(_broadcast_like(where, a), axes)
         if rows.shape[0] == 0 and initial is None:
-            raise ValueError(f"{name}: there is nothing to reduce, and the function has no identity.")
+            raise ValueError(
+                f"{name}: there is nothing to reduce, and the function has no identity."
+            )
         state = None if initial is None else asarray(initial)
         # The result's dtype is what combining gives: a loop needs it from the start.
         first = rows.shape[0] > 0 and state is None
@@ -123,7 +127,7 @@ class ufunc:
             combined = self.func(state, lax.index_in_dim(rows, i, 0, keepdims=False))
             if where is not None:
                 mask = lax.index_in_dim(where, i, 0, keepdims=False)
-                combined = _reductions.select_where(mask, combined, state, name)
+                combined = select_where(mask, combined, state, name)
             state = combined
         result = _broadcast_to(state, kept)
         return keep_axes(result, axes) if keepdims else result
@@ -201,6 +205,8 @@ class ufunc:
         no_out(name, out)
         a = asarray(*operands(name, a), dtype=dtype)
         (axis,) = reduced_axes(name, axis, a.ndim)
+        if self._reduceat is not None:
+            return self._reduceat(a, indices, axis=axis)
         starts = np.asarray(indices)
         ends = [*starts[1:], a.shape[axis]]
         parts = []
@@ -234,9 +240,7 @@ def _rows_along(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return lax.reshape(a, (count, *kept)), kept
 
 
-def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
-) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """Make a ufunc of a function of arrays that broadcast.
 
     Example:
@@ -276,6 +280,37 @@ def _running(operation: Callable[..., Any]) -> Callable[..., Any]:
     return accumulate
 
 
+def _bits(reduction: Any, name: str) -> Callable[..., Any]:
+    def reduce(a, *, axis, dtype, keepdims, initial, where):
+        a = asarray(a, dtype=dtype)
+        combine = getattr(_ufuncs_binary, f"bitwise_{name}")
+        axes = reduced_axes(f"bitwise_{name}.reduce", axis, a.ndim)
+        if where is not None:
+            neutral = np.asarray(-1 if name == "and" else 0).astype(a.dtype)[()]
+            a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
+        result = reduction.bind(a, axes=axes)
+        result = result if initial is None else combine(initial, result)
+        return keep_axes(result, axes) if keepdims else result
+
+    return reduce
+
+
+def _log_of_sum(combine: Any, power: Any, log: Any) -> Callable[..., Any]:
+    def reduce(a, *, axis, dtype, keepdims, initial, where):
+        (a,) = promote_dtypes_inexact(asarray(a, dtype=dtype))
+        axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
+        largest = _reductions.max(a, axes, None, True, -np.inf, where)
+        # An infinite maximum is the result as it is; powers relative to it would be NaN.
+        base = select_where(lax.is_finite(largest), largest, np.zeros((), a.dtype)[()])
+        base = lax.stop_gradient(base)
+        total = _reductions.sum(power(lax.sub(a, base)), axes, None, None, True, None, where)
+        result = lax.add(log(total), base)
+        result = result if initial is None else combine(result, initial)
+        return result if keepdims else lax.squeeze(result, axes)
+
+    return reduce
+
+
 def _made(function: Callable[..., Any], **options: Any) -> ufunc:
     nin = options.pop("nin", 2)
     return ufunc(function, nin, 1, **options)
@@ -309,16 +344,29 @@ minimum = _made(
     accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
     at=lambda place, b: place.min(b),
 )
-bitwise_and = _made(_ufuncs_binary.bitwise_and, identity=-1)
-bitwise_or = _made(_ufuncs_binary.bitwise_or, identity=0)
-bitwise_xor = _made(_ufuncs_binary.bitwise_xor, identity=0)
+bitwise_and = _made(_ufuncs_binary.bitwise_and, identity=-1, reduce=_bits(lax.reduce_and_p, "and"))
+bitwise_or = _made(_ufuncs_binary.bitwise_or, identity=0, reduce=_bits(lax.reduce_or_p, "or"))
+bitwise_xor = _made(_ufuncs_binary.bitwise_xor, identity=0, reduce=_bits(lax.reduce_xor_p, "xor"))
 logical_and = _made(
     _ufuncs_binary.logical_and, identity=True, reduce=_logical_reduction(_reductions.all)
 )
 logical_or = _made(
     _ufuncs_binary.logical_or, identity=False, reduce=_logical_reduction(_reductions.any)
 )
-logical_xor = _made(_ufuncs_binary.logical_xor, identity=False)
-
-logaddexp = _made(_log_sums.logaddexp, identity=-np.inf)
-logaddexp2 = _made(_log_sums.logaddexp2, identity=-np.inf)
+logical_xor = _made(
+    _ufuncs_binary.logical_xor,
+    identity=False,
+    reduce=lambda a, **options: bitwise_xor.reduce(
+        _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
+    ),
+)
+logaddexp = _made(
+    _log_sums.logaddexp,
+    identity=-np.inf,
+    reduce=_log_of_sum(_log_sums.logaddexp, _ufuncs.exp, _ufuncs.log),
+)
+logaddexp2 = _made(
+    _log_sums.logaddexp2,
+    identity=-np.inf,
+    reduce=_log_of_sum(_log_sums.logaddexp2, _ufuncs.exp2, _ufuncs.log2),
+)

@@ -23,6 +23,7 @@ from ._promotion import (
     operands,
     promote_args_numeric,
     promote_dtypes_inexact,
+    strong_constant,
 )
 from ._ufunc_kinds import alias, publish, unary
 
@@ -59,8 +60,9 @@ def _log10(x: Any) -> Any:
     found = lax.log(x)
     if found.dtype in COMPLEX_DTYPES:
         parts = lax.real(found), lax.imag(found)
-        return lax.complex(*(lax.mul(part, constant(part, _log10_of_e)) for part in parts))
-    return lax.mul(found, np.asarray(_log10_of_e).astype(found.dtype)[()])
+        factor = strong_constant(parts[0].dtype, _log10_of_e)
+        return lax.complex(*(lax.mul(part, factor) for part in parts))
+    return lax.mul(found, strong_constant(found.dtype, _log10_of_e))
 
 
 def _reciprocal(x: Any) -> Any:
@@ -135,7 +137,8 @@ def _or_itself(
 
     accepted = array_dtypes - unchanged
     example = f"int(jnp.{name}({argument}))"
-    return publish(unary(operation, accepted, general), name, summary, example, result, "x")
+    parameter = "val" if name == "real" else "x"
+    return publish(unary(operation, accepted, general), name, summary, example, result, parameter)
 
 
 abs = _or_itself(

@@ -110,7 +110,11 @@ add = _or_for_booleans(
     "add", lax.add_p.bind, lax.or_p.bind, "The sum; of booleans, whether either holds.", "1, 2 -> 3"
 )
 multiply = _or_for_booleans(
-    "multiply", lax.mul_p.bind, lax.and_p.bind, "The product; of booleans, whether both hold.", "2, 3 -> 6"
+    "multiply",
+    lax.mul_p.bind,
+    lax.and_p.bind,
+    "The product; of booleans, whether both hold.",
+    "2, 3 -> 6",
 )
 subtract = _numbers("subtract", lax.sub_p.bind, NUMERIC_DTYPES, "The difference.", "3, 2 -> 1")
 divide = _numbers(
@@ -183,17 +187,24 @@ equal = _numbers(
     parameters=_XY,
 )
 not_equal = _numbers(
-    "not_equal", lax.ne_p.bind, array_dtypes, "Whether two elements differ.", "2, 2 -> False", parameters=_XY
+    "not_equal",
+    lax.ne_p.bind,
+    array_dtypes,
+    "Whether two elements differ.",
+    "2, 2 -> False",
+    parameters=_XY,
 )
 less = _ordering("less", lax.lt_p.bind, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True")
-less_equal = _ordering("less_equal", lax.le_p.bind, "Whether ``x`` is at most ``y``.", "2, 3 -> True")
-greater = _ordering("greater", lax.gt_p.bind, "Whether ``x`` is larger than ``y``.", "2, 3 -> False")
+less_equal = _ordering(
+    "less_equal", lax.le_p.bind, "Whether ``x`` is at most ``y``.", "2, 3 -> True"
+)
+greater = _ordering(
+    "greater", lax.gt_p.bind, "Whether ``x`` is larger than ``y``.", "2, 3 -> False"
+)
 greater_equal = _ordering(
     "greater_equal", lax.ge_p.bind, "Whether ``x`` is at least ``y``.", "2, 3 -> False"
 )
-logical_and = _logical(
-    "logical_and", lax.and_p.bind, "Whether both are not zero.", "2, 0 -> False"
-)
+logical_and = _logical("logical_and", lax.and_p.bind, "Whether both are not zero.", "2, 0 -> False")
 logical_or = _logical("logical_or", lax.or_p.bind, "Whether either is not zero.", "2, 0 -> True")
 logical_xor = _logical(
     "logical_xor", lax.xor_p.bind, "Whether just one is not zero.", "2, 0 -> True"

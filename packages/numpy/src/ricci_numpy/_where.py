@@ -67,7 +67,10 @@ def where(
         return nonzero(condition, size=size, fill_value=fill_value)
     condition, x, y = operands("where", condition, x, y)
     if size is not None or fill_value is not None:
-        raise ValueError("where: size and fill_value cannot be used with x and y.")
+        raise ValueError(
+            "where: size and fill_value are for where(condition) alone. Leave them out when "
+            "choosing between x and y."
+        )
     return where_step(condition, x, y)
 
 
@@ -143,7 +146,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     (a,) = operands("nonzero", a)
     if not np.ndim(a):
         raise ValueError(
-            "nonzero is not defined for arrays of rank 0; use atleast_1d(scalar).nonzero()."
+            "nonzero: a scalar has no positions to list. Make it a vector first, with atleast_1d."
         )
     if size is None:
         value = a.concrete() if isinstance(a, Tracer) else a

@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import python_scalar_dtype
 
-from ._creation import ones
+from ._filling import ones
 from ._float_parts import i0
 from ._promotion import strong_constant
 from ._ufuncs_binary import divide, multiply, subtract

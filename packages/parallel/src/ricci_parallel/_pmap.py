@@ -145,9 +145,7 @@ def _common_size(leaves, dims, axis_size: int | None, names: Callable[[], list[s
         for path, x, d in zip(names(), leaves, dims, strict=True)
         if d is not None
     ]
-    raise ValueError(
-        "pmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines[:9])
-    )
+    raise ValueError("pmap: the axes to map over differ in size:\n" + "\n".join(lines[:9]))
 
 
 def _devices(size: int, devices: Sequence[Any] | None, backend: str | None, name: str) -> list:

@@ -51,7 +51,7 @@ def float_dtype(name: str, dtype: Any, kind: type = np.floating) -> np.dtype:
     found = explicit_dtype(dtype, name)
     if not issubdtype(found, kind):
         what = "float" if kind is np.floating else "float or complex"
-        raise ValueError(f"dtype argument to `{name}` must be a {what} dtype, got {found}")
+        raise ValueError(f"{name}: samples are of a {what} dtype, and dtype={found} is none.")
     return found
 
 

@@ -274,7 +274,9 @@ def geometric(
     key = check_key(key, "geometric")
     found = explicit_dtype(int if dtype is None else dtype, "geometric")
     if not issubdtype(found, np.integer) and not issubdtype(found, np.floating):
-        raise ValueError(f"dtype argument to `geometric` must be an int or float, got {found}")
+        raise ValueError(
+            f"geometric: samples are counts, as integers or floats, and dtype={found} is neither."
+        )
     sizes = sampled_shape("geometric", shape, p)
     float_type = result_type(float, p)
     if get_aval(p).dtype != float_type:  # pyright: ignore[reportAttributeAccessIssue]
@@ -292,9 +294,7 @@ def _wald(key, mean, *, shape, dtype):
     z = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=dtype)
     y = lax.integer_pow(v, 2)
     y_squared, mean_squared = lax.integer_pow(y, 2), lax.integer_pow(mean, 2)
-    root = lax.sqrt(
-        lax.add(lax.mul(lax.mul(info(4), mean), y), lax.mul(mean_squared, y_squared))
-    )
+    root = lax.sqrt(lax.add(lax.mul(lax.mul(info(4), mean), y), lax.mul(mean_squared, y_squared)))
     middle = lax.add(mean, lax.div(lax.mul(mean_squared, y), info(2)))
     w = lax.sub(middle, lax.mul(lax.div(mean, info(2)), root))
     accepted = lax.le(z, lax.div(mean, lax.add(mean, w)))

@@ -7,7 +7,8 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import config, dtype as dtype_of, get_aval, issubdtype, result_type
+from ricci_ir import config, get_aval, issubdtype, result_type
+from ricci_ir import dtype as dtype_of
 from ricci_lax._structural import canonical_axis
 
 from ._arguments import as_shape, float_dtype, float_info, placed
@@ -36,7 +37,7 @@ def _gumbel_mode(mode: str | None) -> str:
     if mode is None:
         return "high" if config.jax_high_dynamic_range_gumbel else "low"
     if mode not in ("high", "low"):
-        raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
+        raise ValueError(f"gumbel: mode={mode!r} is unknown; it is 'high' or 'low'.")
     return mode
 
 
@@ -129,7 +130,11 @@ def categorical(
     if replace:
         # The categories stay at their place, counted from the end.
         back = axis - logits.ndim
-        full = (*sizes[: len(sizes) + 1 + back], logits.shape[axis], *sizes[len(sizes) + 1 + back :])
+        full = (
+            *sizes[: len(sizes) + 1 + back],
+            logits.shape[axis],
+            *sizes[len(sizes) + 1 + back :],
+        )
         noise = _gumbel(key, shape=full, dtype=logits.dtype, mode=mode)
         if extra:
             logits = lax.expand_dims(logits, tuple(range(len(extra))))
@@ -139,8 +144,8 @@ def categorical(
     count = prod(extra)
     if count > logits.shape[axis]:
         raise ValueError(
-            f"Number of samples without replacement ({count}) cannot exceed number of categories "
-            f"({logits.shape[axis]})."
+            f"categorical: {count} different categories were asked for, out of "
+            f"{logits.shape[axis]}. Ask for fewer, or pass replace=True."
         )
     _, index = lax.top_k(lax.add(logits, noise), count, axis=axis)
     order = (axis, *(d for d in range(logits.ndim) if d != axis))
@@ -184,7 +189,10 @@ def permutation(
     axis = canonical_axis(axis, max(aval.ndim, 1))
     if not aval.ndim:
         if not issubdtype(aval.dtype, np.integer):
-            raise TypeError("x must be an integer or at least 1-dimensional")
+            raise TypeError(
+                "permutation: x is a scalar that is no integer. Give a whole number n, to permute "
+                "arange(n), or an array."
+            )
         count = max(x.__index__(), 0)
         indices = lax.iota(dtype_of(int), count)
         return placed(_shuffle(key, indices, axis=0), out_sharding)
@@ -246,11 +254,11 @@ def choice(
             return lax.full(sizes, 0, dtype_of(int))
         return lax.full((*aval.shape[:axis], *sizes, *aval.shape[axis + 1 :]), 0, aval.dtype)
     if n_inputs <= 0:
-        raise ValueError("a must be greater than 0 unless no samples are taken")
+        raise ValueError("choice: a is empty, so nothing can be drawn from it.")
     if not replace and n_draws > n_inputs:
         raise ValueError(
-            f"Cannot take a larger sample (size {n_draws}) than population (size {n_inputs}) when "
-            "'replace=False'"
+            f"choice: {n_draws} different samples were asked for, out of {n_inputs}. Ask for "
+            "fewer, or pass replace=True."
         )
     if p is None and not replace:
         drawn = permutation(key, a, axis)
@@ -272,15 +280,15 @@ def _draw(key, p, sizes, n_inputs, n_draws, replace, mode) -> Any:
         p = lax.convert_element_type(p, result_type(float, p))
     if p.shape != (n_inputs,):
         raise ValueError(
-            "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
-            f"{p.shape} and a.shape[axis] is {n_inputs}."
+            f"choice: p of shape {p.shape} must be a vector of {n_inputs} probabilities, one for "
+            "each entry of a along axis."
         )
     if replace:
         total = jnp.cumsum(p)
         last = lax.squeeze(lax.slice_in_dim(total, n_inputs - 1, n_inputs), (0,))
         u = _uniform(key, 0.0, 1.0, shape=sizes, dtype=p.dtype)
         points = lax.mul(last, lax.sub(float_info(p.dtype).one, u))
-        return jnp.searchsorted(total, points)
+        return lax.convert_element_type(jnp.searchsorted(total, points), dtype_of(int))
     noise = _gumbel(key, shape=(n_inputs,), dtype=p.dtype, mode=_gumbel_mode(mode))
     _, indices = lax.top_k(lax.add(noise, lax.log(p)), n_draws)
     return lax.reshape(lax.convert_element_type(indices, dtype_of(int)), sizes)

@@ -88,9 +88,7 @@ def _in_halves(keys: Any, count: int) -> Any:
     second = lax.add(counters, np.uint32(half))
     if count % 2:  # the counter past the end is zero
         last = np.uint32(half - 1)
-        second = lax.select(
-            lax.eq(counters, last), lax.full_like(counters, 0), second
-        )
+        second = lax.select(lax.eq(counters, last), lax.full_like(counters, 0), second)
     k0, k1 = _keys_for(keys, 1)
     y0, y1 = threefry2x32(k0, k1, _leading(counters, keys), _leading(second, keys))
     both = lax.concatenate([y0, y1], keys.ndim - 1)

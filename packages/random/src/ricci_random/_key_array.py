@@ -119,7 +119,9 @@ class KeyArray(_Keys):
 
     def __iter__(self) -> Any:
         if not self.ndim:
-            raise TypeError("iteration over a 0-d key array")
+            raise TypeError(
+                "a single random key cannot be iterated over; random.split makes several of it."
+            )
         return (KeyArray(self._impl, words) for words in self._base_array)
 
     def __getitem__(self, index: Any) -> "KeyArray":
@@ -130,7 +132,7 @@ class KeyArray(_Keys):
             isinstance(part, Array | np.ndarray) for part in given
         ):
             raise IndexError(
-                f"Too many indices: {self.ndim}-dimensional key array indexed with {len(given)}."
+                f"an index for {len(given)} dimensions was given to a key array of {self.ndim}."
             )
         return KeyArray(self._impl, self._base_array[given])
 
@@ -146,12 +148,12 @@ class KeyArray(_Keys):
     flatten = ravel
 
     def __bool__(self) -> bool:
-        raise TypeError("random keys have no truth value")
+        raise TypeError("a random key is neither true nor false.")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise TypeError(
-            "An array of random keys cannot be converted to a NumPy array. Use "
-            "random.key_data(keys) for the integers behind them."
+            "random keys are no numbers, so NumPy cannot hold them. random.key_data(keys) gives "
+            "the integers behind them."
         )
 
     def __repr__(self) -> str:

@@ -24,7 +24,9 @@ def _moves_elements(primitive: Primitive):
     def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
         avals = ctx.outs
         keys = [_is_key(x.aval) for x in operands]
-        size = next(_as_words(x).shape[-1] for x, is_key in zip(operands, keys, strict=True) if is_key)
+        size = next(
+            _as_words(x).shape[-1] for x, is_key in zip(operands, keys, strict=True) if is_key
+        )
 
         def on_words(*xs):
             dims = [x.ndim - 1 if is_key else None for x, is_key in zip(xs, keys, strict=True)]
@@ -45,6 +47,7 @@ def _moves_elements(primitive: Primitive):
 def _unbatched(x: Any, dim: int | None, aval: ShapedArray) -> Any:
     """A result with the words' dimension last; one that is no key is the same for every word."""
     if _is_key(aval):
+        assert dim is not None  # moving keys about gives keys
         return move_dim(x, dim, -1)
     return x if dim is None else lax.index_in_dim(x, 0, dim, keepdims=False)
 

@@ -55,10 +55,9 @@ class KeyType(ExtendedDType):
         """The type of the words behind keys of type ``aval``."""
         return ShapedArray((*aval.shape, *self._impl.key_shape), np.dtype("uint32"))
 
-
-    def from_physical(self, words: Any) -> Any:
+    def from_physical(self, array: Any) -> Any:
         """The array of keys that words stand for, outside of any program."""
-        return _key_arrays.make(self._impl, words)
+        return _key_arrays.make(self._impl, array)
 
 
 class _KeyArrays:
@@ -114,5 +113,5 @@ def find_generator(spec: Any) -> Generator:
     found = _generators.get(spec)
     if found is None:
         known = ", ".join(f'"{name}"' for name in _generators)
-        raise ValueError(f'unrecognized PRNG implementation "{spec}". Those available are: {known}.')
+        raise ValueError(f"there is no PRNG implementation named {spec!r}; known are {known}.")
     return found

@@ -8,7 +8,6 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
-    Tracer,
     as_array,
     coerce_to_array_dtype,
     config,
@@ -66,8 +65,8 @@ def check_key(key: Any, name: str) -> Any:
     shape = check_keys(key, name)
     if shape:
         raise ValueError(
-            f"{name} accepts a single key, but was given a key array of shape {shape} != (). "
-            "Use vmap for batching."
+            f"{name}: key is an array of keys, of shape {shape}, where one key is needed. Pick "
+            "one, or use vmap to sample with each."
         )
     return _as_keys(key) if is_recording() else key
 
@@ -89,12 +88,13 @@ def _fold_in(key, data):
 def _seed_integers(seed: Any, name: str) -> Any:
     if is_key(seed):
         raise TypeError(
-            f"{name} accepts a scalar seed, but was given a PRNG key. Use random.fold_in or "
-            "random.split to make further keys of it."
+            f"{name}: the seed is already a key. random.split and random.fold_in make further keys "
+            "of it."
         )
-    if isinstance(seed, int | np.integer | np.bool_) and not isinstance(seed, Tracer):
+    if isinstance(seed, int) or (isinstance(seed, np.generic) and seed.dtype.kind in "iub"):
         # All integers of 64 bits are accepted; without 64-bit types the lower half counts.
-        wide = np.array(int(seed), np.int64) if not isinstance(seed, np.uint64) else seed.view(np.int64)
+        unsigned = getattr(seed, "dtype", None) == np.uint64
+        wide = np.array(seed).view(np.int64) if unsigned else np.array(int(seed), np.int64)
         seed = wide if enable_x64.value else (wide & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
         if config.jax_random_seed_offset:
             seed = (seed + config.jax_random_seed_offset).astype(seed.dtype)
@@ -104,13 +104,13 @@ def _seed_integers(seed: Any, name: str) -> Any:
     dtype = coerce_to_array_dtype(seed)
     if np.shape(seed):
         raise TypeError(
-            f"{name} accepts a scalar seed, but was given an array of shape {np.shape(seed)} != "
-            "(). Use vmap for batching."
+            f"{name}: the seed is an array of shape {np.shape(seed)}; one integer makes one key. "
+            "For several, use vmap, or split a key."
         )
     if dtype == np.bool_:
         return lax.convert_element_type(seed, np.int32)
     if not issubdtype(dtype, np.integer):
-        raise TypeError(f"PRNG key seed must be an integer; got {seed!r} with dtype {dtype}.")
+        raise TypeError(f"{name}: the seed {seed!r} has dtype {dtype}; seeds are integers.")
     if config.jax_random_seed_offset:
         seed = lax.add(seed, np.array(config.jax_random_seed_offset, dtype)[()])
     return seed
@@ -166,7 +166,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return _new_key(seed, impl, "key", True)
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:  # noqa: N802 - its name in JAX
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A random key from a seed, as the plain array of the integers behind it.
 
     Args:
@@ -207,7 +207,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
     """
     typed = is_key(key)
     key = check_key(key, "split")
-    shape = tuple(map(index, num)) if isinstance(num, tuple | list) else (index(num),)
+    shape = (index(num),) if not isinstance(num, Sequence) else tuple(map(index, num))
     if any(n < 0 for n in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}.")
     if not is_recording():
@@ -240,8 +240,8 @@ def fold_in(key: Any, data: Any) -> Any:
     key = check_key(key, "fold_in")
     if np.shape(data):
         raise TypeError(
-            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
-            "Use vmap for batching."
+            f"fold_in: data is an array of shape {np.shape(data)}, where one integer is folded "
+            "into one key. For several, use vmap."
         )
     uint32 = np.dtype("uint32")
     if hasattr(data, "aval"):

@@ -111,7 +111,7 @@ def truncated_normal(
 
 def lognormal(
     key: Any,
-    sigma: Any = np.float32(1.0),
+    sigma: Any = 1.0,
     shape: Any = None,
     dtype: Any = None,
     *,
@@ -177,9 +177,7 @@ def _double_sided_maxwell(key, loc, scale, *, shape, dtype):
     return lax.add(x, with_rank_unless_scalar(lax.convert_element_type(loc, dtype), shape))
 
 
-def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
-) -> Any:
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Numbers of the Maxwell distribution, of either sign, scaled and moved.
 
     Args:

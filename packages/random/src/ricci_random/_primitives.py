@@ -81,7 +81,7 @@ def _call(ctx: Lowering, name: str, fun: Any, operands: list[Value], **params: A
 
 def _random_seed_aval(seeds, *, impl):
     if not issubdtype(seeds.dtype, np.integer):
-        raise TypeError(f"PRNG key seed must be an integer; got {seeds.str_short()}.")
+        raise TypeError(f"random_seed: seeds are integers, and these are {seeds.str_short()}.")
     return ShapedArray(seeds.shape, key_type(impl))
 
 
@@ -104,7 +104,9 @@ def check_words(shape: tuple[int, ...], dtype: Any, impl: Generator) -> None:
     expected = f"A key of {impl.name} is a uint32 array of shape {impl.key_shape}"
     advice = "; make one with random.key or random.PRNGKey."
     if dtype != _UINT32:
-        raise TypeError(f"invalid PRNG key data: expected dtype uint32, got {dtype}. {expected}{advice}")
+        raise TypeError(
+            f"invalid PRNG key data: expected dtype uint32, got {dtype}. {expected}{advice}"
+        )
     if len(shape) < size or tuple(shape[len(shape) - size :]) != impl.key_shape:
         raise TypeError(
             f"invalid PRNG key data: expected a shape that ends with {impl.key_shape}, got "
@@ -243,7 +245,7 @@ random_fold_in_p = define(
 def _random_bits_aval(keys, *, bit_width, shape):
     _generator("random_bits", keys)
     if any(size < 0 for size in shape):
-        raise TypeError(f"shapes must have every element be nonnegative, got {shape}.")
+        raise TypeError(f"random_bits: the shape {shape} has a negative size.")
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 

@@ -14,9 +14,7 @@ from ._key_type import KeyType, find_generator
 from ._primitives import is_recording, random_wrap_p, unwrap
 
 
-def staged(
-    fun: Callable[..., Any], name: str = "", inline: bool = False
-) -> Callable[..., Any]:
+def staged(fun: Callable[..., Any], name: str = "", inline: bool = False) -> Callable[..., Any]:
     """Make a function of a key a single call.
 
     Args:

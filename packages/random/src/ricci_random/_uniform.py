@@ -46,7 +46,9 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
         dtype = python_scalar_dtype(int).name.replace("int", "uint")
     found = explicit_dtype(dtype, "bits")
     if not issubdtype(found, np.unsignedinteger):
-        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {found}")
+        raise ValueError(
+            f"bits: random bits are kept in an unsigned integer, and dtype={found} is none."
+        )
     return placed(_bits(key, shape=as_shape(shape), dtype=found), out_sharding)
 
 
@@ -143,9 +145,7 @@ def randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype
     past_top = lax.gt(maxval, _cut(top, maxval.dtype))
     minval, maxval = _cut(minval, dtype), _cut(maxval, dtype)
     minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
-    upper, lower = (
-        random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_pair(key)
-    )
+    upper, lower = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_pair(key))
     one = unsigned.type(1)
     span = lax.convert_element_type(lax.sub(maxval, minval), unsigned)
     span = lax.select(lax.le(maxval, minval), lax.full_like(span, one), span)
@@ -194,7 +194,10 @@ def randint(
     key = check_key(key, "randint")
     found = explicit_dtype(int if dtype is None else dtype, "randint")
     if not issubdtype(found, np.integer):
-        raise TypeError(f"randint only accepts integer dtypes, got {found}")
+        raise TypeError(
+            f"randint: samples are integers, and dtype={found} is of another kind. For floats use "
+            "uniform."
+        )
     sizes = as_shape(shape)
     if found.itemsize >= 4:
         return placed(_randint(key, minval, maxval, shape=sizes, dtype=found), out_sharding)
@@ -243,10 +246,12 @@ def bernoulli(
     """
     key = check_key(key, "bernoulli")
     if mode not in ("high", "low"):
-        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
+        raise ValueError(f"bernoulli: mode={mode!r} is unknown; it is 'high' or 'low'.")
     dtype = get_aval(p).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if not issubdtype(dtype, np.floating):
-        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {dtype}.")
+        raise TypeError(
+            f"bernoulli: p is a probability, so its dtype must be a float, not {dtype}."
+        )
     sizes = sampled_shape("bernoulli", shape, p)
     if isinstance(p, float):
         p = dtype.type(p)

@@ -36,6 +36,11 @@ class ReferenceArray:
         return self.aval.shape
 
     @property
+    def committed(self) -> bool:
+        """Whether computing with the array must take place where it is; here it never must."""
+        return False
+
+    @property
     def dtype(self) -> Any:
         return self.aval.dtype
 
@@ -85,7 +90,10 @@ class ReferenceArray:
           ValueError: if no element is named and there is not exactly one.
         """
         if not args and self.aval.size != 1:
-            raise ValueError("can only convert an array of size 1 to a Python scalar")
+            raise ValueError(
+                "x.item() without an index needs an array of one element. Say which element, or "
+                "use tolist()."
+            )
         return self._value.item(*args)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -93,7 +101,8 @@ class ReferenceArray:
         if dtype is not None and value.dtype != dtype:
             if copy is False:
                 raise ValueError(
-                    f"Unable to avoid a copy: the array is {value.dtype}, asked for is {dtype}."
+                    f"an array of dtype {value.dtype} cannot become one of {dtype} without a copy; "
+                    "leave copy=False out."
                 )
             return value.astype(dtype)
         return value.copy() if copy else value
@@ -123,32 +132,32 @@ class ReferenceArray:
 
     def __iter__(self) -> Iterator["ReferenceArray"]:
         if not self.aval.shape:
-            raise TypeError("iteration over a 0-d array")
+            raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
         part = self.aval.update(shape=self.aval.shape[1:])
         return (ReferenceArray(np.array(value), part) for value in self._value)
 
     def __reversed__(self) -> Iterator["ReferenceArray"]:
         if not self.aval.shape:
-            raise TypeError("reversed() of a 0-d array")
+            raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
         return reversed(list(self))
 
     def _scalar(self) -> np.ndarray:
         if self.aval.shape:
             raise TypeError(
-                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={self.ndim}"
+                f"an array of rank {self.ndim} is no single number. Take one element, or x.item() "
+                "if there is only one."
             )
         return self._value
 
     def __bool__(self) -> bool:
         if self.aval.size == 0:
             raise ValueError(
-                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
-                "that an array is not empty."
+                "an empty array is neither true nor false. To ask whether it is empty, compare "
+                "x.size with 0."
             )
         if self.aval.size > 1:
             raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. "
-                "Use a.any() or a.all()"
+                "an array of several elements is neither true nor false. Say x.any() or x.all()."
             )
         return bool(self._value.reshape(()))
 
@@ -163,7 +172,9 @@ class ReferenceArray:
 
     def __index__(self) -> int:
         if self.aval.shape or self.aval.dtype.kind not in "iu":
-            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+            raise TypeError(
+                f"{self.aval.str_short()} cannot serve as a Python index, which is one integer."
+            )
         return int(self._value)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]

@@ -44,12 +44,14 @@ from ricci_ir import transfer_guard_host_to_device as transfer_guard_host_to_dev
 from ricci_ir import typeof as typeof
 from ricci_lax import custom_jvp as custom_jvp
 from ricci_lax import custom_vjp as custom_vjp
+from ricci_numpy import ds as ds
 from ricci_parallel import pmap as pmap
 from ricci_xla import Device as Device
 from ricci_xla import NamedSharding as NamedSharding
 from ricci_xla import P as P
 from ricci_xla import Shard as Shard
 from ricci_xla import block_until_ready as block_until_ready
+from ricci_xla import clear_caches as clear_caches
 from ricci_xla import copy_to_host_async as copy_to_host_async
 from ricci_xla import default_backend as default_backend
 from ricci_xla import device_count as device_count
@@ -82,7 +84,6 @@ from . import sharding as sharding
 from . import stages as stages
 from . import tree as tree
 from . import tree_util as tree_util
-from ._caches import clear_caches as clear_caches
 
 
 def __getattr__(name: str) -> str:

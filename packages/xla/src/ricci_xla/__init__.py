@@ -32,13 +32,13 @@ from ._compile import deserialize as deserialize
 from ._compile import result_shardings as result_shardings
 from ._dispatch import FastPath as FastPath
 from ._dispatch import PjitFunctionCache as PjitFunctionCache
-from ._dispatch import clear_caches as clear_caches
 from ._dispatch import default_registry as default_registry
 from ._dispatch import fast_path as fast_path
 from ._dispatch import make_fast_callable as make_fast_callable
 from ._dispatch import shard_arg as shard_arg
 from ._dispatch import shard_args as shard_args
 from ._eager import XlaBackend as XlaBackend
+from ._eager import clear_caches as clear_caches
 from ._eager import xla_backend as xla_backend
 from ._errors import DuplicateSpecError as DuplicateSpecError
 from ._errors import IndivisibleError as IndivisibleError

@@ -60,8 +60,8 @@ def _resolve(fun, parameters, kind, argnums, argnames) -> tuple[tuple[int, ...],
         for n in numbers:
             if not -len(positional) <= n < len(positional):
                 raise ValueError(
-                    f"jitted function has {kind}_argnums={numbers}, but {_name(fun)} takes only "
-                    f"{len(positional)} positional arguments."
+                    f"{kind}_argnums={numbers} lies beyond the {len(positional)} positional "
+                    f"arguments that {_name(fun)} takes."
                 )
         numbers = tuple(n % len(positional) for n in numbers)
     if names is not None:
@@ -70,8 +70,8 @@ def _resolve(fun, parameters, kind, argnums, argnames) -> tuple[tuple[int, ...],
         unknown = [name for name in names if name not in known]
         if unknown and not keywords:
             raise ValueError(
-                f"jitted function has invalid argnames {unknown} in {kind}_argnames: {_name(fun)} "
-                f"takes {', '.join(known) or 'no arguments'}."
+                f"{kind}_argnames names {unknown}, but {_name(fun)} has no such argument; it takes "
+                f"{', '.join(known) or 'none'}."
             )
     if numbers is None and names is not None:
         numbers = tuple(i for i, name in enumerate(positional) if name in names)
@@ -138,10 +138,10 @@ def split_static(arguments: Arguments, fun: Callable, args: tuple, kwargs: dict)
             hash(value)
         except TypeError:
             raise ValueError(
-                "Non-hashable static arguments are used in a jitted function: argument "
-                f"{where if isinstance(where, str) else _position_name(fun, where)} of "
-                f"{_name(fun)} has type {type(value).__name__}. Static arguments are part of the "
-                "compilation cache's key: pass a hashable equivalent (a tuple instead of a list)."
+                f"argument {where if isinstance(where, str) else _position_name(fun, where)} of "
+                f"{_name(fun)} is static, but its type {type(value).__name__} cannot be hashed. "
+                "Static arguments are part of the compilation cache's key: pass a hashable "
+                "equivalent (a tuple instead of a list)."
             ) from None
     dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
     dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}

@@ -67,10 +67,10 @@ def check_not_deleted(array: Any) -> None:
         aval = array.aval
         shape = ",".join(map(str, aval.shape))
         raise RuntimeError(
-            f"Array has been deleted with shape={aval.dtype.name}[{shape}].\n"
-            "Its memory was freed by delete(), or given away: it was an argument that a compiled "
-            "function may overwrite (donate_argnums, donate_argnames, device_put(donate=True)). "
-            "Keep using the function's result instead, or do not donate this argument."
+            f"This array was deleted: {aval.dtype.name}[{shape}].\nIts memory was freed by "
+            "delete(), or given away: it was an argument that a compiled function may overwrite "
+            "(donate_argnums, donate_argnames, device_put(donate=True)). Keep using the "
+            "function's result instead, or do not donate this argument."
         )
 
 
@@ -81,9 +81,9 @@ def _value(self: Any) -> np.ndarray:
     check_not_deleted(self)
     if not (self.is_fully_addressable or self.is_fully_replicated):
         raise RuntimeError(
-            "Fetching the values of an array that is spread over devices of other processes is "
-            f"not possible: {self.aval.str_short()} with {self._sharding}.\n"
-            "Read this process's parts with x.addressable_shards, or gather the array first with "
+            f"This process cannot see all of the array {self.aval.str_short()}, which is spread "
+            f"over devices of other processes by {self._sharding}.\nRead this process's parts with "
+            "x.addressable_shards, or gather the array first with "
             "multihost_utils.process_allgather."
         )
     value, copied = self._to_np_array_did_copy()
@@ -99,7 +99,8 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
     if dtype is not None and value.dtype != dtype:
         if copy is False:
             raise ValueError(
-                f"Unable to avoid a copy: the array is {value.dtype}, asked for is {dtype}."
+                f"an array of dtype {value.dtype} cannot become one of {dtype} without a copy; "
+                "leave copy=False out."
             )
         return value.astype(dtype)
     return value.copy() if copy else value
@@ -137,21 +138,21 @@ def _format(self: Any, format_spec: str) -> str:
 def _len(self: Any) -> int:
     shape = self.aval.shape
     if not shape:
-        raise TypeError("len() of unsized object")
+        raise TypeError("a scalar (an array of rank 0) has no length.")
     return shape[0]
 
 
 def _iter(self: Any) -> Iterator[Any]:
     shape = self.aval.shape
     if not shape:
-        raise TypeError("iteration over a 0-d array")
+        raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
     return (self[i] for i in range(shape[0]))
 
 
 def _reversed(self: Any) -> Iterator[Any]:
     shape = self.aval.shape
     if not shape:
-        raise TypeError("reversed() of a 0-d array")
+        raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
     return (self[i] for i in reversed(range(shape[0])))
 
 
@@ -159,7 +160,8 @@ def _scalar(self: Any) -> Any:
     ndim = len(self.aval.shape)
     if ndim:
         raise TypeError(
-            f"Only scalar arrays can be converted to Python scalars; got arr.ndim={ndim}"
+            f"an array of rank {ndim} is no single number. Take one element, or x.item() if there "
+            "is only one."
         )
     return self._value
 
@@ -170,13 +172,12 @@ def _bool(self: Any) -> bool:
         count = self.aval.size
         if count == 0:
             raise ValueError(
-                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
-                "that an array is not empty."
+                "an empty array is neither true nor false. To ask whether it is empty, compare "
+                "x.size with 0."
             )
         if count > 1:
             raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. "
-                "Use a.any() or a.all()"
+                "an array of several elements is neither true nor false. Say x.any() or x.all()."
             )
         value = self._value.reshape(())
     return bool(self._value if value is None else value)
@@ -185,13 +186,18 @@ def _bool(self: Any) -> bool:
 def _index(self: Any) -> int:
     aval = self.aval
     if aval.shape or not np.issubdtype(aval.dtype, np.integer):
-        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        raise TypeError(
+            f"{self.aval.str_short()} cannot serve as a Python index, which is one integer."
+        )
     return int(self._value)
 
 
 def _item(self: Any, *args: Any) -> Any:
     if not args and self.aval.size != 1:
-        raise ValueError("can only convert an array of size 1 to a Python scalar")
+        raise ValueError(
+            "x.item() without an index needs an array of one element. Say which element, or use "
+            "tolist()."
+        )
     return self._value.item(*args)
 
 
@@ -264,8 +270,8 @@ def _check_and_rearrange(arrays: list[Any], sharding: Any, aval: Any) -> list[An
     devices = list(sharding._internal_device_list.addressable_device_list)
     if len(arrays) != len(devices):
         raise ValueError(
-            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable "
-            f"by the sharding), but got {len(arrays)}"
+            f"this process has {len(devices)} devices of the sharding, and {len(arrays)} arrays "
+            "were given. Give one array for each device."
         )
     by_device = {next(iter(a.sharding.device_set)): a for a in arrays}
     if set(by_device) != set(devices):
@@ -277,13 +283,13 @@ def _check_and_rearrange(arrays: list[Any], sharding: Any, aval: Any) -> list[An
     for array in arrays:
         if array.dtype != aval.dtype:
             raise ValueError(
-                "Input buffers to `Array` must have matching dtypes. "
-                f"Got {array.dtype}, expected {aval.dtype} for buffer: {array}"
+                f"one part has dtype {array.dtype}, but the whole array has {aval.dtype}. Convert "
+                "the parts to one dtype."
             )
         if array.shape != piece:
             raise ValueError(
-                f"Expected shard shape {piece} doesn't match the single device array shape "
-                f"{array.shape}. Shape of Array is {aval} with sharding {sharding}"
+                f"a part has shape {array.shape}, but {sharding} cuts {aval.str_short()} into "
+                f"parts of shape {piece}."
             )
     return [by_device[device] for device in devices]
 

@@ -91,8 +91,8 @@ def _wanted_platforms() -> list[str] | None:
 
 def _not_installed(name: str, plugins: dict[str, Any]) -> str:
     return (
-        f"Unknown backend: {name!r} requested by jax_platforms={config.jax_platforms!r}, but no "
-        f"such platform is installed here.\nInstalled: {', '.join(['cpu', *plugins])}. A CUDA "
+        f"jax_platforms={config.jax_platforms!r} asks for the platform {name!r}, which is not "
+        f"installed.\nInstalled: {', '.join(['cpu', *plugins])}. A CUDA "
         "platform comes with the packages jax-cuda13-pjrt and jax-cuda13-plugin."
     )
 
@@ -196,8 +196,7 @@ def get_backend(platform: Any = None) -> Any:
         if name in _clients.failed
     ]
     raise RuntimeError(
-        f"Unknown backend: {platform!r} requested, but no such platform is present. "
-        f"Platforms present are: {', '.join(made)}.{''.join(reasons)}"
+        f"no backend named {platform!r} is here; there are {', '.join(made)}.{''.join(reasons)}"
     )
 
 
@@ -238,7 +237,8 @@ def local_devices(
     found = [d for d in client.devices() if d.process_index == process_index]
     if not found:
         raise ValueError(
-            f"Unknown process_index {process_index}: the processes are {process_indices(backend)}."
+            f"process_index={process_index} is none of {process_indices(backend)}, the processes "
+            "that take part."
         )
     return found
 

@@ -20,9 +20,10 @@ from ricci_pytree import tree_structure
 
 from ._array import ArrayImpl
 from ._compiled import Options, compile_program
+from ._dispatch import clear_caches as clear_dispatch
 from ._dispatch import make_fast_callable
 from ._placement import array_from_host
-from ._program import Program
+from ._program import Program, programs
 
 _leaf = tree_structure(0)
 
@@ -110,3 +111,10 @@ def _check_concrete(args: tuple, primitive: Primitive | None) -> None:
 xla_backend = XlaBackend()
 set_backend(xla_backend)
 register_array_type(ArrayImpl)
+
+
+def clear_caches() -> None:
+    """Forget all traced and compiled programs; they are made again when needed."""
+    programs.clear()
+    xla_backend.clear()
+    clear_dispatch()

@@ -110,8 +110,7 @@ def _checked_types(axis_names: tuple, axis_types: Any, default: AxisType) -> tup
     axis_types = tuple(axis_types)
     if len(axis_types) != len(axis_names):
         raise ValueError(
-            "Number of axis names should match the number of axis_types. "
-            f"Got axis_names={axis_names} and axis_types={axis_types}"
+            f"axis_types={axis_types} does not give one type for each of axis_names={axis_names}."
         )
     return axis_types
 
@@ -220,9 +219,8 @@ class Mesh(_Axes):
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if grid.ndim != len(names):
             raise ValueError(
-                "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
-                f"its second argument (`axis_names`), but got devices.ndim == {grid.ndim} and "
-                f"len(axis_names) == {len(names)}."
+                f"Mesh: devices has rank {grid.ndim}, and axis_names={names} names {len(names)} "
+                "axes. Reshape the devices, or name each axis."
             )
         types = _checked_types(names, axis_types, AxisType.Auto)
         flat = tuple(grid.flat)
@@ -347,7 +345,8 @@ def make_mesh(
     found = list(all_devices() if devices is None else devices)
     if prod(sizes) > len(found):
         raise ValueError(
-            f"Number of devices {len(found)} must be >= the product of mesh_shape {sizes}"
+            f"a mesh of shape {sizes} needs more devices than there are ({len(found)}). Make it "
+            "smaller."
         )
     names = tuple(axis_names)
     types = _checked_types(names, axis_types, AxisType.Explicit)

@@ -139,8 +139,8 @@ def as_sharding(where: Any) -> Any:
     if isinstance(where, runtime.Device):
         return single_device_sharding(where)
     raise ValueError(
-        "`device_put` only accepts `None`, a Sharding, a Device, or a pytree of these values. "
-        f"Received invalid value: {where!r}"
+        f"device_put: {where!r} is no place for an array. Give a Device, a Sharding, None, or a "
+        "pytree of these."
     )
 
 
@@ -178,8 +178,8 @@ def _aval_of(x: Any, name: str) -> Any:
         return get_aval(x)
     except TypeError:
         raise TypeError(
-            f"device_put: argument{name} {x!r} of type {type(x)} is not a valid array type; "
-            "expected an array, a NumPy array or a Python scalar."
+            f"device_put: argument{name} {x!r}, of type {type(x)}, is nothing to put on a device; "
+            "give an array, a NumPy array or a Python scalar."
         ) from None
 
 
@@ -311,7 +311,9 @@ def make_array_from_single_device_arrays(
     arrays = list(arrays)
     for array in arrays:
         if not isinstance(array, ArrayImpl):
-            raise TypeError(f"Unsupported type for elements in `arrays`: {type(array)}")
+            raise TypeError(
+                f"arrays holds a {type(array).__name__}; each part must be an array on one device."
+            )
     sharding.shard_shape(tuple(shape))
     if dtype is None:
         if not arrays:
@@ -364,15 +366,15 @@ def make_array_from_callback(
     found = canonicalize_dtype(pieces[0].dtype)
     if dtype is not None and found != canonicalize_dtype(dtype):
         raise ValueError(
-            "If `dtype` is provided to `make_array_from_callback`, it must match the dtype of "
-            f"the addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={found}."
+            f"make_array_from_callback: dtype={np.dtype(dtype)} was asked for, but the callback "
+            f"returned {found}."
         )
     aval, piece = ShapedArray(shape, found), sharding.shard_shape(shape)
     for value in pieces:
         if value.shape != piece:
             raise ValueError(
-                f"Expected shard shape {piece} doesn't match the single device array shape "
-                f"{value.shape}. Shape of Array is {aval} with sharding {sharding}"
+                f"the callback returned shape {value.shape}, but {sharding} cuts "
+                f"{aval.str_short()} into parts of shape {piece}."
             )
     own = {id(value): np.array(value, found) for value in pieces}
     return runtime.batched_device_put(

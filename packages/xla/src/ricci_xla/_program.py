@@ -64,10 +64,9 @@ def abstract_leaves(fun: Callable, split: Split, args: tuple, kwargs: dict) -> t
             argument_aval(leaf)
         except TypeError:
             raise TypeError(
-                f"Error interpreting argument {name} of {function_name(fun)} as an array: its "
-                f"value {_shorten(leaf)} has type {type(leaf)}, which is not a valid array type. "
-                "Arguments must be arrays, scalars or pytrees of them; mark others as static with "
-                "static_argnums or static_argnames."
+                f"argument {name} of {function_name(fun)} is {_shorten(leaf)}, of type "
+                f"{type(leaf)}, which a program cannot take. Pass arrays, scalars or pytrees of "
+                "them, or mark the argument as static with static_argnums or static_argnames."
             ) from None
     raise AssertionError("unreachable: some leaf has no type")
 
@@ -108,7 +107,9 @@ class ProgramCache:
 
     def clear(self) -> None:
         """Forget all programs."""
-        self._by_function.clear()
+        for by_arguments in self._by_function.values():
+            for cache in by_arguments.values():
+                cache.clear()
 
 
 programs = ProgramCache()
@@ -160,6 +161,6 @@ def _check_result(name: str, info: str, leaf: Any) -> None:
         get_aval(leaf)
     except TypeError:
         raise TypeError(
-            f"function {name} traced for jit returned {_shorten(leaf)} of type {type(leaf)} at "
-            f"{info}, which is not a valid array type. Return arrays, scalars or pytrees of them."
+            f"{info} of {name}, under jit, is {_shorten(leaf)}, of type {type(leaf)}, which a "
+            "program cannot give. Return arrays, scalars or pytrees of them."
         ) from None

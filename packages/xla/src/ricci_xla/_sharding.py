@@ -61,12 +61,13 @@ def _check_spec(mesh: Any, spec: Any) -> None:
     for _, name in spec._axis_names():
         if name not in known:
             raise ValueError(
-                f"Resource axis: {name} of {spec} is not found in mesh: {mesh.axis_names}."
+                f"NamedSharding: {spec} names the axis {name!r}, and the mesh has "
+                f"{mesh.axis_names}."
             )
         if name in seen:
             raise DuplicateSpecError(
-                "A single NamedSharding spec specification can map every mesh axis to at most one "
-                f"positional dimension, but {spec} has duplicate entries for `{name}`"
+                f"NamedSharding: {spec} uses the mesh axis {name!r} for two dimensions; each mesh "
+                "axis can cut only one."
             )
         seen.add(name)
 
@@ -116,8 +117,8 @@ def _tiles(sharding: Any, ndim: int) -> tuple[int, ...]:
 def _check_rank(sharding: Any, ndim: int) -> None:
     if len(sharding.spec) > ndim:
         raise ValueError(
-            f"Sharding {sharding} is only valid for values of rank at least "
-            f"{len(sharding.spec)}, but was applied to a value of rank {ndim}."
+            f"an array of rank {ndim} cannot be placed by {sharding}, whose spec is for "
+            f"{len(sharding.spec)} dimensions. Shorten the spec."
         )
 
 
@@ -135,9 +136,8 @@ def _shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
     for axis, (size, pieces) in enumerate(zip(shape, tiles, strict=True)):
         if size % pieces:
             raise IndivisibleError(
-                f"{self} implies that array axis {axis} is partitioned {pieces} times, but the "
-                f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
-                f"{tiles} should evenly divide the shape)"
+                f"{self} cuts axis {axis} into {pieces} parts, which {size} elements do not divide "
+                f"into. The array has shape {shape}; pad it, or cut another axis."
             )
     return tuple(size // pieces for size, pieces in zip(shape, tiles, strict=True))
 

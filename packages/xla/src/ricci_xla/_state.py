@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ricci_ir import UNSET, State, config, staging_switch, trace_key
+from ricci_ir import UNSET, State, config, global_trace_key, staging_switch, trace_key
 
 from ._jaxlib import runtime
 
@@ -54,16 +54,10 @@ def follow(state: State) -> None:
 
 
 def _trace_key_changed(value: Any, local: bool) -> None:
-    key = trace_key()
-    if local:
-        trace_key_state.set_local(_unset if key is trace_key_state.get_global() else key)
-    elif trace_key_state.get_local() is _unset:
-        trace_key_state.set_global(key)
-    else:
-        # Under an override of this thread its key is not that of the others: a fresh object
-        # makes all of them miss, which is slower but right.
-        trace_key_state.set_global(object())
-        trace_key_state.set_local(key)
+    key, everywhere = trace_key(), global_trace_key()
+    if trace_key_state.get_global() is not everywhere:
+        trace_key_state.set_global(everywhere)
+    trace_key_state.set_local(_unset if key is everywhere else key)
 
 
 staging_switch.swap = staging_state.swap_local
