@@ -1,5 +1,6 @@
 """Batching: applying a function of one example to a whole batch at once."""
 
+from ._mapped import mapped_dims as mapped_dims
 from ._rules import Axis as Axis
 from ._rules import add_dim as add_dim
 from ._rules import array_ops as array_ops
@@ -28,6 +29,7 @@ __all__ = [
     "batched_at",
     "elementwise",
     "leading_dims",
+    "mapped_dims",
     "move_dim",
     "vmap",
 ]

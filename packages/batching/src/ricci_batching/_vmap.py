@@ -26,6 +26,7 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
+from ._mapped import check_axis, mapped_dims
 from ._rules import Axis, axis_name_rules, batch_rules, batched_at
 
 _unbatched: dict[tuple[Any, int], Any] = {}
@@ -234,11 +235,7 @@ def vmap[**P, R](
         else:
             dims = [in_axes] * len(leaves)
         names = lambda: argument_paths(args, kwargs, fun)
-        dims = [
-            _normalized(leaf, dim, i, names)
-            for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
-        ]
-        size = _common_size(leaves, dims, axis_size, names)
+        dims, size = mapped_dims("vmap", leaves, dims, axis_size, names)
         out_tree = None
 
         def flat_fun(*flat):
@@ -265,50 +262,6 @@ def vmap[**P, R](
     return vmap_fun
 
 
-def _normalized(leaf: Any, dim: int | None, i: int, names: Callable[[], list[str]]) -> int | None:
-    if dim is None:
-        return None
-    _check_axis("in_axes", dim)
-    try:
-        ndim = get_aval(leaf).ndim  # pyright: ignore[reportAttributeAccessIssue]
-    except TypeError as error:
-        raise TypeError(f"vmap: argument {names()[i]}: {error}") from None
-    if not -ndim <= dim < ndim:
-        advice = " To use the same value for all examples, give None in in_axes."
-        raise ValueError(
-            f"vmap: argument {names()[i]} has rank {ndim}, and so no axis {dim} to map "
-            f"over.{advice if ndim == 0 else ''}"
-        )
-    return dim % ndim
-
-
-def _common_size(leaves, dims, axis_size: int | None, names: Callable[[], list[str]]) -> int:
-    sizes = {get_aval(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
-    if axis_size is not None:
-        sizes.add(axis_size)
-    if len(sizes) == 1:
-        return sizes.pop()
-    if not sizes:
-        raise ValueError(
-            "vmap: nothing is mapped, since in_axes is None for every argument. Map one, or say "
-            "axis_size."
-        )
-    paths = names()
-    lines = [
-        f"  {path} has size {get_aval(x).shape[d]} along axis {d} (type {get_aval(x).str_short()})"
-        for path, x, d in zip(paths, leaves, dims, strict=True)
-        if d is not None
-    ]
-    if axis_size is not None:
-        lines.append(f"  axis_size is {axis_size}")
-    shown = lines[:8] + ([f"  and {len(lines) - 8} more"] if len(lines) > 8 else [])
-    raise ValueError(
-        "vmap: the axes to map over differ in size:\n"
-        + "\n".join(shown)
-        + "\nMake the sizes equal, or give None in in_axes for arguments that are not mapped."
-    )
-
-
 def _output_paths(tree: Any) -> list[str]:
     """What messages call each leaf of the result."""
     leaves = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))[0]
@@ -330,7 +283,7 @@ def _place(
             f"vmap has out_axes=None for {outputs()[i]}, but it depends on the mapped arguments: "
             f"it was batched on axis {dim}. Give the axis where the batch should go."
         )
-    _check_axis("out_axes", target)
+    check_axis("vmap: out_axes", target)
     ndim = len(get_aval(value).shape) + (dim is None)  # pyright: ignore
     if not -ndim <= target < ndim:
         raise ValueError(
@@ -338,11 +291,3 @@ def _place(
             f"{ndim} with it."
         )
     return batched_at(value, dim, size, target % ndim)
-
-
-def _check_axis(name: str, dim: Any) -> None:
-    if not isinstance(dim, int):
-        raise TypeError(
-            f"vmap: {name} holds {dim!r}, of type {type(dim).__name__}, where an axis (an int) or "
-            "None is expected."
-        )

@@ -102,6 +102,19 @@ class CustomFunction:
         leaves, tree = tree_flatten(dynamic)
         return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, None))
 
+    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> Any:
+        """Call the function: plainly, or through its primitive where something is traced.
+
+        ``bind(call, operands, program, const_count, out_tree)`` binds the primitive.
+        """
+        call = self.resolve(args, kwargs)
+        if self.is_plain(call):
+            return self.fun(*call.arguments(call.leaves))
+        jaxpr, out_tree = self.traced(call)
+        operands = (*jaxpr.consts, *call.leaves)
+        outs = bind(call, operands, convert_constvars(jaxpr), len(jaxpr.consts), out_tree)
+        return tree_unflatten(out_tree, outs)
+
     def is_plain(self, call: Call) -> bool:
         """Whether nothing is being traced, so that the function can simply be called."""
         return context.trace is eval_trace and not any(isinstance(x, Tracer) for x in call.leaves)
@@ -140,11 +153,6 @@ class CustomFunction:
 
 def _static_key(static: tuple) -> tuple:
     return tuple((i, type(value), value) for i, value in static)
-
-
-def program_of(jaxpr: Jaxpr) -> tuple[Jaxpr, tuple]:
-    """A jaxpr with its constants as leading arguments, and their values."""
-    return convert_constvars(jaxpr), tuple(jaxpr.consts)
 
 
 def lower_inline(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:

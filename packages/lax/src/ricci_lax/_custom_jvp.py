@@ -16,7 +16,7 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_flatten, tree_unflatten
 
-from ._custom_function import Call, CustomFunction, lower_inline, program_of
+from ._custom_function import Call, CustomFunction, lower_inline
 
 
 class custom_jvp(CustomFunction):
@@ -86,21 +86,16 @@ class custom_jvp(CustomFunction):
                 f"{self.name} has no derivative yet: its custom_jvp rule is missing. Give one "
                 f"with {self.name}.defjvp."
             )
-        call = self.resolve(args, kwargs)
-        if self.is_plain(call):
-            return self.fun(*call.arguments(call.leaves))
-        jaxpr, out_tree = self.traced(call)
-        program, consts = program_of(jaxpr)
-        rule = Rule(self, call, len(consts), out_tree)
-        outs = custom_jvp_call_p.bind(
-            *consts,
-            *call.leaves,
+        return self.apply(args, kwargs, self._bind)
+
+    def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:
+        return custom_jvp_call_p.bind(
+            *operands,
             call_jaxpr=program,
-            jvp=rule,
+            jvp=Rule(self, call, const_count, out_tree),
             name=self.name,
             symbolic_zeros=self.symbolic_zeros,
         )
-        return tree_unflatten(out_tree, outs)
 
 
 class Rule:

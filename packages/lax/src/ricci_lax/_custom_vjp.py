@@ -25,7 +25,7 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_flatten, tree_unflatten
 
-from ._custom_function import Call, CustomFunction, lower_inline, program_of
+from ._custom_function import Call, CustomFunction, lower_inline
 from ._structural import reduce_sum
 
 
@@ -94,22 +94,18 @@ class custom_vjp(CustomFunction):
                 f"{self.name} has no derivative yet: its custom_vjp rules are missing. Give "
                 f"them with {self.name}.defvjp."
             )
-        call = self.resolve(args, kwargs)
-        if self.is_plain(call):
-            return self.fun(*call.arguments(call.leaves))
-        jaxpr, out_tree = self.traced(call)
-        program, consts = program_of(jaxpr)
-        rules = Rules(self, call, len(consts), out_tree)
-        outs = custom_vjp_call_p.bind(
-            *consts,
-            *call.leaves,
+        return self.apply(args, kwargs, self._bind)
+
+    def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:
+        rules = Rules(self, call, const_count, out_tree)
+        return custom_vjp_call_p.bind(
+            *operands,
             bwd=rules.backward,
             call_jaxpr=program,
             fwd=rules.forward,
             name=self.name,
             symbolic_zeros=self.symbolic_zeros,
         )
-        return tree_unflatten(out_tree, outs)
 
 
 class Rules:

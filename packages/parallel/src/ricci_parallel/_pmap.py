@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ricci_batching import mapped_dims
 from ricci_ir import DebugInfo, get_aval
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
@@ -70,10 +71,7 @@ def pmap(
             axes = tuple(a for i, a in enumerate(axes) if i not in static)
         dims = flatten_axes("pmap in_axes", tree, (axes, 0))
         names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
-        dims = [
-            _normalized(x, d, i, names) for i, (x, d) in enumerate(zip(leaves, dims, strict=True))
-        ]
-        size = _common_size(leaves, dims, axis_size, names)
+        dims, size = mapped_dims("pmap", leaves, dims, axis_size, names)
         mesh = Mesh(np.array(_devices(size, devices, backend, name)), (axis,))
         out_tree = None
         out_dims: list[int | None] = []
@@ -118,34 +116,6 @@ def pmap(
 
 def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
     return (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-
-def _normalized(leaf: Any, dim: int | None, i: int, names: Callable[[], list[str]]) -> int | None:
-    if dim is None:
-        return None
-    aval: Any = get_aval(leaf)
-    if not -aval.ndim <= dim < aval.ndim:
-        raise ValueError(
-            f"pmap was asked to map axis {dim} of argument {names()[i]}, whose shape is "
-            f"{aval.shape}. Give None in in_axes for arguments that all devices share."
-        )
-    return dim % aval.ndim
-
-
-def _common_size(leaves, dims, axis_size: int | None, names: Callable[[], list[str]]) -> int:
-    sizes = {get_aval(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
-    if axis_size is not None:
-        sizes.add(axis_size)
-    if len(sizes) == 1:
-        return sizes.pop()
-    if not sizes:
-        raise ValueError("pmap needs at least one mapped argument, or axis_size.")
-    lines = [
-        f"  {path} has size {get_aval(x).shape[d]} along axis {d}"
-        for path, x, d in zip(names(), leaves, dims, strict=True)
-        if d is not None
-    ]
-    raise ValueError("pmap: the axes to map over differ in size:\n" + "\n".join(lines[:9]))
 
 
 def _devices(size: int, devices: Sequence[Any] | None, backend: str | None, name: str) -> list:
