@@ -95,7 +95,8 @@ class Side:
             input=json.dumps([name]),
             capture_output=True,
             text=True,
-            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            # Bytecode is kept, as in an install.
+            env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": ""},
             check=False,
         )
         if done.returncode:

@@ -27,9 +27,11 @@ from ricci_xla import (
 
 
 def in_new_process(code: str, **environ: str) -> subprocess.CompletedProcess:
+    ours = ("RICCI_", "JAX_", "XLA_FLAGS")
+    outer = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, **environ},
+        env={**outer, **environ},
         capture_output=True,
         text=True,
         check=False,
