@@ -299,6 +299,7 @@ from ._structural import broadcast as broadcast
 from ._structural import broadcast_in_dim as broadcast_in_dim
 from ._structural import broadcast_in_dim_p as broadcast_in_dim_p
 from ._structural import expand_dims as expand_dims
+from ._structural import placement as placement
 from ._structural import reduce_sum as reduce_sum
 from ._structural import reduce_sum_p as reduce_sum_p
 from ._structural import reshape as reshape

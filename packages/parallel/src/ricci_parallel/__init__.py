@@ -1,5 +1,6 @@
 """Spreading work over devices: ``pmap`` and collectives."""
 
+from . import _placement as _placement
 from ._collectives import axis_index as axis_index
 from ._collectives import axis_index_p as axis_index_p
 from ._collectives import pmax as pmax
