@@ -47,8 +47,8 @@ class JitInfo:
     def trace(self, args: tuple, kwargs: dict) -> tuple[Program, Split]:
         """The program of a call, and its arguments, flattened."""
         split = split_static(self.arguments, self.fun, args, kwargs)
-        avals = abstract_leaves(self.fun, split, args, kwargs)
-        return trace_program(self.fun, split, avals, args, kwargs, self.cache), split
+        avals = abstract_leaves(self.fun, split)
+        return trace_program(self.fun, split, avals, self.cache), split
 
     def options_for(self, program: Program, args: tuple, kwargs: dict) -> Options:
         """The options of one call, with donation and shardings by leaf."""

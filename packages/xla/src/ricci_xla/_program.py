@@ -7,8 +7,8 @@ from typing import Any
 from ricci_ir import (
     DebugInfo,
     Jaxpr,
+    Tracer,
     argument_aval,
-    closes_over_tracers,
     convert_constvars,
     get_aval,
     trace_key,
@@ -46,7 +46,7 @@ class Program:
         self.result_info = result_info
 
 
-def abstract_leaves(fun: Callable, split: Split, args: tuple, kwargs: dict) -> tuple:
+def abstract_leaves(fun: Callable, split: Split) -> tuple:
     """The types of a call's leaves.
 
     Raises:
@@ -57,7 +57,7 @@ def abstract_leaves(fun: Callable, split: Split, args: tuple, kwargs: dict) -> t
     except TypeError:
         pass
     names = argument_paths(
-        *without_static(split, args, kwargs), fun if not any(split.static) else None
+        *tree_unflatten(split.tree, split.leaves), fun if not any(split.static) else None
     )
     for name, leaf in zip(names, split.leaves, strict=True):
         try:
@@ -69,11 +69,6 @@ def abstract_leaves(fun: Callable, split: Split, args: tuple, kwargs: dict) -> t
                 "them, or mark the argument as static with static_argnums or static_argnames."
             ) from None
     raise AssertionError("unreachable: some leaf has no type")
-
-
-def without_static(split: Split, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """The dynamic arguments of a call."""
-    return tree_unflatten(split.tree, split.leaves)
 
 
 def function_name(fun: Callable) -> str:
@@ -115,26 +110,19 @@ class ProgramCache:
 programs = ProgramCache()
 
 
-def trace_program(
-    fun: Callable, split: Split, avals: tuple, args: tuple, kwargs: dict, cache: dict
-) -> Program:
+def trace_program(fun: Callable, split: Split, avals: tuple, cache: dict) -> Program:
     """The program of a call; traced only if ``cache`` has none for its key."""
     key = (split.tree, avals, split.static, trace_key())
     program = cache.get(key)
     if program is None:
-        program = _trace(fun, split, avals, args, kwargs)
+        program = _trace(fun, split, avals)
         # Constants that are tracers belong to the trace around this call.
-        if not closes_over_tracers_of(program):
+        if not any(isinstance(const, Tracer) for const in program.consts):
             cache[key] = program
     return program
 
 
-def closes_over_tracers_of(program: Program) -> bool:
-    """Whether a program's constants belong to enclosing traces."""
-    return closes_over_tracers(Jaxpr((), (), (), (), consts=program.consts))
-
-
-def _trace(fun, split: Split, avals, args, kwargs) -> Program:
+def _trace(fun: Callable, split: Split, avals: tuple) -> Program:
     name = function_name(fun)
     out_tree = None
     result_info: tuple[str, ...] = ()
