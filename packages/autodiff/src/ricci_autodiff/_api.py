@@ -17,7 +17,7 @@ from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unfl
 
 from ._jvp import jvp_flat
 from ._linearize import linearize_flat, live_equations
-from ._tangent import Zero, instantiate, tangent_aval
+from ._tangent import Zero, has_tangent, instantiate, tangent_aval
 from ._transpose import pull_back_tape, transpose_flat
 
 
@@ -119,7 +119,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
     """
     leaves, tree = tree_flatten(primals)
     flat = FlatFunction(fun, tree, has_aux)
-    smooth = [_is_smooth(x) for x in leaves]
+    smooth = [has_tangent(get_aval(x)) for x in leaves]
     tape, given, results, out_tangents = linearize_flat(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_tangents = out_tangents[: len(results)]
@@ -174,7 +174,7 @@ def vjp(
     """
     leaves, tree = tree_flatten(primals)
     flat = FlatFunction(fun, tree, has_aux)
-    smooth = [_is_smooth(x) for x in leaves]
+    smooth = [has_tangent(get_aval(x)) for x in leaves]
     tape, given, results, out_tangents = linearize_flat(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_tangents = out_tangents[: len(results)]
@@ -239,11 +239,6 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = 
     return transposed
 
 
-def _is_smooth(x: Any) -> bool:
-    aval: Any = get_aval(x)
-    return tangent_aval(aval).dtype != float0
-
-
 def _with_float0(tangent: Any) -> Any:
     if type(tangent) is Zero and tangent.aval.dtype == float0:
         return np.zeros(tangent.aval.shape, float0)
@@ -252,7 +247,7 @@ def _with_float0(tangent: Any) -> Any:
 
 def _checked_tangent(transform: str, i: int, primal: Any, tangent: Any, tree: Any) -> Any:
     if getattr(tangent, "dtype", None) == float0:
-        if _is_smooth(primal):
+        if has_tangent(get_aval(primal)):
             _check_type(transform, "tangent", "primal", i, get_aval(primal), tangent, tree)
         return Zero.from_primal(primal)
     if type(tangent) is Zero:

@@ -168,6 +168,8 @@ from ._source import caller_source as caller_source
 from ._source import is_internal_module as is_internal_module
 from ._source import register_internal_module as register_internal_module
 from ._source import unknown_source as unknown_source
+from ._staged_call import clear_single_equations as clear_single_equations
+from ._staged_call import equation_program as equation_program
 from ._staged_call import program_rules as program_rules
 from ._staged_call import single_equation as single_equation
 from ._staged_call import staged_call as staged_call
@@ -259,6 +261,7 @@ __all__ = [
     "canonicalize_dtype",
     "check_jaxpr",
     "check_tracer_leaks",
+    "clear_single_equations",
     "closes_over_tracers",
     "coerce_to_array_dtype",
     "config",
@@ -284,6 +287,7 @@ __all__ = [
     "enable_custom_prng",
     "enable_x64",
     "ensure_compile_time_eval",
+    "equation_program",
     "eval_jaxpr",
     "eval_shape",
     "eval_trace",

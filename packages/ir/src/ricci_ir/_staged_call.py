@@ -39,6 +39,16 @@ staged_call = StagedCall()
 _single_equations: dict[Any, Jaxpr] = {}
 
 
+def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr:
+    """A program of one equation, made anew."""
+
+    def fun(*args):
+        result = primitive.bind(*args, **params)
+        return result if primitive.multiple_results else [result]
+
+    return trace_to_jaxpr(fun, avals, DebugInfo("eager", primitive.name))
+
+
 def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr | None:
     """A program of one equation, made once per type; ``None`` if a parameter cannot be hashed."""
     key = (primitive, avals, tuple(params.items()))
@@ -47,11 +57,11 @@ def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) 
     except TypeError:
         return None
     if jaxpr is None:
-
-        def fun(*args):
-            result = primitive.bind(*args, **params)
-            return result if primitive.multiple_results else [result]
-
-        debug_info = DebugInfo("eager", primitive.name)
-        jaxpr = _single_equations.setdefault(key, trace_to_jaxpr(fun, avals, debug_info))
+        program = equation_program(primitive, avals, params)
+        jaxpr = _single_equations.setdefault(key, program)
     return jaxpr
+
+
+def clear_single_equations() -> None:
+    """Forget the programs of one equation, and what was derived from them."""
+    _single_equations.clear()

@@ -8,13 +8,14 @@ from ricci_ir import (
     Jaxpr,
     Primitive,
     Tracer,
+    clear_single_equations,
+    equation_program,
     get_aval,
     leaked_tracer,
     program_rules,
     register_array_type,
     set_backend,
     single_equation,
-    trace_to_jaxpr,
 )
 from ricci_pytree import tree_structure
 
@@ -74,17 +75,13 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
         avals = tuple(get_aval(x) for x in args)
         jaxpr = single_equation(primitive, avals, params)
         if jaxpr is None:
-            jaxpr = trace_to_jaxpr(lambda *xs: _as_list(primitive.bind(*xs, **params)), avals)
+            jaxpr = equation_program(primitive, avals, params)
         many = primitive.multiple_results
         tree = _list_tree(len(jaxpr.outvars)) if many else _leaf
         outs, fast = _run(jaxpr, primitive.name, tree, args)
         return (outs if many else outs[0]), fast
 
     return make_fast_callable(primitive.name, on_miss)
-
-
-def _as_list(result: Any) -> list[Any]:
-    return result if isinstance(result, list) else [result]
 
 
 def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
@@ -117,4 +114,5 @@ def clear_caches() -> None:
     """Forget all traced and compiled programs; they are made again when needed."""
     programs.clear()
     xla_backend.clear()
+    clear_single_equations()
     clear_dispatch()
