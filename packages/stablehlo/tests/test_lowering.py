@@ -233,3 +233,24 @@ def test_an_unsupported_rule_gives_its_reason(toy):
     p = toy.primitive("p", lambda x: x, ir.unsupported("p is for eyes only"))
     with pytest.raises(NotImplementedError, match="lower of p: p is for eyes only"):
         sh.lower_jaxpr(trace(lambda x: [p.bind(x)]), "f")
+
+
+def test_locations_name_primitives_and_scopes(toy):
+    def fun(x):
+        with ir.named_scope("part"):
+            return [toy.mul(toy.sin(x), x)]
+
+    jaxpr = trace(fun)
+    text = sh.lower_jaxpr(jaxpr, "f", locations=True)
+    assert '#loc0 = loc("jit(f)/part/sin")' in text
+    assert '#loc1 = loc("jit(f)/part/mul")' in text
+    assert text.count("loc(#loc") == 2
+    assert sh.without_locations(text) == sh.lower_jaxpr(jaxpr, "f")
+
+
+def test_constants_can_be_part_of_the_text(toy):
+    constant = np.arange(3, dtype=np.float32)
+    jaxpr = trace(lambda x: [toy.mul(x, constant)])
+    text = sh.lower_jaxpr(jaxpr, "f", kind="xla_computation", embed_constants=True)
+    assert text.startswith("module @xla_computation_f ")
+    assert ("%arg1" in text, "dense<" in text) == (False, True)

@@ -18,6 +18,15 @@ from ._linearize import Tape as Tape
 from ._linearize import linearize_call as linearize_call
 from ._linearize import linearize_flat as linearize_flat
 from ._linearize import linearize_jaxpr as linearize_jaxpr
+from ._linearize import live_equations as live_equations
+from ._linearize import split_by_linearizing as split_by_linearizing
+from ._linearize import split_call as split_call
+from ._linearize import tape_to_jaxpr as tape_to_jaxpr
+from ._partial import Split as Split
+from ._partial import dependent as dependent
+from ._partial import program as program
+from ._partial import split_jaxpr as split_jaxpr
+from ._partial import with_zeros as with_zeros
 from ._rules import UndefinedPrimal as UndefinedPrimal
 from ._rules import bilinear as bilinear
 from ._rules import is_undefined_primal as is_undefined_primal
@@ -27,11 +36,13 @@ from ._rules import linearize_rules as linearize_rules
 from ._rules import not_linear as not_linear
 from ._rules import per_operand as per_operand
 from ._rules import per_operand_with_result as per_operand_with_result
+from ._rules import split_rules as split_rules
 from ._rules import transpose_rules as transpose_rules
 from ._rules import zero_derivative as zero_derivative
 from ._tangent import SymbolicZero as SymbolicZero
 from ._tangent import Zero as Zero
 from ._tangent import add_tangents as add_tangents
+from ._tangent import has_tangent as has_tangent
 from ._tangent import instantiate as instantiate
 from ._tangent import tangent_aval as tangent_aval
 from ._tangent import vector_space as vector_space
@@ -45,6 +56,7 @@ __all__ = [
     "JVPTracer",
     "LinearizeTrace",
     "Linearized",
+    "Split",
     "SymbolicZero",
     "Tape",
     "UndefinedPrimal",
@@ -52,7 +64,9 @@ __all__ = [
     "add_tangents",
     "axis_sum",
     "bilinear",
+    "dependent",
     "grad",
+    "has_tangent",
     "instantiate",
     "is_undefined_primal",
     "jvp",
@@ -66,10 +80,17 @@ __all__ = [
     "linearize_flat",
     "linearize_jaxpr",
     "linearize_rules",
+    "live_equations",
     "not_linear",
     "per_operand",
     "per_operand_with_result",
+    "program",
+    "split_by_linearizing",
+    "split_call",
+    "split_jaxpr",
+    "split_rules",
     "tangent_aval",
+    "tape_to_jaxpr",
     "transpose_call",
     "transpose_flat",
     "transpose_jaxpr",

@@ -1,24 +1,41 @@
 """``jvp``, ``vjp``, ``linearize`` and ``linear_transpose`` on functions of pytrees."""
 
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from ricci_ir import (
     api_boundary,
+    argument_aval,
     as_array,
     float0,
     get_aval,
+    issubdtype,
     trace_to_jaxpr,
 )
-from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_pytree import (
+    flatten_axes,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
 
+from ._grad import reduced
 from ._jvp import jvp_flat
+from ._linear_functions import (
+    Pullback,
+    Pushforward,
+    Signature,
+    Tangents,
+    checked_tangent,
+    strong,
+    with_float0,
+)
 from ._linearize import linearize_flat, live_equations
-from ._tangent import Zero, has_tangent, instantiate, tangent_aval
-from ._transpose import pull_back_tape, transpose_flat
+from ._tangent import Zero, has_tangent
+from ._transpose import transpose_flat
 
 
 class FlatFunction:
@@ -91,12 +108,12 @@ def jvp(
         )
     flat = FlatFunction(fun, tree, has_aux)
     given = [
-        _checked_tangent("jvp", i, x, t, tuple(primals))
+        checked_tangent("jvp", i, get_aval(x), t, tuple(primals))
         for i, (x, t) in enumerate(zip(leaves, tangent_leaves, strict=True))
     ]
     results, out_tangents = jvp_flat(flat, leaves, given)
     results, aux = flat.split_aux(results)
-    out_tangents = [as_array(_with_float0(t)) for t in out_tangents[: len(results)]]
+    out_tangents = [as_array(with_float0(t)) for t in out_tangents[: len(results)]]
     value = tree_unflatten(flat.out_tree, map(as_array, results))
     tangent = tree_unflatten(flat.out_tree, out_tangents)
     if has_aux:
@@ -105,60 +122,34 @@ def jvp(
 
 
 @api_boundary
-def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def linearize(
+    fun: Callable, *primals: Any, has_aux: bool = False, in_nzs: Any = None
+) -> tuple[Any, ...]:
     """A function's value and its derivative as a linear function.
 
     Args:
       fun: a function of pytrees of arrays.
       primals: its arguments.
       has_aux: whether ``fun`` returns a pair whose second element is passed through.
+      in_nzs: a pytree of Booleans that is a prefix of ``primals``: which of them may vary. The
+        tangents of others count as zero; by default all vary.
 
     Returns:
       ``(fun(*primals), f_jvp)``, where ``f_jvp(*tangents)`` gives the directional derivative
-      without evaluating ``fun`` again; followed by aux if ``has_aux``.
+      without evaluating ``fun`` again; followed by aux if ``has_aux``. ``f_jvp`` is a pytree,
+      whose leaves are the arrays that it needs.
     """
-    leaves, tree = tree_flatten(primals)
-    flat = FlatFunction(fun, tree, has_aux)
-    smooth = [has_tangent(get_aval(x)) for x in leaves]
-    tape, given, results, out_tangents = linearize_flat(flat, leaves, smooth)
-    results, aux = flat.split_aux(results)
-    out_tangents = out_tangents[: len(results)]
-    out_vars = [t.atom for t in out_tangents if type(t) is not Zero]
-    eqns = live_equations(tape.eqns, out_vars)
-
-    @api_boundary
-    def f_jvp(*tangents: Any) -> Any:
-        tangent_leaves, tangent_tree = tree_flatten(tangents)
-        if tangent_tree != tree:
-            raise TypeError(
-                f"the linearized function takes tangents in the structure of the primals, {tree}, "
-                f"and was given {tangent_tree}."
-            )
-        checked = [
-            _checked_tangent("linearize", i, x, t, primals)
-            for i, (x, t) in enumerate(zip(leaves, tangent_leaves, strict=True))
-        ]
-        env = {
-            id(g.atom): instantiate(t)
-            for g, t in zip(given, compress(checked, smooth), strict=True)
-        }
-        for eqn in eqns:
-            operands = [env[id(a)] if id(a) in env else a.val for a in eqn.invars]  # pyright: ignore
-            result = eqn.primitive.bind(*operands, **eqn.params)
-            result = result if eqn.primitive.multiple_results else [result]
-            env.update((id(v), r) for v, r in zip(eqn.outvars, result, strict=True))
-        outs = [_with_float0(t) if type(t) is Zero else env[id(t.atom)] for t in out_tangents]
-        return tree_unflatten(flat.out_tree, map(as_array, outs))
-
-    value = tree_unflatten(flat.out_tree, map(as_array, results))
-    if has_aux:
-        return value, f_jvp, tree_unflatten(flat.aux_tree, aux)
-    return value, f_jvp
+    value, eqns, tangents, signature, aux = _linearized("linearize", fun, primals, has_aux, in_nzs)
+    return value, Pushforward(eqns, tangents, signature), *aux
 
 
 @api_boundary
 def vjp(
-    fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
+    fun: Callable,
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    in_nzs: Any = None,
 ) -> tuple[Any, ...]:
     """A function's value and the function that pulls cotangents back through it.
 
@@ -166,44 +157,41 @@ def vjp(
       fun: a function of pytrees of arrays.
       primals: its arguments.
       has_aux: whether ``fun`` returns a pair whose second element is passed through.
+      reduce_axes: named axes over which cotangents are summed instead of kept per example.
+      in_nzs: a pytree of Booleans that is a prefix of ``primals``: which of them to differentiate
+        with respect to. The cotangents of others are zero; by default, none are.
 
     Returns:
       ``(fun(*primals), f_vjp)``, where ``f_vjp(ct)`` takes a cotangent of the structure, shapes
       and dtypes of the value and returns a tuple of cotangents, one for each primal; followed by
-      aux if ``has_aux``.
+      aux if ``has_aux``. What stands for the cotangents of integers and Booleans, arrays of
+      ``float0`` or of any other dtype, is not looked at. ``f_vjp`` is a pytree, whose leaves are
+      the arrays that it needs.
     """
+    value, eqns, tangents, signature, aux = _linearized("vjp", fun, primals, has_aux, in_nzs)
+    signature = signature._replace(reduce_axes=tuple(reduce_axes))
+    return value, Pullback(eqns, tangents, signature), *aux
+
+
+def _linearized(transform: str, fun: Callable, primals: tuple, has_aux: bool, in_nzs: Any) -> tuple:
+    """The value, the live equations of the derivative, its variables and types; the aux if any."""
     leaves, tree = tree_flatten(primals)
     flat = FlatFunction(fun, tree, has_aux)
-    smooth = [has_tangent(get_aval(x)) for x in leaves]
+    in_avals: tuple[Any, ...] = tuple(map(get_aval, leaves))
+    smooth = tuple(map(has_tangent, in_avals))
+    if in_nzs is not None:
+        wanted = flatten_axes(f"{transform} in_nzs", tree, in_nzs)
+        smooth = tuple(s and bool(w) for s, w in zip(smooth, wanted, strict=True))
     tape, given, results, out_tangents = linearize_flat(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
-    out_tangents = out_tangents[: len(results)]
-    out_vars = [None if type(t) is Zero else t.atom for t in out_tangents]
-    out_avals = [get_aval(r) for r in results]
-    in_vars = [t.atom for t in given]
+    out_vars = tuple(None if type(t) is Zero else t.atom for t in out_tangents[: len(results)])
     eqns = live_equations(tape.eqns, [v for v in out_vars if v is not None])
-
-    @api_boundary
-    def f_vjp(ct: Any) -> tuple[Any, ...]:
-        ct_leaves, ct_tree = tree_flatten(ct)
-        if ct_tree != flat.out_tree:
-            raise ValueError(
-                "the cotangent passed to a vjp function must have the tree structure of the "
-                f"function's output: expected {flat.out_tree}, got {ct_tree}."
-            )
-        for i, (aval, leaf) in enumerate(zip(out_avals, ct_leaves, strict=True)):
-            _check_type("vjp", "cotangent", "output", i, aval, leaf, ct)
-        found = iter(pull_back_tape(eqns, in_vars, out_vars, ct_leaves))
-        cts = [
-            as_array(instantiate(next(found))) if s else np.zeros(np.shape(x), float0)
-            for x, s in zip(leaves, smooth, strict=True)
-        ]
-        return tree_unflatten(tree, cts)
-
+    tangents = Tangents(tuple(t.atom for t in given), out_vars)
+    out_avals = tuple(map(get_aval, results))
+    signature = Signature(tree, flat.out_tree, in_avals, out_avals, smooth)
     value = tree_unflatten(flat.out_tree, map(as_array, results))
-    if has_aux:
-        return value, f_vjp, tree_unflatten(flat.aux_tree, aux)
-    return value, f_vjp
+    extra = (tree_unflatten(flat.aux_tree, aux),) if has_aux else ()
+    return value, eqns, tangents, signature, extra
 
 
 @api_boundary
@@ -213,14 +201,22 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = 
     Args:
       fun: a linear function of pytrees of arrays.
       primals: arguments that give the shapes and dtypes; anything with ``shape`` and ``dtype``.
+      reduce_axes: named axes over which cotangents are summed instead of kept per example.
 
     Returns:
       A function from a cotangent like ``fun``'s output to a tuple of cotangents like ``primals``.
+
+    Raises:
+      TypeError: if the function does not map floating-point or complex numbers to such, or
+        integers to integers; or, when called, if the cotangent is not like the output.
     """
+    axes = tuple(reduce_axes)
     leaves, tree = tree_flatten(primals)
     flat = FlatFunction(fun, tree)
-    avals = [get_aval(x) for x in leaves]
+    avals = [argument_aval(x) for x in leaves]
     jaxpr = trace_to_jaxpr(flat, avals)
+    results: list[Any] = [v.aval for v in jaxpr.outvars]
+    _check_linear_dtypes([a.dtype for a in avals], [r.dtype for r in results])  # pyright: ignore
 
     @api_boundary
     def transposed(ct: Any) -> tuple[Any, ...]:
@@ -230,42 +226,38 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = 
                 "the cotangent passed to a transposed function must have the tree structure of "
                 f"the function's output: expected {flat.out_tree}, got {ct_tree}."
             )
-        for i, (var, leaf) in enumerate(zip(jaxpr.outvars, ct_leaves, strict=True)):
-            _check_type("linear_transpose", "cotangent", "output", i, var.aval, leaf, ct)
+        for i, (aval, leaf) in enumerate(zip(results, ct_leaves, strict=True)):
+            _check_cotangent(i, aval, leaf, ct)
         linear = [True] * len(avals)
-        cts = transpose_flat(jaxpr, linear, [None] * len(avals), ct_leaves)
-        return tree_unflatten(tree, [as_array(instantiate(c)) for c in cts])
+        given = [strong(leaf, aval) for leaf, aval in zip(ct_leaves, results, strict=True)]
+        cts = transpose_flat(jaxpr, linear, [None] * len(avals), given)
+        return tree_unflatten(tree, [as_array(reduced(with_float0(c), axes)) for c in cts])
 
     return transposed
 
 
-def _with_float0(tangent: Any) -> Any:
-    if type(tangent) is Zero and tangent.aval.dtype == float0:
-        return np.zeros(tangent.aval.shape, float0)
-    return instantiate(tangent)
+def _check_linear_dtypes(given: Sequence[Any], results: Sequence[Any]) -> None:
+    """Raise ``TypeError`` unless linear functions can have these dtypes."""
+    dtypes = [*given, *results]
+    if all(d == float0 or issubdtype(d, np.inexact) for d in dtypes):
+        return
+    if all(issubdtype(d, np.integer) for d in dtypes):
+        return
+    shown = [", ".join(str(d) for d in side) for side in (given, results)]
+    raise TypeError(
+        f"linear_transpose: the function maps [{shown[0]}] to [{shown[1]}]. Functions of "
+        "floating-point and complex numbers whose results are such can be transposed, and "
+        "functions of integers whose results are integers."
+    )
 
 
-def _checked_tangent(transform: str, i: int, primal: Any, tangent: Any, tree: Any) -> Any:
-    if getattr(tangent, "dtype", None) == float0:
-        if has_tangent(get_aval(primal)):
-            _check_type(transform, "tangent", "primal", i, get_aval(primal), tangent, tree)
-        return Zero.from_primal(primal)
-    if type(tangent) is Zero:
-        return tangent
-    _check_type(transform, "tangent", "primal", i, get_aval(primal), tangent, tree)
-    return tangent
-
-
-def _check_type(transform, what, of, i, aval, value, tree) -> None:
-    """Raise unless ``value`` has the tangent type of ``aval``; float0 passes for integers."""
-    expected: Any = tangent_aval(aval)
+def _check_cotangent(i: int, aval: Any, value: Any, tree: Any) -> None:
+    """Raise ``TypeError`` unless a value has the type of an output, integers being their own."""
     found: Any = get_aval(value)
-    if found.shape == expected.shape and found.dtype == expected.dtype:
+    if (found.shape, found.dtype) == (aval.shape, aval.dtype):
         return
     path = keystr(tree_flatten_with_path(tree)[0][i][0])
-    # Only a jvp's dtype is a TypeError, as in JAX.
-    wrong_dtype = transform == "jvp" and found.shape == expected.shape
-    raise (TypeError if wrong_dtype else ValueError)(
-        f"{transform}: the {what}{f' at {path}' if path else ''} must have the shape and tangent "
-        f"dtype of its {of}: expected {expected.str_short()}, got {found.str_short()}."
+    raise TypeError(
+        f"linear_transpose: the cotangent{f' at {path}' if path else ''} must have the type of its "
+        f"output, {aval.str_short()}, got {found.str_short()}."
     )

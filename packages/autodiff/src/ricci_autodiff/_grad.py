@@ -106,7 +106,7 @@ def value_and_grad[**P](
         out_var = None if type(tangent) is Zero else tangent.atom
         found = iter(pull_back_tape(tape.eqns, [t.atom for t in given], [out_var], [seed]))
         gradients = [
-            as_array(_reduced(instantiate(next(found)), reduce_axes))
+            as_array(reduced(instantiate(next(found)), reduce_axes))
             if is_smooth
             else np.zeros(np.shape(leaf), float0)
             for leaf, is_smooth in zip(leaves, smooth, strict=True)
@@ -134,7 +134,8 @@ class AxisSum:
 axis_sum = AxisSum()
 
 
-def _reduced(gradient: Any, reduce_axes: tuple) -> Any:
+def reduced(gradient: Any, reduce_axes: tuple) -> Any:
+    """A cotangent summed over named axes."""
     return axis_sum.sum(gradient, reduce_axes) if reduce_axes else gradient
 
 

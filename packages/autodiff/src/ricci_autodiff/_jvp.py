@@ -7,10 +7,13 @@ from ricci_ir import (
     Jaxpr,
     Trace,
     Tracer,
+    check_leaks,
+    check_tracer_leaks,
     context,
     eval_jaxpr,
     get_aval,
     trace_to_jaxpr,
+    under_jvp,
 )
 
 from ._rules import jvp_rules
@@ -33,6 +36,9 @@ class JVPTracer(Tracer):
 
     def _origin_message(self) -> str:
         return self.primal._origin_message() if isinstance(self.primal, Tracer) else ""
+
+    def __repr__(self) -> str:
+        return self._trace.shown(self.primal, self.tangent)  # pyright: ignore
 
 
 class JVPTrace(Trace):
@@ -71,6 +77,10 @@ class JVPTrace(Trace):
                 tangents.append(Zero.from_primal(arg))
         return primals, tangents, active
 
+    def shown(self, primal: Any, tangent: Any) -> str:
+        """What a tracer is printed as."""
+        return f"JVPTracer(primal={primal}, tangent={tangent})"
+
     def join(self, primal: Any, tangent: Any) -> Any:
         """A tracer, or the primal itself where the tangent is zero."""
         if type(tangent) is Zero:
@@ -86,12 +96,15 @@ def run_jvp(
     args = [trace.join(x, t) for x, t in zip(primals, tangents, strict=True)]
     context.trace = trace
     try:
-        results = fun(*args)
-        out_primals, out_tangents, _ = trace.split(results)
-        return out_primals, out_tangents
+        with under_jvp():
+            out_primals, out_tangents, _ = trace.split(fun(*args))
     finally:
         context.trace = previous
         trace.alive = False
+    if check_tracer_leaks.value:
+        del args
+        check_leaks(trace)
+    return out_primals, out_tangents
 
 
 def jvp_flat(

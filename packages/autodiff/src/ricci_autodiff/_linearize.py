@@ -4,7 +4,7 @@ The tape is a trace of its own. A jvp rule that runs under it computes at once, 
 trace, whatever does not depend on a tangent (the residuals), and records the rest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir import (
@@ -18,19 +18,25 @@ from ricci_ir import (
     Trace,
     Tracer,
     Var,
+    caller_source,
+    check_leaks,
+    check_tracer_leaks,
     context,
     eval_jaxpr,
     eval_trace,
     get_aval,
+    join_effects,
+    no_effects,
     single_equation,
     staged_call,
     trace_to_jaxpr,
+    under_jvp,
     unknown_debug_info,
 )
 
 from ._jvp import JVPTrace
-from ._rules import jvp_rules, linearize_rules
-from ._tangent import Zero, tangent_aval
+from ._rules import jvp_rules, linearize_rules, split_rules
+from ._tangent import Zero, instantiate, tangent_aval
 
 
 class TangentTracer(Tracer):
@@ -62,10 +68,22 @@ class Tape(Trace):
         """A tangent given from outside."""
         return TangentTracer(self, Var(aval))
 
+    def has(self, value: Any) -> bool:
+        """Whether a value is a tangent of this tape."""
+        return type(value) is TangentTracer and value._trace is self
+
     def process(self, primitive, args, params):
         for arg in args:
             if type(arg) is TangentTracer and arg._trace is self:
-                return self.record(primitive, args, params)
+                rule = split_rules.get(primitive)
+                if rule is None:
+                    return self.record(primitive, args, params)
+                previous = context.trace
+                context.trace = self.parent
+                try:
+                    return rule(self, args, **params)
+                finally:
+                    context.trace = previous
         return self.parent.process(primitive, args, params)
 
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -73,7 +91,7 @@ class Tape(Trace):
         atoms: list[Var | Literal] = []
         avals = []
         for arg in args:
-            if type(arg) is TangentTracer and arg._trace is self:
+            if self.has(arg):
                 atoms.append(arg.atom)
                 avals.append(arg.aval)
             else:
@@ -81,12 +99,16 @@ class Tape(Trace):
                 atoms.append(Literal(arg, aval))
                 avals.append(aval)
         result = primitive.result_avals(tuple(avals), params)
+        names = context.name_stack
+        origin = context.origin
+        source = caller_source(2, names) if origin is None else (*origin, names)
+        effects = no_effects if primitive.effects is None else primitive.effects(params)
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in result]
-            self.eqns.append(JaxprEqn(atoms, outvars, primitive, params))
+            self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effects, source))
             return [TangentTracer(self, var) for var in outvars]
         var = Var(result)
-        self.eqns.append(JaxprEqn(atoms, [var], primitive, params))
+        self.eqns.append(JaxprEqn(atoms, [var], primitive, params, effects, source))
         return TangentTracer(self, var)
 
 
@@ -123,8 +145,17 @@ class LinearizeTrace(JVPTrace):
         finally:
             context.trace = previous
         if primitive.multiple_results:
-            return [self.join(r, t) for r, t in zip(result, tangent, strict=True)]
-        return self.join(result, tangent)
+            return [self.join(r, self._on_tape(r, t)) for r, t in zip(result, tangent, strict=True)]
+        return self.join(result, self._on_tape(result, tangent))
+
+    def shown(self, primal: Any, tangent: Any) -> str:
+        return f"GradTracer(primal={primal}, typeof(tangent)={tangent.aval.str_short(short_dtypes=True)})"
+
+    def _on_tape(self, result: Any, tangent: Any) -> Any:
+        """The tangent of a result; a linear function that depends on no tangent is zero."""
+        if type(tangent) is TangentTracer and tangent._trace is self.tape:
+            return tangent
+        return tangent if type(tangent) is Zero else Zero.from_primal(result)
 
 
 def _linearize_one(tape, primitive, primals, tangents, params):
@@ -153,7 +184,7 @@ def linearize_call(
     values = (*primals, *outputs)
     residuals = [values[i] for i in linearized.residuals]
     given = [t for t in tangents if type(t) is not Zero]
-    if linearized.tangent.outvars:
+    if linearized.tangent.outvars or linearized.tangent.effects:
         recorded = iter(
             tape.record(call, (*residuals, *given), {"jaxpr": linearized.tangent, "name": name})
         )
@@ -190,19 +221,32 @@ def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
 
 
 def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
+    def run(*args):
+        flat = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        tape, given, results, out_tangents = linearize_flat(flat, args, nonzeros)
+        return tape, given, results, [None if type(t) is Zero else t for t in out_tangents]
+
+    return _two_programs(jaxpr, run, jaxpr.in_avals)
+
+
+def _two_programs(jaxpr: Jaxpr, run: Callable[..., tuple], avals: Sequence[Any]) -> Linearized:
+    """The forward program and the tape's, of ``run(*args)``.
+
+    It returns a tape, the tangents given to it, the forward results, and the tangent of each
+    result of the jaxpr, or ``None``.
+    """
     tangent_program: Jaxpr
     positions: tuple[int, ...]
     out_nonzeros: tuple[bool, ...]
 
     def fun(*args):
         nonlocal tangent_program, positions, out_nonzeros
-        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
-        tape, given, results, out_tangents = linearize_flat(run, args, nonzeros)
-        out_nonzeros = tuple(type(t) is not Zero for t in out_tangents)
+        tape, given, results, out_tangents = run(*args)
+        out_nonzeros = tuple(t is not None for t in out_tangents)
         tangent_program, values = tape_to_jaxpr(
             tape,
             [t.atom for t in given],
-            [t.atom for t in out_tangents if type(t) is not Zero],
+            [t.atom for t in out_tangents if t is not None],
             context.trace,
             jaxpr.debug_info,
         )
@@ -220,8 +264,69 @@ def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
         positions = tuple(where)
         return outputs
 
-    forward = trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+    forward = trace_to_jaxpr(fun, avals, jaxpr.debug_info)
     return Linearized(forward, tangent_program, positions, out_nonzeros)
+
+
+def split_call(tape: Tape, args: Sequence[Any], *, jaxpr: Jaxpr, name: str) -> list[Any]:
+    """The split rule of a staged call."""
+    linear = tuple(map(tape.has, args))
+    parts = jaxpr.derived(("split tape", linear), lambda: _split_jaxpr(jaxpr, linear))
+    call = staged_call.call
+    if all(parts.nonzeros) and not parts.forward.eqns:
+        return tape.record(call, args, {"jaxpr": jaxpr, "name": name})
+    known = [arg for arg, lin in zip(args, linear, strict=True) if not lin]
+    outputs = call.bind(*known, jaxpr=parts.forward, name=name)
+    values = (*known, *outputs)
+    operands = [values[i] for i in parts.residuals]
+    operands += [arg for arg, lin in zip(args, linear, strict=True) if lin]
+    recorded: Any = ()
+    if parts.tangent.outvars:
+        recorded = tape.record(call, operands, {"jaxpr": parts.tangent, "name": name})
+    computed, tangents = iter(outputs), iter(recorded)
+    return [next(tangents if nonzero else computed) for nonzero in parts.nonzeros]
+
+
+def split_by_linearizing(rule: Callable[..., tuple]) -> Callable[..., Any]:
+    """The split rule of a program with several results that has a linearize rule.
+
+    What is linear in the tangents is its own linearization about zero.
+    """
+
+    def split(tape: Tape, args: Sequence[Any], **params: Any) -> list[Any]:
+        primals = [instantiate(Zero(x.aval)) if tape.has(x) else x for x in args]
+        tangents = [x if tape.has(x) else Zero.from_primal(x) for x in args]
+        results, out_tangents = rule(tape, primals, tangents, **params)
+        return [t if tape.has(t) else r for r, t in zip(results, out_tangents, strict=True)]
+
+    return split
+
+
+def _split_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
+    """Split a jaxpr that is linear in some arguments; ``forward`` takes and gives what is known."""
+
+    def run(*args):
+        tape, known = Tape(context.trace), iter(args)
+        operands = [
+            tape.new_tangent(v.aval) if lin else next(known)
+            for v, lin in zip(jaxpr.invars, linear, strict=True)
+        ]
+        previous = context.trace
+        context.trace = tape
+        try:
+            outs = eval_jaxpr(jaxpr, jaxpr.consts, *operands)
+        finally:
+            context.trace = previous
+        mine = list(map(tape.has, outs))
+        return (
+            tape,
+            [x for x, lin in zip(operands, linear, strict=True) if lin],
+            [out for out, m in zip(outs, mine, strict=True) if not m],
+            [out if m else None for out, m in zip(outs, mine, strict=True)],
+        )
+
+    avals = [aval for aval, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
+    return _two_programs(jaxpr, run, avals)
 
 
 def linearize_flat(
@@ -252,10 +357,14 @@ def linearize_flat(
     previous = context.trace
     context.trace = trace
     try:
-        results, out_tangents, _ = trace.split(fun(*args))
+        with under_jvp():
+            results, out_tangents, _ = trace.split(fun(*args))
     finally:
         context.trace = previous
         trace.alive = False
+    if check_tracer_leaks.value:
+        del args
+        check_leaks(trace)
     return tape, given, results, out_tangents
 
 
@@ -303,17 +412,35 @@ def tape_to_jaxpr(
     eqns = [eqn.replace(invars=[atom(a) for a in eqn.invars]) for eqn in eqns]
     invars = [*residual_vars.values(), *in_vars]
     jaxpr = Jaxpr(
-        list(const_vars.values()), invars, out_vars, eqns, debug_info=debug_info, consts=consts
+        list(const_vars.values()),
+        invars,
+        out_vars,
+        eqns,
+        join_effects(eqn.effects for eqn in eqns),
+        debug_info,
+        consts,
     )
     return jaxpr, residuals
 
 
-def live_equations(eqns: Sequence[JaxprEqn], out_vars: Sequence[Var]) -> list[JaxprEqn]:
-    """The equations that the given variables depend on, in order."""
+def live_equations(
+    eqns: Sequence[JaxprEqn],
+    out_vars: Sequence[Any],
+    given: Collection[int] = (),
+    effects: bool = True,
+) -> list[JaxprEqn]:
+    """The equations that the given variables depend on, and those with effects, in order.
+
+    Args:
+      given: the ``id`` of variables that need not be computed.
+      effects: whether to keep equations for their effects alone.
+    """
     needed = {id(var) for var in out_vars}
     live = []
     for eqn in reversed(eqns):
-        if any(id(var) in needed for var in eqn.outvars):
+        if (effects and eqn.effects) or any(
+            id(var) in needed and id(var) not in given for var in eqn.outvars
+        ):
             live.append(eqn)
             needed.update(id(atom) for atom in eqn.invars)
     live.reverse()

@@ -18,6 +18,9 @@ jvp_rules = rule_table("jvp")
 transpose_rules = rule_table("transpose")
 # Only primitives that contain programs need one: by default a rule's jvp is recorded on the tape.
 linearize_rules = rule_table("linearize", required=False)
+# ``rule(tape, args, **params)`` computes what follows from the operands that are not tangents on
+# the tape, and records the rest. Without one, the whole operation is recorded.
+split_rules = rule_table("split", required=False)
 
 
 class UndefinedPrimal:

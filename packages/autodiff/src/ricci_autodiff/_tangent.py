@@ -38,6 +38,17 @@ class SymbolicZero:
     def __init__(self, aval: Any):
         self.aval = aval
 
+    @staticmethod
+    def from_primal_value(value: Any) -> "SymbolicZero":
+        """The zero tangent of a value."""
+        return SymbolicZero(Zero.from_primal(value).aval)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymbolicZero) and self.aval == other.aval
+
+    def __hash__(self) -> int:
+        return hash(self.aval)
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.aval.shape
@@ -93,4 +104,5 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 def has_tangent(aval: Any) -> bool:
     """Whether values of this type can have a tangent other than zero."""
-    return tangent_aval(aval).dtype != float0
+    found: Any = tangent_aval(aval)
+    return found.dtype != float0

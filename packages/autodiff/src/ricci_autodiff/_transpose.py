@@ -3,7 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import Jaxpr, JaxprEqn, Literal, Var, trace_to_jaxpr
+from ricci_ir import (
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    context,
+    no_origin,
+    trace_to_jaxpr,
+    transposed_stack,
+)
 
 from ._rules import UndefinedPrimal, transpose_rules
 from ._tangent import Zero, add_tangents, tangent_aval
@@ -18,6 +27,16 @@ def pull_back(eqns: Sequence[JaxprEqn], cotangents: dict[int, Any], known: dict[
         are added to it.
       known: by ``id`` of variable, the values that are not linear; all other variables are.
     """
+    names, origin = context.name_stack, context.origin
+    try:
+        _pull_back(eqns, cotangents, known, names, origin)
+    finally:
+        context.name_stack, context.origin = names, origin
+
+
+def _pull_back(eqns, cotangents, known, names, origin) -> None:
+    # By the identity of the stack recorded: equations of one scope share it.
+    transposed: dict[int, tuple] = {}
     for eqn in reversed(eqns):
         primitive = eqn.primitive
         if primitive.multiple_results:
@@ -34,6 +53,12 @@ def pull_back(eqns: Sequence[JaxprEqn], cotangents: dict[int, Any], known: dict[
                 operands.append(known[id(atom)])
             else:
                 operands.append(UndefinedPrimal(atom.aval))
+        code, offset, recorded = eqn.raw_source
+        context.origin = (code, offset) if code is not None else origin or no_origin
+        stack = transposed.get(id(recorded))
+        if stack is None:
+            stack = transposed[id(recorded)] = transposed_stack(names, recorded)
+        context.name_stack = stack
         results = transpose_rules[primitive](ct, *operands, **eqn.params)
         for atom, operand, result in zip(eqn.invars, operands, results, strict=True):
             if result is not None and type(operand) is UndefinedPrimal and type(result) is not Zero:
@@ -74,7 +99,11 @@ def pull_back_tape(
 
 
 def transpose_flat(
-    jaxpr: Jaxpr, linear: Sequence[bool], args: Sequence[Any], cts: Sequence[Any]
+    jaxpr: Jaxpr,
+    linear: Sequence[bool],
+    args: Sequence[Any],
+    cts: Sequence[Any],
+    sums: Sequence[Any] = (),
 ) -> list[Any]:
     """Pull cotangents back through a jaxpr that is linear in some of its arguments.
 
@@ -83,6 +112,7 @@ def transpose_flat(
       linear: for each argument, whether the jaxpr is linear in it.
       args: the arguments that are not linear (others are ignored).
       cts: the results' cotangents, or ``Zero``.
+      sums: for the first of the linear arguments, what to add their cotangents to.
 
     Returns:
       For each linear argument its cotangent, or ``Zero``.
@@ -99,17 +129,26 @@ def transpose_flat(
         return atom.val if type(atom) is Literal else env[id(atom)]
 
     eqns = []
-    for eqn in jaxpr.eqns:
-        if any(id(atom) in depends for atom in eqn.invars):
-            depends.update(id(var) for var in eqn.outvars)
-            eqns.append(eqn)
-        else:
+    origin = context.origin
+    try:
+        for eqn in jaxpr.eqns:
+            if any(id(atom) in depends for atom in eqn.invars):
+                depends.update(id(var) for var in eqn.outvars)
+                eqns.append(eqn)
+                continue
+            code, offset, _ = eqn.raw_source
+            context.origin = (code, offset) if code is not None else origin or no_origin
             result = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
             if not eqn.primitive.multiple_results:
                 result = [result]
             env.update((id(v), r) for v, r in zip(eqn.outvars, result, strict=True))
+    finally:
+        context.origin = origin
 
-    cotangents: dict[int, Any] = {}
+    variables = (var for var, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear)
+    cotangents = {
+        id(var): ct for var, ct in zip(variables, sums, strict=False) if type(ct) is not Zero
+    }
     for atom, ct in zip(jaxpr.outvars, cts, strict=True):
         if type(atom) is not Literal and id(atom) in depends and type(ct) is not Zero:
             earlier = cotangents.get(id(atom))

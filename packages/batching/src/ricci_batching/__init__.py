@@ -8,8 +8,11 @@ from ._rules import axis_name_rules as axis_name_rules
 from ._rules import batch_rules as batch_rules
 from ._rules import batched_at as batched_at
 from ._rules import elementwise as elementwise
+from ._rules import elementwise_primitives as elementwise_primitives
 from ._rules import leading_dims as leading_dims
 from ._rules import move_dim as move_dim
+from ._rules import moved_to as moved_to
+from ._rules import named_axes as named_axes
 from ._vmap import BatchTrace as BatchTrace
 from ._vmap import BatchTracer as BatchTracer
 from ._vmap import batch_flat as batch_flat
@@ -28,8 +31,11 @@ __all__ = [
     "batch_rules",
     "batched_at",
     "elementwise",
+    "elementwise_primitives",
     "leading_dims",
     "mapped_dims",
     "move_dim",
+    "moved_to",
+    "named_axes",
     "vmap",
 ]

@@ -8,11 +8,36 @@ several results), working in the parent trace.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ricci_ir import Primitive, derived, get_aval, rule_table
+import numpy as np
+
+from ricci_ir import (
+    Jaxpr,
+    Primitive,
+    derived,
+    float0,
+    get_aval,
+    jaxprs_in_params,
+    rule_table,
+)
 
 batch_rules = rule_table("batch")
 # For primitives that refer to named axes: ``names(**params)`` gives the names.
 axis_name_rules = rule_table("axis_names", required=False)
+
+
+def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset:
+    """The named axes that an operation refers to, itself or in the programs that it holds."""
+    rule = axis_name_rules.get(primitive)
+    if rule is not None:
+        return frozenset(rule(**params))
+    return frozenset().union(*map(_named_in, jaxprs_in_params(params)))
+
+
+def _named_in(jaxpr: Jaxpr) -> frozenset:
+    return jaxpr.derived(
+        "named axes",
+        lambda: frozenset().union(*(named_axes(e.primitive, e.params) for e in jaxpr.eqns)),
+    )
 
 
 class Axis(NamedTuple):
@@ -61,10 +86,23 @@ def move_dim(x: Any, source: int, target: int) -> Any:
 
 def add_dim(x: Any, size: int, dim: int) -> Any:
     """``x`` repeated ``size`` times along a new dimension."""
-    shape = shape_of(x)
+    aval: Any = get_aval(x)
+    shape = aval.shape
     new_shape = (*shape[:dim], size, *shape[dim:])
+    if aval.dtype == float0:
+        return np.zeros(new_shape, float0)
     kept = tuple(i for i in range(len(new_shape)) if i != dim)
     return array_ops.broadcast_in_dim(x, new_shape, kept)
+
+
+def moved_to(
+    values: Sequence[Any], dims: Sequence[int | None], target: int
+) -> tuple[list[Any], tuple[int | None, ...]]:
+    """Values with their batch dimensions, if they have one, at ``target``; and those dimensions."""
+    return (
+        [x if d is None else move_dim(x, d, target) for x, d in zip(values, dims, strict=True)],
+        tuple(None if d is None else target for d in dims),
+    )
 
 
 def batched_at(x: Any, dim: int | None, size: int, target: int) -> Any:
@@ -74,45 +112,37 @@ def batched_at(x: Any, dim: int | None, size: int, target: int) -> Any:
     return move_dim(x, dim, target)
 
 
+# Those whose rule is ``elementwise``.
+elementwise_primitives: set[Primitive] = set()
+
+
 def _elementwise_rule(primitive: Primitive):
+    elementwise_primitives.add(primitive)
     bind = primitive.bind
 
     def batch(axis, args, dims, **params):
         if len(args) == 1:
             return bind(args[0], **params), dims[0]
         shapes = [shape_of(x) for x in args]
-        target = next(d for d in dims if d is not None)
         rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
-        if all(
-            d == target or (d is None and not s) for d, s in zip(dims, shapes, strict=True)
-        ) and all(len(s) == rank + 1 or d is None for s, d in zip(shapes, dims, strict=True)):
+        # Operands of one shape, batched alike, stay as they are, and so do scalars beside them.
+        kinds = {(s, d) for s, d in zip(shapes, dims, strict=True) if s or d is not None}
+        if len(kinds) == 1:
+            ((_, target),) = kinds
             return bind(*args, **params), target
-        target = _target(shapes, dims, rank)
-        aligned = [
-            _align(x, s, d, rank, target) for x, s, d in zip(args, shapes, dims, strict=True)
-        ]
-        return bind(*aligned, **params), target
+        aligned = [_align(x, s, d, rank) for x, s, d in zip(args, shapes, dims, strict=True)]
+        return bind(*aligned, **params), 0
 
     return batch
 
 
-def _target(shapes: Sequence[tuple], dims: Sequence[int | None], rank: int) -> int:
-    """Where the result's batch dimension goes: where the first full operand has it."""
-    for shape, dim in zip(shapes, dims, strict=True):
-        if dim is not None and len(shape) == rank + 1:
-            return dim
-    return 0
-
-
-def _align(x: Any, shape: tuple, dim: int | None, rank: int, target: int) -> Any:
+def _align(x: Any, shape: tuple, dim: int | None, rank: int) -> Any:
+    """``x`` with its batch dimension in front, and 1 where it has fewer dimensions."""
     if dim is None:
-        if not shape:
-            return x
-        return add_dim(x, 1, target)
+        return add_dim(x, 1, 0) if shape else x
     if len(shape) == rank + 1:
-        return move_dim(x, dim, target)
-    new_shape = tuple(shape[0] if i == target else 1 for i in range(rank + 1))
-    return array_ops.broadcast_in_dim(x, new_shape, (target,))
+        return move_dim(x, dim, 0)
+    return array_ops.broadcast_in_dim(x, (shape[0], *(1,) * rank), (0,))
 
 
 # Each element of the result depends on the operands' elements at the same place.

@@ -11,11 +11,14 @@ from ricci_ir import (
     Tracer,
     api_boundary,
     as_array,
+    check_leaks,
+    check_tracer_leaks,
     context,
     eval_jaxpr,
     extend_axes,
     get_aval,
     trace_to_jaxpr,
+    under_vmap,
 )
 from ricci_pytree import (
     argument_paths,
@@ -27,7 +30,7 @@ from ricci_pytree import (
 )
 
 from ._mapped import check_axis, mapped_dims
-from ._rules import Axis, axis_name_rules, batch_rules, batched_at
+from ._rules import Axis, batch_rules, batched_at, named_axes
 
 _unbatched: dict[tuple[Any, int], Any] = {}
 
@@ -55,6 +58,9 @@ class BatchTracer(Tracer):
 
     def _origin_message(self) -> str:
         return self.value._origin_message() if isinstance(self.value, Tracer) else ""
+
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={get_aval(self.value)})"
 
 
 class BatchTrace(Trace):
@@ -103,9 +109,7 @@ class BatchTrace(Trace):
 
     def _names_axis(self, primitive, params) -> bool:
         name = self.axis.name
-        if name is None or primitive not in axis_name_rules:
-            return False
-        return name in axis_name_rules[primitive](**params)
+        return name is not None and name in named_axes(primitive, params)
 
 
 def batch_flat(
@@ -124,16 +128,19 @@ def batch_flat(
     previous = context.trace
     context.trace = trace
     try:
-        if axis.name is None:
-            results = fun(*inputs)
-        else:
-            with extend_axes([(axis.name, axis.size)]):
-                results = fun(*inputs)
-        values, out_dims, _ = trace.split(results)
-        return values, out_dims
+        with under_vmap(axis.size):
+            if axis.name is None:
+                values, out_dims, _ = trace.split(fun(*inputs))
+            else:
+                with extend_axes([(axis.name, axis.size)]):
+                    values, out_dims, _ = trace.split(fun(*inputs))
     finally:
         context.trace = previous
         trace.alive = False
+    if check_tracer_leaks.value:
+        del inputs
+        check_leaks(trace)
+    return values, out_dims
 
 
 def batch_jaxpr(
@@ -254,7 +261,7 @@ def vmap[**P, R](
             targets = flatten_axes("vmap out_axes", out_tree, out_axes)
         outputs = lambda: _output_paths(out_tree)
         results = [
-            as_array(_place(value, dim, size, target, i, outputs))
+            _place(value, dim, size, target, i, outputs)
             for i, (value, dim, target) in enumerate(zip(values, out_dims, targets, strict=True))
         ]
         return tree_unflatten(out_tree, results)
@@ -290,4 +297,4 @@ def _place(
             f"vmap: out_axes={target} is no place for the batch in {outputs()[i]}, which has rank "
             f"{ndim} with it."
         )
-    return batched_at(value, dim, size, target % ndim)
+    return as_array(batched_at(value, dim, size, target % ndim))

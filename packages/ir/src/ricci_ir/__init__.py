@@ -10,7 +10,6 @@ from ._aval import abstract_token as abstract_token
 from ._aval import aval_rules as aval_rules
 from ._aval import get_aval as get_aval
 from ._aval import shaped_like as shaped_like
-from ._aval import typeof as typeof
 from ._backend import Backend as Backend
 from ._backend import as_array as as_array
 from ._backend import backend as backend
@@ -27,6 +26,7 @@ from ._config import allow_f16_reductions as allow_f16_reductions
 from ._config import array_garbage_collection_guard as array_garbage_collection_guard
 from ._config import auto_pcast as auto_pcast
 from ._config import check_tracer_leaks as check_tracer_leaks
+from ._config import checking_leaks as checking_leaks
 from ._config import config as config
 from ._config import debug_infs as debug_infs
 from ._config import debug_key_reuse as debug_key_reuse
@@ -110,6 +110,7 @@ from ._dtypes import to_tangent_dtype as to_tangent_dtype
 from ._dtypes import uint1 as uint1
 from ._dtypes import uint2 as uint2
 from ._dtypes import uint4 as uint4
+from ._errors import CallbackError as CallbackError
 from ._errors import ConcretizationTypeError as ConcretizationTypeError
 from ._errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ._errors import JAXIndexError as JAXIndexError
@@ -127,6 +128,7 @@ from ._errors import guard_public as guard_public
 from ._errors import hide_frames as hide_frames
 from ._errors import is_boundary as is_boundary
 from ._errors import leave as leave
+from ._errors import unguarded as unguarded
 from ._evaluate import eval_jaxpr as eval_jaxpr
 from ._evaluate import jaxpr_as_fun as jaxpr_as_fun
 from ._jaxpr import Atom as Atom
@@ -144,8 +146,44 @@ from ._jaxpr import join_effects as join_effects
 from ._jaxpr import no_effects as no_effects
 from ._jaxpr import subjaxprs as subjaxprs
 from ._jaxpr import unknown_debug_info as unknown_debug_info
+from ._leaks import check_leaks as check_leaks
 from ._make_jaxpr import eval_shape as eval_shape
 from ._make_jaxpr import make_jaxpr as make_jaxpr
+from ._monitoring import clear_event_listeners as clear_event_listeners
+from ._monitoring import record_event as record_event
+from ._monitoring import record_event_duration_secs as record_event_duration_secs
+from ._monitoring import record_event_time_span as record_event_time_span
+from ._monitoring import record_scalar as record_scalar
+from ._monitoring import (
+    register_event_duration_secs_listener as register_event_duration_secs_listener,
+)
+from ._monitoring import register_event_listener as register_event_listener
+from ._monitoring import register_event_time_span_listener as register_event_time_span_listener
+from ._monitoring import register_scalar_listener as register_scalar_listener
+from ._monitoring import unregister_event_duration_listener as unregister_event_duration_listener
+from ._monitoring import unregister_event_listener as unregister_event_listener
+from ._monitoring import unregister_event_time_span_listener as unregister_event_time_span_listener
+from ._monitoring import unregister_scalar_listener as unregister_scalar_listener
+from ._name_stack import Transformation as Transformation
+from ._name_stack import is_differentiated as is_differentiated
+from ._name_stack import is_transposed as is_transposed
+from ._name_stack import named_call as named_call
+from ._name_stack import named_scope as named_scope
+from ._name_stack import scope_path as scope_path
+from ._name_stack import transposed_stack as transposed_stack
+from ._name_stack import under_jvp as under_jvp
+from ._name_stack import under_vmap as under_vmap
+from ._observe import CarryPromoted as CarryPromoted
+from ._observe import CondSelected as CondSelected
+from ._observe import DonatingCall as DonatingCall
+from ._observe import NotReversible as NotReversible
+from ._observe import ProgramCompiled as ProgramCompiled
+from ._observe import TraceAbandoned as TraceAbandoned
+from ._observe import current_source as current_source
+from ._observe import is_observed as is_observed
+from ._observe import kept_programs as kept_programs
+from ._observe import notify as notify
+from ._observe import observing as observing
 from ._primitive import Primitive as Primitive
 from ._primitive import RuleTable as RuleTable
 from ._primitive import define as define
@@ -163,13 +201,16 @@ from ._promotion import promote_types as promote_types
 from ._promotion import result_type as result_type
 from ._shape_dtype import ShapeDtypeStruct as ShapeDtypeStruct
 from ._shape_dtype import argument_aval as argument_aval
+from ._shape_dtype import typeof as typeof
 from ._source import Source as Source
 from ._source import caller_source as caller_source
 from ._source import is_internal_module as is_internal_module
+from ._source import no_origin as no_origin
 from ._source import register_internal_module as register_internal_module
 from ._source import unknown_source as unknown_source
 from ._staged_call import clear_single_equations as clear_single_equations
 from ._staged_call import equation_program as equation_program
+from ._staged_call import host_rules as host_rules
 from ._staged_call import program_rules as program_rules
 from ._staged_call import single_equation as single_equation
 from ._staged_call import staged_call as staged_call
@@ -180,6 +221,10 @@ from ._staging import drop_unused as drop_unused
 from ._staging import ensure_compile_time_eval as ensure_compile_time_eval
 from ._staging import staging_switch as staging_switch
 from ._staging import trace_to_jaxpr as trace_to_jaxpr
+from ._steps import Steps as Steps
+from ._steps import non_finite_reports as non_finite_reports
+from ._steps import step_rules as step_rules
+from ._token import Token as Token
 from ._trace import EvalTrace as EvalTrace
 from ._trace import Trace as Trace
 from ._trace import Tracer as Tracer
@@ -190,8 +235,21 @@ from ._trace import extend_axes as extend_axes
 from ._trace import is_concrete as is_concrete
 from ._trace import is_scalar_type as is_scalar_type
 from ._trace import leaked_tracer as leaked_tracer
-from ._trace import named_scope as named_scope
 from ._trace import set_trace as set_trace
+from ._wrapped_function import Store as Store
+from ._wrapped_function import StoreException as StoreException
+from ._wrapped_function import WrappedFun as WrappedFun
+from ._wrapped_function import argnums_partial as argnums_partial
+from ._wrapped_function import debug_info as debug_info
+from ._wrapped_function import flatten_fun as flatten_fun
+from ._wrapped_function import flatten_fun_nokwargs as flatten_fun_nokwargs
+from ._wrapped_function import merge_linear_aux as merge_linear_aux
+from ._wrapped_function import safe_map as safe_map
+from ._wrapped_function import transformation as transformation
+from ._wrapped_function import transformation2 as transformation2
+from ._wrapped_function import transformation_with_aux as transformation_with_aux
+from ._wrapped_function import transformation_with_aux2 as transformation_with_aux2
+from ._wrapped_function import wrap_init as wrap_init
 
 __all__ = [
     "AbstractToken",
@@ -201,9 +259,13 @@ __all__ = [
     "BOOL",
     "Backend",
     "COMPLEXES",
+    "CallbackError",
+    "CarryPromoted",
     "ConcretizationTypeError",
+    "CondSelected",
     "Config",
     "DebugInfo",
+    "DonatingCall",
     "DropVar",
     "Effect",
     "Effects",
@@ -224,8 +286,10 @@ __all__ = [
     "KeyReuseError",
     "Literal",
     "NonConcreteBooleanIndexError",
+    "NotReversible",
     "Override",
     "Primitive",
+    "ProgramCompiled",
     "RuleTable",
     "SMALL_INTS",
     "ShapeDtypeStruct",
@@ -233,20 +297,28 @@ __all__ = [
     "Source",
     "StagedTracer",
     "State",
+    "Steps",
+    "Store",
+    "StoreException",
+    "Token",
     "Trace",
+    "TraceAbandoned",
     "TraceKey",
     "Tracer",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "Transformation",
     "TypePromotionError",
     "UINTS",
     "UNSET",
     "UnexpectedTracerError",
     "Var",
+    "WrappedFun",
     "abstract_token",
     "allow_f16_reductions",
     "api_boundary",
+    "argnums_partial",
     "argument_aval",
     "array_dtypes",
     "array_garbage_collection_guard",
@@ -260,13 +332,18 @@ __all__ = [
     "caller_source",
     "canonicalize_dtype",
     "check_jaxpr",
+    "check_leaks",
     "check_tracer_leaks",
+    "checking_leaks",
+    "clear_event_listeners",
     "clear_single_equations",
     "closes_over_tracers",
     "coerce_to_array_dtype",
     "config",
     "context",
     "convert_constvars",
+    "current_source",
+    "debug_info",
     "debug_infs",
     "debug_key_reuse",
     "debug_nans",
@@ -297,6 +374,8 @@ __all__ = [
     "extend_axes",
     "extended",
     "finfo",
+    "flatten_fun",
+    "flatten_fun_nokwargs",
     "float0",
     "float4_e2m1fn",
     "float6_e2m3fn",
@@ -316,6 +395,7 @@ __all__ = [
     "has_backend",
     "hide_frames",
     "hides",
+    "host_rules",
     "iinfo",
     "int1",
     "int2",
@@ -323,9 +403,12 @@ __all__ = [
     "is_array_dtype",
     "is_boundary",
     "is_concrete",
+    "is_differentiated",
     "is_extended",
     "is_internal_module",
+    "is_observed",
     "is_scalar_type",
+    "is_transposed",
     "is_weakly_typed",
     "is_wide",
     "issubdtype",
@@ -334,30 +417,47 @@ __all__ = [
     "jaxpr_as_fun",
     "jaxprs_in_params",
     "join_effects",
+    "kept_programs",
     "lattice_result_type",
     "leaked_tracer",
     "leave",
     "legacy_prng_key",
     "log_compiles",
     "make_jaxpr",
+    "merge_linear_aux",
+    "named_call",
     "named_scope",
     "no_effects",
     "no_execution",
+    "no_origin",
     "no_tracing",
+    "non_finite_reports",
+    "notify",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "observing",
     "primitives",
     "prng_key",
     "program_rules",
     "promote_types",
     "python_scalar_dtype",
     "python_scalar_dtypes",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
     "register_array_type",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
     "register_internal_module",
+    "register_scalar_listener",
     "remove_size_one_mesh_axis_from_type",
     "result_type",
     "rule_table",
+    "safe_map",
     "scalar_type_of",
+    "scope_path",
     "set_backend",
     "set_trace",
     "shaped_like",
@@ -367,6 +467,7 @@ __all__ = [
     "softmax_custom_jvp",
     "staged_call",
     "staging_switch",
+    "step_rules",
     "subjaxprs",
     "thread_guard",
     "threefry_partitionable",
@@ -378,12 +479,25 @@ __all__ = [
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
+    "transformation",
+    "transformation2",
+    "transformation_with_aux",
+    "transformation_with_aux2",
+    "transposed_stack",
     "typeof",
     "uint1",
     "uint2",
     "uint4",
+    "under_jvp",
+    "under_vmap",
+    "unguarded",
     "unknown_debug_info",
     "unknown_source",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
     "unsupported",
     "use_backend",
+    "wrap_init",
 ]

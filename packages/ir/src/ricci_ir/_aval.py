@@ -138,7 +138,8 @@ def _intern(shape, dtype, weak_type) -> ShapedArray:
 
 def shaped_like(x: Any) -> ShapedArray:
     """The type of anything with a shape and a dtype (a ``ShapeDtypeStruct``, say)."""
-    return ShapedArray(x.shape, canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+    dtype = canonicalize_dtype(x.dtype, allow_extended_dtype=True)
+    return ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
 
 
 def _array_aval(x: np.ndarray | np.generic) -> ShapedArray:
@@ -185,8 +186,3 @@ def _inherited_rule(cls: type) -> Callable[[Any], AbstractValue] | None:
     if issubclass(cls, np.generic):
         return _array_aval
     return next((aval_rules[base] for base in cls.__mro__ if base in aval_rules), None)
-
-
-def typeof(x: Any) -> AbstractValue:
-    """The type of ``x`` as a traced program would see it; see ``get_aval``."""
-    return get_aval(x)

@@ -25,6 +25,10 @@ class Backend(Protocol):
         """An array of this backend holding a NumPy array's values, with the given type."""
         ...
 
+    def clear(self) -> None:
+        """Forget the programs that are kept between calls."""
+        ...
+
 
 class _Missing:
     name = "none"
@@ -38,6 +42,9 @@ class _Missing:
 
     def array(self, value, aval):
         return self.evaluate(_array_p, (), {})
+
+    def clear(self):
+        return None
 
 
 _array_p = Primitive("array")

@@ -168,6 +168,11 @@ class TraceKey:
     def __init__(self, values: tuple):
         self.values = values
 
+    def differences(self, other: "TraceKey") -> list[tuple[str, Any, Any]]:
+        """The name of each setting in which two keys differ, its value here and its value there."""
+        settings = zip(_keys.states, self.values, other.values, strict=False)
+        return [(state.name, here, there) for state, here, there in settings if here != there]
+
     def __repr__(self) -> str:
         pairs = zip(_keys.states, self.values, strict=False)
         return f"TraceKey({', '.join(f'{s.name}={v!r}' for s, v in pairs if v != s.default)})"
@@ -482,3 +487,14 @@ def disable_jit(disable: bool = True) -> Override:
       True
     """
     return disable_jit_state(disable)
+
+
+def checking_leaks() -> Override:
+    """Raise an error where a traced array outlives the function it belongs to.
+
+    Example:
+      >>> with checking_leaks():
+      ...     config.jax_check_tracer_leaks
+      True
+    """
+    return check_tracer_leaks(True)

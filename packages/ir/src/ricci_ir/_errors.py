@@ -133,6 +133,10 @@ class KeyReuseError(JAXTypeError):
     """A random key was used twice."""
 
 
+class CallbackError(RuntimeError):
+    """A Python function that a program called has failed, or returned what it must not."""
+
+
 class JaxprTypeError(TypeError):
     """A jaxpr does not check: an operand or a result has another type than it says."""
 
@@ -179,10 +183,28 @@ def hide_frames(exc: BaseException) -> BaseException:
     return exc
 
 
-def api_boundary[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
+def _name_function(exc: Exception, name: str) -> None:
+    """Put a function's name before a message that does not hold it.
+
+    Only if one of our frames raised it: what a user's callback raises stays as it is.
+    """
+    if type(exc) not in _named or len(exc.args) != 1 or not isinstance(exc.args[0], str):
+        return
+    tb = exc.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if tb is not None and _is_internal(tb.tb_frame) and name not in exc.args[0]:
+        exc.args = (f"{name}: {exc.args[0]}",)
+
+
+_named = (TypeError, ValueError, NotImplementedError, RuntimeError, ZeroDivisionError)
+
+
+def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
     """Wrap a public function so that errors that leave it show only the user's frames.
 
-    Nested boundaries leave the work to the outermost, the one whose caller is the user.
+    Nested boundaries leave the work to the outermost, the one whose caller is the user. Where a
+    name is given, messages say it.
     """
 
     @wraps(fun)
@@ -191,6 +213,8 @@ def api_boundary[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
             return fun(*args, **kwargs)
         except Exception as e:
             if not _is_internal(sys._getframe(1)):
+                if name:
+                    _name_function(e, name)
                 hide_frames(e)
             raise
 
@@ -214,19 +238,25 @@ def boundary[F: Callable[..., Any]](fun: F) -> F:
 
 
 def guard_public(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Make the named functions of a package's namespace boundaries, as ``api_boundary`` does.
+    """Make the named functions of a package's namespace boundaries that name them.
 
     Inside the package they are called without it.
     """
     for name in names:
         value = namespace[name]
         if type(value) is FunctionType and not is_boundary(value):
-            namespace[name] = api_boundary(value)
+            namespace[name] = api_boundary(value, name)
 
 
 def is_boundary(fun: Callable[..., Any]) -> bool:
     """Whether a function was made by ``api_boundary``."""
     return fun.__code__ is _boundary_code or "is_boundary" in fun.__dict__
+
+
+def unguarded(fun: Any) -> Any:
+    """The function that ``api_boundary`` wrapped, where it made ``fun``; otherwise ``fun``."""
+    made_here = getattr(fun, "__code__", None) is _boundary_code
+    return fun.__wrapped__ if made_here else fun
 
 
 _boundary_code = api_boundary(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._jaxpr import Jaxpr, Literal
+from ._source import no_origin
+from ._trace import context
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
@@ -22,14 +24,21 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         env[id(var)] = value
     for var, value in zip(jaxpr.invars, args, strict=True):
         env[id(var)] = value
-    for eqn in jaxpr.eqns:
-        operands = [atom.val if type(atom) is Literal else env[id(atom)] for atom in eqn.invars]
-        result = eqn.primitive.bind(*operands, **eqn.params)
-        if eqn.primitive.multiple_results:
-            for var, value in zip(eqn.outvars, result, strict=True):
-                env[id(var)] = value
-        else:
-            env[id(eqn.outvars[0])] = result
+    outer, origin = context.name_stack, context.origin
+    try:
+        for eqn in jaxpr.eqns:
+            operands = [atom.val if type(atom) is Literal else env[id(atom)] for atom in eqn.invars]
+            code, offset, names = eqn.raw_source
+            context.name_stack = outer + names if names else outer
+            context.origin = (code, offset) if code is not None else origin or no_origin
+            result = eqn.primitive.bind(*operands, **eqn.params)
+            if eqn.primitive.multiple_results:
+                for var, value in zip(eqn.outvars, result, strict=True):
+                    env[id(var)] = value
+            else:
+                env[id(eqn.outvars[0])] = result
+    finally:
+        context.name_stack, context.origin = outer, origin
     return [atom.val if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
 
 

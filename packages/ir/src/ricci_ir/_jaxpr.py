@@ -12,9 +12,14 @@ no_effects: frozenset = frozenset()
 
 
 class Effect:
-    """A side effect of a program, such as printing; programs with effects are not dropped."""
+    """A side effect of a program, such as printing; programs with effects are not dropped.
+
+    Attributes:
+      ordered: whether it takes place in the order of the program, in one call after another.
+    """
 
     __slots__ = ()
+    ordered: bool = False
 
 
 class Var:

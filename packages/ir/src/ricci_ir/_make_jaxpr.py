@@ -13,6 +13,7 @@ from ricci_pytree import (
 )
 
 from ._aval import AbstractValue, get_aval
+from ._config import no_tracing
 from ._errors import api_boundary
 from ._jaxpr import DebugInfo, Jaxpr
 from ._shape_dtype import ShapeDtypeStruct, argument_aval
@@ -89,6 +90,8 @@ def _trace(
     fun: Callable[..., Any], static: tuple[int, ...], args: tuple, kwargs: dict[str, Any]
 ) -> tuple[Jaxpr, Any]:
     """The jaxpr of a call, and the structure of the result."""
+    if no_tracing.value:
+        raise RuntimeError(f"{_name(fun)} cannot be traced: the option jax_no_tracing forbids it.")
     fixed = _static_values(static, args, fun)
     # None has no leaves, so that it keeps a static argument's place.
     dynamic = tuple([None if i in fixed else x for i, x in enumerate(args)]) if fixed else args

@@ -356,6 +356,7 @@ TRACED = (
     "jax_debug_infs",
     "jax_enable_checks",
     "jax_check_tracer_leaks",
+    "jax_no_execution",
     "jax_check_static_indices",
     "jax_default_device",
     "jax_remove_size_one_mesh_axis_from_type",

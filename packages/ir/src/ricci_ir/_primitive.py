@@ -70,16 +70,22 @@ def _no_abstract_eval(name: str) -> Callable[..., Any]:
 
 
 class unsupported:
-    """A rule that cannot exist; using it raises ``NotImplementedError`` with the reason."""
+    """A rule that cannot exist; using it raises ``NotImplementedError`` with the reason.
 
-    __slots__ = ("name", "reason")
+    Args:
+      reason: why not, and what to do instead.
+      error: what to raise instead of ``NotImplementedError``.
+    """
 
-    def __init__(self, reason: str):
+    __slots__ = ("error", "name", "reason")
+
+    def __init__(self, reason: str, error: type[Exception] = NotImplementedError):
         self.reason = reason
+        self.error = error
         self.name = ""
 
     def __call__(self, *args, **params):
-        raise NotImplementedError(f"{self.name}: {self.reason}")
+        raise self.error(f"{self.name}: {self.reason}")
 
 
 class derived:
@@ -103,7 +109,7 @@ class RuleTable(dict[Primitive, Any]):
         if isinstance(rule, derived):
             rule = rule.make(primitive)
         if isinstance(rule, unsupported):
-            named = unsupported(rule.reason)
+            named = unsupported(rule.reason, rule.error)
             named.name = f"{self.kind} of {primitive.name}"
             rule = named
         self[primitive] = rule

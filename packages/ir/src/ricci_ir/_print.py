@@ -24,7 +24,8 @@ from ._primitive import rule_table
 from ._staged_call import staged_call
 
 # ``shown(**params)`` gives the parameters that a printed equation of a primitive shows; by
-# default all of them.
+# default all of them. A dict prints its name first, then in order of the alphabet; a list of
+# pairs prints as it is.
 shown_rules = rule_table("shown", required=False)
 
 _bold_blue = ("\x1b[34;1m", "\x1b[39;22m")
@@ -43,11 +44,16 @@ def hides(**defaults: Any):
       {'axis': 0}
     """
 
+    def usual(name: str, value: Any) -> bool:
+        default = defaults[name]
+        # None by identity: NumPy says that it equals the dtype float64.
+        return value is default if default is None else value == default
+
     def shown(**params: Any) -> dict[str, Any]:
         return {
             name: value
             for name, value in params.items()
-            if name not in defaults or value != defaults[name]
+            if name not in defaults or not usual(name, value)
         }
 
     return shown
@@ -181,9 +187,10 @@ class _Printer:
         if self.options.name_stack:
             yield Comment(f"[{'/'.join(eqn.source.name_stack)}]")
 
-    def params(self, params: dict[str, Any]) -> list[Document]:
-        keys = sorted(params, key=lambda key: (key != "name", key))
-        return [[f"{key}=", self.param(params[key])] for key in keys]
+    def params(self, params: dict[str, Any] | list[tuple[str, Any]]) -> list[Document]:
+        if isinstance(params, dict):
+            params = sorted(params.items(), key=lambda pair: (pair[0] != "name", pair[0]))
+        return [[f"{key}=", self.param(value)] for key, value in params]
 
     def param(self, value: Any) -> Document:
         if isinstance(value, Jaxpr):
@@ -191,6 +198,8 @@ class _Printer:
         if type(value) is tuple and value and all(isinstance(v, Jaxpr) for v in value):
             inner = joined([self.param(v) for v in value])
             return Group(["(", Nest(2, [Break(""), *inner]), Break(""), ")"])
+        if isinstance(value, frozenset):
+            return f"frozenset({{{', '.join(sorted(map(str, value)))}}})"
         return _address.sub(" at 0xXXXXXXXXXXXX", str(value))
 
     def is_shared_call(self, eqn: JaxprEqn) -> bool:
@@ -233,7 +242,7 @@ def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
         name = eqn.params.get("name")
         name = name.strip("<>") if isinstance(name, str) else "jaxpr"
         for value in eqn.params.values():
-            for item in value if type(value) is tuple else (value,):
+            for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, Jaxpr):
                     yield item, name
 

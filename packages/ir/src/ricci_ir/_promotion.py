@@ -153,10 +153,8 @@ def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
     """
     # Not the mode itself: the hash of an enumeration's member is Python code.
     key = (pairs, enable_x64.value, numpy_dtype_promotion.value is _STANDARD_MODE)
-    try:
-        return _results[key]
-    except KeyError:
-        return _results.setdefault(key, _lattice_result_type(pairs))
+    found = _results.get(key)
+    return _results.setdefault(key, _lattice_result_type(pairs)) if found is None else found
 
 
 def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:

@@ -146,3 +146,19 @@ def _described(x: Any) -> ShapedArray:
     if isinstance(x, ShapeDtypeStruct):
         return shaped_like(x)
     return ShapedArray(x.shape, canonicalize_dtype(dtype), getattr(x, "weak_type", False))
+
+
+def typeof(x: Any) -> AbstractValue:
+    """The type of an array as a traced program sees it.
+
+    Args:
+      x: an array, a tracer, a NumPy array, a Python scalar, or a ``ShapeDtypeStruct``.
+
+    Raises:
+      TypeError: if it is none of these.
+
+    Example:
+      >>> typeof(np.ones((2, 3)))
+      ShapedArray(float32[2,3])
+    """
+    return shaped_like(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)

@@ -6,7 +6,7 @@ line is worked out when somebody asks for it.
 
 import sys
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
 _internal_modules: dict[str | None, bool] = {}
@@ -42,14 +42,17 @@ class Source(NamedTuple):
     def _position(self):
         if self.code is None:
             return (0, 0, 0, 0)
-        positions = list(self.code.co_positions())
-        return positions[self.offset // 2] if self.offset >= 0 else positions[0]
+        if self.offset < 0:  # the function as a whole
+            return (self.code.co_firstlineno, None, 0, None)
+        return list(self.code.co_positions())[self.offset // 2]
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column} ({self.function})"
 
 
 unknown_source = Source(None, 0)
+# For programs that callers share: what they do is found in the user's code at each call.
+no_origin: tuple[Any, int] = (None, 0)
 
 
 def register_internal_module(root: str) -> None:

@@ -1,28 +1,35 @@
 """Programs as single steps: the staged call, and programs of one equation."""
 
+import weakref
 from typing import Any
 
 from ._jaxpr import DebugInfo, Jaxpr
 from ._primitive import Primitive, rule_table
+from ._source import no_origin
 from ._staging import trace_to_jaxpr
 
 # For primitives that stand for a program: ``rule(**params)`` gives its jaxpr and its name. To
 # evaluate one is to run that program.
 program_rules = rule_table("program", required=False)
 
+# For primitives that call Python: ``rule(*arrays, **params)`` does so now, and gives their results
+# as a list of arrays or NumPy arrays. A backend evaluates one without compiling anything.
+host_rules = rule_table("host", required=False)
+
 
 class StagedCall:
     """The primitive that applies a jaxpr as one unit, behind ``jit``; ``lax`` defines it.
 
     Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants) and
-    ``name``.
+    ``name``. The calls of jaxprs in ``inlined`` are written out where they are lowered.
     """
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "inlined")
 
     call: Primitive
 
     def __init__(self):
+        self.inlined: weakref.WeakSet[Jaxpr] = weakref.WeakSet()
         self.call = Primitive("jit")  # without rules, until the defined one is registered
 
     def register(self, call: Primitive) -> None:
@@ -46,7 +53,7 @@ def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any])
         result = primitive.bind(*args, **params)
         return result if primitive.multiple_results else [result]
 
-    return trace_to_jaxpr(fun, avals, DebugInfo("eager", primitive.name))
+    return trace_to_jaxpr(fun, avals, DebugInfo("eager", primitive.name), no_origin)
 
 
 def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr | None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ._aval import AbstractValue, get_aval
 from ._collection import paused_collection
+from ._config import check_tracer_leaks
 from ._jaxpr import (
     DebugInfo,
     DropVar,
@@ -18,6 +19,8 @@ from ._jaxpr import (
     no_effects,
     unknown_debug_info,
 )
+from ._leaks import check_leaks
+from ._observe import TraceAbandoned, is_observed, notify
 from ._source import caller_source
 from ._trace import Trace, Tracer, context, eval_trace, leaked_tracer
 
@@ -54,6 +57,9 @@ class StagedTracer(Tracer):
 
     def _origin_message(self) -> str:
         return self._trace.origin_of(self.atom)
+
+    def __repr__(self) -> str:
+        return f"JitTracer({self.aval})"
 
 
 class JaxprTrace(Trace):
@@ -96,7 +102,12 @@ class JaxprTrace(Trace):
             effects = primitive.effects(params)
             if effects:
                 self.effects.append(effects)
-        source = caller_source(3, context.name_stack)
+        origin = context.origin
+        source = (
+            caller_source(3, context.name_stack)
+            if origin is None
+            else (*origin, context.name_stack)
+        )
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in result]
             self.eqns.append(JaxprEqn(invars, outvars, primitive, params, effects, source))
@@ -104,6 +115,10 @@ class JaxprTrace(Trace):
         var = Var(result)
         self.eqns.append(JaxprEqn(invars, [var], primitive, params, effects, source))
         return StagedTracer(self, result, var)
+
+    def lift(self, value: Any) -> "StagedTracer":
+        atom: Any = self.constant(value)
+        return StagedTracer(self, atom.aval, atom)
 
     def constant(self, value: Any, user: Any = None) -> Var | Literal:
         """The atom for a value from outside the program."""
@@ -177,6 +192,7 @@ def trace_to_jaxpr(
     fun: Callable[..., Sequence[Any]],
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo = unknown_debug_info,
+    origin: tuple[Any, int] | None = None,
 ) -> Jaxpr:
     """Record what a function of arrays does.
 
@@ -184,22 +200,35 @@ def trace_to_jaxpr(
       fun: takes one tracer for each type and returns a flat sequence of arrays.
       in_avals: the arguments' types.
       debug_info: what to call the function in messages.
+      origin: where its operations come from, if not from the code that calls them;
+        ``no_origin`` for a program that callers share.
 
     Returns:
       A jaxpr closed over the arrays (possibly tracers of enclosing traces) that ``fun`` used.
     """
     trace = JaxprTrace(context.trace, debug_info)
     tracers = [trace.new_arg(aval) for aval in in_avals]
-    previous = context.trace
+    previous, names, outer = context.trace, context.name_stack, context.origin
     switched = staging_switch.swap(True)
     context.trace = trace
+    context.origin = origin
+    context.name_stack = ()  # names are relative to the program, which is kept for other callers
     try:
         with paused_collection:
-            return trace.finish(fun(*tracers))
+            jaxpr = trace.finish(fun(*tracers))
+    except BaseException:
+        if is_observed():
+            notify(TraceAbandoned(trace))
+        raise
     finally:
         context.trace = previous
+        context.name_stack, context.origin = names, outer
         staging_switch.swap(switched)
         trace.alive = False
+    if check_tracer_leaks.value:
+        del tracers
+        check_leaks(trace)
+    return jaxpr
 
 
 def closes_over_tracers(jaxpr: Jaxpr) -> bool:

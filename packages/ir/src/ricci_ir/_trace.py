@@ -5,7 +5,7 @@ process it; a trace that does not care passes it on to its parent, down to evalu
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,10 @@ class Trace:
     def process(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
         """Apply a primitive to operands that may be tracers of this trace or of its parents."""
         raise NotImplementedError
+
+    def lift(self, value: Any) -> Any:
+        """A value that is no tracer, as one of the program that is being recorded, if any is."""
+        return value if self.parent is None else self.parent.lift(value)
 
     def accepts(self, tracer: "Tracer") -> bool:
         """Whether a tracer of another trace may be used here: its trace is one of the parents."""
@@ -169,6 +173,11 @@ class _Context(threading.local):
     trace: Trace = eval_trace
     axis_sizes: dict[Any, int] = {}  # replaced as a whole, never changed in place
     name_stack: tuple[str, ...] = ()
+    # Where in the user's code the operation comes from that is being transformed or replayed.
+    origin: tuple[Any, int] | None = None
+    observers: tuple[Callable[[Any], object], ...] = ()
+    # The programs of functions that are traced although theirs are known, by what they replace.
+    kept_anew: dict[int, tuple[Any, dict]] | None = None
 
 
 context = _Context()
@@ -205,25 +214,6 @@ class extend_axes:
 
     def __exit__(self, *exception) -> None:
         context.axis_sizes = self.previous
-
-
-class named_scope:
-    """Add a name to the operations traced inside a ``with`` block (or a decorated function)."""
-
-    __slots__ = ("name", "previous")
-
-    def __init__(self, name: str):
-        if not isinstance(name, str):
-            raise TypeError(f"named_scope: the name must be a string, got {name!r}")
-        self.name = name
-
-    def __enter__(self) -> "named_scope":
-        self.previous = context.name_stack
-        context.name_stack = (*self.previous, self.name)
-        return self
-
-    def __exit__(self, *exception) -> None:
-        context.name_stack = self.previous
 
 
 def axis_size(name: Any) -> int:

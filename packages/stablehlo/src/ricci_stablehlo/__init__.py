@@ -1,5 +1,8 @@
 """StableHLO text: writing it, and lowering jaxprs to it."""
 
+from ._callbacks import HostCallback as HostCallback
+from ._callbacks import host_call as host_call
+from ._locations import without_locations as without_locations
 from ._lowering import Lowering as Lowering
 from ._lowering import Module as Module
 from ._lowering import Value as Value
@@ -7,6 +10,11 @@ from ._lowering import extended_lower_rules as extended_lower_rules
 from ._lowering import lower_jaxpr as lower_jaxpr
 from ._lowering import lower_rules as lower_rules
 from ._lowering import traced as traced
+from ._ordering import order_rules as order_rules
+from ._ordering import ordered_effects as ordered_effects
+from ._ordering import thread_tokens as thread_tokens
+from ._ordering import tokens_at as tokens_at
+from ._ordering import with_tokens as with_tokens
 from ._types import dense as dense
 from ._types import element_type as element_type
 from ._types import int_array as int_array
@@ -16,18 +24,26 @@ from ._types import string as string
 from ._types import tensor_type as tensor_type
 
 __all__ = [
+    "HostCallback",
     "Lowering",
     "Module",
     "Value",
     "dense",
     "element_type",
     "extended_lower_rules",
+    "host_call",
     "int_array",
     "int_list",
     "lower_jaxpr",
     "lower_rules",
+    "order_rules",
+    "ordered_effects",
     "scalar_literal",
     "string",
     "tensor_type",
+    "thread_tokens",
+    "tokens_at",
     "traced",
+    "with_tokens",
+    "without_locations",
 ]

@@ -12,6 +12,8 @@ import numpy as np
 
 from ricci_ir import ExtendedDType, Jaxpr, Literal, ShapedArray, rule_table, trace_to_jaxpr
 
+from ._locations import Locations
+from ._ordering import ordered_effects, thread_tokens
 from ._types import dense, int_list, string, tensor_type
 
 lower_rules = rule_table("lower")
@@ -47,11 +49,32 @@ class Module:
     Attributes:
       platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``: which kernels custom calls may name.
       axis_sizes: the named axes that replicas are laid out on, major to minor.
+      locations: where operations are said to come from; ``None`` if nowhere.
+      num_partitions: how many devices share the work.
+      shardy: whether shardings are written by mesh axes.
+      manual: whether what is being written runs on each device by itself.
+      host_callbacks: the Python functions (``HostCallback``) that the module calls, by index.
+      devices: those it will run on, if they are known.
     """
 
-    def __init__(self, name: str, platform: str, axis_sizes: Mapping[Any, int]):
+    def __init__(
+        self,
+        name: str,
+        platform: str,
+        axis_sizes: Mapping[Any, int],
+        locations: "Locations | None" = None,
+        num_partitions: int = 1,
+        shardy: bool = True,
+    ):
         self.name = name
         self.platform = platform
+        self.locations = locations
+        self.num_partitions = num_partitions
+        self.shardy = shardy
+        self.manual = False
+        self.host_callbacks: list[Any] = []
+        self.devices: Sequence[Any] = ()
+        self.single_devices: dict[int, str] = {}
         self.axis_sizes = dict(axis_sizes)
         self.functions: list[str] = []
         self.names: dict[str, int] = {}
@@ -72,13 +95,26 @@ class Module:
             found = self.meshes[key] = self.unique_name("mesh")
         return found
 
+    def single_device_mesh(self, device: int) -> str:
+        """The symbol of the mesh of one device, given by its position, declared on first use."""
+        found = self.single_devices.get(device)
+        if found is None:
+            found = self.single_devices[device] = self.unique_name(f"maximal_mesh_{device}")
+        return found
+
     def declarations(self) -> list[str]:
         """The lines that declare the meshes used."""
         sizes = {
             symbol: ", ".join(f"{string(str(name))}={size}" for name, size in axes)
             for axes, symbol in self.meshes.items()
         }
-        return [f"  sdy.mesh @{symbol} = <[{text}]>" for symbol, text in sizes.items()]
+        return [
+            *(f"  sdy.mesh @{symbol} = <[{text}]>" for symbol, text in sizes.items()),
+            *(
+                f"  sdy.mesh @{symbol} = <[], device_ids=[{device}]>"
+                for device, symbol in self.single_devices.items()
+            ),
+        ]
 
     def unique_name(self, name: str) -> str:
         """A symbol that no function of the module has yet."""
@@ -110,16 +146,21 @@ class Module:
 
 
 class Lowering:
-    """The body of a function, or of a region, under construction."""
+    """The body of a function, or of a region, under construction.
 
-    __slots__ = ("counter", "indent", "lines", "module", "outs")
+    ``scope`` is what encloses its operations, a path of names; ``location`` ends the text of each.
+    """
 
-    def __init__(self, module: Module, counter: list[int], indent: str):
+    __slots__ = ("counter", "indent", "lines", "location", "module", "outs", "scope")
+
+    def __init__(self, module: Module, counter: list[int], indent: str, scope: str = ""):
         self.module = module
         self.counter = counter
         self.indent = indent
         self.lines: list[str] = []
         self.outs: Sequence[Any] = ()
+        self.scope = scope
+        self.location = ""
 
     @property
     def out(self) -> Any:
@@ -135,6 +176,10 @@ class Lowering:
         n = self.counter[0]
         self.counter[0] = n + 1
         return f"%{n}"
+
+    def write(self, operation: str) -> None:
+        """Add an operation, given by its text."""
+        self.lines.append(f"{self.indent}{operation}{self.location}")
 
     def emit(self, op: str, operands: Sequence[Value], out: Any, attributes: str = "") -> Value:
         """Write an operation in the short form ``%r = op %a, %b attributes : types``.
@@ -152,6 +197,7 @@ class Lowering:
         names = ", ".join([x.name for x in operands])
         self.lines.append(
             f"{self.indent}{name} = {op} {names}{separator}{attributes} : {signature}"
+            f"{self.location}"
         )
         return Value(name, out)
 
@@ -162,6 +208,7 @@ class Lowering:
         outs: Sequence[Any],
         attributes: str = "",
         regions: Sequence[Sequence[str]] = (),
+        annotations: str = "",
     ) -> list[Value]:
         """Write an operation in MLIR's generic form, with attributes and regions.
 
@@ -170,6 +217,7 @@ class Lowering:
           outs: the results' types.
           attributes: what goes between ``<{`` and ``}>``.
           regions: blocks made by ``region``.
+          annotations: attributes that are not the operation's own, such as ``sdy.sharding``.
         """
         count = len(outs)
         name = self.new_name()
@@ -186,7 +234,8 @@ class Lowering:
                 self.lines.append(f"{line}{{" if i == 0 else f"{self.indent}}}, {{")
                 self.lines.extend(region)
             line = f"{self.indent}}})"
-        self.lines.append(f"{line} : ({types}) -> {results}")
+        notes = f" {{{annotations}}}" if annotations else ""
+        self.lines.append(f"{line}{notes} : ({types}) -> {results}{self.location}")
         if count == 1:
             return [Value(name, outs[0])]
         return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
@@ -196,7 +245,8 @@ class Lowering:
 
         Values of enclosing blocks may be used inside.
         """
-        inner = Lowering(self.module, self.counter, self.indent + "  ")
+        inner = Lowering(self.module, self.counter, self.indent + "  ", self.scope)
+        inner.location = self.location
         args = [Value(self.new_name().replace("%", "%a"), aval) for aval in avals]
         results = build(inner, *args)
         header = ", ".join(f"{a}: {tensor_type(a.aval)}" for a in args)
@@ -214,8 +264,7 @@ class Lowering:
         if array.shape != aval.shape:
             array = np.broadcast_to(array, aval.shape)
         name = self.new_name()
-        text = f"{self.indent}{name} = stablehlo.constant {dense(array)} : {tensor_type(aval)}"
-        self.lines.append(text)
+        self.write(f"{name} = stablehlo.constant {dense(array)} : {tensor_type(aval)}")
         return Value(name, aval)
 
     def broadcast(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
@@ -244,6 +293,7 @@ class Lowering:
         result_layouts: Sequence[Sequence[int]] | None = None,
         output_operand_aliases: Mapping[int, int] | None = None,
         extra: str = "",
+        annotations: str = "",
     ) -> list[Value]:
         """Write ``stablehlo.custom_call`` (typed FFI by default).
 
@@ -252,6 +302,7 @@ class Lowering:
           backend_config: attribute texts by name, such as ``{"uplo": "76 : ui8"}``.
           operand_layouts, result_layouts: minor-to-major orders; given together.
           output_operand_aliases: which output reuses the buffer of which operand.
+          annotations: see ``generic``.
         """
         attrs = [f"api_version = {api_version} : i32", f"call_target_name = {string(target)}"]
         if backend_config is not None:
@@ -274,7 +325,9 @@ class Lowering:
             attrs.append(f"output_operand_aliases = [{aliases}]")
         if extra:
             attrs.append(extra)
-        return self.generic("stablehlo.custom_call", operands, outs, ", ".join(attrs))
+        return self.generic(
+            "stablehlo.custom_call", operands, outs, ", ".join(attrs), annotations=annotations
+        )
 
     def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
         """Call the private function that computes a jaxpr."""
@@ -286,7 +339,7 @@ class Lowering:
         results = ", ".join(map(tensor_type, outs))
         results = results if len(outs) == 1 else f"({results})"
         names = ", ".join(x.name for x in operands)
-        self.lines.append(f"{self.indent}{head}call @{symbol}({names}) : ({types}) -> {results}")
+        self.write(f"{head}call @{symbol}({names}) : ({types}) -> {results}")
         if len(outs) == 1:
             return [Value(result, outs[0])]
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
@@ -300,6 +353,8 @@ class Lowering:
             env[id(var)] = value
         literals: dict[Any, Value] = {}
         extended = jaxpr.derived("extended dtypes", lambda: _has_extended_dtypes(jaxpr))
+        outer, scope, locations = self.location, self.scope, self.module.locations
+        located = {} if locations is None else locations.under(scope)
 
         def read(atom: Any) -> Value:
             if type(atom) is not Literal:
@@ -315,6 +370,9 @@ class Lowering:
             outvars = eqn.outvars
             values = [read(atom) for atom in eqn.invars]
             self.outs = [var.aval for var in outvars]
+            if locations is not None:
+                found = located.get((eqn.raw_source[2], eqn.primitive))
+                self.scope, self.location = found or locations.add(scope, eqn)
             rule = extended_lower_rules.get(eqn.primitive) if extended else None
             if rule is None or not _any_extended(values):
                 rule = lower_rules[eqn.primitive]
@@ -324,6 +382,7 @@ class Lowering:
                     env[id(var)] = value
             else:
                 env[id(outvars[0])] = result
+        self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 
 
@@ -348,11 +407,22 @@ def lower_function(
     visibility: str,
     arg_attributes: Sequence[str] | None = None,
     result_attributes: Sequence[str] | None = None,
+    scope: str = "",
+    new_tokens: int = 0,
 ) -> str:
-    """The text of a function that computes a jaxpr."""
-    body = Lowering(module, [0], "    ")
-    args = [Value(f"%arg{i}", var.aval) for i, var in enumerate(jaxpr.invars)]
-    results = body.inline(jaxpr, args)
+    """The text of a function that computes a jaxpr.
+
+    Args:
+      new_tokens: how many leading arguments, and as many results, are tokens that the function
+        makes and drops itself.
+    """
+    body = Lowering(module, [0], "    ", scope)
+    args = [Value(f"%arg{i}", var.aval) for i, var in enumerate(jaxpr.invars[new_tokens:])]
+    tokens = []
+    for var in jaxpr.invars[:new_tokens]:
+        tokens.append(Value(body.new_name(), var.aval))
+        body.write(f"{tokens[-1]} = stablehlo.create_token : !stablehlo.token")
+    results = body.inline(jaxpr, [*tokens, *args])[new_tokens:]
     in_attrs = arg_attributes or [""] * len(args)
     out_attrs = result_attributes or [""] * len(results)
     params = ", ".join(
@@ -392,12 +462,21 @@ def lower_jaxpr(
     arg_attributes: Sequence[Sequence[str]] | None = None,
     result_attributes: Sequence[Sequence[str]] | None = None,
     meshes: Mapping[tuple, str] | None = None,
+    locations: bool = False,
+    shardy: bool = True,
+    host_callbacks: list[Any] | None = None,
+    devices: Sequence[Any] = (),
+    kind: str = "jit",
+    embed_constants: bool = False,
 ) -> str:
     """The StableHLO module that computes a jaxpr.
 
+    On one device, a program with ordered effects takes a token for each kind of them ahead of all
+    else, and gives one.
+
     Args:
       jaxpr: the program. Its constants become leading arguments of ``@main``.
-      name: the module's name is ``jit_`` followed by it.
+      name: the function's; the module is called ``kind``, an underscore and it.
       platform: what the module will run on.
       aliases: for arguments whose buffer is given to a result, the result's position.
       donors: arguments whose buffer may be given to any result.
@@ -406,18 +485,39 @@ def lower_jaxpr(
       result_info: what each result is, in the user's terms.
       arg_attributes, result_attributes: further attribute texts for each argument and result.
       meshes: the symbols, used in those texts, of device meshes given by their axes.
+      locations: whether each operation says which primitive it is from, in which scopes: its
+        name in profiles.
+      shardy: whether shardings are written by mesh axes, else by tiles.
+      host_callbacks: a list that the Python functions which the module calls (``HostCallback``)
+        are appended to; the module names them by their index in it.
+      devices: those it will run on, for what is to know them.
+      kind: what turned the function into a program.
+      embed_constants: whether the constants are written into the text, instead of made arguments.
 
     Returns:
       The text of the module.
     """
-    jaxpr = _with_leading_consts(jaxpr)
-    module = Module(name, platform, axis_sizes or {})
+    if not embed_constants:
+        jaxpr = _with_leading_consts(jaxpr)
+    module = Module(
+        name,
+        platform,
+        axis_sizes or {},
+        Locations() if locations else None,
+        num_partitions,
+        shardy,
+    )
+    module.devices = devices
+    if host_callbacks is not None:
+        module.host_callbacks = host_callbacks
+    tokens = len(ordered_effects(jaxpr.effects))
+    taken = tokens if num_partitions == 1 else 0
     module.names["main"] = 0
     for axes, symbol in (meshes or {}).items():
         module.meshes[axes] = module.unique_name(symbol)
     attributes = [list(a) for a in arg_attributes] if arg_attributes else [[] for _ in jaxpr.invars]
     for argument, result in (aliases or {}).items():
-        attributes[argument].append(f"tf.aliasing_output = {result} : i32")
+        attributes[argument].append(f"tf.aliasing_output = {result + taken} : i32")
     for argument in donors:
         attributes[argument].append("jax.buffer_donor = true")
     outs = (
@@ -425,15 +525,26 @@ def lower_jaxpr(
     )
     for texts, what in zip(outs, result_info or (), strict=False):
         texts.insert(0, f"jax.result_info = {string(what)}")
-    out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in outs]
-    in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in attributes]
-    main = lower_function(module, jaxpr, "main", "public", in_attrs, out_attrs)
-    symbol = module.unique_name(f"jit_{name}").rstrip("_")
+    token_attributes = [["jax.token = true"]] * taken
+    out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *outs)]
+    in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *attributes)]
+    main = lower_function(
+        module,
+        thread_tokens(jaxpr) if tokens else jaxpr,
+        "main",
+        "public",
+        in_attrs,
+        out_attrs,
+        scope=f"{kind}({name})/",
+        new_tokens=tokens - taken,
+    )
+    symbol = module.unique_name(f"{kind}_{name}").rstrip("_")
     head = (
         f"module @{symbol} attributes {{mhlo.num_partitions = {num_partitions} : i32, "
         f"mhlo.num_replicas = {num_replicas} : i32}} {{"
     )
-    return "\n".join([head, *module.declarations(), main, *module.functions, "}", ""])
+    names = module.locations.declarations() if module.locations is not None else ()
+    return "\n".join([*names, head, *module.declarations(), main, *module.functions, "}", ""])
 
 
 def _with_leading_consts(jaxpr: Jaxpr) -> Jaxpr:

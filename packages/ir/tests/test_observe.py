@@ -1,0 +1,105 @@
+"""Observers: who is told, what is traced anew, and what is kept."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from ricci_ir import (
+    NotReversible,
+    ShapedArray,
+    ShapeDtypeStruct,
+    Source,
+    TraceAbandoned,
+    argument_aval,
+    current_source,
+    is_observed,
+    kept_programs,
+    notify,
+    observing,
+    trace_to_jaxpr,
+)
+from ricci_ir._dtypes import ExtendedDType
+
+EVENT = NotReversible(Source(None, 0), "while_loop")
+
+
+def test_observers_are_told_while_they_observe():
+    outer, inner = [], []
+    assert not is_observed()
+    with observing(outer.append):
+        with observing(inner.append):
+            notify(EVENT)
+        notify(EVENT)
+        assert is_observed()
+    notify(EVENT)
+    assert (len(outer), len(inner)) == (2, 1)
+
+
+def test_observers_end_with_an_exception():
+    with pytest.raises(KeyError), observing(lambda event: None, anew=True):
+        raise KeyError
+    assert not is_observed()
+    table = {}
+    assert kept_programs(table) is table
+
+
+def test_other_threads_are_not_observed():
+    found = []
+    with observing(found.append):
+        thread = threading.Thread(target=lambda: notify(EVENT))
+        thread.start()
+        thread.join()
+    assert found == []
+
+
+def test_what_is_traced_anew_is_kept_apart_and_forgotten():
+    table = {"f": 1}
+    with observing(lambda event: None, anew=True):
+        assert kept_programs(table) == {}
+        kept_programs(table)["f"] = 2
+        assert kept_programs(table) == {"f": 2}
+        with observing(lambda event: None):
+            assert kept_programs(table) == {"f": 2}
+    assert kept_programs(table) is table
+    assert table == {"f": 1}
+
+
+def test_an_abandoned_trace_has_what_was_recorded():
+    events = []
+
+    def fail(x):
+        raise ValueError("not traced")
+
+    aval = ShapedArray((3,), np.float32)
+    with pytest.raises(ValueError, match="not traced"), observing(events.append):
+        trace_to_jaxpr(fail, [aval])
+    (event,) = events
+    assert isinstance(event, TraceAbandoned)
+    assert [var.aval for var in event.trace.invars] == [aval]
+
+
+def test_the_current_source_is_the_line_that_asks():
+    source = current_source()
+    assert source.file == __file__
+    assert source.function == "test_the_current_source_is_the_line_that_asks"
+
+
+def test_a_function_as_a_whole_is_where_its_definition_starts():
+    free = 1
+
+    def inner():
+        return free
+
+    code = inner.__code__
+    assert Source(code, -1).line == code.co_firstlineno
+
+
+def test_a_described_argument_may_have_an_extended_dtype():
+    class Kind(ExtendedDType):
+        type = np.generic
+        name = "kind"
+        itemsize = 4
+
+    kind = Kind()
+    assert argument_aval(ShapeDtypeStruct((2,), kind)).dtype is kind
