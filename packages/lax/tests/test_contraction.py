@@ -8,7 +8,13 @@ import pytest
 
 from ricci_autodiff import grad
 from ricci_batching import vmap
-from ricci_ir import ShapeDtypeStruct, check_jaxpr, default_matmul_precision, make_jaxpr
+from ricci_ir import (
+    ShapeDtypeStruct,
+    check_jaxpr,
+    default_matmul_precision,
+    enable_x64,
+    make_jaxpr,
+)
 from ricci_lax._arithmetic import mul
 from ricci_lax._contraction import batch_matmul, dot, dot_general
 from ricci_lax._precision import DotAlgorithm, DotAlgorithmPreset, Precision, resolve_algorithm
@@ -197,3 +203,29 @@ def test_batches(lhs_dim, rhs_dim):
     jaxpr = make_jaxpr(mapped)(*(of(*s) for s in shapes))
     check_jaxpr(jaxpr)
     assert jaxpr.out_avals[0].shape == (7, 2, 4, 6)
+
+
+# The same as JAX 0.11.2 accepts: floats may be rounded, other products must fit.
+@pytest.mark.parametrize(
+    ("dtype", "preferred", "accepted"),
+    [
+        ("int8", "bool", False),
+        ("int8", "uint8", True),
+        ("int32", "float16", False),
+        ("int32", "float32", True),
+        ("int64", "complex64", False),
+        ("complex64", "float16", False),
+        ("complex64", "int32", True),
+        ("float32", "int8", True),
+        ("bool", "bool", True),
+    ],
+)
+def test_only_products_of_floats_are_narrowed(dtype, preferred, accepted):
+    with enable_x64(True):
+        x = of(2, 2, dtype=dtype)
+        fun = lambda x: dot_general(x, x, MATMUL, preferred_element_type=np.dtype(preferred))
+        if accepted:
+            assert make_jaxpr(fun)(x).out_avals[0].dtype == preferred
+        else:
+            with pytest.raises(TypeError, match="is narrower than the operands' dtype"):
+                make_jaxpr(fun)(x)

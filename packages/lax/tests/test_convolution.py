@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ricci_autodiff import grad
+from ricci_autodiff import grad, vjp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
 from ricci_lax._arithmetic import mul
@@ -201,3 +201,27 @@ def test_errors_name_the_rule_that_is_broken(error, message, options, rhs):
 def test_dtypes_must_match():
     with pytest.raises(TypeError, match="conv_general_dilated: lhs is float"):
         make_jaxpr(_options())(of(*LHS), of(*RHS, dtype="int32"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "preferred", "message"),
+    [
+        ("int32", "int8", "is narrower"),
+        ("int8", "uint8", "is of another kind"),
+        ("float32", "int32", "is of another kind"),
+        ("float32", "bfloat16", "is narrower"),
+        ("complex64", "float32", "is of another kind"),
+    ],
+)
+def test_the_preferred_dtype_holds_the_operands(dtype, preferred, message):
+    x = of(1, 2, 3, dtype=dtype)
+    fun = lambda x: conv(x, x, (1,), "VALID", preferred_element_type=preferred)
+    with pytest.raises(TypeError, match=message):
+        make_jaxpr(fun)(x)
+
+
+def test_the_cotangent_of_a_kernel_that_met_no_window_is_zero():
+    x, kernel = of(1, 1, 0), of(1, 1, 2)
+    pull = lambda x, k, ct: vjp(lambda k: conv(x, k, (1,), ((0, 1),)), k)[1](ct)
+    *_, last = make_jaxpr(pull)(x, kernel, of(1, 1, 0)).eqns
+    assert last.primitive.name == "broadcast_in_dim"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ricci_autodiff import grad, jvp
+from ricci_autodiff import grad, jvp, linear_transpose
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
 from ricci_lax._dynamic_slicing import (
@@ -376,3 +376,16 @@ x = np.ones((4, 6), np.float32)
 def test_errors_name_the_rule_that_is_broken(error, message, call):
     with pytest.raises(error, match=message):
         make_jaxpr(call)()
+
+
+@pytest.mark.parametrize(
+    "join", [lambda xs: concatenate(xs, 0), stack], ids=["concatenate", "stack"]
+)
+def test_joining_is_transposed_by_some_of_its_operands(join):
+    x = np.ones((2, 3), np.float32)
+    result = make_jaxpr(lambda x: join([x, x]))(x).out_avals[0]
+    pull = linear_transpose(lambda y: join([x, y]), x)
+    assert make_jaxpr(pull)(ShapeDtypeStruct(result.shape, result.dtype)).out_avals[0].shape == (
+        2,
+        3,
+    )

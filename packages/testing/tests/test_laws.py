@@ -1,54 +1,20 @@
-"""The laws, on every primitive of ``ricci_lax`` and its examples, with the reference backend."""
+"""The laws, on every primitive of ``ricci_lax`` and its cases, with the reference backend."""
 
 import pytest
 
 import ricci_lax  # noqa: F401  (defines the primitives)
 from ricci_ir import primitives, use_backend
 from ricci_reference import reference_backend
-from ricci_testing import (
-    check_abstract_type,
-    check_batching,
-    check_derivatives,
-    check_programs,
-    examples,
-)
-from ricci_testing._examples import WITHOUT_EXAMPLES
-
-CASES = [
-    pytest.param(primitives[name], example, id=f"{name}-{i}")
-    for name, found in sorted(examples().items())
-    for i, example in enumerate(found)
-]
+from ricci_testing import LAWS, cases, examples
 
 
-@pytest.fixture(autouse=True)
-def _reference():
+@pytest.mark.parametrize("name", sorted(examples()))
+@pytest.mark.parametrize("law", LAWS)
+def test_law(law, name):
     with use_backend(reference_backend):
-        yield
-
-
-def test_every_primitive_has_examples():
-    defined = {
-        name for name, p in primitives.items() if p.abstract_eval.__module__.startswith("ricci_lax")
-    }
-    assert defined - set(examples()) == set(WITHOUT_EXAMPLES)
-
-
-@pytest.mark.parametrize(("primitive", "example"), CASES)
-def test_the_abstract_type_is_the_type_computed(primitive, example):
-    check_abstract_type(primitive, example)
-
-
-@pytest.mark.parametrize(("primitive", "example"), CASES)
-def test_derivatives_are_those_of_finite_differences(primitive, example):
-    check_derivatives(primitive, example)
-
-
-@pytest.mark.parametrize(("primitive", "example"), CASES)
-def test_vmap_is_the_loop(primitive, example):
-    check_batching(primitive, example)
-
-
-@pytest.mark.parametrize(("primitive", "example"), CASES)
-def test_programs_are_well_formed(primitive, example):
-    check_programs(primitive, example)
+        for case in cases(name):
+            try:
+                LAWS[law](primitives[name], case)
+            except Exception as error:
+                error.add_note(f"the law {law!r} of {name}{case}")
+                raise

@@ -1,5 +1,8 @@
 """Every primitive operation on arrays, with all its rules."""
 
+from ._approximate_top_k import approx_max_k as approx_max_k
+from ._approximate_top_k import approx_min_k as approx_min_k
+from ._approximate_top_k import approx_top_k_p as approx_top_k_p
 from ._arithmetic import abs as abs
 from ._arithmetic import abs_p as abs_p
 from ._arithmetic import add as add
@@ -41,6 +44,17 @@ from ._arithmetic import square_p as square_p
 from ._arithmetic import sub as sub
 from ._arithmetic import sub_p as sub_p
 from ._associative_scan import associative_scan as associative_scan
+from ._breakpoint import debug_breakpoint as debug_breakpoint
+from ._callback import io_callback as io_callback
+from ._callback import io_callback_p as io_callback_p
+from ._callback import pure_callback as pure_callback
+from ._callback import pure_callback_p as pure_callback_p
+from ._check_rules import check_rules as check_rules
+from ._checkpoint import checkpoint as checkpoint
+from ._checkpoint import checkpoint_name as checkpoint_name
+from ._checkpoint import name_p as name_p
+from ._checkpoint import remat_p as remat_p
+from ._closure_convert import closure_convert as closure_convert
 from ._comparison import and_p as and_p
 from ._comparison import bitwise_and as bitwise_and
 from ._comparison import bitwise_not as bitwise_not
@@ -79,6 +93,10 @@ from ._comparison import shift_right_arithmetic_p as shift_right_arithmetic_p
 from ._comparison import shift_right_logical as shift_right_logical
 from ._comparison import shift_right_logical_p as shift_right_logical_p
 from ._comparison import xor_p as xor_p
+from ._composite import composite as composite
+from ._cond import cond as cond
+from ._cond import cond_p as cond_p
+from ._cond import switch as switch
 from ._constants import broadcasted_iota as broadcasted_iota
 from ._constants import full as full
 from ._constants import full_like as full_like
@@ -122,12 +140,21 @@ from ._cumulative import cumprod as cumprod
 from ._cumulative import cumprod_p as cumprod_p
 from ._cumulative import cumsum as cumsum
 from ._cumulative import cumsum_p as cumsum_p
+from ._custom_batching import custom_vmap as custom_vmap
+from ._custom_batching import custom_vmap_p as custom_vmap_p
+from ._custom_gradient import custom_gradient as custom_gradient
 from ._custom_jvp import custom_jvp as custom_jvp
 from ._custom_jvp import custom_jvp_call_p as custom_jvp_call_p
+from ._custom_root import custom_root as custom_root
 from ._custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from ._custom_vjp import custom_vjp as custom_vjp
 from ._custom_vjp import custom_vjp_call_p as custom_vjp_call_p
 from ._custom_vjp import custom_vjp_tangent_p as custom_vjp_tangent_p
+from ._debug import debug_callback as debug_callback
+from ._debug import debug_callback_p as debug_callback_p
+from ._debug import debug_log as debug_log
+from ._debug import debug_print as debug_print
+from ._debug import debug_print_p as debug_print_p
 from ._dynamic_slicing import dynamic_index_in_dim as dynamic_index_in_dim
 from ._dynamic_slicing import dynamic_slice as dynamic_slice
 from ._dynamic_slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
@@ -136,6 +163,12 @@ from ._dynamic_slicing import dynamic_update_index_in_dim as dynamic_update_inde
 from ._dynamic_slicing import dynamic_update_slice as dynamic_update_slice
 from ._dynamic_slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
 from ._dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
+from ._effects import DebugEffect as DebugEffect
+from ._effects import OrderedDebugEffect as OrderedDebugEffect
+from ._fft import FftType as FftType
+from ._fft import fft as fft
+from ._fft import fft_p as fft_p
+from ._find_nan import find_nan as find_nan
 from ._gamma import betainc as betainc
 from ._gamma import igamma as igamma
 from ._gamma import igamma_grad_a as igamma_grad_a
@@ -156,6 +189,10 @@ from ._identity import stop_gradient_p as stop_gradient_p
 from ._indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from ._indexing import GatherScatterMode as GatherScatterMode
 from ._indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
+from ._jacobian import hessian as hessian
+from ._jacobian import jacfwd as jacfwd
+from ._jacobian import jacobian as jacobian
+from ._jacobian import jacrev as jacrev
 from ._joining import broadcast_shapes as broadcast_shapes
 from ._joining import broadcast_to_rank as broadcast_to_rank
 from ._joining import collapse as collapse
@@ -171,6 +208,19 @@ from ._joining import tile as tile
 from ._joining import tile_p as tile_p
 from ._joining import unstack as unstack
 from ._joining import unstack_p as unstack_p
+from ._linear_call import linear_call as linear_call
+from ._linear_call import linear_call_p as linear_call_p
+from ._linear_solve import custom_linear_solve as custom_linear_solve
+from ._linear_solve import linear_solve_p as linear_solve_p
+from ._loops import fori_loop as fori_loop
+from ._loops import map as map
+from ._loops import scan as scan
+from ._making import broadcast_like as broadcast_like
+from ._making import dtype as dtype
+from ._making import empty as empty
+from ._making import shape_as_value as shape_as_value
+from ._making import stage as stage
+from ._making import stage_p as stage_p
 from ._math import AccuracyMode as AccuracyMode
 from ._math import RoundingMethod as RoundingMethod
 from ._math import Tolerance as Tolerance
@@ -230,10 +280,21 @@ from ._math import tan as tan
 from ._math import tan_p as tan_p
 from ._math import tanh as tanh
 from ._math import tanh_p as tanh_p
+from ._nan_report import NonFinite as NonFinite
+from ._platform import platform_dependent as platform_dependent
+from ._platform import platform_index_p as platform_index_p
 from ._precision import DotAlgorithm as DotAlgorithm
 from ._precision import DotAlgorithmPreset as DotAlgorithmPreset
 from ._precision import Precision as Precision
 from ._precision import PrecisionLike as PrecisionLike
+from ._ragged_dot import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from ._ragged_dot import ragged_dot as ragged_dot
+from ._ragged_dot import ragged_dot_general as ragged_dot_general
+from ._random_bits import RandomAlgorithm as RandomAlgorithm
+from ._random_bits import rng_bit_generator as rng_bit_generator
+from ._random_bits import rng_bit_generator_p as rng_bit_generator_p
+from ._random_bits import rng_uniform as rng_uniform
+from ._random_bits import rng_uniform_p as rng_uniform_p
 from ._reduce import reduce as reduce
 from ._reduce import reduce_p as reduce_p
 from ._reductions import argmax as argmax
@@ -252,6 +313,10 @@ from ._reductions import reduce_prod as reduce_prod
 from ._reductions import reduce_prod_p as reduce_prod_p
 from ._reductions import reduce_xor as reduce_xor
 from ._reductions import reduce_xor_p as reduce_xor_p
+from ._saved_residuals import print_saved_residuals as print_saved_residuals
+from ._saved_residuals import saved_residuals as saved_residuals
+from ._scaled_dot import scaled_dot as scaled_dot
+from ._scan import scan_p as scan_p
 from ._scatter import scatter as scatter
 from ._scatter import scatter_add as scatter_add
 from ._scatter import scatter_add_p as scatter_add_p
@@ -265,6 +330,7 @@ from ._scatter import scatter_mul_p as scatter_mul_p
 from ._scatter import scatter_p as scatter_p
 from ._scatter import scatter_sub as scatter_sub
 from ._scatter import scatter_sub_p as scatter_sub_p
+from ._sequential_vmap import sequential_vmap as sequential_vmap
 from ._slicing import index_in_dim as index_in_dim
 from ._slicing import pad as pad
 from ._slicing import pad_p as pad_p
@@ -308,9 +374,20 @@ from ._structural import squeeze as squeeze
 from ._structural import squeeze_p as squeeze_p
 from ._structural import transpose as transpose
 from ._structural import transpose_p as transpose_p
+from ._symbolic_zeros import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
+from ._symbolic_zeros import zero_from_primal as zero_from_primal
+from ._tangent_map import tangent_map_p as tangent_map_p
 from ._threefry import threefry2x32_p as threefry2x32_p
+from ._tokens import after_all as after_all
+from ._tokens import after_all_p as after_all_p
+from ._tokens import create_token as create_token
+from ._tokens import create_token_p as create_token_p
+from ._tokens import dce_sink as dce_sink
+from ._while import while_loop as while_loop
+from ._while import while_p as while_p
 from ._window_selection import select_and_gather_add_p as select_and_gather_add_p
 from ._window_selection import select_and_scatter_add_p as select_and_scatter_add_p
+from ._window_selection import select_and_scatter_p as select_and_scatter_p
 from ._window_shape import padtype_to_pads as padtype_to_pads
 from ._window_shape import reduce_window_shape_tuple as reduce_window_shape_tuple
 from ._windows import reduce_window as reduce_window
@@ -324,13 +401,19 @@ __all__ = [
     "ConvDimensionNumbers",
     "ConvGeneralDilatedDimensionNumbers",
     "CustomVJPPrimal",
+    "DebugEffect",
     "DotAlgorithm",
     "DotAlgorithmPreset",
     "DotDimensionNumbers",
+    "FftType",
     "GatherDimensionNumbers",
     "GatherScatterMode",
+    "OrderedDebugEffect",
+    "NonFinite",
     "Precision",
     "PrecisionLike",
+    "RaggedDotDimensionNumbers",
+    "RandomAlgorithm",
     "RoundingMethod",
     "ScatterDimensionNumbers",
     "Tolerance",
@@ -343,7 +426,12 @@ __all__ = [
     "add",
     "add_any_p",
     "add_p",
+    "after_all",
+    "after_all_p",
     "and_p",
+    "approx_max_k",
+    "approx_min_k",
+    "approx_top_k_p",
     "argmax",
     "argmax_p",
     "argmin",
@@ -374,6 +462,7 @@ __all__ = [
     "broadcast",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
+    "broadcast_like",
     "broadcast_shapes",
     "broadcast_to_rank",
     "broadcasted_iota",
@@ -381,15 +470,22 @@ __all__ = [
     "cbrt_p",
     "ceil",
     "ceil_p",
+    "check_rules",
+    "checkpoint",
+    "checkpoint_name",
     "clamp",
     "clamp_p",
+    "closure_convert",
     "clz",
     "clz_p",
     "collapse",
     "complex",
     "complex_p",
+    "composite",
     "concatenate",
     "concatenate_p",
+    "cond",
+    "cond_p",
     "conj",
     "conj_p",
     "conv",
@@ -411,6 +507,8 @@ __all__ = [
     "cos_p",
     "cosh",
     "cosh_p",
+    "create_token",
+    "create_token_p",
     "cumlogsumexp",
     "cumlogsumexp_p",
     "cummax",
@@ -421,11 +519,24 @@ __all__ = [
     "cumprod_p",
     "cumsum",
     "cumsum_p",
+    "custom_gradient",
     "custom_jvp",
     "custom_jvp_call_p",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "custom_vjp_call_p",
+    "custom_vjp_primal_tree_values",
     "custom_vjp_tangent_p",
+    "custom_vmap",
+    "custom_vmap_p",
+    "dce_sink",
+    "debug_breakpoint",
+    "debug_callback",
+    "debug_callback_p",
+    "debug_log",
+    "debug_print",
+    "debug_print_p",
     "digamma",
     "digamma_p",
     "div",
@@ -433,6 +544,7 @@ __all__ = [
     "dot",
     "dot_general",
     "dot_general_p",
+    "dtype",
     "dynamic_index_in_dim",
     "dynamic_slice",
     "dynamic_slice_in_dim",
@@ -441,6 +553,7 @@ __all__ = [
     "dynamic_update_slice",
     "dynamic_update_slice_in_dim",
     "dynamic_update_slice_p",
+    "empty",
     "eq",
     "eq_p",
     "eq_to_p",
@@ -457,8 +570,12 @@ __all__ = [
     "expand_dims",
     "expm1",
     "expm1_p",
+    "fft",
+    "fft_p",
+    "find_nan",
     "floor",
     "floor_p",
+    "fori_loop",
     "full",
     "full_like",
     "gather",
@@ -467,6 +584,7 @@ __all__ = [
     "ge_p",
     "gt",
     "gt_p",
+    "hessian",
     "igamma",
     "igamma_grad_a",
     "igamma_grad_a_p",
@@ -479,16 +597,24 @@ __all__ = [
     "index_take",
     "integer_pow",
     "integer_pow_p",
+    "io_callback",
+    "io_callback_p",
     "iota",
     "iota_p",
     "is_finite",
     "is_finite_p",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "jit_p",
     "le",
     "le_p",
     "le_to_p",
     "lgamma",
     "lgamma_p",
+    "linear_call",
+    "linear_call_p",
+    "linear_solve_p",
     "log",
     "log1p",
     "log1p_p",
@@ -500,6 +626,7 @@ __all__ = [
     "lt",
     "lt_p",
     "lt_to_p",
+    "map",
     "max",
     "max_p",
     "min",
@@ -508,6 +635,7 @@ __all__ = [
     "mul_p",
     "mulhi",
     "mulhi_p",
+    "name_p",
     "ne",
     "ne_p",
     "neg",
@@ -523,12 +651,18 @@ __all__ = [
     "pad",
     "pad_p",
     "padtype_to_pads",
+    "platform_dependent",
+    "platform_index_p",
     "polygamma",
     "polygamma_p",
     "population_count",
     "population_count_p",
     "pow",
     "pow_p",
+    "pure_callback",
+    "pure_callback_p",
+    "ragged_dot",
+    "ragged_dot_general",
     "random_gamma_grad",
     "random_gamma_grad_p",
     "real",
@@ -561,14 +695,22 @@ __all__ = [
     "regularized_incomplete_beta_p",
     "rem",
     "rem_p",
+    "remat_p",
     "reshape",
     "reshape_p",
     "rev",
     "rev_p",
+    "rng_bit_generator",
+    "rng_bit_generator_p",
+    "rng_uniform",
+    "rng_uniform_p",
     "round",
     "round_p",
     "rsqrt",
     "rsqrt_p",
+    "scaled_dot",
+    "scan",
+    "scan_p",
     "scatter",
     "scatter_add",
     "scatter_add_p",
@@ -585,8 +727,11 @@ __all__ = [
     "select",
     "select_and_gather_add_p",
     "select_and_scatter_add_p",
+    "select_and_scatter_p",
     "select_n",
     "select_n_p",
+    "sequential_vmap",
+    "shape_as_value",
     "shift_left",
     "shift_left_p",
     "shift_right_arithmetic",
@@ -615,12 +760,16 @@ __all__ = [
     "squeeze_p",
     "stack",
     "stack_p",
+    "stage",
+    "stage_p",
     "stop_gradient",
     "stop_gradient_p",
     "sub",
     "sub_p",
+    "switch",
     "tan",
     "tan_p",
+    "tangent_map_p",
     "tanh",
     "tanh_p",
     "threefry2x32_p",
@@ -632,7 +781,12 @@ __all__ = [
     "transpose_p",
     "unstack",
     "unstack_p",
+    "while_loop",
+    "while_p",
     "xor_p",
+    "zero_from_primal",
     "zeta",
     "zeta_p",
+    "print_saved_residuals",
+    "saved_residuals",
 ]

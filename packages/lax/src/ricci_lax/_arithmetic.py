@@ -187,9 +187,24 @@ rem = binary_function(
     "int(rem(-7, 3)) -> -1",
 )
 mulhi_p = nary("mulhi", "chlo.mulhi", integral)
-mulhi = binary_function(
-    mulhi_p, "Elementwise upper half of the bits of a product.", "int(mulhi(1 << 30, 8)) -> 2"
-)
+
+
+def mulhi(x: Any, y: Any, /) -> Any:
+    """Elementwise upper half of the bits of a product.
+
+    Args:
+      x, y: arrays of integers.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> int(mulhi(1 << 30, 8))
+      2
+    """
+    return mulhi_p.bind(x, y)
+
+
 square_p = nary(
     "square",
     lambda ctx, x: (
@@ -444,7 +459,7 @@ def _complex_transpose(ct, x, y):
 def write_complex(ctx: Lowering, x: Value, y: Value, out: ShapedArray) -> Value:
     """Write ``stablehlo.complex``."""
     name = ctx.new_name()
-    ctx.lines.append(f"{ctx.indent}{name} = stablehlo.complex {x}, {y} : {tensor_type(out)}")
+    ctx.write(f"{name} = stablehlo.complex {x}, {y} : {tensor_type(out)}")
     return Value(name, out)
 
 

@@ -79,8 +79,8 @@ def _scan(combine: Callable, elems: Sequence[Any], axis: int) -> list[Any]:
     known = part(odd, 0, size // 2 - 1) if size % 2 == 0 else odd
     even = combine(known, part(elems, 2, size, 2))
     even = [
-        concatenate([first, rest], axis)
-        for first, rest in zip(part(elems, 0, 1), even, strict=True)
+        concatenate([slice_in_dim(x, 0, 1, 1, axis), rest], axis)
+        for x, rest in zip(elems, even, strict=True)
     ]
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
 

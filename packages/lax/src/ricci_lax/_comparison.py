@@ -175,35 +175,40 @@ def _select_n_transpose(ct, which, *cases):
     ]
 
 
-def _with_scalars_batch(bind, full: int, scalars: Sequence[int]):
+def _with_scalars_batch(bind, order: Sequence[int], scalars: Sequence[int], kept: bool):
     """The batch rule for operands of one shape, of which some may be scalars instead.
 
     Args:
-      full: an operand of the full shape.
+      order: the operands in the order in which they are aligned.
       scalars: the operands that may be scalars.
+      kept: whether a scalar may stay one beside operands that have been aligned.
     """
 
     def batch(axis, args, dims):
         shapes = [shape_of(x) for x in args]
+        full = next(i for i in range(len(args)) if i not in scalars)
         rank = len(shapes[full]) - (dims[full] is not None)
-        ranked = (d for s, d in zip(shapes, dims, strict=True) if d is not None and len(s) > rank)
-        target = next(ranked, 0)
-        whole = batched_at(args[full], dims[full], axis.size, target)
-
-        repeated = [
-            i in scalars and dims[i] is not None and len(shapes[i]) == 1 for i in range(len(args))
+        small = [
+            i
+            for i in scalars
+            if not shapes[i] or (rank and dims[i] is not None and len(shapes[i]) == 1)
         ]
-
-        def aligned(i: int) -> Any:
-            if rank and repeated[i]:
-                return broadcast_in_dim(args[i], shape_of(whole), (target,))
-            if i in scalars and dims[i] is None and not shapes[i]:
-                return args[i]
-            return batched_at(args[i], dims[i], axis.size, target)
-
-        order = sorted(range(len(args)), key=repeated.__getitem__)
-        others = {i: aligned(i) for i in order if i != full}
-        return bind(*(others.get(i, whole) for i in range(len(args)))), target
+        targets = {d for i, d in enumerate(dims) if i not in small}
+        if None not in targets and len(targets) == 1 and len(small) in (0, len(scalars)):
+            if all(dims[i] is None for i in small):
+                return bind(*args), targets.pop()
+        aligned = {
+            i: batched_at(args[i], dims[i], axis.size, 0)
+            for i in (*order, *range(len(order), len(args)))
+            if i not in small
+        }
+        shape = shape_of(aligned[full])
+        for i in sorted(small, key=lambda i: dims[i] is not None):
+            if dims[i] is None and kept:
+                aligned[i] = args[i]
+            else:
+                aligned[i] = broadcast_in_dim(args[i], shape, () if dims[i] is None else (0,))
+        return bind(*(aligned[i] for i in range(len(args)))), 0
 
     return batch
 
@@ -211,8 +216,8 @@ def _with_scalars_batch(bind, full: int, scalars: Sequence[int]):
 def write_select(ctx: Lowering, predicate: Value, on_true: Value, on_false: Value) -> Value:
     """Write ``stablehlo.select``."""
     name, kind = ctx.new_name(), tensor_type(on_true.aval)
-    ctx.lines.append(
-        f"{ctx.indent}{name} = stablehlo.select {predicate}, {on_true}, {on_false} : "
+    ctx.write(
+        f"{name} = stablehlo.select {predicate}, {on_true}, {on_false} : "
         f"{tensor_type(predicate.aval)}, {kind}"
     )
     return Value(name, on_true.aval)
@@ -241,7 +246,7 @@ select_n_p = define(
     abstract_eval=_select_n_aval,
     jvp=_select_n_jvp,
     transpose=_select_n_transpose,
-    batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), full=1, scalars=(0,)),
+    batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True),
     lower=_select_n_lower,
 )
 
@@ -307,7 +312,7 @@ clamp_p = nary(
     lambda t, low, x, high: _where(bitwise_and(gt(x, low), lt(x, high)), t, x),
     lambda t, low, x, high: _where(lt(high, x), t, x),
     abstract_eval=_clamp_aval,
-    batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), full=1, scalars=(0, 2)),
+    batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), (0, 2, 1), (0, 2), kept=False),
 )
 
 

@@ -38,9 +38,7 @@ def _iota_aval(*, dtype, shape, dimension, sharding):
 
 def _iota_lower(ctx: Lowering, *, dimension, **params):
     name = ctx.new_name()
-    ctx.lines.append(
-        f"{ctx.indent}{name} = stablehlo.iota dim = {dimension} : {tensor_type(ctx.out)}"
-    )
+    ctx.write(f"{name} = stablehlo.iota dim = {dimension} : {tensor_type(ctx.out)}")
     return Value(name, ctx.out)
 
 

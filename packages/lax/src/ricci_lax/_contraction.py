@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import bilinear
-from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, hides, lattice_result_type
+from ricci_ir import (
+    ShapedArray,
+    define,
+    explicit_dtype,
+    finfo,
+    get_aval,
+    hides,
+    issubdtype,
+    itemsize_bits,
+    lattice_result_type,
+)
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._conversion import convert_element_type
@@ -80,9 +90,34 @@ def _mismatch(kind: str, lhs: ShapedArray, lhs_dims, rhs: ShapedArray, rhs_dims)
 def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> tuple[Any, bool]:
     if lhs.dtype == rhs.dtype:
         dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
-    else:
+    elif lhs.weak_type or rhs.weak_type:
         dtype, weak = lattice_result_type((lhs.dtype, lhs.weak_type), (rhs.dtype, rhs.weak_type))
-    return (dtype, weak) if preferred is None else (preferred, False)
+    else:
+        dtype, weak = max(lhs.dtype, rhs.dtype, key=_reach), False
+    if preferred is None:
+        return dtype, weak
+    # Products of floats may be rounded; those of other numbers must fit.
+    narrower = preferred == np.bool_ or _bits(preferred) < _bits(dtype)
+    if narrower and issubdtype(dtype, np.number) and not issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"dot_general: preferred_element_type={preferred} is narrower than the operands' "
+            f"dtype, {dtype}. Ask for one of as many bits at least."
+        )
+    return preferred, False
+
+
+def _reach(dtype: Any) -> tuple[int, int, float]:
+    """What decides which of two dtypes products have: the kind, the bits, then the range."""
+    kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
+    kind = next(i for i, kind in enumerate(kinds) if issubdtype(dtype, kind))
+    if kind == 2:
+        return kind, itemsize_bits(dtype), float(finfo(dtype).max)
+    return kind, itemsize_bits(dtype), float(issubdtype(dtype, np.signedinteger))
+
+
+def _bits(dtype: Any) -> int:
+    """How many bits a number takes, or one of the two parts of a complex number."""
+    return itemsize_bits(dtype) // (2 if issubdtype(dtype, np.complexfloating) else 1)
 
 
 def _transpose_lhs(ct, x: ShapedArray, y, *, dimension_numbers, swap=False, **params):

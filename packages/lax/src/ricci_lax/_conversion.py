@@ -1,12 +1,13 @@
 """Changes of dtype."""
 
+from operator import index
 from typing import Any
 from warnings import warn
 
 import numpy as np
 
 from ricci_autodiff import Zero, linear, not_linear, zero_derivative
-from ricci_batching import elementwise, leading_dims
+from ricci_batching import elementwise, move_dim
 from ricci_ir import (
     ShapedArray,
     as_array,
@@ -140,12 +141,20 @@ def _bitcast_aval(x: ShapedArray, *, new_dtype) -> ShapedArray:
     return ShapedArray(shape, new_dtype)
 
 
+def _bitcast_batch(_axis, args, dims, *, new_dtype):
+    (x,), (dim,) = args, dims
+    aval: Any = get_aval(x)
+    if dim == aval.ndim - 1 and itemsize_bits(new_dtype) > itemsize_bits(aval.dtype):
+        x, dim = move_dim(x, dim, 0), 0  # the last dimension becomes one element
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
+
+
 bitcast_convert_type_p = define(
     "bitcast_convert_type",
     abstract_eval=_bitcast_aval,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=leading_dims,
+    batch=_bitcast_batch,
     lower=lambda ctx, x, *, new_dtype: write(ctx, f"stablehlo.bitcast_convert {x}", [x], ctx.out),
 )
 
@@ -210,11 +219,12 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
     Raises:
       ValueError: if ``exponent_bits`` is not positive or ``mantissa_bits`` is negative.
+      TypeError: if one is no integer.
 
     Example:
       >>> float(reduce_precision(1.1, 8, 3))
       1.125
     """
     return reduce_precision_p.bind(
-        operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+        operand, exponent_bits=index(exponent_bits), mantissa_bits=index(mantissa_bits)
     )

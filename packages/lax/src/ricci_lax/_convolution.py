@@ -21,7 +21,7 @@ from ._convolution_shape import (
 )
 from ._joining import rev
 from ._precision import PrecisionLike, canonicalize_precision
-from ._structural import placement, reshape, shape_of, write
+from ._structural import placement, reshape, shape_of, write, zeros_of
 from ._window_shape import dilated, dilated_shape
 
 _NAME = "conv_general_dilated"
@@ -121,8 +121,34 @@ def _conv_aval(
     )
     shape = tuple(size for _, size in sorted(zip(numbers.out_spec, shape, strict=True)))
     if preferred_element_type is not None:
+        _check_preferred(lhs.dtype, preferred_element_type)
         return ShapedArray(shape, preferred_element_type)
     return ShapedArray(shape, lhs.dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _check_preferred(dtype: Any, preferred: Any) -> None:
+    """Raise ``TypeError`` unless results of operands of ``dtype`` can have the preferred one."""
+    kinds = next((k for own, k in _RESULT_KINDS.items() if issubdtype(dtype, own)), None)
+    if kinds is None:
+        return
+    if not any(issubdtype(preferred, kind) for kind in kinds):
+        raise TypeError(
+            f"{_NAME}: preferred_element_type={preferred} is of another kind than the operands' "
+            f"dtype, {dtype}. Convert the result with astype."
+        )
+    if preferred.itemsize < dtype.itemsize:
+        raise TypeError(
+            f"{_NAME}: preferred_element_type={preferred} is narrower than the operands' dtype, "
+            f"{dtype}. Ask for one as wide at least."
+        )
+
+
+_RESULT_KINDS: dict[type, tuple[type, ...]] = {
+    np.signedinteger: (np.signedinteger, np.floating),
+    np.unsignedinteger: (np.integer, np.floating),
+    np.floating: (np.floating,),
+    np.complexfloating: (np.complexfloating,),
+}
 
 
 # Splitting and merging dimensions
@@ -234,6 +260,8 @@ def _transpose_rhs(
     batch_group_count,
     **params,
 ):
+    if 0 in shape_of(ct):
+        return zeros_of(rhs)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     window = dilated_shape(spatial_sizes(rhs_spec, rhs.shape), rhs_dilation)
     pads = []

@@ -195,6 +195,11 @@ def conv_general_dilated_patches(
     """
     lhs_shape = shape_of(lhs)
     filter_shape = tuple(map(index, filter_shape))
+    if len(lhs_shape) < 2:
+        raise TypeError(
+            f"conv_general_dilated_patches: lhs of shape {lhs_shape} lacks a batch or a feature "
+            "dimension."
+        )
     numbers = conv_dimension_numbers(lhs_shape, lhs_shape, dimension_numbers)
     features, size = lhs_shape[numbers.lhs_spec[1]], prod(filter_shape)
     dtype: Any = get_aval(lhs).dtype  # pyright: ignore[reportAttributeAccessIssue]

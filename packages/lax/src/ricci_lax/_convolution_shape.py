@@ -253,6 +253,10 @@ def canonical_convolution(
                 "conv_general_dilated: padding by name is not defined with lhs_dilation. Give "
                 "(low, high) pairs, or call conv_transpose."
             )
+        if any(stride <= 0 for stride in strides):
+            raise ValueError(
+                f"conv_general_dilated: window_strides={strides} holds a number below 1."
+            )
         window = dilated_shape(spatial_sizes(numbers.rhs_spec, rhs_shape), rhs_dilation)
         sizes = spatial_sizes(numbers.lhs_spec, lhs_shape)
         padding = padtype_to_pads(sizes, window, strides, padding)

@@ -1,18 +1,23 @@
-"""What ``custom_jvp`` and ``custom_vjp`` share: resolving a call and tracing the function."""
+"""What ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` share: resolving a call, tracing it."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ricci_autodiff import Tape
 from ricci_ir import (
     DebugInfo,
     Jaxpr,
+    Primitive,
     Tracer,
+    as_array,
     closes_over_tracers,
     context,
     convert_constvars,
     eval_trace,
     get_aval,
+    is_internal_module,
+    kept_programs,
     trace_key,
     trace_to_jaxpr,
 )
@@ -43,7 +48,7 @@ class Call(NamedTuple):
 
 
 class CustomFunction:
-    """A function with a derivative rule of its own; base of ``custom_jvp`` and ``custom_vjp``."""
+    """A function with a rule of its own, of which kind subclasses say."""
 
     def __init__(
         self,
@@ -75,6 +80,10 @@ class CustomFunction:
         """What the function is called in messages and programs."""
         return getattr(self.fun, "__name__", type(self.fun).__name__)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; each kind of rule binds a primitive of its own."""
+        raise NotImplementedError
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
@@ -93,7 +102,7 @@ class CustomFunction:
             if bound.kwargs:
                 raise TypeError(
                     f"{self.name}: keyword-only arguments {sorted(bound.kwargs)} cannot be passed "
-                    "to a function with a custom derivative; make them positional."
+                    "to a function with a rule of its own; make them positional."
                 )
             args = bound.args
         static_at = {n % len(args) for n in self.nondiff_argnums if n < len(args)}
@@ -123,14 +132,15 @@ class CustomFunction:
         """The function's jaxpr, closed over its constants, and its output tree; kept by type."""
         avals = tuple(self._aval(x, i, call) for i, x in enumerate(call.leaves))
         key = (call.tree, avals, _static_key(call.static), trace_key())
+        kept = kept_programs(self._jaxprs)
         try:
-            found = self._jaxprs.get(key)
+            found = kept.get(key)
         except TypeError:
             found = key = None
         if found is None:
             found = self._trace(call, avals)
             if key is not None and not closes_over_tracers(found[0]):
-                self._jaxprs[key] = found
+                kept[key] = found
         return found
 
     def _aval(self, x: Any, i: int, call: Call) -> Any:
@@ -147,7 +157,7 @@ class CustomFunction:
             leaves, out_tree = tree_flatten(self.fun(*call.arguments(flat)))
             return leaves
 
-        jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("custom derivative", self.name))
+        jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo(type(self).__name__, self.name))
         return jaxpr, out_tree
 
 
@@ -158,3 +168,31 @@ def _static_key(static: tuple) -> tuple:
 def lower_inline(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:
     """Lower a custom function as its body: rules are used up by then."""
     return ctx.inline(call_jaxpr, operands)
+
+
+def call_rule[**P, R](rule: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a rule; what a user's does comes from its own lines, not from the function's call."""
+    if is_internal_module(getattr(rule, "__module__", None)):
+        return rule(*args, **kwargs)
+    origin, context.origin = context.origin, None
+    try:
+        return rule(*args, **kwargs)
+    finally:
+        context.origin = origin
+
+
+def runs_at_once(operands: Sequence[Any]) -> bool:
+    """Whether what is bound to these operands now would be evaluated, not recorded."""
+    trace = context.trace.parent if isinstance(context.trace, Tape) else context.trace
+    return trace is eval_trace and not any(isinstance(x, Tracer) for x in operands)
+
+
+def bind_once(primitive: Primitive, operands: Sequence[Any], params: dict, run: Callable) -> list:
+    """Bind a primitive whose program was made for this call; run it at once on concrete values.
+
+    The programs are made anew by every call, so that compiling one would take longer than running
+    its operations one by one, as ``run()`` does.
+    """
+    if runs_at_once(operands):
+        return list(map(as_array, run()))
+    return primitive.bind(*operands, **params)

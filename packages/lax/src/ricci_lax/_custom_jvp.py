@@ -3,7 +3,15 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ricci_autodiff import SymbolicZero, Zero, instantiate, linearize_call, tangent_aval
+from ricci_autodiff import (
+    SymbolicZero,
+    Zero,
+    add_tangents,
+    instantiate,
+    linearize_call,
+    split_by_linearizing,
+    tangent_aval,
+)
 from ricci_batching import batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
     api_boundary,
@@ -16,7 +24,7 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_flatten, tree_unflatten
 
-from ._custom_function import Call, CustomFunction, lower_inline
+from ._custom_function import Call, CustomFunction, call_rule, lower_inline
 
 
 class custom_jvp(CustomFunction):
@@ -48,6 +56,8 @@ class custom_jvp(CustomFunction):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
         self.symbolic_zeros = False
+        # Whether it serves one call, so that nothing is to be compiled for later ones.
+        self.made_once = False
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Set the rule: ``jvp(*nondiff_args, primals, tangents) -> (output, output_tangent)``.
@@ -72,10 +82,10 @@ class custom_jvp(CustomFunction):
                 if rule is not None
             ]
             leaves, tree = tree_flatten(output)
-            total = [instantiate(Zero.from_primal(x)) for x in leaves]
+            total = [Zero.from_primal(x) for x in leaves]
             for term in terms:
-                total = [a + b for a, b in zip(total, tree_flatten(term)[0], strict=True)]
-            return output, tree_unflatten(tree, total)
+                total = list(map(add_tangents, total, tree_flatten(term)[0]))
+            return output, tree_unflatten(tree, map(instantiate, total))
 
         self.defjvp(jvp)
 
@@ -105,7 +115,7 @@ class Rule:
 
     def __init__(self, custom: custom_jvp, call: Call, const_count: int, out_tree: Any):
         self.custom = custom
-        self.call = call._replace(leaves=[])
+        self.call = call._replace(leaves=[], paths=list)
         self.const_count = const_count
         self.out_tree = out_tree
 
@@ -115,7 +125,8 @@ class Rule:
         primals, tangents = primals[skip:], tangents[skip:]
         static = [value for _, value in self.call.static]
         assert self.custom.jvp is not None
-        pair = self.custom.jvp(
+        pair = call_rule(
+            self.custom.jvp,
             *static,
             tree_unflatten(self.call.tree, primals),
             tree_unflatten(self.call.tree, tangents),
@@ -137,7 +148,7 @@ class Rule:
                 )
         checked = []
         for i, (out, tangent) in enumerate(zip(outs, out_tangents, strict=True)):
-            expected = tangent_aval(get_aval(out))
+            expected: Any = tangent_aval(get_aval(out))
             if isinstance(tangent, SymbolicZero):
                 checked.append(Zero(expected))
                 continue
@@ -206,9 +217,15 @@ def _jvp(primals, tangents, *, call_jaxpr, jvp, name, symbolic_zeros):
     return jvp(primals, given)
 
 
+def _is_made_once(rule: Any) -> bool:
+    while isinstance(rule, BatchedRule):
+        rule = rule.rule
+    return rule.custom.made_once
+
+
 def _linearize(tape, primals, tangents, **params):
     call_jaxpr = params["call_jaxpr"]
-    if tape.parent is eval_trace:
+    if tape.parent is eval_trace and not _is_made_once(params["jvp"]):
         # One compiled step: linearize a program of this one equation, kept with the function.
         single = call_jaxpr.derived(
             ("single", params["name"]),
@@ -243,6 +260,7 @@ custom_jvp_call_p = define(
     effects=lambda params: params["call_jaxpr"].effects,
     jvp=_jvp,
     linearize=_linearize,
+    split=split_by_linearizing(_linearize),
     transpose=unsupported("the function is not linear; its derivative rule is"),
     batch=_batch,
     lower=lower_inline,

@@ -10,12 +10,15 @@ from ricci_autodiff import (
     instantiate,
     is_undefined_primal,
     linearize_call,
+    split_by_linearizing,
     tangent_aval,
 )
 from ricci_batching import batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
+    Primitive,
     Tracer,
     api_boundary,
+    context,
     define,
     eval_trace,
     float0,
@@ -24,8 +27,9 @@ from ricci_ir import (
     unsupported,
 )
 from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value
 
-from ._custom_function import Call, CustomFunction, lower_inline
+from ._custom_function import Call, CustomFunction, call_rule, lower_inline
 from ._structural import reduce_sum
 
 
@@ -115,7 +119,7 @@ class Rules:
 
     def __init__(self, custom: custom_vjp, call: Call, const_count: int, out_tree: Any):
         self.custom = custom
-        self.call = call._replace(leaves=[])
+        self.call = call._replace(leaves=[], paths=list)
         self.const_count = const_count
         self.out_tree = out_tree
 
@@ -127,7 +131,7 @@ class Rules:
             flags = perturbed[self.const_count :]
             primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, flags, strict=True)]
         assert self.custom.fwd is not None
-        pair = self.custom.fwd(*self.call.arguments(primals))
+        pair = call_rule(self.custom.fwd, *self.call.arguments(primals))
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
                 f"the custom VJP forward rule of {name} must return a pair (output, residuals), "
@@ -151,8 +155,11 @@ class Rules:
             cts = [instantiate(c) for c in cts]
         static = [value for _, value in self.call.static]
         assert self.custom.bwd is not None
-        result = self.custom.bwd(
-            *static, tree_unflatten(tree, residuals), tree_unflatten(self.out_tree, cts)
+        result = call_rule(
+            self.custom.bwd,
+            *static,
+            tree_unflatten(tree, residuals),
+            tree_unflatten(self.out_tree, cts),
         )
         entries = self.call.tree.children()
         if not isinstance(result, tuple | list) or len(result) != len(entries):
@@ -266,31 +273,40 @@ def _linearize(tape: Tape, primals, tangents, **params):
             ),
         )
         return linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
-    outs, residuals, tree = params["fwd"](primals, [type(t) is not Zero for t in tangents])
+    return _pushed(tape.record, primals, tangents, **params)
+
+
+def _jvp(primals, tangents, **params):
+    if context.trace is eval_trace:
+        raise _reverse_only(params["bwd"])
+    return _pushed(_bind_tangent, primals, tangents, **params)
+
+
+def _bind_tangent(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    return primitive.bind(*operands, **params)
+
+
+def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic_zeros, **_):
+    """The results by the forward rule, and their tangents, an operation known by its transpose."""
+    outs, residuals, tree = fwd(primals, [type(t) is not Zero for t in tangents])
     out_avals = tuple(tangent_aval(get_aval(out)) for out in outs)
-    recorded = tape.record(
+    recorded = record(
         custom_vjp_tangent_p,
-        (*residuals, *map(instantiate, tangents)),
+        (*residuals, *(t for t in tangents if type(t) is not Zero)),
         {
             "avals": tuple(get_aval(x) for x in primals),
-            "bwd": params["bwd"],
+            "bwd": bwd,
+            "in_zeros": tuple(type(t) is Zero for t in tangents),
+            "num_res": len(residuals),
             "out_avals": out_avals,
-            "residual_count": len(residuals),
             "residual_tree": tree,
+            "symbolic_zeros": symbolic_zeros,
         },
     )
     return outs, [
         Zero(aval) if aval.dtype == float0 else t  # pyright: ignore[reportAttributeAccessIssue]
         for aval, t in zip(out_avals, recorded, strict=True)
     ]
-
-
-def _jvp(primals, tangents, *, name, **params):
-    raise TypeError(
-        f"{name} is a custom_vjp function, which has a rule for reverse mode only, and "
-        "jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or "
-        "custom_jvp, whose rule serves both."
-    )
 
 
 def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
@@ -328,6 +344,7 @@ custom_vjp_call_p = define(
     effects=lambda params: params["call_jaxpr"].effects,
     jvp=_jvp,
     linearize=_linearize,
+    split=split_by_linearizing(_linearize),
     transpose=unsupported("the function is not linear; its derivative rule is"),
     batch=_batch,
     lower=lower_inline,
@@ -336,19 +353,46 @@ custom_vjp_call_p = define(
 )
 
 
-def _tangent_transpose(cts, *args, avals, bwd, out_avals, residual_count, residual_tree):
-    residuals, operands = args[:residual_count], args[residual_count:]
+def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree, **_):
+    residuals, operands = args[:num_res], args[num_res:]
     results = bwd(residual_tree, residuals, cts, avals)
+    given = [r for r, zero in zip(results, in_zeros, strict=True) if not zero]
     return [
         *(None for _ in residuals),
         *(
             r if is_undefined_primal(x) and type(r) is not Zero else None
-            for x, r in zip(operands, results, strict=True)
+            for x, r in zip(operands, given, strict=True)
         ),
     ]
 
 
-_forward_only = unsupported("only the backward rule of a custom_vjp function is known")
+def _reverse_only(bwd: Any) -> TypeError:
+    rules = bwd.__self__
+    while isinstance(rules, BatchedRules):
+        rules = rules.fwd.__self__
+    return TypeError(
+        f"{rules.custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
+        "and jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or custom_jvp, "
+        "whose rule serves both."
+    )
+
+
+def _tangent_batch(axis, args, dims, *, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_lower(ctx: Lowering, *operands: Value, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_shown(*, bwd, in_zeros, num_res, symbolic_zeros, **_):
+    return {
+        "bwd": _rule_name(bwd, "bwd"),
+        "in_zeros": list(in_zeros),
+        "num_res": num_res,
+        "symbolic_zeros": symbolic_zeros,
+    }
+
 
 # The derivative of a custom_vjp function: linear, and known by its transpose alone. Operands: the
 # residuals, then the tangents.
@@ -357,8 +401,9 @@ custom_vjp_tangent_p = define(
     abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
     multiple_results=True,
     memo=False,
-    jvp=_forward_only,
+    jvp=unsupported("only the backward rule of a custom_vjp function is known"),
     transpose=_tangent_transpose,
-    batch=_forward_only,
-    lower=_forward_only,
+    batch=_tangent_batch,
+    lower=_tangent_lower,
+    shown=_tangent_shown,
 )

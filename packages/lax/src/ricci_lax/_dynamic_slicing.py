@@ -1,6 +1,6 @@
 """Slices at computed positions: reading and replacing them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -9,8 +9,6 @@ import numpy as np
 from ricci_autodiff import Zero, instantiate, is_undefined_primal
 from ricci_batching import batch_rules
 from ricci_ir import (
-    DebugInfo,
-    Jaxpr,
     ShapedArray,
     canonicalize_dtype,
     define,
@@ -18,12 +16,11 @@ from ricci_ir import (
     is_weakly_typed,
     issubdtype,
     python_scalar_dtype,
-    staged_call,
-    trace_to_jaxpr,
 )
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._arithmetic import add
+from ._call import call_named
 from ._comparison import lt, select_n
 from ._conversion import convert_element_type
 from ._gather import gather_p
@@ -369,20 +366,6 @@ def dynamic_update_slice_in_dim(
     )
 
 
-_programs: dict[Any, Jaxpr] = {}
-
-
-def _staged(fun: Callable[..., Any], name: str, args: Sequence[Any], static: tuple) -> Any:
-    """Call ``fun(*args, *static)`` as one unit, traced once for each type."""
-    avals = tuple(map(get_aval, args))
-    key = (fun, avals, static)
-    jaxpr = _programs.get(key)
-    if jaxpr is None:
-        jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, *static)], avals, DebugInfo("jit", name))
-        jaxpr = _programs.setdefault(key, jaxpr)
-    return staged_call.bind(jaxpr, name, args)[0]
-
-
 def _dynamic_index(operand, i, axis, keepdims, negative):
     part = dynamic_slice_in_dim(operand, i, 1, axis, allow_negative_indices=negative)
     return part if keepdims else squeeze(part, (axis,))
@@ -410,7 +393,7 @@ def dynamic_index_in_dim(
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
     static = (axis, bool(keepdims), bool(allow_negative_indices))
-    return _staged(_dynamic_index, "dynamic_index_in_dim", (operand, index), static)
+    return call_named("dynamic_index_in_dim", _dynamic_index, (operand, index), *static)
 
 
 def _dynamic_update_index(operand, update, i, axis, negative):
@@ -442,4 +425,4 @@ def dynamic_update_index_in_dim(
     axis = canonical_axis(axis, len(shape_of(operand)))
     static = (axis, bool(allow_negative_indices))
     name = "dynamic_update_index_in_dim"
-    return _staged(_dynamic_update_index, name, (operand, update, index), static)
+    return call_named(name, _dynamic_update_index, (operand, update, index), *static)

@@ -162,7 +162,7 @@ def lower_to(op: str) -> Callable[..., Value]:
         full = in_full_shape(ctx, xs)
         name = ctx.new_name()
         names, types = ", ".join(map(str, full)), ", ".join(tensor_type(x.aval) for x in full)
-        ctx.lines.append(f"{ctx.indent}{name} = {op} {names} : {types} -> {tensor_type(out)}")
+        ctx.write(f"{name} = {op} {names} : {types} -> {tensor_type(out)}")
         return Value(name, out)
 
     return lower

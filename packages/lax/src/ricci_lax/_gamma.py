@@ -27,7 +27,7 @@ from ._comparison import (
     ne,
     select,
 )
-from ._elementwise import binary_function, filled_like, in_full_shape, nary, scalar_like
+from ._elementwise import filled_like, in_full_shape, nary, scalar_like
 from ._families import floating
 from ._math import exp, is_finite, log, log1p
 from ._reductions import reduce_or
@@ -321,26 +321,70 @@ igammac_p = nary(
     lambda t, a, x: neg(mul(t, _density(a, x))),
 )
 
-igamma_grad_a = binary_function(
-    igamma_grad_a_p,
-    "Elementwise derivative of ``igamma(x, y)`` by ``x``.",
-    "float(igamma_grad_a(1.0, 1.0)) < 0 -> True",
-)
-random_gamma_grad = binary_function(
-    random_gamma_grad_p,
-    "Elementwise derivative of a sample ``y`` of the gamma distribution by its shape ``x``.",
-    "float(random_gamma_grad(1.0, 1.0)) > 0 -> True",
-)
-igamma = binary_function(
-    igamma_p,
-    "Elementwise regularized lower incomplete gamma function, of order ``x`` at ``y``.",
-    "float(igamma(1.0, 0.0)) -> 0.0",
-)
-igammac = binary_function(
-    igammac_p,
-    "Elementwise regularized upper incomplete gamma function, of order ``x`` at ``y``.",
-    "float(igammac(1.0, 0.0)) -> 1.0",
-)
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """Elementwise derivative of ``igamma(a, x)`` by ``a``.
+
+    Args:
+      a, x: arrays of floats: the order, and where to evaluate it.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(igamma_grad_a(1.0, 1.0)) < 0
+      True
+    """
+    return igamma_grad_a_p.bind(a, x)
+
+
+def random_gamma_grad(a: Any, x: Any) -> Any:
+    """Elementwise derivative of a sample ``x`` of the gamma distribution by its shape ``a``.
+
+    Args:
+      a, x: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(random_gamma_grad(1.0, 1.0)) > 0
+      True
+    """
+    return random_gamma_grad_p.bind(a, x)
+
+
+def igamma(a: Any, x: Any) -> Any:
+    """Elementwise regularized lower incomplete gamma function.
+
+    Args:
+      a, x: arrays of floats: the order, and where to evaluate it.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(igamma(1.0, 0.0))
+      0.0
+    """
+    return igamma_p.bind(a, x)
+
+
+def igammac(a: Any, x: Any) -> Any:
+    """Elementwise regularized upper incomplete gamma function.
+
+    Args:
+      a, x: arrays of floats: the order, and where to evaluate it.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(igammac(1.0, 0.0))
+      1.0
+    """
+    return igammac_p.bind(a, x)
+
 
 # The incomplete beta function
 

@@ -56,7 +56,8 @@ def _check_gather(operand, indices, dims: GatherDimensionNumbers, slice_sizes):
             f"{operand.ndim}."
         )
     for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
-        if not 0 <= size <= bound:
+        # Where there are no indices, nothing is read.
+        if size < 0 or (size > bound and indices.size):
             raise TypeError(
                 f"gather: slice_sizes[{i}]={size} does not fit into a dimension of size {bound}."
             )
@@ -167,6 +168,9 @@ def _gather_lower(
     out, dims = ctx.out, dimension_numbers
     if mode is GatherScatterMode.ONE_HOT:
         raise NotImplementedError('gather: mode "one_hot" cannot be lowered; use another mode')
+    if 0 in out.shape:
+        # A slice may be larger than an operand that nothing is read of.
+        return ctx.broadcast(ctx.constant(0, out.update(shape=())), out.shape, ())
     mask = None
     if mode is FILL:
         indices = comparable_indices(ctx, indices)

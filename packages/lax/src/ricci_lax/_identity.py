@@ -59,14 +59,14 @@ def _barrier_transpose(cts, *args):
     return [None if type(ct) is Zero else next(barred) for ct in cts]
 
 
-def _barrier_lower(ctx: Lowering, *operands: Value) -> list[Value]:
+def lower_barrier(ctx: Lowering, *operands: Value) -> list[Value]:
     if not operands:
         return []
     name, count = ctx.new_name(), len(operands)
     head = name if count == 1 else f"{name}:{count}"
     names = ", ".join(map(str, operands))
     types = ", ".join(tensor_type(x.aval) for x in operands)
-    ctx.lines.append(f"{ctx.indent}{head} = stablehlo.optimization_barrier {names} : {types}")
+    ctx.write(f"{head} = stablehlo.optimization_barrier {names} : {types}")
     if count == 1:
         return [Value(name, operands[0].aval)]
     return [Value(f"{name}#{i}", x.aval) for i, x in enumerate(operands)]
@@ -79,7 +79,7 @@ optimization_barrier_p = define(
     jvp=_barrier_jvp,
     transpose=_barrier_transpose,
     batch=lambda axis, args, dims: (optimization_barrier_p.bind(*args), dims),
-    lower=_barrier_lower,
+    lower=lower_barrier,
 )
 
 

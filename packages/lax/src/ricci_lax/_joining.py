@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from ricci_autodiff import instantiate, linear
+from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
-from ricci_ir import ShapedArray, as_array, define
+from ricci_ir import ShapedArray, as_array, define, get_aval
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._structural import (
@@ -61,9 +61,14 @@ def _concatenate_aval(*avals: ShapedArray, dimension):
 
 
 def _concatenate_transpose(ct, *args, dimension):
-    # The rule runs on linear operands only: a jvp instantiates the tangents of all of them.
-    sizes = tuple(x.aval.shape[dimension] for x in args)
-    return split(ct, sizes, dimension)
+    avals: list[Any] = [x.aval if is_undefined_primal(x) else get_aval(x) for x in args]
+    parts = split(ct, tuple(aval.shape[dimension] for aval in avals), dimension)
+    return _of_linear(args, parts)
+
+
+def _of_linear(args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of the linear operands, ``None`` for the others."""
+    return [ct if is_undefined_primal(x) else None for x, ct in zip(args, cts, strict=True)]
 
 
 def _lower_concatenate(ctx: Lowering, operands: Sequence[Value], dimension: int, out: Any):
@@ -154,7 +159,9 @@ split_p = define(
     abstract_eval=_split_aval,
     multiple_results=True,
     jvp=linear,
-    transpose=lambda ct, x, *, sizes, axis: [concatenate([instantiate(c) for c in ct], axis)],
+    transpose=lambda ct, x, *, sizes, axis: [
+        concatenate_p.bind(*map(instantiate, ct), dimension=axis)
+    ],
     batch=_split_batch,
     lower=_split_lower,
 )
@@ -187,6 +194,8 @@ def _stack_aval(*avals: ShapedArray, axis):
             f"stack: the arrays have different shapes: {shapes}. Broadcast them to one first."
         )
     check_dtypes_match("stack", avals)
+    if not 0 <= axis <= first.ndim:
+        raise ValueError(f"stack: axis {axis} is no place for one in arrays of shape {shapes}.")
     shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
     return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
 
@@ -216,7 +225,7 @@ stack_p = define(
     "stack",
     abstract_eval=_stack_aval,
     jvp=linear,
-    transpose=lambda ct, *args, axis: unstack_p.bind(ct, axis=axis),
+    transpose=lambda ct, *args, axis: _of_linear(args, unstack_p.bind(ct, axis=axis)),
     batch=_stack_batch,
     lower=_stack_lower,
 )

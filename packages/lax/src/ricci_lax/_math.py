@@ -445,11 +445,22 @@ ceil = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2
 is_finite = unary_function(
     is_finite_p, "Elementwise test for neither infinity nor NaN.", "bool(is_finite(1.0)) -> True"
 )
-nextafter = binary_function(
-    nextafter_p,
-    "Elementwise next number after ``x`` towards ``y``.",
-    "float(nextafter(1.0, 1.0)) -> 1.0",
-)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """Elementwise next number after ``x1`` towards ``x2``.
+
+    Args:
+      x1, x2: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(nextafter(1.0, 1.0))
+      1.0
+    """
+    return nextafter_p.bind(x1, x2)
 
 
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:

@@ -4,9 +4,16 @@ import enum
 from typing import Any, NamedTuple
 
 import numpy as np
-from ml_dtypes import bfloat16
+from ml_dtypes import (
+    bfloat16,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+)
 
-from ricci_ir import default_matmul_precision
+from ricci_ir import default_matmul_precision, lattice_result_type
 from ricci_stablehlo import element_type
 
 _precision_names = {
@@ -92,6 +99,7 @@ class _Preset(NamedTuple):
 
 
 _f16, _f32, _f64 = np.float16, np.float32, np.float64
+_float8 = (float8_e4m3fn, float8_e5m2, float8_e5m2fnuz, float8_e4m3fnuz, float8_e4m3b11fnuz)
 _presets: dict[str, _Preset] = {
     "ANY_F8_ANY_F8_F32": _Preset(None, _f32, (), ()),
     "ANY_F8_ANY_F8_F32_FAST_ACCUM": _Preset(None, _f32, (), (), 1, True),
@@ -156,6 +164,24 @@ class DotAlgorithmPreset(enum.Enum):
         """The dtype that products are added in; ``None`` for the result's own."""
         preset = _presets.get(self.name)
         return preset.accumulation if preset else None
+
+    def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
+        """The dtypes that the product of operands of two dtypes may have; ``None`` for any.
+
+        Example:
+          >>> DotAlgorithmPreset.F16_F16_F32.supported_output_types(np.float16, np.float16)
+          (<class 'numpy.float32'>, <class 'numpy.float16'>)
+        """
+        preset = _presets.get(self.name)
+        if preset is None or preset.accumulation is None:
+            return None
+        if not preset.results:
+            return (_f32, _f16, bfloat16, *_float8)
+        if len(preset.results) == 1:
+            return preset.results
+        # Results in the operands' own dtype are for operands that have it.
+        own = lattice_result_type((np.dtype(lhs_dtype), False), (np.dtype(rhs_dtype), False))[0]
+        return tuple(t for t in preset.results if t is preset.results[0] or own == t)
 
 
 PrecisionLike = (

@@ -19,6 +19,7 @@ from ricci_ir import (
     float0,
     get_aval,
     trace_to_jaxpr,
+    unguarded,
 )
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
@@ -236,6 +237,12 @@ def reduce(
         )
     if not flat_operands:
         raise ValueError("reduce: there is nothing to reduce; give one array or more.")
+    # A Python integer starts a sum of any dtype.
+    dtypes = [get_aval(x).dtype for x in flat_operands]  # pyright: ignore[reportAttributeAccessIssue]
+    flat_inits = [
+        np.asarray(x, dtype)[()] if type(x) is int else x
+        for x, dtype in zip(flat_inits, dtypes, strict=True)
+    ]
     init_avals: list[Any] = [get_aval(x) for x in flat_inits]
     if any(aval.shape for aval in init_avals):
         raise ValueError(
@@ -244,7 +251,8 @@ def reduce(
         )
     axes = tuple(map(index, dimensions))
     check_initial_values("reduce", [get_aval(x) for x in flat_operands], init_avals)
-    monoid = _monoids.get(computation) if len(flat_operands) == 1 else None
+    # The public functions are wrapped, to hide internal frames.
+    monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
     if monoid is not None and is_known_value(flat_inits[0], monoid[0](init_avals[0].dtype)):
         results = [monoid[1](flat_operands[0], axes)]
     else:

@@ -335,6 +335,11 @@ def _arg_extremum(name: str, better: Callable[[Any, Any], Any], identity) -> Pri
 
     def abstract_eval(x: ShapedArray, *, axes, index_dtype):
         (axis,) = axes
+        if issubdtype(x.dtype, np.complexfloating):
+            raise TypeError(
+                f"{name}: complex numbers have no order, so that none of {x.str_short()} is "
+                "chosen. Compare their absolute values, or their real parts."
+            )
         if not 0 <= axis < x.ndim:
             raise ValueError(f"argmin, argmax: axis {axis} names no dimension of shape {x.shape}.")
         if x.shape[axis] < 1:
@@ -393,7 +398,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
 
     Raises:
       ValueError: if the axis is out of bounds or empty.
-      TypeError: if ``index_dtype`` is not an integer dtype.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
 
     Example:
       >>> argmax(np.ones((2, 3), np.float32), 1, np.int32).shape
@@ -407,7 +412,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
     Raises:
       ValueError: if the axis is out of bounds or empty.
-      TypeError: if ``index_dtype`` is not an integer dtype.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
 
     Example:
       >>> argmin(np.ones((2, 3), np.float32), 1, np.int32).shape

@@ -15,6 +15,7 @@ from ricci_stablehlo import Lowering, Value
 from ._arithmetic import add, div, max, min, mul, neg, sub
 from ._comparison import eq, select
 from ._constants import broadcasted_iota, full
+from ._elementwise import scalar
 from ._families import check_dtype, numeric
 from ._gather import gather_p
 from ._indexing import (
@@ -311,11 +312,12 @@ def _extremal_jvp(primitive, primals, tangents, **params):
 
     winners = count(lambda: select(update_wins, filled(1), filled(0)))
     written = count(lambda: filled(1))
-    share = select(operand_wins, div(1.0, add(winners, 1.0)), div(1.0, winners))
+    one, minus_one = (scalar(value, aval.dtype) for value in (1, -1))
+    share = select(operand_wins, div(one, add(winners, one)), div(one, winners))
     share = select(update_wins, share, filled(0))
-    kept = select(operand_wins, div(1.0, add(winners, 1.0)), filled(0))
+    kept = select(operand_wins, div(one, add(winners, one)), filled(0))
     # Each of the updates at a place takes its part of what the operand there loses.
-    loss = div(add(-1.0, kept), written)
+    loss = div(add(minus_one, kept), written)
     change = add(mul(read(t_operand), loss), mul(t_updates, share))
     return result, _add_at(t_operand, indices, change, params)
 

@@ -66,14 +66,14 @@ def _sort_batch(axis, args, dims, *, dimension, is_stable, num_keys):
 def _compare(ctx: Lowering, kind: str, x: Value, y: Value, order: str) -> Value:
     name, out = ctx.new_name(), x.aval.update(dtype=np.dtype(bool), weak_type=False)
     types = f"({tensor_type(x.aval)}, {tensor_type(y.aval)}) -> {tensor_type(out)}"
-    ctx.lines.append(f"{ctx.indent}{name} = stablehlo.compare {kind}, {x}, {y}, {order} : {types}")
+    ctx.write(f"{name} = stablehlo.compare {kind}, {x}, {y}, {order} : {types}")
     return Value(name, out)
 
 
 def _select(ctx: Lowering, condition: Value, x: Value, y: Value) -> Value:
     name = ctx.new_name()
     types = f"{tensor_type(condition.aval)}, {tensor_type(x.aval)}"
-    ctx.lines.append(f"{ctx.indent}{name} = stablehlo.select {condition}, {x}, {y} : {types}")
+    ctx.write(f"{name} = stablehlo.select {condition}, {x}, {y} : {types}")
     return Value(name, x.aval)
 
 
@@ -168,6 +168,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         dimension = canonical_axis(dimension, len(shape_of(operand[0])))
         params = {"dimension": dimension, "is_stable": bool(is_stable), "num_keys": num_keys}
         return tuple(sort_p.bind(*operand, **params))
+    if num_keys != 1:
+        raise ValueError(f"sort: num_keys={num_keys}, but there is one operand to sort by.")
     dimension = canonical_axis(dimension, len(shape_of(operand)))
     return sort_p.bind(operand, dimension=dimension, is_stable=bool(is_stable), num_keys=1)[0]
 
@@ -231,10 +233,7 @@ def _top_k_lower(ctx: Lowering, x: Value, *, k, axis, is_stable):
     name = ctx.new_name()
     stable = "" if is_stable else ", is_stable = false"
     types = ", ".join(map(tensor_type, outs))
-    ctx.lines.append(
-        f"{ctx.indent}{name}:2 = chlo.top_k({x}, k = {k}{stable}) : "
-        f"{tensor_type(x.aval)} -> ({types})"
-    )
+    ctx.write(f"{name}:2 = chlo.top_k({x}, k = {k}{stable}) : {tensor_type(x.aval)} -> ({types})")
     results = [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
     return results if axis == last else [lower_transpose(ctx, r, order) for r in results]
 
@@ -250,7 +249,7 @@ top_k_p = define(
 )
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """The ``k`` greatest elements along an axis, in descending order, and their indices.
 
     Args:
@@ -273,4 +272,4 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
     values, indices = top_k_p.bind(operand, k=index(k), axis=axis, is_stable=bool(is_stable))
-    return values, indices
+    return [values, indices]

@@ -13,7 +13,6 @@ from ._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
 from ._comparison import gt, le, select
 from ._conversion import converted
 from ._elementwise import (
-    binary_function,
     filled_like,
     nary,
     scalar_like,
@@ -88,16 +87,39 @@ digamma = unary_function(
     "Elementwise derivative of the logarithm of the gamma function.",
     "float(digamma(1.0)) < -0.5 -> True",
 )
-polygamma = binary_function(
-    polygamma_p,
-    "Elementwise derivative, of order ``x``, of the digamma function at ``y``.",
-    "float(polygamma(1.0, 1.0)) > 1.6 -> True",
-)
-zeta = binary_function(
-    zeta_p,
-    "Elementwise Hurwitz zeta function with exponent ``x`` and offset ``y``.",
-    "float(zeta(2.0, 1.0)) > 1.6 -> True",
-)
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    """Elementwise derivative, of order ``m``, of the digamma function at ``x``.
+
+    Args:
+      m, x: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(polygamma(1.0, 1.0)) > 1.6
+      True
+    """
+    return polygamma_p.bind(m, x)
+
+
+def zeta(x: Any, q: Any) -> Any:
+    """Elementwise Hurwitz zeta function with exponent ``x`` and offset ``q``.
+
+    Args:
+      x, q: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(zeta(2.0, 1.0)) > 1.6
+      True
+    """
+    return zeta_p.bind(x, q)
+
 
 # Bessel functions
 

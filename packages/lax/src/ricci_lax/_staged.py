@@ -6,6 +6,7 @@ from ricci_autodiff import (
     Zero,
     jvp_jaxpr,
     linearize_call,
+    split_call,
     transpose_call,
 )
 from ricci_batching import batch_jaxpr
@@ -39,6 +40,8 @@ def _jit_batch(axis, args, dims, *, jaxpr, name):
 
 
 def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name):
+    if jaxpr in staged_call.inlined:
+        return ctx.inline(jaxpr, operands)
     return ctx.call(jaxpr, name, operands)
 
 
@@ -51,6 +54,7 @@ jit_p = define(
     effects=lambda params: params["jaxpr"].effects,
     jvp=_jit_jvp,
     linearize=linearize_call,
+    split=split_call,
     transpose=_jit_transpose,
     batch=_jit_batch,
     lower=_jit_lower,

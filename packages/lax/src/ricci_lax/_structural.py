@@ -82,7 +82,7 @@ def write(ctx: Lowering, text: str, operands: Sequence[Value], out: Any) -> Valu
     """Write an operation whose text ends in its full signature, ``(types) -> type``."""
     name = ctx.new_name()
     types = ", ".join(tensor_type(x.aval) for x in operands)
-    ctx.lines.append(f"{ctx.indent}{name} = {text} : ({types}) -> {tensor_type(out)}")
+    ctx.write(f"{name} = {text} : ({types}) -> {tensor_type(out)}")
     return Value(name, out)
 
 
@@ -326,6 +326,10 @@ def reshape(
 
 
 def _squeeze_aval(x: ShapedArray, *, dimensions):
+    if not all(0 <= d < x.ndim for d in dimensions):
+        raise ValueError(
+            f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
+        )
     return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
 
 

@@ -1,15 +1,16 @@
-"""The derivatives of windowed extrema: picking, or scattering to, each window's extremum."""
+"""Picking one element of each window, or scattering to it; the derivatives of windowed extrema."""
 
 from typing import Any
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import Primitive, ShapedArray, define, trace_to_jaxpr
+from ricci_ir import Primitive, ShapedArray, define, trace_to_jaxpr, unsupported
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._arithmetic import add
 from ._comparison import ge_p, select_n
-from ._families import check_same_dtype
+from ._families import check_dtype, check_same_dtype, numeric
+from ._joining import stack, unstack
 from ._reductions import highest, lowest
 from ._slicing import pad
 from ._slicing import slice as slice_array
@@ -36,6 +37,7 @@ def _scatter_aval(
     padding,
 ):
     name = "select_and_scatter_add"
+    check_dtype(name, operand, numeric)
     check_same_dtype(name, source, operand)
     ones = (1,) * operand.ndim
     check_window(name, operand.shape, window_dimensions, window_strides, padding, ones, ones)
@@ -187,4 +189,78 @@ select_and_gather_add_p = define(
         select_and_gather_add_p, axis, args, dims, select_prim, window
     ),
     lower=_gather_lower,
+)
+
+
+# select_and_scatter, with any computations
+
+
+def _general_aval(
+    operand: ShapedArray,
+    source: ShapedArray,
+    init_value: ShapedArray,
+    *,
+    window_dimensions,
+    window_strides,
+    padding,
+    **params,
+):
+    name = "select_and_scatter"
+    check_same_dtype(name, operand, source, init_value)
+    if init_value.shape:
+        raise TypeError(f"{name}: init_value must be a scalar, got {init_value.str_short()}.")
+    ones = (1,) * operand.ndim
+    check_window(name, operand.shape, window_dimensions, window_strides, padding, ones, ones)
+    windows = reduce_window_shape_tuple(operand.shape, window_dimensions, window_strides, padding)
+    if source.shape != windows:
+        raise TypeError(
+            f"{name}: source must have one element for each window, shape {windows}, got "
+            f"{source.str_short()} for operand {operand.str_short()}."
+        )
+    return operand.strip_weak_type()
+
+
+def _general_batch(axis, args, dims, *, window_dimensions, window_strides, padding, **params):
+    operand, source = (batched_at(x, d, axis.size, 0) for x, d in zip(args[:2], dims, strict=False))
+    window = {"window_dimensions": window_dimensions, "window_strides": window_strides}
+    window["padding"] = padding
+    if dims[2] is None:
+        window = batched_window(0, **window)
+        return select_and_scatter_p.bind(operand, source, args[2], **window, **params), 0
+    # The initial value is one for the whole array: each example is computed by itself.
+    results = [
+        select_and_scatter_p.bind(x, s, init, **window, **params)
+        for x, s, init in zip(unstack(operand), unstack(source), unstack(args[2]), strict=True)
+    ]
+    return stack(results), 0
+
+
+def _general_lower(
+    ctx: Lowering,
+    operand: Value,
+    source: Value,
+    init_value: Value,
+    *,
+    select_jaxpr,
+    select_consts,
+    scatter_jaxpr,
+    scatter_consts,
+    **window,
+):
+    return lower_select_and_scatter(
+        ctx, operand, source, init_value, select_jaxpr, scatter_jaxpr, **window
+    )
+
+
+select_and_scatter_p = define(
+    "select_and_scatter",
+    abstract_eval=_general_aval,
+    memo=False,
+    jvp=unsupported(
+        "what is scattered by a function that is not known has no derivative; "
+        "select_and_scatter_add has"
+    ),
+    transpose=unsupported("what is scattered by a function that is not known need not be linear"),
+    batch=_general_batch,
+    lower=_general_lower,
 )

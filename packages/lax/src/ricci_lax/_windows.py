@@ -23,6 +23,7 @@ from ricci_ir import (
     eval_jaxpr,
     get_aval,
     trace_to_jaxpr,
+    unguarded,
 )
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
@@ -182,6 +183,8 @@ def _fold_windows(
     )
     padded = [pad(x, init, config) for x, init in zip(operands, inits, strict=True)]
     total = [broadcast(init, counts) for init in inits]
+    if 0 in counts:
+        return total
     for position in product(*map(range, window_dimensions)):
         starts = tuple(p * d for p, d in zip(position, window_dilation, strict=True))
         limits = tuple(
@@ -341,7 +344,8 @@ def reduce_window(
         base_dilation,
         window_dilation,
     )
-    monoid = _monoids.get(computation) if len(operands) == 1 else None
+    # The public functions are wrapped, to hide internal frames.
+    monoid = _monoids.get(unguarded(computation)) if len(operands) == 1 else None
     if monoid is not None and is_known_value(inits[0], monoid[0](avals[0].dtype)):
         return tree_unflatten(tree, [monoid[1].bind(operands[0], **window)])
     jaxpr = trace_computation("reduce_window", computation, tree, init_avals)

@@ -7,10 +7,12 @@ import numpy as np
 from ricci_ir import (
     Primitive,
     ShapedArray,
+    Token,
     Tracer,
     eval_jaxpr,
     eval_trace,
     get_aval,
+    host_rules,
     leaked_tracer,
     program_rules,
     set_trace,
@@ -35,6 +37,10 @@ class ReferenceBackend:
             if isinstance(arg, Tracer):
                 raise leaked_tracer(arg, primitive)
         rule = rules.get(primitive)
+        if rule is None and primitive in host_rules:
+            with set_trace(eval_trace):
+                results = host_rules[primitive](*args, **params)
+            return [self.array(x, get_aval(x)) for x in results]
         if rule is None:
             program = program_rules.get(primitive)
             if program is None:
@@ -65,7 +71,9 @@ class ReferenceBackend:
         """Forget what is kept between calls: nothing."""
 
 
-def _operand(x: Any, aval: ShapedArray) -> np.ndarray:
+def _operand(x: Any, aval: ShapedArray) -> Any:
+    if type(x) is Token:
+        return x
     return x._value if type(x) is ReferenceArray else np.asarray(x, aval.dtype)
 
 
@@ -75,7 +83,9 @@ def _as_array(x: Any, aval: Any) -> ReferenceArray:
     return ReferenceArray(np.array(x, aval.dtype), aval)
 
 
-def _wrap(primitive: Primitive, result: Any, aval: ShapedArray, operands: list) -> ReferenceArray:
+def _wrap(primitive: Primitive, result: Any, aval: ShapedArray, operands: list) -> Any:
+    if type(result) is Token:
+        return result
     value = np.asarray(result)
     if value.shape != aval.shape or value.dtype != aval.dtype:
         raise AssertionError(

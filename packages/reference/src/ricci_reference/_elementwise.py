@@ -116,6 +116,12 @@ def _round(x: np.ndarray, *, rounding_method: Any, **params: Any) -> Any:
     return np.where(away, whole + np.copysign(x.dtype.type(1), x), np.copysign(whole, x))
 
 
+def _angle(y: np.ndarray, x: np.ndarray) -> Any:
+    if y.dtype.kind != "c":
+        return np.arctan2(y, x)
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+
+
 def _logistic(x: np.ndarray) -> Any:
     return 1 / (1 + np.exp(-x))
 
@@ -223,7 +229,7 @@ elementwise_rules: dict[str, Rule] = {
             "asin": np.arcsin,
             "asinh": np.arcsinh,
             "atan": np.arctan,
-            "atan2": np.arctan2,
+            "atan2": _angle,
             "atanh": np.arctanh,
             "cbrt": np.cbrt,
             "ceil": np.ceil,
@@ -283,6 +289,7 @@ elementwise_rules: dict[str, Rule] = {
     "bitcast_convert_type": _bitcast,
     "convert_element_type": lambda x, *, new_dtype, **params: convert(x, new_dtype),
     "copy": lambda x, **params: x,
+    "name": lambda x, **params: x,
     "integer_pow": widened(_integer_power),
     "nextafter": _ignoring_params(_nextafter),
     "optimization_barrier": lambda *operands, **params: operands,

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ricci_lax._approximate_top_k import reduced_size
+
 from ._widening import widen
 
 
@@ -31,12 +33,24 @@ def _top_k(x: np.ndarray, *, k: int, axis: int, **params: Any) -> Any:
     return np.take_along_axis(x, order, axis), order.astype(np.int32)
 
 
-def _approx_top_k(x: np.ndarray, *, k: int, reduction_dimension: int, is_max_k: bool, **params):
+def _approx_top_k(
+    x: np.ndarray,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+):
+    axis = reduction_dimension % x.ndim
+    count = k
+    if not aggregate_to_topk:
+        count = reduced_size(x.shape[axis], x.ndim, k, recall_target, reduction_input_size_override)
     if is_max_k:
-        return _top_k(x, k=k, axis=reduction_dimension)
-    order = np.lexsort(_keys(x)[::-1], axis=reduction_dimension)
-    order = np.take(order, np.arange(k), reduction_dimension)
-    return np.take_along_axis(x, order, reduction_dimension), order.astype(np.int32)
+        return _top_k(x, k=count, axis=axis)
+    order = np.take(np.lexsort(_keys(x)[::-1], axis=axis), np.arange(count), axis)
+    return np.take_along_axis(x, order, axis), order.astype(np.int32)
 
 
 sorting_rules: dict[str, Callable[..., Any]] = {

@@ -165,7 +165,7 @@ def _conv_general_dilated(
     else:
         parts = parts.reshape(x.shape[0], groups, features_in, *parts.shape[2:]).swapaxes(0, 1)
     result = np.einsum("gnipk,goik->ngop", parts, weights)
-    result = result.reshape(-1, features_out, *spatial)
+    result = result.reshape(len(result), features_out, *spatial)
     return convert(result.transpose(np.argsort(dimension_numbers.out_spec)), dtype)
 
 

@@ -172,6 +172,8 @@ def _compare_values(
             raise _difference(source, ours.path, "text", ours.value, theirs.value)
         return
     found, expected = np.asarray(ours.value), np.asarray(theirs.value)
+    if expected.dtype.kind == "V":
+        return  # float0 holds no values
     relative = _tolerance(ours, expected.dtype, rtol)
     if relative is None:
         wrong = found != expected

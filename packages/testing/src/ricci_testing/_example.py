@@ -1,12 +1,23 @@
 """Example arguments of a primitive, on which the laws are checked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import Jaxpr, Literal, Primitive, get_aval, primitives, trace_to_jaxpr
+from ricci_ir import (
+    Jaxpr,
+    Literal,
+    Primitive,
+    enable_x64,
+    get_aval,
+    issubdtype,
+    jaxprs_in_params,
+    primitives,
+    trace_to_jaxpr,
+)
 
 from ._check_grads import is_inexact
 
@@ -14,6 +25,7 @@ _DOUBLES = {
     np.dtype(np.float32): np.dtype(np.float64),
     np.dtype(np.complex64): np.dtype(np.complex128),
 }
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +41,8 @@ class Example:
         instead of varying: an order that must be whole, an initial value.
       order: how often it can be differentiated, 1 or 2.
       modes: the modes of differentiation that exist, of ``"fwd"`` and ``"rev"``.
-      make: for parameters that hold programs: ``make(*args)`` gives those that suit operands of
-        other dtypes.
+      make: for parameters that hold programs: ``make(convert)`` gives the operands, after the
+        function ``convert`` was applied to them, and the parameters that suit these.
     """
 
     args: tuple[Any, ...]
@@ -39,7 +51,21 @@ class Example:
     fixed: tuple[int, ...] = ()
     order: int = 2
     modes: tuple[str, ...] = ("fwd", "rev")
-    make: Callable[..., dict[str, Any]] | None = None
+    make: Callable[[Callable[[Any], Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+
+    @property
+    def wide(self) -> bool:
+        """Whether it has a dtype of 64 bits a number, which takes ``enable_x64``."""
+        dtypes = [*(x.dtype for x in self.args), *self.dtype_params().values()]
+        return any(dtype in _WIDE for dtype in dtypes)
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """The context to use the example in."""
+        return enable_x64(True) if self.wide else nullcontext()
+
+    def dtype_params(self) -> dict[str, np.dtype]:
+        """The parameters that are dtypes."""
+        return {k: v for k, v in self.params.items() if isinstance(v, np.dtype)}
 
     def bind(self, primitive: Primitive, *args: Any) -> list[Any]:
         """The results, as a list, for these operands."""
@@ -52,20 +78,79 @@ class Example:
 
     def in_double(self) -> "Example":
         """The same in double precision; ``enable_x64`` must be set."""
-        args = tuple(map(_in_double, self.args))
-        if self.make is not None:
-            return replace(self, args=args, params=self.make(*args))
-        doubled = lambda v: _DOUBLES.get(v, v) if isinstance(v, np.dtype) else v
-        return replace(self, args=args, params={k: doubled(v) for k, v in self.params.items()})
+        return self.converted(lambda x: cast(x, _DOUBLES.get(x.dtype, x.dtype)), _DOUBLES)
+
+    def in_dtype(self, old: Any, new: Any) -> "Example":
+        """The same with another dtype in place of one, in operands and parameters.
+
+        Args:
+          old: the dtype that the operands to convert have.
+          new: the dtype to convert them to, by ``cast``.
+        """
+        old, new = np.dtype(old), np.dtype(new)
+        return self.converted(lambda x: cast(x, new) if x.dtype == old else x, {old: new})
+
+    def converted(
+        self, convert: Callable[[Any], Any], dtypes: Mapping[np.dtype, np.dtype] | None = None
+    ) -> "Example":
+        """The same of other operands.
+
+        Args:
+          convert: a function of each operand.
+          dtypes: what to replace parameters by that are dtypes.
+
+        Raises:
+          ValueError: if the parameters hold programs, and nothing says how to make them.
+        """
+        if self._has_programs():
+            make = self.make
+            if make is None:
+                raise ValueError("the parameters hold programs, and the example has no `make`.")
+            again = lambda further: make(lambda x: further(convert(x)))
+            args, params = make(convert)
+            return replace(self, args=args, params=params, make=again)
+        args = tuple(map(convert, self.args))
+        table = dtypes or {}
+        changed = {k: table[v] for k, v in self.dtype_params().items() if v in table}
+        return replace(self, args=args, params={**self.params, **changed})
+
+    def _has_programs(self) -> bool:
+        return next(jaxprs_in_params(self.params), None) is not None
 
     def __str__(self) -> str:
-        types = ", ".join(str(get_aval(x)) for x in self.args)
+        with self.precision():
+            types = ", ".join(str(get_aval(x)) for x in self.args)
         shown = {k: "…" if isinstance(v, Jaxpr) else v for k, v in self.params.items()}
         return f"({types})" + (f" with {shown}" if shown else "")
 
 
-def _in_double(x: Any) -> Any:
-    return x.astype(_DOUBLES.get(x.dtype, x.dtype))
+def cast(x: Any, dtype: Any) -> np.ndarray:
+    """Values like those of an array, that another dtype can hold: no mere conversion.
+
+    Fractions become integers of about their size and sign, signs become Booleans, and real
+    numbers get an imaginary part.
+
+    Example:
+      >>> cast(np.float32([0.3, -0.7]), np.int8)
+      array([ 1, -2], dtype=int8)
+    """
+    x, dtype = np.asarray(x), np.dtype(dtype)
+    if x.dtype == dtype:
+        return x
+    real = np.real(x) if x.dtype.kind == "c" else x
+    if dtype == np.bool_:
+        return np.asarray(real > 0)
+    if issubdtype(dtype, np.complexfloating) and x.dtype.kind != "c":
+        result = real.astype(dtype)
+        result.imag = 0.4 * np.flip(result.real)
+        return result
+    if issubdtype(dtype, np.integer) and issubdtype(x.dtype, np.inexact):
+        real = np.rint(3 * np.nan_to_num(real.astype(np.float64), posinf=9, neginf=-9))
+    if issubdtype(dtype, np.unsignedinteger):
+        real = np.abs(real.astype(np.int64))
+    source = x if issubdtype(dtype, np.complexfloating) else real
+    with np.errstate(over="ignore"):
+        return np.asarray(source).astype(dtype)
 
 
 def captured(
@@ -102,7 +187,7 @@ def captured(
         return tuple(operands), found[0].params
 
     operands, params = equation(*args)
-    options["make"] = lambda *_: equation(*map(_in_double, args))[1]
+    options["make"] = lambda convert: equation(*map(convert, args))
     return Example(operands, params, **options)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import bfloat16
+from ricci_ir import bfloat16, iinfo, issubdtype
 
 F32, C64, I32, U8, I8, U32 = np.float32, np.complex64, np.int32, np.uint8, np.int8, np.uint32
 
@@ -32,3 +32,10 @@ def in_dtypes(
     fun: Callable[..., Any], *shape: int, dtypes: tuple = (F32, C64, I32, bool, bfloat16)
 ):
     return [(fun, (array_of(*shape, dtype=t),)) for t in dtypes]
+
+
+def lowest(dtype: Any) -> Any:
+    """A scalar that no other of its dtype is below."""
+    if issubdtype(dtype, np.integer):
+        return np.asarray(iinfo(dtype).min).astype(dtype)[()]
+    return np.asarray(False if dtype == np.bool_ else -np.inf).astype(dtype)[()]

@@ -25,16 +25,24 @@ _STRUCTURE: dict[str, list[Call]] = {
         *in_dtypes(lambda x: lax.broadcast_in_dim(x, (2, 4, 3), (0, 2)), 2, 3),
         (lambda x: lax.broadcast_in_dim(x, (2, 3), ()), (SCALAR,)),
         (lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (1, 2)), (array_of(1, 4),)),
+        (lambda x: lax.broadcast_in_dim(x, (2, 0, 3), (1, 2)), (array_of(0, 3),)),
+        (lambda x: lax.broadcast_in_dim(x, (0, 3), (0, 1)), (array_of(1, 3),)),
     ],
     "reshape": [
         *in_dtypes(lambda x: lax.reshape(x, (3, 2)), 2, 3),
         (lambda x: lax.reshape(x, (4, 6), (2, 0, 1)), (CUBE,)),
         (lambda x: lax.reshape(x, (1, 1)), (SCALAR,)),
+        (lambda x: lax.reshape(x, ()), (array_of(1, 1),)),
+        (lambda x: lax.reshape(x, (3, 0)), (array_of(0, 2),)),
     ],
-    "squeeze": in_dtypes(lambda x: lax.squeeze(x, (0, 2)), 1, 3, 1),
+    "squeeze": [
+        *in_dtypes(lambda x: lax.squeeze(x, (0, 2)), 1, 3, 1),
+        (lambda x: lax.squeeze_p.bind(x, dimensions=()), (SCALAR,)),
+    ],
     "transpose": [
         *in_dtypes(lambda x: lax.transpose(x, (1, 0)), 2, 3),
         (lambda x: lax.transpose(x, (2, 0, 1)), (CUBE,)),
+        (lambda x: lax.transpose_p.bind(x, permutation=()), (SCALAR,)),
     ],
     "concatenate": [
         (lambda x, y: lax.concatenate([x, y], 1), (X, array_of(2, 2, seed=1))),
@@ -58,8 +66,12 @@ _STRUCTURE: dict[str, list[Call]] = {
     "tile": [
         *in_dtypes(lambda x: lax.tile(x, (2, 3)), 2, 3, dtypes=(F32, I32)),
         (lambda x: lax.tile(x, (0, 1, 2)), (CUBE,)),
+        (lambda x: lax.tile_p.bind(x, reps=()), (SCALAR,)),
     ],
-    "rev": in_dtypes(lambda x: lax.rev(x, (0, 2)), 2, 3, 4, dtypes=(F32, C64, bool)),
+    "rev": [
+        *in_dtypes(lambda x: lax.rev(x, (0, 2)), 2, 3, 4, dtypes=(F32, C64, bool)),
+        (lambda x: lax.rev_p.bind(x, dimensions=()), (SCALAR,)),
+    ],
     "iota": [
         (lambda: lax.broadcasted_iota(I32, (2, 3), 1), ()),
         (lambda: lax.broadcasted_iota(F32, (4,), 0), ()),
@@ -69,6 +81,11 @@ _STRUCTURE: dict[str, list[Call]] = {
         (lambda x, p: lax.pad(x, p, ((1, 2, 0), (0, 1, 2))), (X, SCALAR)),
         (lambda x, p: lax.pad(x, p, ((-1, 2, 1),)), (VECTOR, SCALAR)),
         (lambda x, p: lax.pad(x, p, ((0, -3, 0),)), (VECTOR, SCALAR)),
+        # Nothing is left; part of what was put in between is cut off; nothing was there.
+        (lambda x, p: lax.pad(x, p, ((-2, -3, 0),)), (VECTOR, SCALAR)),
+        (lambda x, p: lax.pad(x, p, ((-1, -2, 2), (1, -1, 1))), (X, SCALAR)),
+        (lambda x, p: lax.pad(x, p, ((1, 2, 3),)), (array_of(0), SCALAR)),
+        (lambda x, p: lax.pad(x, p, ()), (SCALAR, SCALAR + 1)),
         (lambda x, p: lax.pad(x, p, ((2, 1, 1),)), (array_of(3, dtype=I32), np.asarray(I32(7)))),
         (lambda x, p: lax.pad(x, p, ((1, 0, 0),)), (array_of(2, dtype=C64), np.asarray(C64(1j)))),
     ],
@@ -76,6 +93,9 @@ _STRUCTURE: dict[str, list[Call]] = {
         *in_dtypes(lambda x: lax.slice(x, (0, 1), (2, 3)), 2, 3),
         (lambda x: lax.slice(x, (0, 1, 0), (2, 3, 4), (1, 1, 3)), (CUBE,)),
         (lambda x: lax.slice(x, (1,), (5,), (2,)), (VECTOR,)),
+        (lambda x: lax.slice(x, (2,), (2,)), (VECTOR,)),
+        (lambda x: lax.slice(x, (0, 0), (0, 3), (2, 2)), (array_of(0, 4),)),
+        (lambda x: lax.slice(x, (), ()), (SCALAR,)),
     ],
 }
 
@@ -98,6 +118,7 @@ def _reductions() -> dict[str, list[Call]]:
             *in_dtypes(lambda x, fun=fun: fun(x, (1,)), 2, 3, dtypes=dtypes),
             *in_dtypes(lambda x, fun=fun: fun(x, (0, 2)), 2, 3, 4, dtypes=dtypes[:1]),
             *in_dtypes(lambda x, fun=fun: fun(x, (0,)), 0, 3, dtypes=dtypes[-1:]),
+            *in_dtypes(lambda x, fun=fun: fun(x, ()), dtypes=dtypes[:1]),
         ]
     for name in ("argmax", "argmin"):
         fun = getattr(lax, name)
@@ -160,7 +181,9 @@ def _example_of(name: str, fun: Callable[..., Any], args: tuple[Any, ...]) -> Ex
     # Where windows may overlap, products have no derivative; a NaN has none, either.
     repeated = name == "scatter-mul" and not example.params["unique_indices"]
     undefined = any(np.any(np.isnan(x)) for x in args if x.dtype.kind == "f")
-    return replace(example, smooth=not (repeated or undefined))
+    # Nothing is read of an array without elements, but its cotangent would be written to.
+    nothing = name == "gather" and not args[0].size
+    return replace(example, smooth=not (repeated or undefined or nothing))
 
 
 def array_examples() -> dict[str, list[Example]]:

@@ -259,7 +259,9 @@ def _bitcast() -> list[Example]:
         (ANY.astype(F16), BF16),
     )
     return [
-        captured("bitcast_convert_type", lambda x, t=t: lax.bitcast_convert_type(x, t), x)
+        captured(
+            "bitcast_convert_type", lambda x, t=t: lax.bitcast_convert_type(x, t), x, smooth=False
+        )
         for x, t in pairs
     ]
 

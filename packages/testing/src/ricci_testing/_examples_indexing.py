@@ -10,6 +10,7 @@ from ._example_values import C64, F32, I32, U8, Call, array_of
 
 _VECTOR = array_of(5)
 _MATRIX = array_of(2, 3)
+_PAIRS = array_of(2, 2, seed=1)
 
 
 def _sliced(x: Any, starts: Any, sizes: Any) -> Any:
@@ -31,6 +32,9 @@ def _dynamic_slices() -> dict[str, list[Call]]:
             (lambda x, i: _sliced(x, (i,), (3,)), (_VECTOR, np.asarray(I32(9)))),
             (lambda x, i: _sliced(x, (i,), (3,)), (array_of(5, dtype=C64), np.asarray(I32(-3)))),
             (lambda x, i: _sliced(x, (i,), (2,)), (array_of(5, dtype=I32), np.asarray(U8(2)))),
+            (lambda x, i: _sliced(x, (i,), (0,)), (_VECTOR, np.asarray(I32(3)))),
+            (lambda x, i: _sliced(x, (i,), (0,)), (array_of(0), np.asarray(I32(1)))),
+            (lambda x: _sliced(x, (), ()), (np.asarray(F32(0.7)),)),
         ],
         "dynamic_update_slice": [
             (
@@ -45,6 +49,8 @@ def _dynamic_slices() -> dict[str, list[Call]]:
                 lambda x, u, i: _updated(x, u, (i,)),
                 (array_of(5, dtype=I32), array_of(2, dtype=I32), np.asarray(I32(-2))),
             ),
+            (lambda x, u, i: _updated(x, u, (i,)), (_VECTOR, array_of(0), np.asarray(I32(2)))),
+            (lambda x, u: _updated(x, u, ()), (np.asarray(F32(0.7)), np.asarray(F32(-1.5)))),
         ],
     }
 
@@ -90,6 +96,17 @@ def _gather_calls() -> list[Call]:
             (array_of(3, 4, dtype=C64), rows),
         )
     )
+    # A window of no elements, no windows at all, and nothing to take them of.
+    spans = numbers((1,), (), (0,))
+    for mode in modes:
+        part = lambda x, i, n, mode=mode: lax.gather(x, i, spans, (n,), mode=mode, fill_value=-1)
+        calls += [
+            (lambda x, i, part=part: part(x, i, 0), (_VECTOR, np.array([[5], [-1], [8]], I32))),
+            (lambda x, i, part=part: part(x, i, 2), (_VECTOR, np.zeros((0, 1), I32))),
+            (lambda x, i, part=part: part(x, i, 2), (array_of(0), np.zeros((0, 1), I32))),
+        ]
+    scalar = lambda x, i: lax.gather(x, i, numbers((), (), ()), (), mode="clip")
+    calls.append((scalar, (np.asarray(F32(0.7)), np.zeros((2, 0), I32))))
     return calls
 
 
@@ -120,6 +137,21 @@ def _scatter_calls(name: str) -> list[Call]:
         (
             lambda x, u: fun(x, np.array([1], I32), u, numbers((), (0,), (0,))),
             (_VECTOR, np.asarray(F32(0.7))),
+        ),
+    ]
+    # Every position in bounds, by promise; windows that stick out; no elements, no windows.
+    spans = numbers((1,), (), (0,))
+    promised = np.array([[0], [3]], I32)
+    edges = np.array([[4], [-1]], I32)
+    calls += [
+        (lambda x, u: fun(x, promised, u, spans, mode="promise_in_bounds"), (_VECTOR, _PAIRS)),
+        (lambda x, u: fun(x, edges, u, spans, mode="clip"), (_VECTOR, _PAIRS)),
+        (lambda x, u: fun(x, edges, u, spans, mode="drop"), (_VECTOR, _PAIRS)),
+        (lambda x, u: fun(x, edges, u, spans), (_VECTOR, array_of(2, 0))),
+        (lambda x, u: fun(x, np.zeros((0, 1), I32), u, spans), (_VECTOR, array_of(0, 2))),
+        (
+            lambda x, u: fun(x, np.zeros(0, I32), u, numbers((), (), ())),
+            (np.asarray(F32(0.7)), np.asarray(F32(-1.5))),
         ),
     ]
     if name in ("scatter-add", "scatter-sub", "scatter-min", "scatter-max"):

@@ -15,10 +15,15 @@ Y = np.array([1.1, 0.4, -1.6], np.float32)
 
 def _staged(*args: Any) -> Example:
     def params(*args: Any) -> dict[str, Any]:
-        fun = lambda x, y: [lax.mul(lax.sin(x), lax.broadcast_in_dim(y, x.shape, (1,))), y]
+        along = lambda x, y: lax.broadcast_in_dim(y, x.shape, (1,) if y.shape else ())
+        fun = lambda x, y: [lax.mul(lax.sin(x), along(x, y)), y]
         return {"jaxpr": trace_to_jaxpr(fun, list(map(get_aval, args))), "name": "fun"}
 
-    return Example(args, params(*args), make=params)
+    def make(convert: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        converted = tuple(map(convert, args))
+        return converted, params(*converted)
+
+    return Example(args, params(*args), make=make)
 
 
 @lax.custom_jvp
@@ -43,12 +48,80 @@ _product.defvjp(
 )
 
 
+def _diagonal_system(d, b):
+    divide = lambda matvec, y: lax.div(y, d)
+    return [lax.custom_linear_solve(lambda x: lax.mul(d, x), b, divide, symmetric=True)]
+
+
+def _sums_system(b):
+    # The inverse of running sums is differences of neighbours.
+    padded = lambda x, before: lax.pad(x, x.dtype.type(0), ((before, 1 - before, 0),))
+    differences = lambda matvec, y: lax.slice_in_dim(lax.sub(padded(y, 0), padded(y, 1)), 0, -1)
+    reversed_differences = lambda vecmat, y: lax.slice_in_dim(
+        lax.sub(padded(y, 1), padded(y, 0)), 1, None
+    )
+    with_sign = lambda solve: lambda matvec, y: (solve(matvec, y), lax.sign(y))
+    x, sign = lax.custom_linear_solve(
+        lambda x: lax.cumsum(x),
+        b,
+        with_sign(differences),
+        with_sign(reversed_differences),
+        has_aux=True,
+    )
+    return [x, sign]
+
+
+def _tangent_map(transposed: bool):
+    def fun(a, x, v):
+        square = lambda a, x: [lax.mul(lax.mul(x, x), a)]
+        jaxpr = trace_to_jaxpr(square, [get_aval(a), get_aval(x)])
+        return lax.tangent_map_p.bind(a, x, v, jaxpr=jaxpr, count=1, transposed=transposed)
+
+    return fun
+
+
+def _scaled(residual, x):
+    scale = lambda r, x: lax.mul(r, x)
+    return lax.linear_call(scale, scale, residual, x)
+
+
+@lax.custom_vmap
+def _sine_of_product(x, y):
+    return lax.sin(lax.mul(x, y))
+
+
+@_sine_of_product.def_vmap
+def _sine_of_product_batch(axis_size, in_batched, x, y):
+    grown = [
+        z if batched else lax.broadcast_in_dim(z, (axis_size, *z.shape), range(1, z.ndim + 1))
+        for z, batched in zip((x, y), in_batched, strict=True)
+    ]
+    return lax.sin(lax.mul(*grown)), True
+
+
 def program_examples() -> dict[str, list[Example]]:
     """The examples of all primitives that hold programs and are defined."""
     rows = X, X[::-1].copy()
+    complex_rows = tuple((x + 0.5j * X).astype(np.complex64) for x in rows)
     table = {
-        "jit": [_staged(X, Y)],
+        "jit": [_staged(X, Y), _staged(np.asarray(X[0, 0]), np.asarray(Y[0]))],
         "custom_jvp_call": [captured("custom_jvp_call", _sine, X)],
         "custom_vjp_call": [captured("custom_vjp_call", _product, *rows, modes=("rev",))],
+        # What a system closes over is given several times, so that only together is it smooth.
+        "custom_linear_solve": [
+            captured("custom_linear_solve", _diagonal_system, *rows, fixed=(0, 1, 2, 3)),
+            captured("custom_linear_solve", _diagonal_system, *complex_rows, fixed=(0, 1, 2, 3)),
+            captured("custom_linear_solve", _diagonal_system, X[:0], X[:0], fixed=(0, 1, 2, 3)),
+            captured("custom_linear_solve", _sums_system, Y),
+        ],
+        "tangent_map": [
+            captured("tangent_map", _tangent_map(transposed), *rows, X + 1)
+            for transposed in (False, True)
+        ],
+        "linear_call": [
+            captured("linear_call", _scaled, *rows, fixed=(0,)),
+            captured("linear_call", _scaled, *complex_rows, fixed=(0,)),
+        ],
+        "custom_vmap_call": [captured("custom_vmap_call", _sine_of_product, *rows)],
     }
     return {name: examples for name, examples in table.items() if name in primitives}

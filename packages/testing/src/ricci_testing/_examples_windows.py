@@ -6,7 +6,7 @@ import ricci_lax as lax
 from ricci_ir import bfloat16, primitives
 
 from ._example import Example, captured
-from ._example_values import C64, F32, I8, I32, U8, Call, array_of
+from ._example_values import C64, F32, I8, I32, U8, Call, array_of, lowest
 
 
 def _windows() -> dict[str, list[Call]]:
@@ -107,7 +107,7 @@ def window_calls() -> dict[str, list[Call]]:
 def fold_examples() -> dict[str, list[Example]]:
     """Reductions by programs; the initial values must be what changes nothing."""
     one = lambda x: np.ones((), x.dtype)[()]
-    low = lambda x: np.asarray(-(2**31), x.dtype)[()]
+    low = lambda x: lowest(x.dtype)
     product = lambda a, b: lax.add(lax.mul(a, b), lax.sub(a, a))
     pairs = lambda a, b: (lax.mul(a[0], b[0]), lax.add(a[1], b[1]))
     ints = array_of(2, 3, dtype=I32)
@@ -129,10 +129,17 @@ def fold_examples() -> dict[str, list[Example]]:
             fixed=(2, 3),
         ),
     ]
-    window = lambda x: lax.reduce_window(x, one(x), product, (2, 2), (1, 2), "VALID")
+    scalar = lambda x: lax.reduce(x, one(x), product, ())
+    reduce.append(captured("reduce", scalar, array_of(), fixed=(1,)))
+    windows = [
+        lambda x, padding=padding: lax.reduce_window(x, one(x), product, (2, 2), (1, 2), padding)
+        for padding in ("VALID", "SAME", ((1, 0), (-1, 2)))
+    ]
     return {
         "reduce": reduce,
-        "reduce_window": [captured("reduce_window", window, array_of(4, 5), fixed=(1,))],
+        "reduce_window": [
+            captured("reduce_window", fun, array_of(4, 5), fixed=(1,)) for fun in windows
+        ],
     }
 
 
@@ -144,6 +151,9 @@ def window_selection_examples() -> dict[str, list[Example]]:
     for select in ("ge", "le"):
         params = {"select_prim": primitives[select], **one}
         table["select_and_scatter_add"].append(Example((array_of(3, 3, seed=1), x), params))
+        # No windows, of an array without rows.
+        rows = {**params, "window_dimensions": (1, 2)}
+        table["select_and_scatter_add"].append(Example((array_of(0, 3), array_of(0, 5)), rows))
         table["select_and_gather_add"].append(
             Example((array_of(4, 5, seed=1), x), {**params, **plain})
         )

@@ -1,9 +1,16 @@
-"""The pytest fixture `oracle`: real JAX in another process, for tests that compare with it."""
+"""Pytest fixtures: `oracle`, real JAX in another process, and `compile_contract`.
+
+A test module imports a fixture by name, or pytest loads all with `-p ricci_testing.pytest_plugin`,
+which adds the option `--update-contracts`.
+"""
 
 import os
+import re
+from collections.abc import Callable
 
 import pytest
 
+from ._compile_contract import compile_contract as contract
 from ._oracle import Oracle, shared_oracle
 
 _MISSING = "oracle environment missing: run nox -s oracle"
@@ -20,3 +27,29 @@ def oracle() -> Oracle:
             pytest.fail(_MISSING)
         pytest.skip(_MISSING)
     return shared_oracle()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes contracts anew."""
+    parser.addoption(
+        "--update-contracts",
+        action="store_true",
+        help="write what tests compile to their contracts, instead of comparing",
+    )
+
+
+@pytest.fixture
+def compile_contract(request: pytest.FixtureRequest) -> Callable[..., contract]:
+    """The contract of this test, for a `with` block: `with compile_contract():`.
+
+    It is in the folder `contracts` beside the test's module; its arguments are those of
+    `ricci_testing.compile_contract` but for the file.
+    """
+    name = re.sub(r"[^\w.-]+", "-", request.node.name).strip("-")
+    file = request.path.parent / "contracts" / f"{request.path.stem}.{name}.json"
+    update = True if request.config.getoption("--update-contracts", default=False) else None
+
+    def of_this_test(*, update: bool | None = update, tolerance: float = 0.1) -> contract:
+        return contract(file, update=update, tolerance=tolerance)
+
+    return of_this_test

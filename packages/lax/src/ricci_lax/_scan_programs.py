@@ -1,0 +1,393 @@
+"""The bodies of a scan's derivatives and of its batched form, from its own; kept on it.
+
+A body takes what it closes over (``consts``), the carry, and a slice of each scanned array; it
+gives the next carry, and what is collected.
+"""
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+from ricci_autodiff import (
+    Linearized,
+    Zero,
+    dependent,
+    instantiate,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    live_equations,
+    program,
+    split_jaxpr,
+    tangent_aval,
+    transpose_flat,
+    with_zeros,
+)
+from ricci_batching import Axis, batch_jaxpr
+from ricci_ir import Jaxpr, trace_to_jaxpr
+
+Flags = tuple[bool, ...]
+
+
+def sections(values: Sequence[Any], num_consts: int, num_carry: int) -> tuple[Any, Any, Any]:
+    """What is closed over, the carry, and what is scanned."""
+    start = num_consts + num_carry
+    return values[:num_consts], values[num_consts:start], values[start:]
+
+
+# Forward mode
+
+
+def pushed_body(
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
+) -> tuple[Jaxpr, Flags, Flags]:
+    """The body that carries tangents, too.
+
+    Args:
+      nonzeros: for each operand, whether it has a tangent.
+
+    Returns:
+      The body, in whose sections tangents follow the primals; which of the carry have tangents in
+      the end; and which of the collected results do.
+    """
+    key = ("jvp of scan", num_consts, num_carry, nonzeros)
+    return jaxpr.derived(key, lambda: _push(jaxpr, num_consts, num_carry, nonzeros))
+
+
+def _push(jaxpr, num_consts, num_carry, nonzeros):
+    consts, carry, xs = sections(nonzeros, num_consts, num_carry)
+    collected = len(jaxpr.outvars) - num_carry
+    while True:
+        flags = (*carry, *(False,) * collected)
+        pushed, found = jvp_jaxpr(jaxpr, (*consts, *carry, *xs), flags)
+        grown = tuple(found[:num_carry])
+        if grown == carry:
+            break
+        carry = grown
+    primals, tangents = pushed.invars[: len(nonzeros)], pushed.invars[len(nonzeros) :]
+    tangent_sections = sections(tangents, sum(consts), sum(carry))
+    invars = [
+        v
+        for section in zip(sections(primals, num_consts, num_carry), tangent_sections, strict=True)
+        for part in section
+        for v in part
+    ]
+    outs, out_tangents = pushed.outvars[: len(jaxpr.outvars)], pushed.outvars[len(jaxpr.outvars) :]
+    outvars = [
+        *outs[:num_carry],
+        *out_tangents[: sum(carry)],
+        *outs[num_carry:],
+        *out_tangents[sum(carry) :],
+    ]
+    body = pushed.replace(invars=invars, outvars=outvars)
+    return body, carry, tuple(found[num_carry:])
+
+
+# Reverse mode, first half
+
+
+class LinearizedBody(NamedTuple):
+    """A body split into one that computes, and one on tangents.
+
+    Where a residual comes from is a position among the operands followed by the results of the
+    forward scan; for an invariant one, a position behind all of those.
+
+    Attributes:
+      forward: the body, which collects residuals besides.
+      invariants: from what is closed over to the residuals that follow from it alone; ``None`` if
+        there are none. They are computed once, outside of the loop.
+      tangent: the body on tangents.
+      const_residuals, xs_residuals: where its residuals come from that it closes over, and those
+        that it scans, ahead of the tangents.
+      carry, collected: which results have a tangent.
+    """
+
+    forward: Jaxpr
+    invariants: Jaxpr | None
+    tangent: Jaxpr
+    const_residuals: tuple[int, ...]
+    xs_residuals: tuple[int, ...]
+    carry: Flags
+    collected: Flags
+
+
+def linearized_body(
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
+) -> LinearizedBody:
+    """Split a body, given which operands of the scan have a tangent."""
+    key = ("linearize scan", num_consts, num_carry, nonzeros)
+    return jaxpr.derived(key, lambda: _linearize(jaxpr, num_consts, num_carry, nonzeros))
+
+
+def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
+    consts, carry, xs = sections(nonzeros, num_consts, num_carry)
+    while True:
+        linearized = linearize_jaxpr(jaxpr, (*consts, *carry, *xs))
+        grown = tuple(a or b for a, b in zip(carry, linearized.nonzeros[:num_carry], strict=True))
+        if grown == carry:
+            break
+        carry = grown
+    collected = linearized.nonzeros[num_carry:]
+    home = _Residuals(linearized, num_consts, num_carry)
+    forward, tangent = linearized.forward, linearized.tangent
+    results = forward.outvars[: len(jaxpr.outvars)]
+    body = _pruned(forward, forward.invars, [*results, *home.collected])
+    invariants = None
+    if home.invariant:
+        eqns = live_equations(forward.eqns, home.invariant, effects=False)
+        invariants = program(forward, forward.invars[:num_consts], eqns, home.invariant)
+    tangent = with_zeros(tangent, linearized.nonzeros, (*carry, *collected), jaxpr.out_avals)
+    count = len(linearized.residuals)
+    residuals, tangents = tangent.invars[:count], tangent.invars[count:]
+    const_tangents, carry_tangents, xs_tangents = sections(tangents, sum(consts), sum(carry))
+    shift = len(body.outvars) + len(jaxpr.invars)
+    return LinearizedBody(
+        body,
+        invariants,
+        tangent.replace(
+            invars=[
+                *(residuals[i] for i, _ in home.fixed),
+                *const_tangents,
+                *carry_tangents,
+                *(residuals[i] for i, _ in home.sliced),
+                *xs_tangents,
+            ]
+        ),
+        tuple(place if place >= 0 else shift - 1 - place for _, place in home.fixed),
+        tuple(place for _, place in home.sliced),
+        carry,
+        collected,
+    )
+
+
+class _Residuals:
+    """Where each residual of a body is found by the scan on tangents.
+
+    Attributes:
+      fixed: the residuals that are the same in every iteration, with their places; that of the
+        k-th one computed ahead of the loop is ``-1 - k``.
+      sliced: those of each iteration, with their places.
+      collected: the variables that the forward body must collect for them.
+      invariant: the variables to be computed ahead of the loop.
+    """
+
+    def __init__(self, linearized: Linearized, num_consts: int, num_carry: int):
+        forward = linearized.forward
+        arguments, results = len(forward.invars), len(linearized.nonzeros)
+        varying = tuple(i >= num_consts for i in range(arguments))
+        _, depends = dependent(forward, varying, effects=True)
+        self.fixed: list[tuple[int, int]] = []
+        self.sliced: list[tuple[int, int]] = []
+        self.collected: list[Any] = []
+        self.invariant: list[Any] = []
+        where = {
+            id(v): arguments + i for i, v in enumerate(forward.outvars[:results]) if i >= num_carry
+        }
+        for i, place in enumerate(linearized.residuals):
+            out = place - arguments
+            if place < num_consts:
+                self.fixed.append((i, place))
+            elif num_consts + num_carry <= place < arguments or num_carry <= out < results:
+                self.sliced.append((i, place))
+            elif out >= results and not depends[out]:
+                self.fixed.append((i, -1 - len(self.invariant)))
+                self.invariant.append(forward.outvars[out])
+            else:
+                var = forward.invars[place] if out < 0 else forward.outvars[out]
+                if id(var) not in where:
+                    where[id(var)] = arguments + results + len(self.collected)
+                    self.collected.append(var)
+                self.sliced.append((i, where[id(var)]))
+
+
+def _pruned(jaxpr: Jaxpr, invars: Sequence[Any], outvars: Sequence[Any]) -> Jaxpr:
+    """The equations that some results need, and those with effects."""
+    return program(jaxpr, invars, live_equations(jaxpr.eqns, outvars), outvars)
+
+
+# Reverse mode, second half
+
+
+class TransposedBody(NamedTuple):
+    """A body that runs backwards, on cotangents.
+
+    It closes over the constants that are known, carries the cotangents of the constants and of
+    the carry that are not zero, and takes the cotangents of what was collected, then the known
+    arrays scanned.
+
+    Attributes:
+      jaxpr: the body.
+      consts, carry, xs: which cotangents it gives, of the linear constants, of all of the carry,
+        and of the linear arrays scanned.
+    """
+
+    jaxpr: Jaxpr
+    consts: Flags
+    carry: Flags
+    xs: Flags
+
+
+def transposed_body(
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Flags, given: Flags
+) -> TransposedBody:
+    """Transpose a body that is linear in all of its carry.
+
+    Args:
+      linear: for each argument, whether the body is linear in it.
+      given: for each result, whether its cotangent is given.
+    """
+    key = ("transpose of scan", num_consts, num_carry, linear, given)
+    return jaxpr.derived(key, lambda: _transpose(jaxpr, num_consts, num_carry, linear, given))
+
+
+def _transpose(jaxpr, num_consts, num_carry, linear, given) -> TransposedBody:
+    lin_consts, _, lin_xs = sections(linear, num_consts, num_carry)
+    const_avals, carry_avals, xs_avals = sections(jaxpr.in_avals, num_consts, num_carry)
+    const_cts = [tangent_aval(a) for a in compress(const_avals, lin_consts)]
+    out_avals = [tangent_aval(v.aval) for v in jaxpr.outvars]
+    carry, collected = given[:num_carry], given[num_carry:]
+    consts: Flags = (False,) * len(const_cts)
+    xs: Flags = ()
+    changed = True
+
+    def fun(*flat):
+        nonlocal carry, consts, xs, changed
+        values = iter(flat)
+        fixed = [None if lin else next(values) for lin in lin_consts]
+        sums = [next(values) if nz else Zero(a) for nz, a in zip(consts, const_cts, strict=True)]
+        cts = [
+            next(values) if nz else Zero(a)
+            for nz, a in zip((*carry, *collected), out_avals, strict=True)
+        ]
+        slices = [None if lin else next(values) for lin in lin_xs]
+        args = [*fixed, *(None for _ in carry_avals), *slices]
+        found = transpose_flat(jaxpr, linear, args, cts, sums)
+        const_found, carry_found, xs_found = sections(found, len(const_cts), num_carry)
+        grown = (
+            tuple(type(c) is not Zero for c in const_found),
+            tuple(nz or type(c) is not Zero for nz, c in zip(carry, carry_found, strict=True)),
+        )
+        changed = grown != (consts, carry)
+        results = [
+            *(instantiate(c) for c in compress(const_found, consts)),
+            *(instantiate(c) for c in compress(carry_found, carry)),
+        ]
+        consts, carry = grown
+        xs = tuple(type(c) is not Zero for c in xs_found)
+        return [*results, *(c for c in xs_found if type(c) is not Zero)]
+
+    transposed = jaxpr
+    while changed:
+        known = lambda avals, lins: [a for a, lin in zip(avals, lins, strict=True) if not lin]
+        in_avals = [
+            *known(const_avals, lin_consts),
+            *compress(const_cts, consts),
+            *compress(out_avals, (*carry, *collected)),
+            *known(xs_avals, lin_xs),
+        ]
+        transposed = trace_to_jaxpr(fun, in_avals, jaxpr.debug_info)
+    return TransposedBody(transposed, consts, carry, xs)
+
+
+def halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
+    """A transposed body in two: what each iteration waits for, and the rest.
+
+    Args:
+      num_known: how many constants it closes over.
+
+    Returns:
+      A body that carries the cotangents of the carry alone, and collects what the other needs; a
+      body that carries the constants' cotangents, and scans what the first collected ahead of
+      what both scan; and how much that is.
+    """
+    return body.jaxpr.derived(("halves", num_known), lambda: _halves(body, num_known))
+
+
+def _halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
+    jaxpr, sums = body.jaxpr, sum(body.consts)
+    known, carried, scanned = sections(jaxpr.invars, num_known, sums + sum(body.carry))
+    carry_out = jaxpr.outvars[sums : len(carried)]
+    others = [*jaxpr.outvars[:sums], *jaxpr.outvars[len(carried) :]]
+    first = live_equations(jaxpr.eqns, carry_out)
+    done = {id(v): v for eqn in first for v in eqn.outvars}
+    rest = live_equations(jaxpr.eqns, others, done)
+    done.update((id(v), v) for v in carried[sums:])
+    read = {id(a): a for a in (*others, *(a for eqn in rest for a in eqn.invars))}
+    needed = [v for key, v in done.items() if key in read]
+    return (
+        program(jaxpr, [*known, *carried[sums:], *scanned], first, [*carry_out, *needed]),
+        program(jaxpr, [*known, *carried[:sums], *needed, *scanned], rest, others),
+        len(needed),
+    )
+
+
+class SplitBody(NamedTuple):
+    """A body whose carry is linear in part: what is known of it, and the linear rest.
+
+    Attributes:
+      known: from the known arguments to the known carry and what is collected of known values,
+        then what ``linear`` needs besides.
+      linear: from the linear arguments, then those needed values (which are scanned), to the
+        linear results.
+      carry: for each part of the carry, whether it is linear.
+      results: for each result, whether it is linear.
+    """
+
+    known: Jaxpr
+    linear: Jaxpr
+    carry: Flags
+    results: Flags
+
+
+def split_body(jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Flags) -> SplitBody | None:
+    """Split a body by which operands of the scan are linear; ``None`` if all of its carry is."""
+    consts, carry, xs = sections(linear, num_consts, num_carry)
+    while True:
+        _, marked = dependent(jaxpr, (*consts, *carry, *xs))
+        grown = tuple(a or b for a, b in zip(carry, marked[:num_carry], strict=True))
+        if grown == carry:
+            break
+        carry = grown
+    if all(carry):
+        return None
+    key = ("split scan", num_consts, linear)
+    return jaxpr.derived(key, lambda: _split(jaxpr, (*consts, *carry, *xs), carry, marked))
+
+
+def _split(jaxpr: Jaxpr, linear: Flags, carry: Flags, marked: Flags) -> SplitBody:
+    results = (*carry, *marked[len(carry) :])
+    split = split_jaxpr(jaxpr, linear, results)
+    count = len(split.unknown.invars) - sum(linear)
+    invars = split.unknown.invars
+    rest = split.unknown.replace(invars=[*invars[count:], *invars[:count]])
+    return SplitBody(split.known, rest, carry, results)
+
+
+# Batching
+
+
+def batched_body(
+    jaxpr: Jaxpr, num_carry: int, axis: Axis, dims: tuple[int | None, ...], num_consts: int
+) -> tuple[Jaxpr, tuple[int | None, ...], tuple[int | None, ...]]:
+    """The body for a batch.
+
+    Args:
+      dims: the batch dimension of each argument; that of the carry, 0 or ``None``, may change.
+
+    Returns:
+      The body, and the batch dimensions of the carry and of what is collected.
+    """
+    key = ("batch of scan", num_carry, num_consts, axis, dims)
+    return jaxpr.derived(key, lambda: _batch(jaxpr, num_carry, axis, dims, num_consts))
+
+
+def _batch(jaxpr, num_carry, axis, dims, num_consts):
+    consts, carry, xs = sections(dims, num_consts, num_carry)
+    collected = (None,) * (len(jaxpr.outvars) - num_carry)
+    while True:
+        body, found = batch_jaxpr(jaxpr, axis, (*consts, *carry, *xs), (*carry, *collected))
+        grown = tuple(0 if d is not None else None for d in found[:num_carry])
+        if grown == carry:
+            return body, carry, tuple(found[num_carry:])
+        carry = tuple(
+            0 if a is not None or b is not None else None for a, b in zip(carry, grown, strict=True)
+        )

@@ -1,0 +1,119 @@
+"""What users write into functions that are to be checked: ``check`` and its relatives."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import api_boundary, caller_source, get_aval
+from ricci_lax._comparison import bitwise_not
+from ricci_pytree import argument_paths, tree_leaves
+
+from ._error import Error, bind_check
+from ._exceptions import FailedCheckError
+from ._log import Log
+
+
+@api_boundary
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+    """Say that a condition must hold, with a message for where it does not.
+
+    In a function that ``checkify`` wraps, a failed check becomes part of the error that is
+    returned. Where the program is run at once, it raises. A program that is compiled without
+    ``checkify`` cannot hold checks, but for debugging checks, which are left out.
+
+    Args:
+      pred: a boolean scalar.
+      msg: a format string as for ``str.format``; values are put in when the error is looked at.
+      fmt_args, fmt_kwargs: what to put in: pytrees of arrays.
+      debug: whether to leave the check out where ``checkify`` does not take it over.
+
+    Raises:
+      TypeError: if ``pred`` is no boolean scalar, ``msg`` no string, or a value no array.
+      JaxRuntimeError: if the check fails outside of ``checkify``.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_lax import gt
+      >>> from ricci_lax.checkify import checkify
+      >>> def f(x):
+      ...     check(gt(x, np.float32(0)), "{x} is not positive", x=x)
+      ...     return x
+      >>> error, _ = checkify(f)(np.float32(-1.0))
+      >>> error.get()
+      '-1.0 is not positive (`check` failed)'
+    """
+    _check("check", pred, msg, fmt_args, fmt_kwargs, debug)
+
+
+@api_boundary
+def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """A ``check`` that is left out of programs that ``checkify`` does not take over.
+
+    Args:
+      pred, msg, fmt_args, fmt_kwargs: as for ``check``.
+
+    Raises:
+      TypeError: as for ``check``.
+
+    Example:
+      >>> debug_check(False, "not seen")
+    """
+    _check("debug_check", pred, msg, fmt_args, fmt_kwargs, True)
+
+
+def _check(what: str, pred: Any, msg: str, args: tuple, kwargs: dict, debug: bool) -> None:
+    try:
+        aval: Any = get_aval(pred)
+    except TypeError:
+        aval = None
+    if aval is None or aval.shape or aval.dtype != np.bool_:
+        found = f"{pred!r:.60} of type {type(pred).__name__}" if aval is None else aval.str_short()
+        raise TypeError(
+            f"{what}: pred must be a boolean scalar, got {found}. Compare, and reduce with .all() "
+            "or .any()."
+        )
+    if not isinstance(msg, str):
+        raise TypeError(f"{what}: msg must be a format string, got {type(msg).__name__}.")
+    for i, leaf in enumerate(tree_leaves((args, kwargs))):
+        if isinstance(leaf, bool | int | float | complex) or not _is_array(leaf):
+            name = argument_paths(args, kwargs, None)[i]
+            raise TypeError(
+                f"{what}: the values for the message must be arrays, but {name} is {leaf!r:.60}, "
+                f"of type {type(leaf).__name__}. Put what is known while tracing into the message "
+                "itself."
+            )
+    log = Log(frozenset({FailedCheckError}), caller_source(2))
+    failed = np.bool_(not pred) if isinstance(pred, bool | np.bool_) else bitwise_not(pred)
+    log.report(FailedCheckError, failed, (msg,), (args, kwargs))
+    bind_check(log.error(), debug)
+
+
+def _is_array(leaf: Any) -> bool:
+    try:
+        get_aval(leaf)
+    except TypeError:
+        return False
+    return True
+
+
+@api_boundary
+def check_error(error: Error) -> None:
+    """Raise an error, if it is one; in a function that is checked, hand it to that.
+
+    Args:
+      error: what a function that ``checkify`` made has returned.
+
+    Raises:
+      TypeError: if it is none.
+      JaxRuntimeError: if it holds an error, outside of ``checkify``.
+
+    Example:
+      >>> from ricci_lax.checkify import init_error
+      >>> check_error(init_error)
+    """
+    if not isinstance(error, Error):
+        raise TypeError(
+            f"check_error: error must be an Error, the first result of a function made by "
+            f"checkify, got {type(error).__name__}."
+        )
+    bind_check(error)

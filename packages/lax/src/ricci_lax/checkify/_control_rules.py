@@ -1,0 +1,189 @@
+"""Checks inside of programs that are part of a program: calls, branches and loops."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import Jaxpr, Primitive, eval_jaxpr, staged_call, trace_to_jaxpr
+from ricci_lax._check_rules import check_rules
+from ricci_lax._checkpoint import remat_p
+from ricci_lax._cond import cond_p
+from ricci_lax._scan import scan_p
+from ricci_lax._staged import jit_p
+from ricci_lax._while import while_p
+from ricci_pytree import tree_unflatten
+
+from ._error import check_p
+from ._log import Checked, Log
+from ._slots import ErrorEffect, earlier, leaf_count, no_error, slots_of
+
+
+def _check(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+    log.absorb_error(tree_unflatten(params["err_tree"], operands))
+    return []
+
+
+# Calls
+
+
+def _jit(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+    jaxpr = params["jaxpr"]
+    checked = log.checked(jaxpr)
+    if jaxpr in staged_call.inlined:
+        staged_call.inlined.add(checked.jaxpr)
+    return log.absorb(checked, jit_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
+
+
+def _checkpoint(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+    checked = log.checked(params["jaxpr"])
+    return log.absorb(checked, remat_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
+
+
+# Branches
+
+
+def _cond(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+    branches = params["branches"]
+    each = [log.checked(branch, collapse=True) for branch in branches]
+    effects = tuple(dict.fromkeys(effect for one in each for effect in one.effects))
+    programs, sites = [], []
+    for branch in branches:
+        one = log.checked(branch, effects, len(sites), collapse=True)
+        programs.append(one.jaxpr)
+        sites += one.sites
+    outs = cond_p.bind(*operands, **{**params, "branches": tuple(programs)})
+    return log.absorb(Checked(programs[0], effects, tuple(sites)), outs)
+
+
+# Loops
+
+
+def _start(effects: Sequence[ErrorEffect]) -> list[Any]:
+    return [leaf for effect in effects for leaf in no_error(effect).leaves]
+
+
+def _joined(effects: Sequence[ErrorEffect], first: Sequence, second: Sequence) -> list[Any]:
+    one, other = slots_of(effects, first), slots_of(effects, second)
+    return [leaf for e in effects for leaf in earlier(one[e], other[e]).leaves]
+
+
+def _scan(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+    jaxpr, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
+    body = log.checked(jaxpr, collapse=True)
+    count = body.leaf_count
+    program = jaxpr.derived(
+        ("checked scan", log.enabled, consts), lambda: _carrying(body, jaxpr, consts)
+    )
+    outs = scan_p.bind(
+        *operands[:consts],
+        *_start(body.effects),
+        *operands[consts:],
+        **{**params, "jaxpr": program, "num_carry": carry + count},
+    )
+    return log.absorb(body, outs)
+
+
+def _carrying(body: Checked, jaxpr: Jaxpr, consts: int) -> Jaxpr:
+    """A loop's body that carries the first error that it met."""
+    count, effects = body.leaf_count, body.effects
+    if not count:
+        return body.jaxpr
+
+    def fun(*args: Any) -> list[Any]:
+        before, rest = args[consts : consts + count], args[consts + count :]
+        outs = eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *rest)
+        return [*_joined(effects, before, outs[:count]), *outs[count:]]
+
+    avals = jaxpr.in_avals
+    errors = body.jaxpr.out_avals[:count]
+    return trace_to_jaxpr(fun, [*avals[:consts], *errors, *avals[consts:]], jaxpr.debug_info)
+
+
+def _while(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
+    if condition.out_avals[0].shape:
+        raise ValueError(
+            "checkify: a while_loop under vmap whose condition differs between examples cannot be "
+            "checked: errors would be reported for examples that have ended.\n"
+            "Put the vmap outside: vmap(checkify(f)) in place of checkify(vmap(f))."
+        )
+    effects = tuple(
+        dict.fromkeys(
+            effect
+            for jaxpr in (condition, body)
+            for effect in log.checked(jaxpr, collapse=True).effects
+        )
+    )
+    test = log.checked(condition, effects, collapse=True)
+    step = log.checked(body, effects, len(test.sites), collapse=True)
+    count = leaf_count(effects)
+    cond_consts, consts = operands[:cond_count], operands[cond_count : cond_count + body_count]
+    carry = operands[cond_count + body_count :]
+    start = eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *carry)[:count]
+    again, program = body.derived(
+        ("checked while", condition, log.enabled, cond_count, body_count),
+        lambda: _looping(test, step, condition, body, cond_count, body_count),
+    )
+    outs = while_p.bind(
+        *cond_consts,
+        *cond_consts,
+        *consts,
+        *start,
+        *carry,
+        cond_jaxpr=again,
+        cond_nconsts=cond_count,
+        body_jaxpr=program,
+        body_nconsts=cond_count + body_count,
+    )
+    return log.absorb(Checked(program, effects, (*test.sites, *step.sites)), outs)
+
+
+def _looping(
+    test: Checked, step: Checked, condition: Jaxpr, body: Jaxpr, cond_count: int, body_count: int
+) -> tuple[Jaxpr, Jaxpr]:
+    """The condition, and a body that carries the first error that it or the condition met."""
+    effects, count = step.effects, step.leaf_count
+    errors = step.jaxpr.out_avals[:count]
+
+    def again(*args: Any) -> list[Any]:
+        consts, carry = args[:cond_count], args[cond_count + count :]
+        return eval_jaxpr(test.jaxpr, test.jaxpr.consts, *consts, *carry)[count:]
+
+    def program(*args: Any) -> list[Any]:
+        cond_consts, rest = args[:cond_count], args[cond_count:]
+        consts, before, carry = (
+            rest[:body_count],
+            rest[body_count : body_count + count],
+            rest[body_count + count :],
+        )
+        outs = eval_jaxpr(step.jaxpr, step.jaxpr.consts, *consts, *carry)
+        found, results = outs[:count], outs[count:]
+        met = _joined(effects, before, found)
+        tested = eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *results)[:count]
+        return [*_joined(effects, met, tested), *results]
+
+    avals, cond_avals = body.in_avals, condition.in_avals
+    return (
+        trace_to_jaxpr(
+            again,
+            [*cond_avals[:cond_count], *errors, *cond_avals[cond_count:]],
+            condition.debug_info,
+        ),
+        trace_to_jaxpr(
+            program,
+            [*cond_avals[:cond_count], *avals[:body_count], *errors, *avals[body_count:]],
+            body.debug_info,
+        ),
+    )
+
+
+_rules: dict[Primitive, Callable[..., list[Any]]] = {
+    check_p: _check,
+    jit_p: _jit,
+    remat_p: _checkpoint,
+    cond_p: _cond,
+    scan_p: _scan,
+    while_p: _while,
+}
+for _p, _rule in _rules.items():
+    check_rules.define(_p, _rule)

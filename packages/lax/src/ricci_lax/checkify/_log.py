@@ -1,0 +1,213 @@
+"""Running a program with checks: what ``checkify`` makes of a jaxpr.
+
+The equations are bound one after another, as in ``eval_jaxpr``, those of primitives with a rule by
+that rule, which tells the log what went wrong. A program inside of an equation is checked by
+itself: it returns its own errors ahead of its results, and knows nothing of what went wrong
+before. So its checked form can be kept with it.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir import (
+    Jaxpr,
+    Literal,
+    Primitive,
+    context,
+    get_aval,
+    issubdtype,
+    no_origin,
+    trace_to_jaxpr,
+)
+from ricci_lax._check_rules import check_rules
+from ricci_lax._comparison import bitwise_or, ne
+from ricci_lax._reductions import reduce_or
+from ricci_lax._structural import shape_of
+from ricci_pytree import tree_flatten
+
+from ._error import Error, check_effect, error_of, slots_in
+from ._exceptions import JaxException, NaNError, Site
+from ._slots import (
+    ErrorEffect,
+    Slot,
+    collapsed,
+    earlier,
+    leaf_count,
+    no_error,
+    shifted,
+    slots_of,
+)
+
+Enabled = frozenset[type[JaxException]]
+
+
+def any_of(flags: Any) -> Any:
+    """Whether any of an array of booleans holds."""
+    rank = len(shape_of(flags))
+    return reduce_or(flags, tuple(range(rank))) if rank else flags
+
+
+class Checked(NamedTuple):
+    """A program that returns its errors ahead of its results.
+
+    Attributes:
+      jaxpr: the program.
+      effects: the kinds of errors it returns, a slot for each.
+      sites: the places in it that can go wrong, which the codes in the slots count.
+    """
+
+    jaxpr: Jaxpr
+    effects: tuple[ErrorEffect, ...]
+    sites: tuple[Site, ...]
+
+    @property
+    def leaf_count(self) -> int:
+        """How many results of the program are errors."""
+        return leaf_count(self.effects)
+
+
+class Log:
+    """What went wrong so far in a program that is being checked.
+
+    Attributes:
+      enabled: the classes of errors to look for.
+      source: where the present equation is.
+    """
+
+    __slots__ = ("enabled", "sites", "slots", "source")
+
+    def __init__(self, enabled: Enabled, source: tuple = (None, 0, ())):
+        self.enabled = enabled
+        self.source = source
+        self.slots: dict[ErrorEffect, Slot] = {}
+        self.sites: list[Site] = []
+
+    def report(
+        self, error_type: type[JaxException], failed: Any, facts: tuple = (), payload: Any = None
+    ) -> None:
+        """Say whether something went wrong.
+
+        Args:
+          error_type: what.
+          failed: a boolean scalar.
+          facts: what is known of it without running the program; hashable.
+          payload: a pytree of arrays that tell more.
+        """
+        leaves, tree = tree_flatten(payload)
+        effect = ErrorEffect(error_type, tuple(map(get_aval, leaves)))
+        self._add(effect, Slot(failed, np.int32(len(self.sites)), tuple(leaves)))
+        self.sites.append(Site(error_type, self.source, facts, tree))
+
+    def report_nans(self, primitive: Primitive, results: Sequence[Any]) -> None:
+        """Say whether there is a NaN among the results of a primitive."""
+        if NaNError not in self.enabled:
+            return
+        failed = None
+        for x in results:
+            aval: Any = get_aval(x)
+            if issubdtype(aval.dtype, np.inexact):
+                found = any_of(ne(x, x))
+                failed = found if failed is None else bitwise_or(failed, found)
+        if failed is not None:
+            self.report(NaNError, failed, (primitive.name,))
+
+    def absorb(self, checked: Checked, results: Sequence[Any]) -> list[Any]:
+        """Take over the errors among a checked program's results; returns the other results."""
+        count = checked.leaf_count
+        self._take(slots_of(checked.effects, results[:count]), checked.sites)
+        return list(results[count:])
+
+    def absorb_error(self, error: Error) -> None:
+        """Take over those errors of an error value that are looked for."""
+        slots = slots_in(error)
+        wanted = {e: slot for e, slot in slots.items() if e.error_type in self.enabled}
+        if wanted:
+            self._take(wanted, list(error._metadata.values()))
+
+    def _take(self, slots: dict[ErrorEffect, Slot], sites: Sequence[Site]) -> None:
+        offset = len(self.sites)
+        for effect, slot in slots.items():
+            self._add(effect, shifted(slot, offset))
+        for site in sites:
+            known = site.source[0] is not None
+            self.sites.append(
+                site if known else Site(site.error_type, self.source, site.facts, site.tree)
+            )
+
+    def _add(self, effect: ErrorEffect, slot: Slot) -> None:
+        before = self.slots.get(effect)
+        self.slots[effect] = slot if before is None else earlier(before, slot)
+
+    def error(self) -> Error:
+        """All errors so far as a value."""
+        return error_of(self.slots, self.sites)
+
+    def checked(
+        self,
+        jaxpr: Jaxpr,
+        wanted: tuple[ErrorEffect, ...] = (),
+        offset: int = 0,
+        collapse: bool = False,
+    ) -> Checked:
+        """The checked form of a program inside of this one; kept with it.
+
+        Args:
+          wanted: kinds of errors that it shall return, in that order, even if they cannot occur.
+          offset: the number of its first place that can go wrong.
+          collapse: whether its flags shall be scalars in any case.
+        """
+        enabled = self.enabled
+        key = ("checked", enabled, wanted, offset, collapse)
+        return jaxpr.derived(key, lambda: _check(jaxpr, enabled, wanted, offset, collapse))
+
+
+def _check(jaxpr: Jaxpr, enabled: Enabled, wanted: tuple, offset: int, collapse: bool) -> Checked:
+    log = Log(enabled)
+
+    def fun(*args: Any) -> list[Any]:
+        results = run(log, jaxpr, args)
+        effects = dict.fromkeys((*wanted, *log.slots))
+        leaves = []
+        for effect in effects:
+            slot = log.slots.setdefault(effect, no_error(effect))
+            slot = shifted(collapsed(slot) if collapse else slot, offset)
+            leaves += slot.leaves
+        return [*leaves, *results]
+
+    program = trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info, no_origin)
+    effects = tuple(dict.fromkeys((*wanted, *log.slots)))
+    if not effects and check_effect not in jaxpr.effects:
+        program = jaxpr
+    return Checked(program, effects, tuple(log.sites))
+
+
+def run(log: Log, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """Apply a jaxpr in the current trace, with checks."""
+    env = dict(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
+    env.update(zip(map(id, jaxpr.invars), args, strict=True))
+    read = lambda atom: atom.val if type(atom) is Literal else env[id(atom)]
+    outer, origin, source = context.name_stack, context.origin, log.source
+    try:
+        for eqn in jaxpr.eqns:
+            code, offset, names = eqn.raw_source
+            context.name_stack = outer + names if names else outer
+            context.origin = (code, offset) if code is not None else origin or no_origin
+            log.source = eqn.raw_source if code is not None else source
+            rule = check_rules.get(eqn.primitive, _plain)
+            results = rule(log, eqn.primitive, list(map(read, eqn.invars)), eqn.params)
+            env.update(zip(map(id, eqn.outvars), results, strict=True))
+    finally:
+        context.name_stack, context.origin, log.source = outer, origin, source
+    return list(map(read, jaxpr.outvars))
+
+
+def _plain(log: Log, primitive: Primitive, operands: list, params: dict[str, Any]) -> list[Any]:
+    return apply(primitive, operands, params)
+
+
+def apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Bind a primitive; its results as a list."""
+    result = primitive.bind(*operands, **params)
+    return result if primitive.multiple_results else [result]

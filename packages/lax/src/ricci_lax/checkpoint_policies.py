@@ -1,0 +1,241 @@
+"""Policies of ``checkpoint``: what may be kept from the way there for the way back.
+
+A policy is called as ``policy(primitive, *types, **params)``, with the types of an operation's
+operands, and says whether its results may be kept: a bool, or ``Saveable``, ``Recompute`` or an
+``Offloadable``.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ricci_ir import Primitive
+
+from ._contraction import dot_general_p
+from ._convolution import conv_general_dilated_p
+
+
+class _Decision:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Saveable = _Decision("Saveable")
+Recompute = _Decision("Recompute")
+
+
+@dataclass(frozen=True, slots=True)
+class Offloadable:
+    """A value may be kept in another memory: ``dst``, moved from ``src``.
+
+    There is one memory so far: the value is kept where it is.
+    """
+
+    src: str
+    dst: str
+
+
+def is_saved(
+    policy: Callable[..., Any], primitive: Primitive, avals: Sequence[Any], params: dict[str, Any]
+) -> bool:
+    """Whether a policy allows to keep what an operation gives.
+
+    Raises:
+      TypeError: if it answers with something else than a decision.
+    """
+    decision = policy(primitive, *avals, **params)
+    if decision is Saveable or isinstance(decision, Offloadable):
+        return True
+    if decision is Recompute:
+        return False
+    if isinstance(decision, bool):
+        return decision
+    raise TypeError(
+        f"the checkpoint policy {policy} returned {decision!r} for {primitive}. Return a bool, "
+        "Saveable, Recompute, or an Offloadable."
+    )
+
+
+def everything_saveable(*_: Any, **__: Any) -> bool:
+    """Keep everything, as without ``checkpoint``."""
+    return True
+
+
+def nothing_saveable(*_: Any, **__: Any) -> bool:
+    """Keep the arguments alone."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class DotsSaveable:
+    """Keep the results of matrix products and convolutions.
+
+    Attributes:
+      only_if_no_batch_dims: of products, only those without batch dimensions.
+    """
+
+    only_if_no_batch_dims: bool = False
+
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
+        if primitive is conv_general_dilated_p:
+            return not self.only_if_no_batch_dims
+        return primitive is dot_general_p and not (self.only_if_no_batch_dims and _batched(params))
+
+
+def _batched(params: dict[str, Any]) -> bool:
+    (_, _), (lhs_batch, rhs_batch) = params["dimension_numbers"]
+    return bool(lhs_batch or rhs_batch)
+
+
+checkpoint_dots = dots_saveable = DotsSaveable()
+checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable = DotsSaveable(True)
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadDotWithNoBatchDims:
+    """Keep the results of matrix products without batch dimensions, in another memory."""
+
+    offload_src: str
+    offload_dst: str
+
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> Any:
+        if primitive is dot_general_p and not _batched(params):
+            return Offloadable(self.offload_src, self.offload_dst)
+        return Recompute
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
+    """A policy that keeps matrix products without batch dimensions in another memory."""
+    return OffloadDotWithNoBatchDims(offload_src, offload_dst)
+
+
+@dataclass(frozen=True, slots=True)
+class SaveOnlyTheseNames:
+    """Keep only values that ``checkpoint_name`` gave one of these names."""
+
+    saveable_names: frozenset[str]
+
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
+        return primitive.name == "name" and params["name"] in self.saveable_names
+
+
+@dataclass(frozen=True, slots=True)
+class SaveAnyNamesButThese:
+    """Keep values that ``checkpoint_name`` gave a name, but for these names."""
+
+    names: frozenset[str]
+
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
+        return primitive.name == "name" and params["name"] not in self.names
+
+
+@dataclass(frozen=True, slots=True)
+class SaveAnythingExceptTheseNames:
+    """Keep everything but values that ``checkpoint_name`` gave one of these names."""
+
+    names: frozenset[str]
+
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
+        return not (primitive.name == "name" and params["name"] in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class SaveAndOffloadOnlyTheseNames:
+    """Keep values of some names, and values of other names in another memory."""
+
+    names_which_can_be_saved: frozenset[str]
+    names_which_can_be_offloaded: frozenset[str]
+    offload_src: str
+    offload_dst: str
+
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> Any:
+        if primitive.name != "name":
+            return Recompute
+        if params["name"] in self.names_which_can_be_saved:
+            return Saveable
+        if params["name"] in self.names_which_can_be_offloaded:
+            return Offloadable(self.offload_src, self.offload_dst)
+        return Recompute
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFromBothPolicies:
+    """Keep what either of two policies keeps."""
+
+    first: Callable[..., Any]
+    second: Callable[..., Any]
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
+        return any(is_saved(p, primitive, avals, params) for p in (self.first, self.second))
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
+    """A policy that keeps only values of these names."""
+    return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
+    """A policy that keeps named values, but for these names."""
+    return SaveAnyNamesButThese(frozenset(names_not_to_save))
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
+    """A policy that keeps everything but values of these names."""
+    return SaveAnythingExceptTheseNames(frozenset(names_not_to_save))
+
+
+def save_from_both_policies(
+    policy_1: Callable[..., Any], policy_2: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A policy that keeps what either of two keeps."""
+    return SaveFromBothPolicies(policy_1, policy_2)
+
+
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Iterable[str],
+    names_which_can_be_offloaded: Iterable[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Callable[..., Any]:
+    """A policy that keeps values of some names, and those of others in another memory."""
+    saved, offloaded = (
+        frozenset(names) for names in (names_which_can_be_saved, names_which_can_be_offloaded)
+    )
+    both = saved & offloaded
+    if both:
+        raise ValueError(
+            f"save_and_offload_only_these_names: {sorted(both)} are to be saved and offloaded; "
+            "name each once."
+        )
+    return SaveAndOffloadOnlyTheseNames(saved, offloaded, offload_src, offload_dst)
+
+
+__all__ = [
+    "DotsSaveable",
+    "Offloadable",
+    "Recompute",
+    "SaveAndOffloadOnlyTheseNames",
+    "SaveAnyNamesButThese",
+    "SaveAnythingExceptTheseNames",
+    "SaveFromBothPolicies",
+    "SaveOnlyTheseNames",
+    "Saveable",
+    "checkpoint_dots",
+    "checkpoint_dots_with_no_batch_dims",
+    "dots_saveable",
+    "dots_with_no_batch_dims_saveable",
+    "everything_saveable",
+    "nothing_saveable",
+    "offload_dot_with_no_batch_dims",
+    "save_and_offload_only_these_names",
+    "save_any_names_but_these",
+    "save_anything_except_these_names",
+    "save_from_both_policies",
+    "save_only_these_names",
+]

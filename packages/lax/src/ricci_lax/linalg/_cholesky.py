@@ -1,0 +1,232 @@
+"""The Cholesky factorisation of positive definite matrices, and its update."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, not_linear
+from ricci_batching import leading_dims
+from ricci_ir import ShapedArray, define, get_aval, issubdtype, python_scalar_dtype, unsupported
+from ricci_lax._arithmetic import abs as absolute
+from ricci_lax._arithmetic import add, complex, div, imag, mul, neg, real, sub
+from ricci_lax._comparison import bitwise_or, eq, gt, select_n
+from ricci_lax._conversion import converted
+from ricci_lax._elementwise import scalar_like
+from ricci_lax._math import sqrt
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._kernels import (
+    call_kernel,
+    char,
+    check_matrices,
+    flag,
+    gpu_kernel,
+    is_gpu,
+    lapack,
+    nan_where_failed,
+)
+from ._loops import at_index, with_index, write_loop
+from ._matrices import adjoint, identity, in_batch
+from ._triangles import lower_triangle
+from ._triangular_solve import matmul, matrix_transpose, triangular_solve
+
+# cholesky
+
+
+def _cholesky_aval(x: ShapedArray) -> ShapedArray:
+    check_matrices("cholesky", x, square=True)
+    return x
+
+
+def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
+    out = ctx.out
+    batch_rank = len(x.shape) - 2
+    info = ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    if is_gpu(ctx):
+        target, attributes = gpu_kernel(ctx, "solver_potrf"), {"lower": flag(True)}
+    elif ctx.platform == "cpu":
+        target, attributes = lapack("potrf", x.dtype), {"uplo": char("L")}
+    else:
+        factor = ctx.emit("stablehlo.cholesky", [x], out, ", lower = true")
+        return traced(lower_triangle)(ctx, factor)
+    factor, failed = call_kernel(ctx, target, [x], [out, info], batch_rank, attributes, {0: 0})
+    factor = nan_where_failed(ctx, factor, failed, batch_rank)
+    # The kernels leave in the upper triangle what was there.
+    return traced(lower_triangle)(ctx, factor)
+
+
+def _hermitian_of_lower(t: Any) -> Any:
+    """The Hermitian matrices that have the lower triangles of ``t``."""
+    aval: Any = get_aval(t)
+    if not issubdtype(aval.dtype, np.complexfloating):
+        return add(lower_triangle(t), matrix_transpose(lower_triangle(t, -1)))
+    x, y = real(t), imag(t)
+    x = add(lower_triangle(x), matrix_transpose(lower_triangle(x, -1)))
+    y = sub(lower_triangle(y, -1), matrix_transpose(lower_triangle(y, -1)))
+    return complex(x, y)
+
+
+def _cholesky_jvp(primals, tangents):
+    (t,) = tangents
+    if type(t) is Zero:
+        factor = cholesky_p.bind(*primals)
+        return factor, Zero.from_primal(factor)
+    # The factor depends on the lower triangle alone.
+    t = _hermitian_of_lower(t)
+    factor = lower_triangle(cholesky_p.bind(*primals))
+    aval: Any = get_aval(factor)
+    # l⁻¹ t l⁻ᴴ is the sum of l⁻¹ dl, lower triangular, and its conjugate transpose.
+    t = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
+    t = lower_triangle(triangular_solve(factor, t, left_side=True, lower=True))
+    size = aval.shape[-1]
+    both = add(scalar_like(t, 1), identity(size, size, aval.dtype))
+    return factor, matmul(factor, div(t, in_batch(both, aval.ndim)))
+
+
+cholesky_p = define(
+    "cholesky",
+    abstract_eval=_cholesky_aval,
+    jvp=_cholesky_jvp,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_cholesky_lower,
+)
+
+
+def _symmetrized(x: Any) -> Any:
+    """``(x + xᴴ) / 2``, floating."""
+    aval: Any = get_aval(x)
+    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
+        raise TypeError(
+            f"cholesky: the operand must be a square matrix, or a batch of them, but it is "
+            f"{aval.str_short()}."
+        )
+    transposed = adjoint(x)
+    is_bool = aval.dtype == np.bool_
+    total = bitwise_or(x, transposed) if is_bool else add(x, transposed)
+    if not issubdtype(aval.dtype, np.inexact):
+        total = converted(total, python_scalar_dtype(float), is_bool or aval.weak_type)
+    return div(total, scalar_like(total, 2))
+
+
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+    """The Cholesky factors of positive definite matrices: ``l`` with ``l lᴴ = x``.
+
+    Args:
+      x: matrices, of shape ``(..., n, n)`` and dtype float32, float64, complex64 or complex128.
+      symmetrize_input: whether to take ``(x + xᴴ) / 2`` in place of ``x``, so that derivatives
+        are symmetric; else the lower triangle alone is looked at. Integers are then converted.
+
+    Returns:
+      Lower triangular matrices of the shape and dtype of ``x``. Of a matrix that is not positive
+      definite, the lower triangle is NaN.
+
+    Raises:
+      TypeError: if the dtype is another, ``x`` has fewer than two dimensions, or the matrices
+        are not square while ``symmetrize_input``.
+      ValueError: if the matrices are not square.
+
+    Example:
+      >>> cholesky(np.array([[4, 2], [2, 5]], np.float32)).shape
+      (2, 2)
+
+    Source: LAPACK ``potrf``, StableHLO ``cholesky``.
+    """
+    return lower_triangle(cholesky_p.bind(_symmetrized(x) if symmetrize_input else x))
+
+
+# cholesky_update
+
+
+def _cholesky_update_aval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
+    for name, aval, rank in (("r_matrix", r, 2), ("w_vector", w, 1)):
+        if aval.dtype.name not in ("float32", "float64"):
+            raise TypeError(
+                f"cholesky_update: {name} must be float32 or float64, but it is "
+                f"{aval.str_short()}. Convert it first."
+            )
+        if aval.ndim != rank:
+            raise TypeError(
+                f"cholesky_update: {name} must have rank {rank}, but it is {aval.str_short()}."
+            )
+    if r.dtype != w.dtype:
+        raise TypeError(
+            f"cholesky_update: the operands differ in dtype: {r.str_short()} and "
+            f"{w.str_short()}. Convert one of them."
+        )
+    if r.shape != (w.size, w.size):
+        raise ValueError(
+            f"cholesky_update: r_matrix must be square and w_vector of its size, but they are "
+            f"{r.str_short()} and {w.str_short()}."
+        )
+    return ShapedArray(r.shape, r.dtype, r.weak_type and w.weak_type)
+
+
+def _rotation(x: Any, y: Any) -> tuple[Any, Any]:
+    """The cosine and sine of the Givens rotation that turns ``(x, y)`` into ``(r, 0)``."""
+    x_size, y_size = absolute(x), absolute(y)
+    scale = select_n(gt(x_size, y_size), y_size, x_size)
+    x_scaled, y_scaled = div(x, scale), div(y, scale)
+    norm = sqrt(add(mul(x_scaled, x_scaled), mul(y_scaled, y_scaled)))
+    inverse = div(scalar_like(x, 1), norm)
+    zero, one = scalar_like(x, 0), scalar_like(x, 1)
+    trivial = eq(y, zero)
+    cosine = select_n(trivial, mul(x_scaled, inverse), one)
+    return cosine, select_n(trivial, mul(neg(y_scaled), inverse), zero)
+
+
+def _rotate_row(i: Any, r: Any, w: Any) -> list[Any]:
+    row = at_index(r, i, 0)
+    cosine, sine = _rotation(at_index(row, i, 0), at_index(w, i, 0))
+    rotated = sub(mul(cosine, row), mul(sine, w))
+    return [with_index(r, rotated, i, 0), add(mul(cosine, w), mul(sine, row))]
+
+
+def _cholesky_update_lower(ctx: Lowering, r: Value, w: Value) -> Value:
+    if ctx.platform == "cuda":
+        return ctx.custom_call(
+            gpu_kernel(ctx, "_cholesky_update"),
+            [r, w],
+            [ctx.out, w.aval],
+            backend_config={},
+            operand_layouts=[(1, 0), (0,)],
+            result_layouts=[(1, 0), (0,)],
+            output_operand_aliases={0: 0, 1: 1},
+        )[0]
+    if not w.aval.size:
+        return r
+    return write_loop(ctx, w.aval.size, _rotate_row, [r, w])[0]
+
+
+cholesky_update_p = define(
+    "cholesky_update",
+    abstract_eval=_cholesky_update_aval,
+    jvp=unsupported("updates have no derivative; factorise rᵀ r + w wᵀ with cholesky instead"),
+    transpose=not_linear,
+    batch=unsupported("updates are of one matrix; factorise rᵀ r + w wᵀ with cholesky instead"),
+    lower=_cholesky_update_lower,
+)
+
+
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+    """The Cholesky factor after a matrix grew by the square of a vector.
+
+    Args:
+      r_matrix: an upper triangular matrix ``r``, of shape ``(n, n)``, float32 or float64.
+      w_vector: a vector ``w`` of shape ``(n,)`` and the same dtype.
+
+    Returns:
+      The upper triangular matrix whose square ``qᵀ q`` is ``rᵀ r + w wᵀ``.
+
+    Raises:
+      TypeError: if the ranks are others, or the dtypes differ or are others.
+      ValueError: if the sizes do not fit.
+      NotImplementedError: for derivatives and batches.
+
+    Example:
+      >>> cholesky_update(np.eye(2, dtype=np.float32), np.ones(2, np.float32)).shape
+      (2, 2)
+
+    Source: Golub and Van Loan, Matrix Computations, 6.5.4.
+    """
+    return cholesky_update_p.bind(r_matrix, w_vector)

@@ -1,0 +1,262 @@
+"""Eigenvalues and eigenvectors of square matrices without symmetry."""
+
+import enum
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from ricci_autodiff import Zero, not_linear
+from ricci_batching import leading_dims
+from ricci_ir import ShapedArray, define, get_aval
+from ricci_lax._arithmetic import (
+    abs,
+    add,
+    complex,
+    conj,
+    div,
+    imag,
+    integer_pow,
+    mul,
+    neg,
+    sub,
+    write_complex,
+)
+from ricci_lax._arithmetic import real as real_of
+from ricci_lax._comparison import eq
+from ricci_lax._constants import broadcasted_iota
+from ricci_lax._conversion import converted
+from ricci_lax._elementwise import complex_of, real_part
+from ricci_lax._precision import Precision
+from ricci_lax._reductions import argmax
+from ricci_lax._structural import broadcast_in_dim, reduce_sum, shape_of, transpose
+from ricci_stablehlo import Lowering, Value
+
+from ._kernels import (
+    call_kernel,
+    char,
+    check_matrices,
+    flag,
+    gpu_kernel,
+    is_gpu,
+    lapack,
+    nan_where_failed,
+)
+from ._matrices import adjoint, diagonal, identity, in_batch, is_complex, product
+from ._solve import solve
+
+
+class EigImplementation(enum.Enum):
+    """Whose routine computes eigenvalues.
+
+    ``LAPACK`` is for CPU, and works from GPU as well; ``MAGMA`` is for GPU.
+    """
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+_MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
+
+
+def _eig_aval(
+    x: ShapedArray,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs,
+    implementation,
+):
+    check_matrices("eig", x, square=True)
+    dtype = complex_of(x.dtype)
+    vectors = compute_left_eigenvectors + compute_right_eigenvectors
+    return [ShapedArray(x.shape[:-1], dtype), *[ShapedArray(x.shape, dtype)] * vectors]
+
+
+def _eig_lower(
+    ctx: Lowering,
+    x: Value,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    implementation,
+    **params,
+):
+    values, matrix = ctx.outs[0], ShapedArray(x.shape, complex_of(x.dtype))
+    batch_rank, is_real = len(x.shape) - 2, not is_complex(x)
+    chosen = [compute_left_eigenvectors, compute_right_eigenvectors]
+    if is_gpu(ctx):
+        if implementation not in _MAGMA:
+            raise NotImplementedError(
+                f"eig: {implementation} is not supported. Give EigImplementation.MAGMA, or LAPACK, "
+                "or leave implementation out."
+            )
+        target = gpu_kernel(ctx, f"hybrid_eig_{'real' if is_real else 'comp'}", suffix="")
+        left, right = map(flag, chosen)
+        attributes = {"left": left, "magma": f'"{_MAGMA[implementation]}"', "right": right}
+    elif ctx.platform == "cpu":
+        if implementation not in (None, EigImplementation.LAPACK):
+            raise ValueError(
+                f"eig: {implementation} is for GPUs; on CPU it is LAPACK that computes "
+                "eigenvalues. Leave implementation out."
+            )
+        target = lapack("geev", x.dtype)
+        left, right = (char("V" if wanted else "N") for wanted in chosen)
+        attributes = {"compute_left": left, "compute_right": right}
+    else:
+        raise NotImplementedError(
+            f"eig: there is no routine for {ctx.platform}, only for CPU and GPU. Compute on "
+            "another device, or use eigh if the matrices are Hermitian."
+        )
+    parts = [values.update(dtype=real_part(values.dtype))] * 2 if is_real else [values]
+    info = ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    outs = [*parts, matrix, matrix, info]
+    *found, left, right, failed = call_kernel(ctx, target, [x], outs, batch_rank, attributes)
+    first = write_complex(ctx, found[0], found[1], values) if is_real else found[0]
+    results = [first, *(v for v, wanted in zip((left, right), chosen, strict=True) if wanted)]
+    return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
+
+
+def _vectors_jvp(values: Any, vectors: Any, t: Any) -> tuple[Any, Any]:
+    """The tangents of eigenvalues and eigenvectors, from a tangent of the matrices.
+
+    By ``A V = V diag(w)``, the diagonal of ``V⁻¹ dA V`` is ``dw``. Its other elements, each divided
+    by ``w[j] - w[i]``, are those of ``V⁻¹ dV``, whose diagonal depends on how vectors are scaled.
+    """
+    aval: Any = get_aval(vectors)
+    rank, shape = aval.ndim, aval.shape
+    batch = tuple(range(rank - 2))
+    one = identity(shape[-1], shape[-1], aval.dtype)
+    row = broadcast_in_dim(values, (*shape[:-2], 1, shape[-1]), (*batch, rank - 1))
+    gaps = add(in_batch(one, rank), row)
+    column = broadcast_in_dim(values, (*shape[:-1], 1), (*batch, rank - 2))
+    # The ones on the diagonal, there to be divided by, are subtracted again.
+    inverse_gaps = sub(integer_pow(sub(gaps, column), -1), in_batch(one, rank))
+    relative = product(solve(vectors, t), vectors, precision=Precision.HIGHEST)
+    values_dot = diagonal(relative)
+    change = product(vectors, mul(inverse_gaps, relative), precision=Precision.HIGHEST)
+    return values_dot, add(change, mul(vectors, _scaling(vectors, change)))
+
+
+def _scaling(vectors: Any, change: Any) -> Any:
+    """The multiples of each vector to add: norms stay 1, and the largest element stays real."""
+    aval: Any = get_aval(vectors)
+    rank, rows = aval.ndim, aval.ndim - 2
+    total = lambda x: reduce_sum(x, (rows,))
+    spread = lambda x: broadcast_in_dim(
+        x, (*aval.shape[:-2], 1, aval.shape[-1]), (*range(rank - 2), rank - 1)
+    )
+    largest = argmax(abs(vectors), rows, np.int32)
+    places = broadcasted_iota(np.dtype(np.int32), aval.shape, rows)
+    chosen = converted(eq(places, spread(largest)), aval.dtype)
+    growth = neg(real_of(total(mul(conj(vectors), change))))
+    turn = neg(imag(total(mul(chosen, change))))
+    angle = div(turn, real_of(total(mul(chosen, vectors))))
+    return spread(complex(growth, angle))
+
+
+def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors, **params):
+    (x,), (t,) = primals, tangents
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    bind = lambda left, right: eig_p.bind(
+        x, compute_left_eigenvectors=left, compute_right_eigenvectors=right, **params
+    )
+    aval: Any = get_aval(x)
+    if type(t) is Zero or not aval.size:
+        results = bind(left, right)
+        return results, [Zero.from_primal(r) for r in results]
+    if (left or right) and not params["enable_eigvec_derivs"]:
+        raise NotImplementedError(
+            "eig: eigenvectors have a derivative only where the eigenvalues are distinct, which "
+            "is not checked, and for their scaling, which functions of them should not depend "
+            "on. Pass enable_eigvec_derivs=True if that holds, or ask for eigenvalues alone "
+            "(compute_left_eigenvectors=False, compute_right_eigenvectors=False)."
+        )
+    values, *vectors = bind(left, True)
+    t = converted(t, complex_of(aval.dtype))
+    if right:
+        dots = list(_vectors_jvp(values, vectors[-1], t))
+    else:
+        both = mul(solve(vectors[-1], t), _transposed(vectors[-1]))
+        dots = [reduce_sum(both, (len(shape_of(both)) - 1,))]
+    if left:
+        # The left eigenvectors are the right ones of the adjoint.
+        dots.insert(1, _vectors_jvp(conj(values), vectors[0], adjoint(t))[1])
+    return [values, *vectors[: left + right]], dots
+
+
+def _transposed(x: Any) -> Any:
+    rank = len(shape_of(x))
+    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+eig_p = define(
+    "eig",
+    abstract_eval=_eig_aval,
+    multiple_results=True,
+    jvp=_eig_jvp,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_eig_lower,
+)
+
+
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Any]:
+    """The eigenvalues of square matrices, and their left and right eigenvectors.
+
+    Args:
+      x: matrices of shape ``(…, n, n)``, float32, float64, complex64 or complex128.
+      compute_left_eigenvectors: whether to return ``u`` with ``uᴴ x == diag(w) uᴴ``.
+      compute_right_eigenvectors: whether to return ``v`` with ``x v == v diag(w)``.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives are
+        right only where the eigenvalues are distinct, and for the scaling that they have here:
+        each of norm 1, its largest element real.
+      implementation: whose routine to use; by default the platform's.
+      use_magma: deprecated: ``True`` is ``EigImplementation.MAGMA``, ``False`` is ``LAPACK``.
+
+    Returns:
+      A list of complex arrays: the eigenvalues ``w``, of shape ``(…, n)`` and in no order; then
+      ``u`` and ``v``, of shape ``(…, n, n)``, vectors in columns, as far as asked for. All NaN
+      where the algorithm did not converge.
+
+    Raises:
+      TypeError: if the dtype is another one, or there are fewer than two dimensions.
+      ValueError: if the matrices are not square, or the platform lacks the implementation.
+      NotImplementedError: on TPU; for derivatives of eigenvectors that were not enabled.
+
+    Example:
+      >>> w, v = eig(np.diag(np.float32([2, 3])), compute_left_eigenvectors=False)
+      >>> w.shape, v.shape
+      ((2,), (2, 2))
+
+    Source: LAPACK ``geev``; Giles, "An extended collection of matrix derivative results for
+    forward and reverse mode algorithmic differentiation", 2008, 3.1.
+    """
+    if use_magma is not None:
+        warn(
+            "eig: use_magma is deprecated; give implementation=EigImplementation.MAGMA or LAPACK",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    if implementation is not None and not isinstance(implementation, EigImplementation):
+        raise ValueError(
+            f"eig: implementation={implementation!r} is no EigImplementation; those are "
+            f"{', '.join(i.name for i in EigImplementation)}."
+        )
+    return eig_p.bind(
+        x,
+        compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=implementation,
+    )

@@ -1,0 +1,253 @@
+"""Eigenvalues and eigenvectors of Hermitian matrices."""
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, not_linear
+from ricci_batching import leading_dims
+from ricci_ir import ShapedArray, canonicalize_dtype, define, get_aval, issubdtype
+from ricci_lax._arithmetic import add, div, integer_pow, mul, real, sub
+from ricci_lax._comparison import bitwise_or
+from ricci_lax._conversion import converted
+from ricci_lax._elementwise import real_part, scalar
+from ricci_lax._precision import Precision
+from ricci_lax._slicing import slice_in_dim
+from ricci_lax._structural import broadcast_in_dim, shape_of
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._kernels import (
+    call_kernel,
+    char,
+    check_matrices,
+    flag,
+    gpu_kernel,
+    is_gpu,
+    lapack,
+    nan_where_failed,
+)
+from ._matrices import adjoint, diagonal, dtype_of, identity, in_batch, is_complex, product
+
+
+class EighImplementation(enum.Enum):
+    """An algorithm for the eigenvalues of Hermitian matrices.
+
+    ``QR`` is for CPU and GPU, ``JACOBI`` for GPU and TPU, ``QDWH`` for TPU.
+    """
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+def check_subset(name: str, subset: tuple[int, int] | None) -> None:
+    """Check that a range of indices has a start and an end, in order.
+
+    Raises:
+      ValueError: if it does not.
+    """
+    if subset is not None and not (len(subset) == 2 and subset[0] <= subset[1]):
+        raise ValueError(
+            f"{name}: subset_by_index={subset} is no range of indices. Give (start, end), with "
+            "0 <= start < end."
+        )
+
+
+def is_partial(subset: tuple[int, int] | None, size: int) -> bool:
+    """Whether a range of indices leaves some out."""
+    return subset is not None and tuple(subset) != (0, size)
+
+
+def check_in_bounds(name: str, subset: tuple[int, int], size: int) -> None:
+    """Check that a range of indices is not empty, and lies within ``size``.
+
+    Raises:
+      ValueError: if it is not so.
+    """
+    if not 0 <= subset[0] < subset[1] <= size:
+        raise ValueError(
+            f"{name}: subset_by_index={subset} is empty, or not within the {size} values there "
+            "are. Give (start, end), with 0 <= start < end."
+        )
+
+
+def _eigh_aval(x: ShapedArray, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    check_matrices("eigh", x, square=True)
+    check_subset("eigh", subset_by_index)
+    *batch, size, _ = x.shape
+    count = size if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
+    values = x.update(shape=(*batch, count), dtype=real_part(x.dtype))
+    return [x.update(shape=(*batch, size, count)), values]
+
+
+_GPU_ALGORITHMS = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
+_WHERE = {
+    EighImplementation.QR: ("cpu", "cuda", "rocm"),
+    EighImplementation.JACOBI: ("cuda", "rocm", "tpu"),
+    EighImplementation.QDWH: ("tpu",),
+}
+
+
+def _eigh_lower(ctx: Lowering, x: Value, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    outs, size, batch_rank = list(ctx.outs), x.shape[-1], len(x.shape) - 2
+    if algorithm is not None and ctx.platform not in _WHERE[algorithm]:
+        raise NotImplementedError(
+            f"eigh: {algorithm} does not exist on {ctx.platform}, only on "
+            f"{', '.join(_WHERE[algorithm])}. Leave implementation out for the platform's own."
+        )
+    if ctx.platform == "tpu":
+        return _eigh_on_tpu(ctx, x, lower, sort_eigenvalues, subset_by_index)
+    if is_partial(subset_by_index, size):
+        raise NotImplementedError(
+            f"eigh: subset_by_index={subset_by_index} is not supported on {ctx.platform}, only on "
+            "TPU. Leave it out and take part of the results."
+        )
+    info = ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    if is_gpu(ctx):
+        target = gpu_kernel(ctx, "solver_syevd")
+        attributes = {"algorithm": f"{_GPU_ALGORITHMS[algorithm]} : ui8", "lower": flag(lower)}
+    else:
+        target = lapack("heevd" if x.dtype.kind == "c" else "syevd", x.dtype)
+        attributes = {"mode": char("V"), "uplo": char("L" if lower else "U")}
+    *results, failed = call_kernel(ctx, target, [x], [*outs, info], batch_rank, attributes, {0: 0})
+    return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
+
+
+def _eigh_on_tpu(ctx: Lowering, x: Value, lower: bool, sort: bool, subset: Any) -> list[Value]:
+    """The compiler's own algorithm, of Jacobi, for all sizes."""
+    *batch, size, _ = x.shape
+    if size == 0:
+        values = ShapedArray((*batch, 0), real_part(x.dtype))
+        return [x, ctx.constant(np.zeros(values.shape, values.dtype), values)]
+    outs = [x.aval, ShapedArray((*batch, size), real_part(x.dtype))]
+    # Lower triangle; ordered; sweeps at most; relative tolerance.
+    config = f'backend_config = "{lower:d},{sort:d},100,1e-6"'
+    results = ctx.custom_call("Eigh", [x], outs, api_version=1, extra=config)
+    if not is_partial(subset, size):
+        return results
+    check_in_bounds("eigh", subset, size)
+    cut = lambda x: slice_in_dim(x, *subset, axis=len(shape_of(x)) - 1)
+    return [traced(cut)(ctx, result) for result in results]
+
+
+def _half_sum_with_adjoint(x: Any) -> Any:
+    total = add(x, adjoint(x))
+    return div(total, scalar(2, dtype_of(total)))
+
+
+def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    """From ``Aᴴ = A`` and ``A V = V diag(w)``: ``dw`` is the diagonal of ``Vᴴ dA V``, and ``Vᴴ dV``
+    its other elements divided by differences of eigenvalues: infinite where two are equal.
+    """
+    (x,), (dx,) = primals, tangents
+    params = {"sort_eigenvalues": sort_eigenvalues, "subset_by_index": subset_by_index}
+    params |= {"lower": lower, "algorithm": algorithm}
+    if type(dx) is Zero:
+        results = eigh_p.bind(x, **params)
+        return results, [Zero.from_primal(result) for result in results]
+    *_, size = shape = shape_of(x)
+    if is_partial(subset_by_index, size):
+        raise NotImplementedError(
+            f"eigh: with subset_by_index={subset_by_index}, a part of the {size} eigenvectors, "
+            "there is no derivative, as it depends on all of them. Leave it out and take part "
+            "of the results."
+        )
+    v, w = eigh_p.bind(_half_sum_with_adjoint(x), **params)
+    rank, dtype = len(shape), dtype_of(x)
+    values = converted(w, dtype)
+    eye = identity(size, size, dtype)
+    batch = tuple(range(rank - 2))
+    columns = broadcast_in_dim(values, (*shape[:-2], 1, size), (*batch, rank - 1))
+    rows = broadcast_in_dim(values, (*shape[:-2], size, 1), (*batch, rank - 2))
+    # The diagonal is kept from being infinite.
+    differences = add(sub(columns, rows), in_batch(eye, rank))
+    inverse = sub(integer_pow(differences, -1), in_batch(eye, rank))
+    matmul = lambda a, b: product(a, b, precision=Precision.HIGHEST)
+    in_basis = matmul(matmul(adjoint(v), dx), v)
+    dv = matmul(v, mul(inverse, in_basis))
+    dw = diagonal(real(in_basis) if is_complex(in_basis) else in_basis)
+    return [v, w], [dv, dw]
+
+
+eigh_p = define(
+    "eigh",
+    abstract_eval=_eigh_aval,
+    multiple_results=True,
+    jvp=_eigh_jvp,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_eigh_lower,
+)
+
+
+def _symmetrized(x: Any) -> Any:
+    """The mean of matrices and their adjoints, in a floating dtype."""
+    aval: Any = get_aval(x)
+    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
+        raise TypeError(
+            f"eigh: the matrices (the last two dimensions) must be square, but the operand is "
+            f"{aval.str_short()}."
+        )
+    if issubdtype(aval.dtype, np.inexact):
+        return _half_sum_with_adjoint(x)
+    if aval.dtype == np.bool_:
+        total = converted(bitwise_or(x, adjoint(x)), canonicalize_dtype(np.float64), True)
+    else:
+        wide = np.dtype(np.float64 if aval.dtype.itemsize == 8 else np.float32)
+        total = converted(add(x, adjoint(x)), wide)
+    return div(total, scalar(2, dtype_of(total)))
+
+
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Any, Any]:
+    """The eigenvectors and eigenvalues of Hermitian matrices, ``x v = v diag(w)``.
+
+    Args:
+      x: matrices of shape ``(..., n, n)``, float32, float64, complex64 or complex128.
+      lower: whether the lower triangle is used, or the upper one.
+      symmetrize_input: whether to take the mean of ``x`` and its adjoint first.
+      sort_eigenvalues: whether they must be in ascending order; on CPU and GPU they always are.
+      subset_by_index: which eigenvalues to compute, of the ordered ones: from a start up to an end,
+        which is excluded. Only on TPU, if it is not all of them.
+      implementation: the algorithm, by default the platform's own.
+
+    Returns:
+      v of shape ``(..., n, n)``, whose columns are the eigenvectors, and w of shape ``(..., n)``
+      and a real dtype. NaN where the algorithm did not converge.
+
+    Raises:
+      TypeError: if the dtype has no kernels, or there are fewer than two dimensions; if the
+        matrices are to be symmetrized and are not square.
+      ValueError: if the matrices are not square, or the subset is no range.
+      NotImplementedError: if the platform has no such algorithm or cannot compute a part; if the
+        derivative of a part is asked for.
+
+    The derivative of the eigenvectors is infinite or NaN where two eigenvalues are equal.
+
+    Example:
+      >>> v, w = eigh(np.float32([[2, 1], [1, 2]]))
+      >>> np.allclose(w, [1, 3])
+      True
+
+    Source: LAPACK ``syevd`` and ``heevd``.
+    """
+    if implementation is not None:
+        implementation = EighImplementation(implementation)
+    if symmetrize_input:
+        x = _symmetrized(x)
+    v, w = eigh_p.bind(
+        x,
+        lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=None if subset_by_index is None else tuple(subset_by_index),
+        algorithm=implementation,
+    )
+    return v, w

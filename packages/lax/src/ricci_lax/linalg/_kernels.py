@@ -1,0 +1,178 @@
+"""Calls of LAPACK's kernels and of their counterparts on GPUs.
+
+Every kernel takes matrices in the last two dimensions, column-major, behind any number of batch
+dimensions that all operands and results share.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ShapedArray
+from ricci_lax._comparison import eq, select_n
+from ricci_lax._constants import full_like
+from ricci_lax._structural import broadcast_in_dim
+from ricci_stablehlo import Lowering, Value, traced
+
+_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_GPU_PREFIXES = {"cuda": "cu", "rocm": "hip"}
+
+
+def has_kernels(dtype: np.dtype) -> bool:
+    """Whether the kernels know a dtype."""
+    return dtype.name in _LETTERS
+
+
+def matrix_dtype(operation: str, aval: ShapedArray) -> None:
+    """Check that an operand's dtype is one that the kernels know.
+
+    Raises:
+      TypeError: if it is not float32, float64, complex64 or complex128.
+    """
+    if not has_kernels(aval.dtype):
+        raise TypeError(
+            f"{operation}: matrices must be float32, float64, complex64 or complex128, but the "
+            f"operand is {aval.str_short()}. Convert it first."
+        )
+
+
+def check_matrices(operation: str, aval: ShapedArray, *, square: bool = False) -> None:
+    """Check that an operand holds matrices in its last two dimensions, of a dtype with kernels.
+
+    Raises:
+      TypeError: if its dtype has no kernels, or it has fewer than two dimensions.
+      ValueError: if it must be square and is not.
+    """
+    matrix_dtype(operation, aval)
+    if len(aval.shape) < 2:
+        raise TypeError(
+            f"{operation}: the operand must have at least two dimensions (a matrix, or a batch "
+            f"of them), but it is {aval.str_short()}."
+        )
+    if square and aval.shape[-1] != aval.shape[-2]:
+        raise ValueError(
+            f"{operation}: the matrices (the last two dimensions) must be square, but the operand "
+            f"is {aval.str_short()}."
+        )
+
+
+def lapack(routine: str, dtype: np.dtype) -> str:
+    """The name of a LAPACK kernel on CPU: ``lapack("potrf", float32)`` is its single form."""
+    return f"lapack_{_LETTERS[dtype.name]}{routine}_ffi"
+
+
+def is_gpu(ctx: Lowering) -> bool:
+    """Whether the module is for a GPU."""
+    return ctx.platform in _GPU_PREFIXES
+
+
+def gpu_kernel(ctx: Lowering, name: str, suffix: str = "_ffi") -> str:
+    """The name of a GPU kernel, ``solver_potrf`` say, in the platform's library.
+
+    Args:
+      suffix: how the name ends; a few kernels lack the usual ending.
+    """
+    return f"{_GPU_PREFIXES[ctx.platform]}{name}{suffix}"
+
+
+def call_kernel(
+    ctx: Lowering,
+    target: str,
+    operands: Sequence[Value],
+    outs: Sequence[ShapedArray],
+    batch_rank: int,
+    attributes: Mapping[str, str],
+    aliases: Mapping[int, int] | None = None,
+    *,
+    row_major: bool = False,
+) -> list[Value]:
+    """Call a kernel on batches of matrices, vectors or scalars.
+
+    Args:
+      target: the kernel's name.
+      operands: each with ``batch_rank`` leading dimensions.
+      outs: the results' types, likewise; or a scalar, for what the kernel does not compute.
+      attributes: the kernel's attributes as text, such as ``{"uplo": "76 : ui8"}``.
+      aliases: which result may reuse the buffer of which operand.
+      row_major: whether the kernel gets row-major matrices, which to it are the transposed ones.
+    """
+    avals = [x.aval for x in operands]
+    extra = (
+        f'mhlo.frontend_attributes = {{num_batch_dims = "{batch_rank}"}}, '
+        f"sdy.sharding_rule = {_sharding_rule(avals, outs, batch_rank)}"
+    )
+    return ctx.custom_call(
+        target,
+        operands,
+        outs,
+        backend_config=attributes,
+        operand_layouts=[_layout(a, batch_rank, row_major) for a in avals],
+        result_layouts=[_layout(a, batch_rank, row_major) for a in outs],
+        output_operand_aliases=aliases,
+        annotations=extra,
+    )
+
+
+def char(letter: str) -> str:
+    """An attribute that LAPACK takes as a letter, such as ``L`` for the lower triangle."""
+    return f"{ord(letter)} : ui8"
+
+
+def flag(value: bool) -> str:
+    """An attribute that is true or false."""
+    return "true" if value else "false"
+
+
+def _layout(aval: ShapedArray, batch_rank: int, row_major: bool) -> tuple[int, ...]:
+    """Minor-to-major: batches row-major, and matrices column-major if not asked otherwise."""
+    rank = len(aval.shape)
+    order = list(range(rank - 1, -1, -1))
+    if rank == batch_rank + 2 and not row_major:
+        order[:2] = reversed(order[:2])
+    return tuple(order)
+
+
+def _sharding_rule(ins: Sequence[Any], outs: Sequence[Any], batch_rank: int) -> str:
+    """How the call may be divided over devices: along the batch only."""
+    sizes: list[int] = []
+
+    def factor(size: int) -> str:
+        sizes.append(size)
+        return _factor_name(len(sizes) - 1)
+
+    batch = [factor(size) for size in (ins[0] if ins else outs[0]).shape[:batch_rank]]
+    shared = lambda aval: batch if len(aval.shape) >= batch_rank else []
+    dims = lambda aval: f"[{', '.join([*shared(aval), *map(factor, aval.shape[batch_rank:])])}]"
+    operands, results = (", ".join(map(dims, avals)) for avals in (ins, outs))
+    factors = ", ".join(f"{_factor_name(i)}={size}" for i, size in enumerate(sizes))
+    return f"#sdy.op_sharding_rule<({operands})->({results}) {{{factors}}}, custom>"
+
+
+def _factor_name(i: int) -> str:
+    """Shardy names factors i, j, … z, then z_1, z_2, …"""
+    letters = ascii_lowercase[8:]
+    return letters[i] if i < len(letters) else f"z_{i - len(letters) + 1}"
+
+
+def nan_where_failed(
+    ctx: Lowering,
+    x: Value,
+    info: Value,
+    batch_rank: int,
+    succeeded: Callable[[Any, Any], Any] = eq,
+) -> Value:
+    """``x``, with NaN in each example whose kernel reported a failure.
+
+    Args:
+      info: what the kernel reported, an int32 for each example.
+      succeeded: the comparison of that with 0 that holds where the kernel did not fail.
+    """
+    shape = x.shape
+
+    def fill(x: Any, info: Any) -> Any:
+        mask = broadcast_in_dim(succeeded(info, np.int32(0)), shape, tuple(range(batch_rank)))
+        return select_n(mask, full_like(x, np.nan), x)
+
+    return traced(fill)(ctx, x, info)

@@ -1,0 +1,63 @@
+"""Loops of a fixed length, for algorithms that XLA has no kernel for."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ShapedArray
+from ricci_lax._comparison import compare
+from ricci_lax._dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from ricci_lax._structural import expand_dims, shape_of, squeeze
+from ricci_stablehlo import Lowering, Value, traced
+
+_COUNTER = ShapedArray((), np.dtype(np.int32))
+
+
+def write_loop(
+    ctx: Lowering,
+    count: int,
+    body: Callable[..., Sequence[Any]],
+    carry: Sequence[Value],
+    constants: Sequence[Value] = (),
+) -> list[Value]:
+    """Write a loop that runs ``carry = body(i, *carry, *constants)`` for ``i`` from 0.
+
+    Args:
+      count: how often.
+      body: a function of arrays, made of other primitives; returns arrays of the types of
+        ``carry``.
+      carry: the initial values of what changes.
+      constants: what does not.
+
+    Returns:
+      The final values of ``carry``.
+    """
+    avals = [_COUNTER, *(x.aval for x in carry)]
+
+    def condition(inner: Lowering, i: Value, *_: Value) -> list[Value]:
+        return [compare(inner, "LT", i, inner.constant(count, _COUNTER))]
+
+    def step(inner: Lowering, i: Value, *carry: Value) -> list[Value]:
+        results = traced(body)(inner, i, *carry, *constants)
+        one = inner.constant(1, _COUNTER)
+        return [inner.emit("stablehlo.add", [i, one], _COUNTER), *results]
+
+    regions = [ctx.region(avals, condition), ctx.region(avals, step)]
+    start = ctx.constant(0, _COUNTER)
+    return ctx.generic("stablehlo.while", [start, *carry], avals, "", regions)[1:]
+
+
+def _start(x: Any, i: Any, axis: int) -> list[Any]:
+    return [i if d == axis else np.int32(0) for d in range(len(shape_of(x)))]
+
+
+def at_index(x: Any, i: Any, axis: int) -> Any:
+    """``x`` at index ``i``, which is in bounds, of an axis counted from 0; the axis is dropped."""
+    sizes = tuple(1 if d == axis else n for d, n in enumerate(shape_of(x)))
+    return squeeze(dynamic_slice_p.bind(x, *_start(x, i, axis), slice_sizes=sizes), (axis,))
+
+
+def with_index(x: Any, part: Any, i: Any, axis: int) -> Any:
+    """``x`` with ``part`` at index ``i``, which is in bounds, of an axis counted from 0."""
+    return dynamic_update_slice_p.bind(x, expand_dims(part, (axis,)), *_start(x, i, axis))

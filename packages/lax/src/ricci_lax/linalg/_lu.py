@@ -1,0 +1,234 @@
+"""The LU factorisation with partial pivoting."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, not_linear, zero_derivative
+from ricci_batching import leading_dims
+from ricci_ir import ShapedArray, define, get_aval
+from ricci_lax._arithmetic import add, sub
+from ricci_lax._comparison import eq, ge, lt, select_n
+from ricci_lax._constants import broadcasted_iota
+from ricci_lax._elementwise import filled_like, scalar, scalar_like
+from ricci_lax._gather import gather
+from ricci_lax._indexing import GatherDimensionNumbers, GatherScatterMode
+from ricci_lax._precision import Precision
+from ricci_lax._slicing import pad
+from ricci_lax._structural import broadcast_in_dim, expand_dims, reduce_sum, shape_of
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._kernels import (
+    call_kernel,
+    check_matrices,
+    gpu_kernel,
+    is_gpu,
+    lapack,
+    nan_where_failed,
+)
+from ._loops import at_index, with_index, write_loop
+from ._matrices import dtype_of, identity, in_batch, part, product
+from ._triangles import lower_triangle, upper_triangle
+from ._triangular_solve import triangular_solve
+
+_INT32 = np.dtype(np.int32)
+
+# lu
+
+
+def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
+    check_matrices("lu", x)
+    *batch, m, n = x.shape
+    pivots = ShapedArray((*batch, min(m, n)), _INT32, x.weak_type)
+    return [x, pivots, ShapedArray((*batch, m), _INT32, x.weak_type)]
+
+
+def _padded(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """A batch of matrices with zeros before and after its rows and columns."""
+    config = [(0, 0, 0)] * (len(shape_of(x)) - 2) + [(*rows, 0), (*columns, 0)]
+    return pad(x, scalar_like(x, 0), config)
+
+
+def _square_factors(factors: Any) -> tuple[Any, Any]:
+    """The factors ``l`` and ``u``, made square with rows and columns of the identity."""
+    aval: Any = get_aval(factors)
+    *_, m, n = aval.shape
+    k = min(m, n)
+    lower = lower_triangle(part(factors, (0, m), (0, k)), -1)
+    lower = _padded(lower, (0, 0), (0, m - k))
+    lower = add(lower, in_batch(identity(m, m, aval.dtype), aval.ndim))
+    corner = _padded(identity(n - k, n - k, aval.dtype), (k, 0), (k, 0))
+    upper = upper_triangle(part(factors, (0, k), (0, n)))
+    upper = _padded(upper, (0, n - k), (0, 0))
+    return lower, add(upper, in_batch(corner, aval.ndim))
+
+
+def _rows(x: Any, indices: Any) -> Any:
+    """The rows of each matrix of a batch at these indices."""
+    *batch, m, n = shape_of(x)
+    rank, dims = len(batch) + 2, tuple(range(len(batch)))
+    negative = lt(indices, scalar(0, _INT32))
+    indices = select_n(negative, indices, add(indices, scalar(m, _INT32)))
+    numbers = GatherDimensionNumbers(
+        offset_dims=(rank - 1,),
+        collapsed_slice_dims=(rank - 2,),
+        start_index_map=(rank - 2,),
+        operand_batching_dims=dims,
+        start_indices_batching_dims=dims,
+    )
+    sizes = (*(1 for _ in batch), 1, n)
+    mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    return gather(x, expand_dims(indices, (rank - 1,)), numbers, sizes, mode=mode)
+
+
+def _lu_jvp(primals, tangents):
+    factors, pivots, permutation = lu_p.bind(*primals)
+    (t,) = tangents
+    discrete = [Zero.from_primal(pivots), Zero.from_primal(permutation)]
+    if type(t) is Zero:
+        return [factors, pivots, permutation], [Zero.from_primal(factors), *discrete]
+    # l⁻¹ p t u⁻¹ is l⁻¹ dl, strictly lower triangular, plus du u⁻¹, upper triangular.
+    lower, upper = _square_factors(factors)
+    t = triangular_solve(
+        lower, _rows(t, permutation), left_side=True, lower=True, unit_diagonal=True
+    )
+    t = triangular_solve(upper, t)
+    options = {"precision": Precision.HIGHEST, "preferred_element_type": dtype_of(factors)}
+    lower_dot = product(lower, lower_triangle(t, -1), **options)
+    upper_dot = product(upper_triangle(t), upper, **options)
+    return [factors, pivots, permutation], [add(lower_dot, upper_dot), *discrete]
+
+
+def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
+    outs = list(ctx.outs)
+    if ctx.platform == "tpu":
+        return ctx.custom_call("LuDecomposition", [x], outs, api_version=2)
+    batch_rank = x.aval.ndim - 2
+    info = ShapedArray(x.shape[:-2], _INT32)
+    target = gpu_kernel(ctx, "solver_getrf") if is_gpu(ctx) else lapack("getrf", x.dtype)
+    kernel_outs = [outs[0], outs[1], info]
+    factors, pivots, failed = call_kernel(ctx, target, [x], kernel_outs, batch_rank, {}, {0: 0})
+    # The kernel counts from 1. A singular matrix (info > 0) is no failure.
+    pivots = traced(lambda p: sub(p, scalar_like(p, 1)))(ctx, pivots)
+    factors = nan_where_failed(ctx, factors, failed, batch_rank, ge)
+    return [factors, pivots, _permutation(ctx, pivots, outs[2])]
+
+
+lu_p = define(
+    "lu",
+    abstract_eval=_lu_aval,
+    multiple_results=True,
+    jvp=_lu_jvp,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_lu_lower,
+)
+
+
+def lu(x: Any) -> list[Any]:
+    """The LU factorisation of matrices with partial pivoting: ``p x = l u``.
+
+    Args:
+      x: matrices, of shape ``(..., m, n)`` and dtype float32, float64, complex64 or complex128.
+
+    Returns:
+      The factors in one array of the shape of ``x``: ``u`` in the upper triangles, ``l`` below
+      them, its diagonal of ones left out. The int32 pivots, of shape ``(..., min(m, n))``: row
+      ``i`` was exchanged with row ``pivots[i]``, one after another. And the same as an int32
+      permutation of the rows, of shape ``(..., m)``: ``x[permutation]`` is ``l u``.
+
+    Raises:
+      TypeError: if the dtype is another, or ``x`` has fewer than two dimensions.
+
+    Example:
+      >>> factors, pivots, permutation = lu(np.array([[1, 2], [3, 4]], np.float32))
+      >>> pivots.shape
+      (2,)
+
+    Source: LAPACK ``getrf``.
+    """
+    factors, pivots, permutation = lu_p.bind(x)
+    return [factors, pivots, permutation]
+
+
+# lu_pivots_to_permutation
+
+
+def _lu_pivots_to_permutation_aval(pivots: ShapedArray, *, permutation_size) -> ShapedArray:
+    if pivots.dtype != _INT32:
+        raise TypeError(
+            f"lu_pivots_to_permutation: pivots must be int32, but they are {pivots.str_short()}."
+        )
+    if not pivots.ndim:
+        raise TypeError(
+            "lu_pivots_to_permutation: pivots must have at least one dimension, but they are a "
+            "scalar."
+        )
+    if permutation_size < pivots.shape[-1]:
+        raise ValueError(
+            f"lu_pivots_to_permutation: permutation_size={permutation_size} is less than the "
+            f"{pivots.shape[-1]} pivots of each matrix; it is the matrix's number of rows."
+        )
+    return ShapedArray((*pivots.shape[:-1], permutation_size), _INT32)
+
+
+def _exchange(i: Any, permutation: Any, pivots: Any) -> list[Any]:
+    """The permutation with its elements ``i`` and ``pivots[i]`` exchanged."""
+    shape = shape_of(permutation)
+    axis = len(shape) - 1
+    x, j = at_index(permutation, i, axis), at_index(pivots, i, axis)
+    if not axis:
+        y = at_index(permutation, j, 0)
+        return [with_index(with_index(permutation, y, i, 0), x, j, 0)]
+    spread = lambda v: broadcast_in_dim(v, shape, tuple(range(axis)))
+    chosen = eq(broadcasted_iota(_INT32, shape, axis), spread(j))
+    y = reduce_sum(select_n(chosen, filled_like(permutation, 0), permutation), (axis,))
+    return [select_n(chosen, with_index(permutation, y, i, axis), spread(x))]
+
+
+def _permutation(ctx: Lowering, pivots: Value, out: ShapedArray) -> Value:
+    if is_gpu(ctx):
+        target = gpu_kernel(ctx, "_lu_pivots_to_permutation", "")
+        return call_kernel(ctx, target, [pivots], [out], out.ndim - 1, {})[0]
+    order = traced(lambda: broadcasted_iota(_INT32, out.shape, out.ndim - 1))(ctx)
+    if not pivots.aval.size:
+        return order
+    return write_loop(ctx, pivots.shape[-1], _exchange, [order], [pivots])[0]
+
+
+def _lu_pivots_to_permutation_lower(ctx: Lowering, pivots: Value, *, permutation_size) -> Value:
+    return _permutation(ctx, pivots, ctx.out)
+
+
+lu_pivots_to_permutation_p = define(
+    "lu_pivots_to_permutation",
+    abstract_eval=_lu_pivots_to_permutation_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_lu_pivots_to_permutation_lower,
+)
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+    """The permutation of rows that pivots, one exchange after another, come to.
+
+    Args:
+      pivots: int32, of shape ``(..., k)``: row ``i`` is exchanged with row ``pivots[i]``.
+      permutation_size: the number of rows, not less than ``k``.
+
+    Returns:
+      Int32 permutations, of shape ``(..., permutation_size)``.
+
+    Raises:
+      TypeError: if the pivots are not int32, or have no dimension.
+      ValueError: if there are more pivots than rows.
+
+    Example:
+      >>> lu_pivots_to_permutation(np.array([2, 2, 2], np.int32), 4).shape
+      (4,)
+
+    Source: LAPACK ``getrf``, on its pivots.
+    """
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=index(permutation_size))

@@ -1,0 +1,149 @@
+"""Batches of matrices: their adjoints, products and diagonals, and the identity."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import get_aval, issubdtype
+from ricci_lax._arithmetic import add, conj
+from ricci_lax._comparison import eq, lt, select_n
+from ricci_lax._constants import broadcasted_iota, iota
+from ricci_lax._contraction import dot_general
+from ricci_lax._conversion import converted
+from ricci_lax._elementwise import scalar
+from ricci_lax._gather import gather
+from ricci_lax._indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ricci_lax._joining import concatenate
+from ricci_lax._scatter import scatter
+from ricci_lax._slicing import slice
+from ricci_lax._structural import broadcast_in_dim, shape_of, transpose
+
+_INT32 = np.dtype(np.int32)
+
+
+def dtype_of(x: Any) -> np.dtype:
+    """The dtype of an array or a tracer."""
+    aval: Any = get_aval(x)
+    return aval.dtype
+
+
+def is_complex(x: Any) -> bool:
+    """Whether an array has complex numbers."""
+    return issubdtype(dtype_of(x), np.complexfloating)
+
+
+def adjoint(x: Any) -> Any:
+    """A batch of matrices, each transposed and its elements conjugated."""
+    rank = len(shape_of(x))
+    x = transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+    return conj(x) if is_complex(x) else x
+
+
+def product(x: Any, y: Any, **options: Any) -> Any:
+    """The products of two batches of matrices; options are those of ``dot_general``."""
+    rank = len(shape_of(x))
+    batch = tuple(range(rank - 2))
+    return dot_general(x, y, (((rank - 1,), (rank - 2,)), (batch, batch)), **options)
+
+
+def part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """Some rows and columns of a batch of matrices, each range given by its start and end."""
+    *batch, height, width = shape_of(x)
+    if rows == (0, height) and columns == (0, width):
+        return x
+    starts = (*(0,) * len(batch), rows[0], columns[0])
+    return slice(x, starts, (*batch, rows[1], columns[1]))
+
+
+def _from_start(places: Any, size: int) -> Any:
+    """Places of which negative ones count from the end, as ones that do not."""
+    negative = lt(places, scalar(0, _INT32))
+    return select_n(negative, places, add(places, scalar(size, _INT32)))
+
+
+def rows_at(x: Any, places: Any) -> Any:
+    """The rows of each matrix of a batch at the places given for it."""
+    return _lines_at(x, places, 0)
+
+
+def columns_at(x: Any, places: Any) -> Any:
+    """The columns of each matrix of a batch at the places given for it."""
+    return _lines_at(x, places, 1)
+
+
+def _lines_at(x: Any, places: Any, axis: int) -> Any:
+    *batch, height, width = shape_of(x)
+    rank = len(batch)
+    places = _from_start(places, (height, width)[axis])
+    shape = shape_of(places)
+    numbers = GatherDimensionNumbers(
+        offset_dims=(rank + 1 - axis,),
+        collapsed_slice_dims=(rank + axis,),
+        start_index_map=(rank + axis,),
+        operand_batching_dims=tuple(range(rank)),
+        start_indices_batching_dims=tuple(range(rank)),
+    )
+    line = (height, 1) if axis else (1, width)
+    return gather(
+        x,
+        broadcast_in_dim(places, (*shape, 1), tuple(range(len(shape)))),
+        numbers,
+        (*(1,) * rank, *line),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+def identity(rows: int, columns: int, dtype: np.dtype) -> Any:
+    """Ones on the main diagonal of a matrix, zeros elsewhere."""
+    shape = rows, columns
+    below = add(broadcasted_iota(_INT32, shape, 0), scalar(0, _INT32))
+    return converted(eq(below, broadcasted_iota(_INT32, shape, 1)), dtype)
+
+
+def in_batch(matrix: Any, rank: int) -> Any:
+    """A matrix as one of a batch: with dimensions of size 1 before its own, up to a rank."""
+    if rank == 2:
+        return matrix
+    shape = (*(1,) * (rank - 2), *shape_of(matrix))
+    return broadcast_in_dim(matrix, shape, (rank - 2, rank - 1))
+
+
+def _diagonal_places(indices: Any) -> Any:
+    """The places of the diagonal, as indices for ``gather`` and ``scatter``."""
+    (size,) = shape_of(indices)
+    places = []
+    for _ in range(2):
+        places.append(_from_start(indices, size))
+    return concatenate([broadcast_in_dim(p, (size, 1), (0,)) for p in places], 1)
+
+
+def diagonal(x: Any) -> Any:
+    """The main diagonals of a batch of square matrices."""
+    *batch, size, _ = shape_of(x)
+    rank = len(batch)
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(rank)),
+        collapsed_slice_dims=(rank, rank + 1),
+        start_index_map=(rank, rank + 1),
+    )
+    return gather(
+        x,
+        _diagonal_places(iota(_INT32, size)),
+        numbers,
+        (*batch, 1, 1),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+def with_diagonal(x: Any) -> Any:
+    """Square matrices with these diagonals, zero elsewhere."""
+    *batch, size = shape_of(x)
+    rank = len(batch)
+    indices = iota(_INT32, size)
+    zeros = broadcast_in_dim(scalar(0, dtype_of(x)), (*batch, size, size), ())
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=tuple(range(rank)),
+        inserted_window_dims=(rank, rank + 1),
+        scatter_dims_to_operand_dims=(rank, rank + 1),
+    )
+    return scatter(zeros, _diagonal_places(indices), x, numbers)

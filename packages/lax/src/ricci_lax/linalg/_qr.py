@@ -1,0 +1,475 @@
+"""The QR decomposition and the Householder reflectors it is made of."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, is_undefined_primal, not_linear
+from ricci_batching import leading_dims
+from ricci_ir import ShapedArray, canonicalize_dtype, define, unsupported
+from ricci_lax._arithmetic import add, conj, mul, real, sub
+from ricci_lax._call import call_named
+from ricci_lax._constants import iota
+from ricci_lax._conversion import converted
+from ricci_lax._elementwise import scalar
+from ricci_lax._families import check_same_dtype
+from ricci_lax._joining import concatenate
+from ricci_lax._precision import Precision
+from ricci_lax._slicing import pad
+from ricci_lax._sorting import sort
+from ricci_lax._structural import broadcast_in_dim, shape_of
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._kernels import call_kernel, check_matrices, flag, gpu_kernel, is_gpu, lapack, matrix_dtype
+from ._lu import lu
+from ._matrices import (
+    adjoint,
+    columns_at,
+    dtype_of,
+    identity,
+    in_batch,
+    is_complex,
+    part,
+    product,
+    rows_at,
+)
+from ._triangles import lower_triangle, upper_triangle
+from ._triangular_solve import triangular_solve
+
+_INT32 = np.dtype(np.int32)
+_NO_DERIVATIVE = unsupported(
+    "the reflectors of a decomposition are its internal form, and have no derivative rule; "
+    "differentiate qr, or the product of explicit matrices"
+)
+
+
+def _vectors(x: ShapedArray, size: int, dtype: np.dtype | None = None) -> ShapedArray:
+    """The type of one vector for each matrix of a batch."""
+    return x.update(shape=(*x.shape[:-2], size), dtype=x.dtype if dtype is None else dtype)
+
+
+def _unitary(routine: str, dtype: np.dtype) -> str:
+    """LAPACK's name of a routine on orthogonal matrices (``or…``) or unitary ones (``un…``)."""
+    return lapack(("un" if dtype.kind == "c" else "or") + routine, dtype)
+
+
+# geqrf: the matrix R above the diagonal, and below it the reflectors' vectors without their ones.
+
+
+def _geqrf_aval(x: ShapedArray):
+    check_matrices("geqrf", x)
+    return [x, _vectors(x, min(x.shape[-2:]))]
+
+
+def _geqrf_lower(ctx: Lowering, x: Value):
+    outs, batch_rank = list(ctx.outs), len(x.shape) - 2
+    if ctx.platform == "tpu":
+        return ctx.custom_call("Qr", [x], outs, api_version=1)
+    target = gpu_kernel(ctx, "solver_geqrf") if is_gpu(ctx) else lapack("geqrf", x.dtype)
+    return call_kernel(ctx, target, [x], outs, batch_rank, {}, {0: 0})
+
+
+geqrf_p = define(
+    "geqrf",
+    abstract_eval=_geqrf_aval,
+    multiple_results=True,
+    jvp=_NO_DERIVATIVE,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_geqrf_lower,
+)
+
+# geqp3: the same with columns exchanged; where to, counted from 1, is the second result.
+
+
+def _geqp3_aval(x: ShapedArray, pivots: ShapedArray, *, use_magma):
+    check_matrices("geqp3", x)
+    expected = _vectors(x, x.shape[-1], _INT32)
+    if (pivots.shape, pivots.dtype) != (expected.shape, expected.dtype):
+        raise TypeError(
+            f"geqp3: for matrices {x.str_short()} the pivots must be {expected.str_short()}, but "
+            f"they are {pivots.str_short()}."
+        )
+    return [x, pivots, _vectors(x, min(x.shape[-2:]))]
+
+
+_MAGMA = {None: '"auto"', True: '"on"', False: '"off"'}
+
+
+def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
+    outs, batch_rank = list(ctx.outs), len(x.shape) - 2
+    if ctx.platform == "tpu":
+        raise NotImplementedError(
+            "geqp3: there is no QR decomposition with pivoting on TPU. Use pivoting=False, or "
+            "run it on CPU or GPU."
+        )
+    if is_gpu(ctx):
+        target = gpu_kernel(ctx, "hybrid_geqp3").removesuffix("_ffi")
+        attributes = {"magma": _MAGMA[use_magma]}
+    else:
+        target, attributes = lapack("geqp3", x.dtype), {}
+    return call_kernel(ctx, target, [x, pivots], outs, batch_rank, attributes, {0: 0, 1: 1})
+
+
+geqp3_p = define(
+    "geqp3",
+    abstract_eval=_geqp3_aval,
+    multiple_results=True,
+    jvp=_NO_DERIVATIVE,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_geqp3_lower,
+)
+
+# householder_product, ormqr: reflectors made into a matrix, or applied to one.
+
+
+def _check_reflectors(name: str, a: ShapedArray, taus: ShapedArray, *others: ShapedArray) -> None:
+    check_matrices(name, a)
+    matrix_dtype(name, taus)
+    for other in others:
+        check_matrices(name, other)
+    check_same_dtype(name, a, taus, *others)
+    batch = a.shape[:-2]
+    types = ", ".join(x.str_short() for x in (a, taus, *others))
+    batches = [taus.shape[:-1] if taus.shape else None, *(x.shape[:-2] for x in others)]
+    if any(b is None or len(b) != len(batch) for b in batches):
+        raise TypeError(
+            f"{name}: the operands {types} differ in their number of batch dimensions (all but "
+            "the last two of matrices, all but the last of taus)."
+        )
+    if any(b != batch for b in batches):
+        raise ValueError(f"{name}: the batch dimensions of the operands {types} differ in size.")
+    if taus.shape[-1] > min(a.shape[-2:]):
+        raise ValueError(
+            f"{name}: taus has {taus.shape[-1]} reflectors, but the matrices {a.str_short()} hold "
+            f"at most {min(a.shape[-2:])}, the lesser of their sizes."
+        )
+
+
+def _householder_product_aval(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
+    _check_reflectors("householder_product", a, taus)
+    if a.shape[-2] < a.shape[-1]:
+        raise ValueError(
+            "householder_product: the matrices must have at least as many rows as columns, but "
+            f"they are {a.str_short()}."
+        )
+    return a.update(weak_type=a.weak_type and taus.weak_type)
+
+
+def _householder_product_lower(ctx: Lowering, a: Value, taus: Value) -> Value:
+    outs, batch_rank = list(ctx.outs), len(a.shape) - 2
+    if ctx.platform == "tpu":
+        target = "ProductOfElementaryHouseholderReflectors"
+        return ctx.custom_call(target, [a, taus], outs, api_version=1)[0]
+    target = gpu_kernel(ctx, "solver_orgqr") if is_gpu(ctx) else _unitary("gqr", a.dtype)
+    return call_kernel(ctx, target, [a, taus], outs, batch_rank, {}, {0: 0})[0]
+
+
+householder_product_p = define(
+    "householder_product",
+    abstract_eval=_householder_product_aval,
+    jvp=_NO_DERIVATIVE,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_householder_product_lower,
+)
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The first columns of a product of Householder reflectors.
+
+    Args:
+      a: matrices of shape ``(..., m, n)`` with ``m >= n``, float32, float64, complex64 or
+        complex128. Below the diagonal of column ``i`` is the vector ``v[i]`` of a reflector
+        ``1 - taus[i] v[i] v[i]ᴴ``, without the one it begins with.
+      taus: vectors of shape ``(..., k)`` with ``k <= n``, of the same dtype.
+
+    Returns:
+      The first ``n`` columns of the product of the ``k`` reflectors, of the shape of ``a``.
+
+    Raises:
+      TypeError: if the dtypes differ or are others, or the batch dimensions differ in number.
+      ValueError: if the sizes do not fit.
+
+    Example:
+      >>> a = np.array([[1, 2], [0, 1], [0, 0]], np.float32)
+      >>> np.allclose(householder_product(a, np.float32([2, 0])), [[-1, 0], [0, 1], [0, 0]])
+      True
+
+    Source: LAPACK ``orgqr`` and ``ungqr``.
+    """
+    return householder_product_p.bind(a, taus)
+
+
+def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left, transpose):
+    _check_reflectors("ormqr", a, taus, c)
+    side, size = ("rows", c.shape[-2]) if left else ("columns", c.shape[-1])
+    if size != a.shape[-2]:
+        raise ValueError(
+            f"ormqr: with left={left}, c must have as many {side} as a has rows, but a is "
+            f"{a.str_short()} and c is {c.str_short()}."
+        )
+    return c.update(weak_type=a.weak_type and taus.weak_type and c.weak_type)
+
+
+def _ormqr_explicitly(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    """The product with the whole unitary matrix, for platforms with no kernel to apply it."""
+    rows = shape_of(a)[-2]
+    count = shape_of(taus)[-1]
+    q = householder_product_p.bind(_widened(part(a, (0, rows), (0, count)), rows), taus)
+    if transpose:
+        q = adjoint(q)
+    operands = (q, c) if left else (c, q)
+    return product(*operands, precision=Precision.HIGHEST)
+
+
+def _ormqr_lower(ctx: Lowering, a: Value, taus: Value, c: Value, *, left, transpose) -> Value:
+    outs, batch_rank = list(ctx.outs), len(a.shape) - 2
+    if ctx.platform == "tpu":
+        return traced(_ormqr_explicitly)(ctx, a, taus, c, left=left, transpose=transpose)
+    target = gpu_kernel(ctx, "solver_ormqr") if is_gpu(ctx) else _unitary("mqr", a.dtype)
+    attributes = {"left": flag(left), "transpose": flag(transpose)}
+    return call_kernel(ctx, target, [a, taus, c], outs, batch_rank, attributes, {0: 2})[0]
+
+
+def _ormqr_jvp(primals, tangents, **params):
+    a, taus, c = primals
+    *fixed, dc = tangents
+    if any(type(t) is not Zero for t in fixed):
+        raise NotImplementedError(f"ormqr is differentiable by c alone: {_NO_DERIVATIVE.reason}")
+    result = ormqr_p.bind(a, taus, c, **params)
+    if type(dc) is Zero:
+        return result, Zero.from_primal(result)
+    return result, ormqr_p.bind(a, taus, dc, **params)
+
+
+def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
+    if is_undefined_primal(a) or is_undefined_primal(taus):
+        raise NotImplementedError("ormqr is linear in c alone, not in the reflectors")
+    conjugated = conj if is_complex(ct) else lambda x: x
+    moved = ormqr_p.bind(a, taus, conjugated(ct), left=left, transpose=not transpose)
+    return None, None, conjugated(moved)
+
+
+ormqr_p = define(
+    "ormqr",
+    abstract_eval=_ormqr_aval,
+    jvp=_ormqr_jvp,
+    transpose=_ormqr_transpose,
+    batch=leading_dims,
+    lower=_ormqr_lower,
+)
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """Multiply by the unitary matrix of a QR decomposition, given by its reflectors.
+
+    Args:
+      a: matrices of shape ``(..., m, n)`` that hold reflectors, as in ``householder_product``.
+      taus: vectors of shape ``(..., k)`` with ``k <= min(m, n)``.
+      c: the matrices to multiply, of shape ``(..., m, p)``, or ``(..., p, m)`` if not ``left``.
+      left: whether to compute ``Q c`` or ``c Q``.
+      transpose: whether to use the adjoint of ``Q`` instead, which for real dtypes is the
+        transpose.
+
+    Returns:
+      The products, of the shape and dtype of ``c``.
+
+    Raises:
+      TypeError: if the dtypes differ or have no kernels, or the batch dimensions differ in number.
+      ValueError: if the sizes do not fit.
+      NotImplementedError: if a derivative by anything but ``c`` is asked for.
+
+    Example:
+      >>> a, c = np.array([[1, 2], [0, 1]], np.float32), np.ones((2, 1), np.float32)
+      >>> ormqr(a, np.float32([2]), c).tolist()
+      [[-1.0], [1.0]]
+
+    Source: LAPACK ``ormqr`` and ``unmqr``.
+    """
+    return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+# qr
+
+
+def _qr_aval(x: ShapedArray, *, pivoting, full_matrices, use_magma):
+    check_matrices("qr", x)
+    *batch, rows, columns = x.shape
+    inner = rows if full_matrices else min(rows, columns)
+    q, r = x.update(shape=(*batch, rows, inner)), x.update(shape=(*batch, inner, columns))
+    return [q, r, _vectors(x, columns, _INT32)] if pivoting else [q, r]
+
+
+def _index_dtype() -> np.dtype:
+    return canonicalize_dtype(np.int64)
+
+
+def _widened(x: Any, columns: int) -> Any:
+    """Matrices with further columns of zeros."""
+    rank = len(shape_of(x))
+    more = columns - shape_of(x)[-1]
+    return pad(x, scalar(0, dtype_of(x)), [*((0, 0, 0),) * (rank - 1), (0, more, 0)])
+
+
+def _qr_from_reflectors(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list:
+    *batch, rows, columns = shape_of(x)
+    dtype = dtype_of(x)
+    if not (rows and columns):
+        inner = rows if full_matrices else 0
+        q = identity(rows, inner, dtype)
+        q = broadcast_in_dim(q, (*batch, rows, inner), (len(batch), len(batch) + 1))
+        r = broadcast_in_dim(scalar(0, dtype), (*batch, inner, columns), ())
+        pivots = broadcast_in_dim(scalar(0, _INT32), (*batch, columns), ())
+        return [q, r, pivots] if pivoting else [q, r]
+    pivots = []
+    if pivoting:
+        unordered = broadcast_in_dim(scalar(0, _INT32), (*batch, columns), ())
+        a, order, taus = geqp3_p.bind(x, unordered, use_magma=use_magma)
+        pivots = [sub(order, scalar(1, _INT32))]
+    else:
+        a, taus = geqrf_p.bind(x)
+    r = a
+    if rows < columns:
+        a = part(a, (0, rows), (0, rows))
+    elif full_matrices:
+        a = _widened(a, rows)
+    else:
+        r = part(a, (0, columns), (0, columns))
+    q = householder_product_p.bind(a, taus)
+    return [q, upper_triangle(r, 0, _index_dtype()), *pivots]
+
+
+def _difference_to_reals(x: Any) -> Any:
+    return sub(x, converted(real(x), dtype_of(x)) if is_complex(x) else x)
+
+
+def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
+    """From ``Qᴴ dA R⁻¹ = Qᴴ dQ + dR R⁻¹``, an antihermitian matrix plus a triangular one.
+
+    The diagonal of R being real, the first is found from the strictly lower part, and from the
+    imaginary parts of the diagonal. Further columns of A give R's by ``Qᴴ A``; further columns of Q
+    move as a product of reflectors does.
+    """
+    (x,), (dx,) = primals, tangents
+    options = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": use_magma}
+    results = qr_p.bind(x, **options)
+    if type(dx) is Zero:
+        return results, [Zero.from_primal(result) for result in results]
+    q, r, *pivots = results
+    *_, rows, columns = shape_of(x)
+    size = min(rows, columns)
+    if pivots:
+        dx = columns_at(dx, pivots[0])
+    rest: Any = None
+    d_rest: Any = None
+    if columns > size:
+        x = columns_at(x, pivots[0]) if pivots else x
+        rest = part(x, (0, rows), (size, columns))
+        dx, d_rest = part(dx, (0, rows), (0, size)), part(dx, (0, rows), (size, columns))
+    q_first, r_first = part(q, (0, rows), (0, size)), part(r, (0, size), (0, size))
+    dtype = dtype_of(x)
+    matmul = lambda a, b: product(a, b, preferred_element_type=dtype)
+    whitened = triangular_solve(r_first, dx)
+    both = matmul(adjoint(q_first), whitened)
+    below = lower_triangle(both, -1, _index_dtype())
+    antihermitian = sub(below, adjoint(below))
+    eye = in_batch(identity(size, size, dtype), len(shape_of(x)))
+    rotation = add(antihermitian, mul(eye, _difference_to_reals(both)))
+    dq = add(matmul(q_first, sub(rotation, both)), whitened)
+    dr = matmul(sub(both, rotation), r_first)
+    if columns > size:
+        moved = add(matmul(adjoint(dq), rest), matmul(adjoint(q_first), d_rest))
+        dr = concatenate([dr, moved], len(shape_of(x)) - 1)
+    if shape_of(q)[-1] > size:
+        dq, dr = _completed(q, q_first, dq, dr, matmul)
+    return results, [dq, dr, *map(Zero.from_primal, pivots)]
+
+
+def _completed(q: Any, q_first: Any, dq: Any, dr: Any, matmul: Any) -> tuple[Any, Any]:
+    """The tangents of a whole unitary matrix and of R's rows of zeros, from those of the rest.
+
+    A product of n reflectors is ``1 - V T Vᴴ``. So with ``W = Q₂₁ (Q₁₁ - 1)⁻¹``, where Q's first n
+    columns are Q₁₁ above Q₂₁, the others are those of the identity plus ``(Q₁ - E₁) Wᴴ``, and
+    ``(Q₁ - E₁) (Q₁₁ - 1)⁻ᴴ = -(Q₁ + Q₂ W)``.
+    """
+    *batch, rows, size = shape_of(q_first)
+    rank = len(batch) + 2
+    upper, lower = part(q_first, (0, size), (0, size)), part(q_first, (size, rows), (0, size))
+    others = part(q, (0, rows), (size, rows))
+    d_upper, d_lower = part(dq, (0, size), (0, size)), part(dq, (size, rows), (0, size))
+    eye = in_batch(identity(size, size, dtype_of(q)), rank)
+    w_adjoint = _solve_adjoint(sub(upper, eye), lower)
+    w = adjoint(w_adjoint)
+    from_first = matmul(dq, w_adjoint)
+    basis = add(q_first, matmul(others, w))
+    slope = sub(d_lower, matmul(w, d_upper))
+    d_others = sub(from_first, matmul(basis, adjoint(slope)))
+    zeros = broadcast_in_dim(scalar(0, dtype_of(q)), (*batch, rows - size, size), ())
+    return concatenate([dq, d_others], rank - 1), concatenate([dr, zeros], rank - 2)
+
+
+def _solve_adjoint(a: Any, b: Any) -> Any:
+    """The solution x of ``aᴴ x = bᴴ``."""
+    factors, _, permutation = lu(a)
+    return call_named("_lu_solve", _solve_adjoint_by_lu, [factors, permutation, adjoint(b)])
+
+
+def _solve_adjoint_by_lu(factors: Any, permutation: Any, b: Any) -> Any:
+    solve = partial(triangular_solve, factors, left_side=True, transpose_a=True)
+    solve = partial(solve, conjugate_a=is_complex(b))
+    x = solve(solve(b), lower=True, unit_diagonal=True)
+    shape = shape_of(permutation)
+    places = iota(_INT32, shape[-1])
+    if len(shape) > 1:
+        places = broadcast_in_dim(places, shape, (len(shape) - 1,))
+    _, inverse = sort((permutation, places), len(shape) - 1, num_keys=1)
+    return rows_at(x, inverse)
+
+
+qr_p = define(
+    "qr",
+    abstract_eval=_qr_aval,
+    multiple_results=True,
+    jvp=_qr_jvp,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=traced(_qr_from_reflectors),
+)
+
+
+def qr(
+    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Any, ...]:
+    """Decompose matrices into a unitary one times an upper triangular one, ``x = Q R``.
+
+    Args:
+      x: matrices of shape ``(..., m, n)``, float32, float64, complex64 or complex128.
+      pivoting: whether to order the columns such that those of greatest rest come first:
+        ``x[..., p] = Q R``. Not on TPU.
+      full_matrices: whether Q is square, or has only ``k = min(m, n)`` columns.
+      use_magma: with pivoting on a GPU, whether to use the library MAGMA; ``None`` uses it for
+        large matrices where it is found.
+
+    Returns:
+      Q of shape ``(..., m, m)`` or ``(..., m, k)``, R of shape ``(..., m, n)`` or ``(..., k, n)``;
+      with pivoting also p, the columns' order, of shape ``(..., n)`` and int32.
+
+    Raises:
+      TypeError: if the dtype has no kernels, or there are fewer than two dimensions.
+
+    Example:
+      >>> q, r = qr(np.float32([[3], [4]]), full_matrices=False)
+      >>> q.shape, np.allclose(np.abs(r), [[5]])
+      ((2, 1), True)
+
+    Source: LAPACK ``geqrf`` and ``geqp3``; for the derivative, Walter and Lehmann, "Algorithmic
+    Differentiation of Linear Algebra Functions", arXiv:1001.1654.
+    """
+    return tuple(
+        qr_p.bind(
+            x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma
+        )
+    )

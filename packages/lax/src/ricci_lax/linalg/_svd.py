@@ -1,0 +1,382 @@
+"""The singular value decomposition."""
+
+import enum
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, not_linear
+from ricci_batching import leading_dims
+from ricci_ir import ShapedArray, define
+from ricci_lax._arithmetic import add, div, mul, real, sub
+from ricci_lax._comparison import eq
+from ricci_lax._conversion import converted
+from ricci_lax._elementwise import real_part, scalar
+from ricci_lax._precision import Precision
+from ricci_lax._slicing import slice_in_dim
+from ricci_lax._structural import broadcast_in_dim, shape_of
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._eigh import check_in_bounds, check_subset, is_partial
+from ._kernels import (
+    call_kernel,
+    char,
+    check_matrices,
+    flag,
+    gpu_kernel,
+    is_gpu,
+    lapack,
+    nan_where_failed,
+)
+from ._matrices import (
+    adjoint,
+    diagonal,
+    dtype_of,
+    identity,
+    in_batch,
+    is_complex,
+    part,
+    product,
+    with_diagonal,
+)
+from ._polar import svd_by_polar
+from ._triangular_solve import matrix_transpose
+
+
+class SvdAlgorithm(enum.Enum):
+    """An algorithm for the singular value decomposition.
+
+    ``DEFAULT`` is the platform's own; ``QR`` is for CPU and GPU, ``JACOBI`` for GPU, ``POLAR`` for
+    GPU and TPU, ``DIVIDE_AND_CONQUER`` for CPU and AMD's GPUs.
+    """
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+def _svd_aval(x: ShapedArray, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    check_matrices("svd", x)
+    check_subset("svd", subset_by_index)
+    *batch, rows, columns = x.shape
+    rank = min(rows, columns)
+    if full_matrices and is_partial(subset_by_index, rank):
+        raise ValueError(
+            f"svd: full_matrices=True asks for all singular vectors, and subset_by_index="
+            f"{subset_by_index} for a part of them. Give full_matrices=False."
+        )
+    if subset_by_index is not None:
+        rank = min(rank, subset_by_index[1] - subset_by_index[0])
+    values = x.update(shape=(*batch, rank), dtype=real_part(x.dtype))
+    if not compute_uv:
+        return [values]
+    left = x.update(shape=(*batch, rows, rows if full_matrices else rank))
+    return [values, left, x.update(shape=(*batch, columns if full_matrices else rank, columns))]
+
+
+_WHERE = {
+    SvdAlgorithm.DEFAULT: ("cpu", "cuda", "rocm", "tpu"),
+    SvdAlgorithm.QR: ("cpu", "cuda", "rocm"),
+    SvdAlgorithm.JACOBI: ("cuda", "rocm"),
+    SvdAlgorithm.POLAR: ("cuda", "rocm", "tpu"),
+    SvdAlgorithm.DIVIDE_AND_CONQUER: ("cpu", "rocm"),
+}
+
+
+def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params):
+    *batch, rows, columns = x.shape
+    if algorithm is None:
+        algorithm = SvdAlgorithm.DEFAULT
+    if algorithm not in _WHERE:
+        raise NotImplementedError(
+            f"svd: there is no algorithm {algorithm!r}. Give one of SvdAlgorithm."
+        )
+    if ctx.platform not in _WHERE[algorithm]:
+        raise NotImplementedError(
+            f"svd: {algorithm} does not exist on {ctx.platform}, only on "
+            f"{', '.join(_WHERE[algorithm])}. Leave algorithm out for the platform's own."
+        )
+    some = is_partial(subset_by_index, min(rows, columns))
+    if some and ctx.platform != "tpu":
+        raise NotImplementedError(
+            f"svd: subset_by_index={subset_by_index} is not supported on {ctx.platform}, only on "
+            "TPU. Leave it out and take part of the results."
+        )
+    if not (rows and columns):
+        return traced(_of_nothing)(ctx, x, **params)
+    if ctx.platform == "cpu":
+        return _svd_on_cpu(ctx, x, algorithm, **params)
+    if is_gpu(ctx):
+        return _svd_on_gpu(ctx, x, algorithm, **params)
+    if some:
+        check_in_bounds("svd", subset_by_index, min(rows, columns))
+        return traced(partial(_some_by_polar, *subset_by_index))(ctx, x, **params)
+    return traced(svd_by_polar)(ctx, x, **params)
+
+
+def _some_by_polar(start: int, stop: int, x: Any, **params: bool) -> list[Any]:
+    s, *vectors = svd_by_polar(x, **params)
+    cut = lambda x, axis: slice_in_dim(x, start, stop, axis=axis)
+    axis = len(shape_of(s)) - 1
+    return [cut(s, axis), *(cut(v, axis + 1 - i) for i, v in enumerate(vectors))]
+
+
+def _of_nothing(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+    """The decomposition of empty matrices: no values, and identities."""
+    *batch, rows, columns = shape_of(x)
+    dtype = dtype_of(x)
+    values = broadcast_in_dim(scalar(0, real_part(dtype)), (*batch, 0), ())
+    if not compute_uv:
+        return [values]
+
+    def unit(height: int, width: int) -> Any:
+        place = len(batch), len(batch) + 1
+        return broadcast_in_dim(identity(height, width, dtype), (*batch, height, width), place)
+
+    left = unit(rows, rows if full_matrices else 0)
+    return [values, left, unit(columns if full_matrices else 0, columns)]
+
+
+class _Shapes:
+    """The types of what kernels compute for a batch of matrices."""
+
+    def __init__(self, x: Value, full_matrices: bool):
+        *self.batch, self.rows, self.columns = x.shape
+        self.dtype = x.dtype
+        self.rank = min(self.rows, self.columns)
+        self.left = self.rows if full_matrices else self.rank
+        self.right = self.columns if full_matrices else self.rank
+        self.values = ShapedArray((*self.batch, self.rank), real_part(x.dtype))
+        self.info = ShapedArray(tuple(self.batch), np.dtype(np.int32))
+        self.nothing = ShapedArray((), x.dtype)
+
+    def matrices(self, rows: int, columns: int) -> ShapedArray:
+        return ShapedArray((*self.batch, rows, columns), self.dtype)
+
+
+def _svd_on_cpu(
+    ctx: Lowering, x: Value, algorithm: SvdAlgorithm, *, full_matrices: bool, compute_uv: bool
+) -> list[Value]:
+    sizes = _Shapes(x, full_matrices)
+    routine = "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd"
+    letter = "N" if not compute_uv else "A" if full_matrices else "S"
+    left = sizes.matrices(sizes.rows, sizes.left)
+    right = sizes.matrices(sizes.right, sizes.columns)
+    outs = [x.aval, sizes.values, left, right, sizes.info]
+    rank, attributes = len(sizes.batch), {"mode": char(letter)}
+    target = lapack(routine, x.dtype)
+    _, *results, failed = call_kernel(ctx, target, [x], outs, rank, attributes, {0: 0})
+    return _valid(ctx, results if compute_uv else results[:1], failed)
+
+
+def _valid(ctx: Lowering, results: Sequence[Value], failed: Value) -> list[Value]:
+    return [nan_where_failed(ctx, x, failed, len(failed.shape)) for x in results]
+
+
+# Beyond this size Jacobi's method is the slower one on a GPU.
+_JACOBI_UP_TO = 1024
+# Up to this size the GPU's Jacobi kernel works on whole batches, and on full matrices alone.
+_JACOBI_IN_BATCHES_UP_TO = 32
+
+
+def _svd_on_gpu(
+    ctx: Lowering, x: Value, algorithm: SvdAlgorithm, *, full_matrices: bool, compute_uv: bool
+) -> list[Value]:
+    rows, columns = x.shape[-2:]
+    if algorithm is SvdAlgorithm.DEFAULT:
+        small = max(rows, columns) <= _JACOBI_UP_TO
+        algorithm = SvdAlgorithm.JACOBI if small else SvdAlgorithm.QR
+    if algorithm in (SvdAlgorithm.QR, SvdAlgorithm.DIVIDE_AND_CONQUER):
+        return _svd_by_columns(ctx, x, algorithm, full_matrices, compute_uv)
+    jacobi = algorithm is SvdAlgorithm.JACOBI
+    full = full_matrices or (jacobi and min(rows, columns) <= _JACOBI_IN_BATCHES_UP_TO)
+    sizes = _Shapes(x, full)
+    # These kernels give the right singular vectors as columns.
+    left = sizes.matrices(rows, sizes.left)
+    right = sizes.matrices(columns, sizes.right)
+    attributes = {"compute_uv": flag(compute_uv), "full_matrices": flag(full)}
+    target = gpu_kernel(ctx, "solver_gesvdj" if jacobi else "solver_gesvdp")
+    outs, rank = [x.aval, sizes.values, left, right, sizes.info], len(sizes.batch)
+    _, s, u, v, failed = call_kernel(ctx, target, [x], outs, rank, attributes, {0: 0})
+    if not compute_uv:
+        return _valid(ctx, [s], failed)
+    vh = traced(adjoint)(ctx, v)
+    if full and not full_matrices:
+        u = traced(lambda u: part(u, (0, rows), (0, sizes.rank)))(ctx, u)
+        vh = traced(lambda vh: part(vh, (0, sizes.rank), (0, columns)))(ctx, vh)
+    return _valid(ctx, [s, u, vh], failed)
+
+
+def _svd_by_columns(
+    ctx: Lowering, x: Value, algorithm: SvdAlgorithm, full_matrices: bool, compute_uv: bool
+) -> list[Value]:
+    """By a kernel that, for ``QR``, takes no wide matrices: these it is given transposed."""
+    sizes = _Shapes(x, full_matrices)
+    qr = algorithm is SvdAlgorithm.QR
+    transposed = qr and sizes.rows < sizes.columns
+    left = sizes.matrices(sizes.rows, sizes.left)
+    right = sizes.matrices(sizes.right, sizes.columns)
+    vectors = [right, left] if transposed else [left, right]
+    if not compute_uv:
+        vectors = [sizes.nothing, sizes.nothing]
+    attributes = {
+        "compute_uv": flag(compute_uv),
+        "full_matrices": flag(full_matrices),
+        "transposed": flag(transposed),
+    }
+    _, s, *found, failed = call_kernel(
+        ctx,
+        gpu_kernel(ctx, "solver_gesvd" if qr else "solver_gesdd"),
+        [x],
+        [x.aval, sizes.values, *vectors, sizes.info],
+        len(sizes.batch),
+        attributes,
+        {0: 0},
+        row_major=transposed,
+    )
+    if not compute_uv:
+        return _valid(ctx, [s], failed)
+    return _valid(ctx, [s, *(reversed(found) if transposed else found)], failed)
+
+
+def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    """From ``A = U diag(s) Vᴴ``: ``ds`` is the diagonal of ``dS = Uᴴ dA V``; off it, ``Uᴴ dU`` and
+    ``Vᴴ dV`` follow from ``dS`` by differences of squared singular values, infinite where two are
+    equal. The antihermitian diagonal of ``dS``, a change of phase, is given to U. What is outside
+    of the span of fewer vectors than rows or columns is added at the end.
+    """
+    (x,), (dx,) = primals, tangents
+    params = {"subset_by_index": subset_by_index, "algorithm": algorithm}
+    if type(dx) is Zero:
+        options = {"full_matrices": full_matrices, "compute_uv": compute_uv}
+        results = svd_p.bind(x, **options, **params)
+        return results, [Zero.from_primal(result) for result in results]
+    *_, rows, columns = shape_of(x)
+    _check_differentiable(rows, columns, full_matrices, compute_uv, subset_by_index)
+    s, u, vh = svd_p.bind(x, full_matrices=False, compute_uv=True, **params)
+    *batch, rank = shape_of(s)
+    dtype = dtype_of(x)
+    matmul = lambda a, b: product(a, b, precision=Precision.HIGHEST, preferred_element_type=dtype)
+    uh, v = adjoint(u), adjoint(vh)
+    s_row = broadcast_in_dim(s, (*batch, 1, rank), (*range(len(batch)), len(batch) + 1))
+    in_basis = matmul(matmul(uh, dx), v)
+    ds = diagonal(real(in_basis) if is_complex(x) else in_basis)
+    if not compute_uv:
+        return [s], [ds]
+    factors = _inverse_differences_of_squares(s_row)
+    by_columns = mul(converted(s_row, dtype), in_basis)
+    by_rows = mul(matrix_transpose(converted(s_row, dtype)), in_basis)
+    phases = _phases(s, in_basis)
+    rotation = mul(converted(factors, dtype), add(by_columns, adjoint(by_columns)))
+    du = matmul(u, add(rotation, phases))
+    dv = matmul(v, mul(converted(factors, dtype), add(by_rows, adjoint(by_rows))))
+    if rows > columns:
+        moved = matmul(dx, v)
+        outside = sub(moved, matmul(u, matmul(uh, moved)))
+        du = add(du, div(outside, converted(s_row, dtype)))
+    if columns > rows:
+        moved = matmul(adjoint(dx), u)
+        outside = sub(moved, matmul(v, matmul(vh, moved)))
+        dv = add(dv, div(outside, converted(s_row, dtype)))
+    return [s, u, vh], [ds, du, adjoint(dv)]
+
+
+def _check_differentiable(
+    rows: int, columns: int, full_matrices: bool, compute_uv: bool, subset: Any
+) -> None:
+    if compute_uv and full_matrices and rows != columns:
+        raise NotImplementedError(
+            f"svd: with full_matrices=True, matrices of {rows} rows and {columns} columns have "
+            "singular vectors that are not determined by them, and no derivative. Give "
+            "full_matrices=False."
+        )
+    if compute_uv and is_partial(subset, min(rows, columns)):
+        raise NotImplementedError(
+            f"svd: with subset_by_index={subset}, a part of the singular vectors, there is no "
+            "derivative, as it depends on all of them. Leave it out and take part of the results."
+        )
+
+
+def _inverse_differences_of_squares(s_row: Any) -> Any:
+    """``1 / (s[j]² - s[i]²)`` off the diagonal, zeros on it."""
+    rank, dtype = shape_of(s_row)[-1], dtype_of(s_row)
+    sums = add(s_row, matrix_transpose(s_row))
+    squares = mul(sums, sub(s_row, matrix_transpose(s_row)))
+    eye = in_batch(identity(rank, rank, dtype), len(shape_of(s_row)))
+    return sub(div(scalar(1, dtype), add(squares, eye)), eye)
+
+
+def _phases(s: Any, in_basis: Any) -> Any:
+    """The antihermitian diagonal of ``dS``, divided by the singular values that are not zero."""
+    dtype = dtype_of(in_basis)
+    zeros = converted(eq(s, scalar(0, dtype_of(s))), dtype_of(s))
+    inverse = sub(div(scalar(1, dtype_of(s)), add(s, zeros)), zeros)
+    inverses = with_diagonal(inverse)
+    antihermitian = mul(scalar(0.5, dtype), sub(in_basis, adjoint(in_basis)))
+    return mul(antihermitian, converted(inverses, dtype))
+
+
+svd_p = define(
+    "svd",
+    abstract_eval=_svd_aval,
+    multiple_results=True,
+    jvp=_svd_jvp,
+    transpose=not_linear,
+    batch=leading_dims,
+    lower=_svd_lower,
+)
+
+
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """The singular value decomposition of matrices, ``x = u diag(s) vh``.
+
+    Args:
+      x: matrices of shape ``(..., m, n)``, float32, float64, complex64 or complex128.
+      full_matrices: whether u and vh are square, or have ``k = min(m, n)`` columns and rows.
+      compute_uv: whether to compute u and vh, or s alone.
+      subset_by_index: which singular values to compute, of the ordered ones: from a start up to an
+        end, which is excluded.
+      algorithm: the algorithm, by default the platform's own.
+
+    Returns:
+      u, unitary, of shape ``(..., m, m)`` or ``(..., m, k)``; s of shape ``(..., k)``, real, in
+      descending order; vh, unitary, of shape ``(..., n, n)`` or ``(..., k, n)``. Without
+      ``compute_uv``, s alone. NaN where the algorithm did not converge.
+
+    Raises:
+      TypeError: if the dtype has no kernels, or there are fewer than two dimensions.
+      ValueError: if full matrices and a part of the values are asked for, or the part is no range.
+      NotImplementedError: if the platform has no such algorithm or cannot compute a part; if the
+        derivative of full matrices that are not square is asked for, or of a part of the vectors.
+
+    The derivative of the vectors is infinite or NaN where two singular values are equal.
+
+    Example:
+      >>> u, s, vh = svd(np.float32([[3, 0], [0, 4]]))
+      >>> np.allclose(s, [4, 3])
+      True
+
+    Source: LAPACK ``gesdd`` and ``gesvd``.
+    """
+    results = svd_p.bind(
+        x,
+        full_matrices=bool(full_matrices),
+        compute_uv=bool(compute_uv),
+        subset_by_index=None if subset_by_index is None else tuple(subset_by_index),
+        algorithm=algorithm,
+    )
+    if not compute_uv:
+        return results[0]
+    s, u, vh = results
+    return u, s, vh

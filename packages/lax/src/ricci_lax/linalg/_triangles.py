@@ -1,0 +1,48 @@
+"""Parts of matrices on one side of a diagonal."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import get_aval
+from ricci_lax._arithmetic import add
+from ricci_lax._comparison import ge, select_n
+from ricci_lax._constants import broadcasted_iota
+from ricci_lax._elementwise import scalar
+from ricci_lax._structural import broadcast_in_dim, shape_of
+
+_INT32 = np.dtype(np.int32)
+
+
+def _on_or_below(x: Any, diagonal: int, index: np.dtype) -> Any:
+    """Where an element of a batch of matrices is on a diagonal or below it."""
+    shape = shape_of(x)
+    matrix, rank = shape[-2:], len(shape)
+    rows = add(broadcasted_iota(index, matrix, 0), scalar(diagonal, index))
+    mask = ge(rows, broadcasted_iota(index, matrix, 1))
+    return mask if rank == 2 else broadcast_in_dim(mask, shape, (rank - 2, rank - 1))
+
+
+def _zeros(x: Any) -> Any:
+    aval: Any = get_aval(x)
+    return broadcast_in_dim(scalar(0, aval.dtype), aval.shape, ())
+
+
+def lower_triangle(x: Any, diagonal: int = 0, index: np.dtype = _INT32) -> Any:
+    """Matrices with zeros above a diagonal: 0 is the main one, -1 the one below.
+
+    Args:
+      index: the dtype that rows and columns are counted in.
+    """
+    mask = _on_or_below(x, diagonal, index)
+    return select_n(mask, _zeros(x), x)
+
+
+def upper_triangle(x: Any, diagonal: int = 0, index: np.dtype = _INT32) -> Any:
+    """Matrices with zeros below a diagonal: 0 is the main one, 1 the one above.
+
+    Args:
+      index: the dtype that rows and columns are counted in.
+    """
+    mask = _on_or_below(x, diagonal - 1, index)
+    return select_n(mask, x, _zeros(x))

@@ -1,0 +1,202 @@
+"""Linear systems with triangular matrices."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, add_tangents, is_undefined_primal
+from ricci_batching import batched_at, move_dim
+from ricci_ir import ShapedArray, define, get_aval, issubdtype
+from ricci_lax._arithmetic import conj, neg
+from ricci_lax._families import check_dtype, check_same_dtype, inexact
+from ricci_lax._precision import Precision
+from ricci_lax._structural import expand_dims, reshape, shape_of, squeeze, transpose
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._kernels import call_kernel, char, flag, has_kernels, lapack
+from ._matrices import product
+from ._triangles import lower_triangle, upper_triangle
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """The products of two batches of matrices, in the highest precision."""
+    return product(x, y, precision=Precision.HIGHEST)
+
+
+def matrix_transpose(x: Any) -> Any:
+    """A batch of matrices, each transposed."""
+    rank = len(shape_of(x))
+    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **params):
+    for aval in (a, b):
+        check_dtype("triangular_solve", aval, inexact)
+    check_same_dtype("triangular_solve", a, b)
+    for name, aval in (("a", a), ("b", b)):
+        if aval.ndim < 2:
+            raise TypeError(
+                f"triangular_solve: {name} must have at least two dimensions (a matrix, or a "
+                f"batch of them), but it is {aval.str_short()}."
+            )
+    if a.ndim != b.ndim:
+        raise TypeError(
+            f"triangular_solve: a is {a.str_short()} and b is {b.str_short()}, which differ in "
+            "their number of batch dimensions (all but the last two). Repeat one of them with "
+            "broadcast_in_dim."
+        )
+    if a.shape[-1] != a.shape[-2]:
+        raise ValueError(
+            f"triangular_solve: the matrices a (the last two dimensions) must be square, but a "
+            f"is {a.str_short()}."
+        )
+    side, size = ("rows", b.shape[-2]) if left_side else ("columns", b.shape[-1])
+    if size != a.shape[-1]:
+        raise ValueError(
+            f"triangular_solve: with left_side={left_side}, b must have as many {side} as a, but "
+            f"a is {a.str_short()} and b is {b.str_short()}."
+        )
+    if a.shape[:-2] != b.shape[:-2]:
+        raise ValueError(
+            f"triangular_solve: the batch dimensions (all but the last two) differ in size: a is "
+            f"{a.str_short()} and b is {b.str_short()}."
+        )
+    return ShapedArray(b.shape, b.dtype, a.weak_type and b.weak_type)
+
+
+def _by_matrix(t: Any, a: Any, x: Any, params: dict[str, Any]) -> Any:
+    """The tangent of the solution ``x`` when the matrix ``a`` moves by ``t``: -a⁻¹ t x."""
+    skipped = int(params["unit_diagonal"])
+    t = lower_triangle(t, -skipped) if params["lower"] else upper_triangle(t, skipped)
+    t = neg(t)
+    if params["transpose_a"]:
+        t = matrix_transpose(t)
+    if params["conjugate_a"]:
+        t = conj(t)
+    solve = lambda rhs: triangular_solve_p.bind(a, rhs, **params)
+    *_, rows, columns = shape_of(x)
+    # Solving for the smaller of the two: the matrices, or the right-hand sides.
+    if params["left_side"]:
+        return solve(matmul(t, x)) if rows > columns else matmul(solve(t), x)
+    return solve(matmul(x, t)) if columns > rows else matmul(x, solve(t))
+
+
+def _triangular_solve_jvp(primals, tangents, **params):
+    a, b = primals
+    a_dot, b_dot = tangents
+    x = triangular_solve_p.bind(a, b, **params)
+    tangent: Any = Zero.from_primal(x)
+    if type(a_dot) is not Zero:
+        tangent = _by_matrix(a_dot, a, x, params)
+    if type(b_dot) is not Zero:
+        tangent = add_tangents(tangent, triangular_solve_p.bind(a, b_dot, **params))
+    return x, tangent
+
+
+def _triangular_solve_transpose(ct, a, b, *, transpose_a, **params):
+    if is_undefined_primal(a) or not is_undefined_primal(b):
+        raise NotImplementedError("triangular_solve is linear in b alone, not in the matrix a")
+    return None, triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)
+
+
+def _triangular_solve_batch(axis, args, dims, *, left_side, **params):
+    (a, b), (a_dim, b_dim) = args, dims
+    if a_dim is not None:
+        a, b = (batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True))
+        return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
+    # One matrix for the whole batch: its examples are further right-hand sides.
+    rank = len(shape_of(b))
+    target = rank - 1 if left_side else rank - 2
+    b = move_dim(b, b_dim, target)
+    shape = shape_of(b)
+    first = target - 1
+    merged = (*shape[:first], prod(shape[first : first + 2]), *shape[first + 2 :])
+    x = triangular_solve_p.bind(a, reshape(b, merged), left_side=left_side, **params)
+    return reshape(x, shape), target
+
+
+def _triangular_solve_lower(
+    ctx: Lowering, a: Value, b: Value, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
+):
+    out = ctx.out
+    if conjugate_a and not transpose_a:
+        a, conjugate_a = traced(conj)(ctx, a), False
+    if ctx.platform == "cpu" and has_kernels(a.dtype):
+        letter = "N" if not transpose_a else "C" if conjugate_a else "T"
+        attributes = {
+            "diag": char("U" if unit_diagonal else "N"),
+            "side": char("L" if left_side else "R"),
+            "trans_x": char(letter),
+            "uplo": char("L" if lower else "U"),
+        }
+        target, batch_rank = lapack("trsm", a.dtype), len(a.shape) - 2
+        return call_kernel(ctx, target, [a, b], [out], batch_rank, attributes, {0: 1})[0]
+    kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
+    attributes = (
+        f"left_side = {flag(left_side)}, lower = {flag(lower)}, "
+        f"transpose_a = #stablehlo<transpose {kind}>, unit_diagonal = {flag(unit_diagonal)}"
+    )
+    return ctx.generic("stablehlo.triangular_solve", [a, b], [out], attributes)[0]
+
+
+triangular_solve_p = define(
+    "triangular_solve",
+    abstract_eval=_triangular_solve_aval,
+    jvp=_triangular_solve_jvp,
+    transpose=_triangular_solve_transpose,
+    batch=_triangular_solve_batch,
+    lower=_triangular_solve_lower,
+)
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """Solve linear systems whose matrices are triangular.
+
+    Args:
+      a: matrices, of shape ``(..., m, m)`` and a floating or complex dtype.
+      b: right-hand sides of the same dtype, of shape ``(..., m, n)`` with ``left_side``, else
+        ``(..., n, m)``; or of shape ``(..., m)``, one for each matrix.
+      left_side: whether to solve ``op(a) x = b`` or ``x op(a) = b``.
+      lower: whether ``a`` is its lower triangle or its upper one; the other is not looked at.
+      transpose_a: whether ``op`` transposes.
+      conjugate_a: whether ``op`` takes the complex conjugate; says nothing for real dtypes.
+      unit_diagonal: whether the diagonal is taken to be ones, not looked at.
+
+    Returns:
+      The solutions ``x``, of the shape and dtype of ``b``.
+
+    Raises:
+      TypeError: if the dtypes differ or are not floating, or the numbers of dimensions differ.
+      ValueError: if the matrices are not square, or the sizes do not fit.
+
+    Example:
+      >>> a = np.array([[2, 0], [1, 1]], np.float32)
+      >>> triangular_solve(a, np.ones((2, 3), np.float32), left_side=True, lower=True).shape
+      (2, 3)
+
+    Source: BLAS ``trsm``, StableHLO ``triangular_solve``.
+    """
+    a_aval: Any = get_aval(a)
+    vector = len(shape_of(b)) == a_aval.ndim - 1
+    if vector:
+        b = expand_dims(b, (-1 if left_side else -2,))
+    x = triangular_solve_p.bind(
+        a,
+        b,
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a and issubdtype(a_aval.dtype, np.complexfloating),
+        unit_diagonal=unit_diagonal,
+    )
+    return squeeze(x, (-1 if left_side else -2,)) if vector else x

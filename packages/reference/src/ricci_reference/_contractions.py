@@ -1,0 +1,103 @@
+"""Rules of contractions of a special form: of groups of rows, and of scaled blocks."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import bfloat16
+
+from ._elementwise import convert
+from ._structural import dot_general
+
+
+def _group_of(group_sizes: np.ndarray, length: int, prefix: Sequence[int]) -> np.ndarray:
+    """The group of each place along the ragged dimension, or -1, for each place of the prefix."""
+    sizes = np.broadcast_to(group_sizes, (*prefix, group_sizes.shape[-1]))
+    found = np.full((*prefix, length), -1)
+    for place in np.ndindex(*prefix):
+        end = np.cumsum(sizes[place], dtype=group_sizes.dtype)
+        for group, (start, stop) in enumerate(zip([0, *end[:-1]], end, strict=True)):
+            found[(*place, slice(max(start, 0), max(stop, 0)))] = group
+    return found
+
+
+def _ragged_dot_general(
+    x: np.ndarray,
+    y: np.ndarray,
+    group_sizes: np.ndarray,
+    *,
+    ragged_dot_dimension_numbers: Any,
+    preferred_element_type: Any,
+    **params: Any,
+):
+    numbers = ragged_dot_dimension_numbers
+    (x_contracting, _), (x_batch, _) = numbers.dot_dimension_numbers
+    (ragged,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    options = {"preferred_element_type": preferred_element_type}
+    if ragged in x_batch:
+        result = dot_general(x, y, dimension_numbers=numbers.dot_dimension_numbers, **options)
+        return convert(result, _result_dtype(x, y, preferred_element_type))
+    if ragged in x_contracting:
+        before = x_contracting[: x_contracting.index(ragged)]
+    else:
+        before = [d for d in range(ragged) if d not in (*x_contracting, *x_batch)]
+    places = [*x_batch, *before]
+    groups_of = _group_of(group_sizes, x.shape[ragged], [x.shape[d] for d in places])
+    order = np.argsort([*places, ragged])
+    shape = [n if d in (*places, ragged) else 1 for d, n in enumerate(x.shape)]
+    groups_of = groups_of.transpose(order).reshape(shape)
+    parts = []
+    for group in range(group_sizes.shape[-1]):
+        rows = np.where(groups_of == group, x, np.zeros((), x.dtype))
+        if ragged in x_contracting:
+            columns, dims = y, numbers.dot_dimension_numbers
+        else:
+            columns, dims = y.take(group, groups[0]), _without(numbers, groups[0])
+        parts.append(dot_general(rows, columns, dimension_numbers=dims, **options))
+    dtype = _result_dtype(x, y, preferred_element_type)
+    if ragged in x_contracting:
+        return convert(np.stack(parts), dtype)
+    return convert(np.sum(parts, axis=0, dtype=parts[0].dtype), dtype)
+
+
+def _without(numbers: Any, group: int) -> Any:
+    """The dimension numbers once the dimension that counts the groups is gone."""
+    (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
+    down = lambda dims: tuple(d - (d > group) for d in dims)
+    return (x_contracting, down(y_contracting)), (x_batch, down(y_batch))
+
+
+def _result_dtype(x: np.ndarray, y: np.ndarray, preferred: Any) -> Any:
+    return (
+        x.dtype if preferred is None and x.dtype == y.dtype else preferred or np.result_type(x, y)
+    )
+
+
+def _scaled_dot(
+    x: np.ndarray,
+    y: np.ndarray,
+    x_scale: np.ndarray,
+    y_scale: np.ndarray,
+    *,
+    dimension_numbers: Any,
+    preferred_element_type: Any,
+):
+    def unscaled(values: Any, scale: Any) -> Any:
+        for d, (size, count) in enumerate(zip(values.shape, scale.shape, strict=True)):
+            scale = scale.repeat(size // count, d) if count else scale
+        return values.astype(bfloat16) * scale.astype(bfloat16)
+
+    product = dot_general(
+        unscaled(x, x_scale),
+        unscaled(y, y_scale),
+        dimension_numbers=dimension_numbers,
+        preferred_element_type=preferred_element_type,
+    )
+    return convert(product, preferred_element_type)
+
+
+contraction_rules: dict[str, Callable[..., Any]] = {
+    "ragged_dot_general": _ragged_dot_general,
+    "scaled_dot": _scaled_dot,
+}

@@ -1,0 +1,68 @@
+"""Rules of control flow: loops and branches in Python."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Jaxpr
+from ricci_lax._cond import index_of_platform
+
+from ._programs import call_program
+
+
+def _cond(index: np.ndarray, *operands: np.ndarray, branches: tuple[Jaxpr, ...], **_: Any) -> list:
+    return call_program(branches[int(index)], operands)
+
+
+def _while(
+    *operands: np.ndarray,
+    cond_jaxpr: Jaxpr,
+    cond_nconsts: int,
+    body_jaxpr: Jaxpr,
+    body_nconsts: int,
+) -> list[np.ndarray]:
+    start = cond_nconsts + body_nconsts
+    cond_consts, consts = operands[:cond_nconsts], operands[cond_nconsts:start]
+    carry = list(operands[start:])
+    while True:
+        (going,) = call_program(cond_jaxpr, [*cond_consts, *carry])
+        if not going.any():
+            return carry
+        following = call_program(body_jaxpr, [*consts, *carry])
+        carry = [
+            np.where(going.reshape(going.shape + (1,) * (new.ndim - going.ndim)), new, old)
+            for new, old in zip(following, carry, strict=True)
+        ]
+
+
+def _scan(
+    *operands: np.ndarray,
+    jaxpr: Jaxpr,
+    length: int,
+    num_consts: int,
+    num_carry: int,
+    reverse: bool,
+    **_: Any,
+) -> list[np.ndarray]:
+    start = num_consts + num_carry
+    consts, carry, xs = operands[:num_consts], list(operands[num_consts:start]), operands[start:]
+    avals: list[Any] = jaxpr.out_avals[num_carry:]
+    collected = [np.zeros((length, *a.shape), a.dtype) for a in avals]
+    for i in reversed(range(length)) if reverse else range(length):
+        outs = call_program(jaxpr, [*consts, *carry, *(x[i] for x in xs)])
+        carry = outs[:num_carry]
+        for rows, row in zip(collected, outs[num_carry:], strict=True):
+            rows[i] = row
+    return [*carry, *collected]
+
+
+def _platform_index(*, platforms: tuple[tuple[str, ...] | None, ...]) -> np.ndarray:
+    return np.asarray(index_of_platform("cpu", platforms), np.int32)
+
+
+control_flow_rules = {
+    "platform_index": _platform_index,
+    "cond": _cond,
+    "while": _while,
+    "scan": _scan,
+}

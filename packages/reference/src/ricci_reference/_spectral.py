@@ -1,0 +1,217 @@
+"""Rules of decompositions by reflectors and rotations: QR, eigenvalues, singular values."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def _each(rule: Callable[..., tuple], count: int, *operands: np.ndarray, **params: Any) -> list:
+    """The results of a rule on single matrices, for each example of a batch.
+
+    Args:
+      rule: ``rule(matrix, *others, **params)``, a tuple of ``count`` arrays.
+      operands: the matrices, and what goes with each; all but the former are vectors.
+    """
+    matrices, *others = operands
+    batch = matrices.shape[:-2]
+    found = [rule(matrices[i], *(x[i] for x in others), **params) for i in np.ndindex(batch)] or [
+        rule(np.zeros(matrices.shape[-2:], matrices.dtype), *_zeros(others), **params)
+    ]
+    stacked = [np.stack([results[k] for results in found]) for k in range(count)]
+    if 0 in batch:
+        stacked = [x[:0] for x in stacked]
+    return [x.reshape(*batch, *x.shape[1:]) for x in stacked]
+
+
+def _zeros(vectors: list[np.ndarray]) -> list[np.ndarray]:
+    return [np.zeros(x.shape[-1:], x.dtype) for x in vectors]
+
+
+# Reflectors, 1 - tau v vᴴ, as LAPACK defines and stores them.
+
+
+def _reflector(x: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+    """The reflector whose adjoint maps a vector to a real multiple of the first unit vector.
+
+    Returns:
+      Its vector, which begins with 1; its factor; and that multiple.
+    """
+    v = x.copy()
+    if not x.size:
+        return v, x.dtype.type(0), x.dtype.type(0)
+    head, rest = x[0], np.linalg.norm(x[1:])
+    v[0] = 1
+    if rest == 0 and np.imag(head) == 0:
+        v[1:] = 0
+        return v, x.dtype.type(0), np.real(head)
+    beta = -np.copysign(np.hypot(np.abs(head), rest), np.real(head))
+    v[1:] = x[1:] / (head - beta)
+    return v, (beta - head) / beta, beta
+
+
+def _apply(v: np.ndarray, tau: Any, c: np.ndarray) -> np.ndarray:
+    """A reflector times a matrix."""
+    return c - tau * np.outer(v, v.conj() @ c)
+
+
+def _vector(a: np.ndarray, i: int) -> np.ndarray:
+    """The vector of the reflector that column ``i`` of a decomposed matrix holds."""
+    v = a[:, i].copy()
+    v[:i] = 0
+    v[i] = 1
+    return v
+
+
+def _times_unitary(a: np.ndarray, taus: np.ndarray, c: np.ndarray, transpose: bool) -> np.ndarray:
+    """The product of all reflectors, or its adjoint, times a matrix."""
+    order = range(len(taus)) if transpose else reversed(range(len(taus)))
+    for i in order:
+        c = _apply(_vector(a, i), taus[i].conj() if transpose else taus[i], c)
+    return c
+
+
+def _factored(a: np.ndarray, pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """QR by reflectors with the column of greatest rest first, after those asked to be first."""
+    a, order = a.copy(), np.arange(a.shape[1])
+    taus = np.zeros(min(a.shape), a.dtype)
+    first = np.flatnonzero(pivots)
+    for place, column in enumerate(first):
+        a[:, [place, column]] = a[:, [column, place]]
+        order[[place, column]] = order[[column, place]]
+    for i in range(len(taus)):
+        if i >= len(first):
+            best = i + int(np.argmax(np.linalg.norm(a[i:, i:], axis=0)))
+            a[:, [i, best]] = a[:, [best, i]]
+            order[[i, best]] = order[[best, i]]
+        v, taus[i], beta = _reflector(a[i:, i])
+        a[i:, i + 1 :] = _apply(v, taus[i].conj(), a[i:, i + 1 :])
+        a[i, i], a[i + 1 :, i] = beta, v[1:]
+    return a, (order + 1).astype(np.int32), taus
+
+
+def _geqrf(x: np.ndarray) -> Any:
+    packed, taus = np.linalg.qr(x, mode="raw")
+    return np.swapaxes(packed, -1, -2), taus
+
+
+def _geqp3(x: np.ndarray, pivots: np.ndarray, *, use_magma: Any) -> Any:
+    return _each(_factored, 3, x, pivots)
+
+
+def _householder_product(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
+    def one(a: np.ndarray, taus: np.ndarray) -> tuple:
+        return (_times_unitary(a, taus, np.eye(*a.shape, dtype=a.dtype), False),)
+
+    return _each(one, 1, a, taus)[0]
+
+
+def _ormqr(
+    a: np.ndarray, taus: np.ndarray, c: np.ndarray, *, left: bool, transpose: bool
+) -> np.ndarray:
+    result = np.empty_like(c)
+    for i in np.ndindex(a.shape[:-2]):
+        if left:
+            result[i] = _times_unitary(a[i], taus[i], c[i], transpose)
+        else:
+            adjoint = _times_unitary(a[i], taus[i], c[i].conj().T, not transpose)
+            result[i] = adjoint.conj().T
+    return result
+
+
+def _qr(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> Any:
+    rows, columns = x.shape[-2:]
+    if not (rows and columns):
+        inner = rows if full_matrices else 0
+        q = np.broadcast_to(np.eye(rows, inner, dtype=x.dtype), (*x.shape[:-2], rows, inner))
+        r = np.zeros((*x.shape[:-2], inner, columns), x.dtype)
+        return [q, r, np.zeros((*x.shape[:-2], columns), np.int32)][: 2 + pivoting]
+    if not pivoting:
+        return list(np.linalg.qr(x, mode="complete" if full_matrices else "reduced"))
+
+    def one(x: np.ndarray) -> tuple:
+        packed, order, taus = _factored(x, np.zeros(columns, np.int32))
+        inner = rows if full_matrices else min(rows, columns)
+        q = _times_unitary(packed, taus, np.eye(rows, inner, dtype=x.dtype), False)
+        return q, np.triu(packed)[:inner], order - np.int32(1)
+
+    return _each(one, 3, x)
+
+
+# Eigenvalues and singular values
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    """Which examples of a batch are finite, with dimensions of 1 for the matrices."""
+    return np.all(np.isfinite(x), axis=(-1, -2), keepdims=True)
+
+
+def _eigh(x: np.ndarray, *, lower: bool, subset_by_index: Any, **params: Any) -> Any:
+    used = np.tril(x) if lower else np.triu(x)
+    finite = _finite(used)
+    w, v = np.linalg.eigh(np.where(finite, x, 0), "L" if lower else "U")
+    start, stop = subset_by_index or (0, x.shape[-1])
+    w, v = np.where(finite[..., 0], w, np.nan), np.where(finite, v, _nan(x.dtype))
+    return v[..., start:stop], w[..., start:stop]
+
+
+def _nan(dtype: np.dtype) -> Any:
+    return dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan)
+
+
+def _svd(
+    x: np.ndarray,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Any,
+    algorithm: Any,
+) -> Any:
+    finite = _finite(x)
+    u, s, vh = np.linalg.svd(np.where(finite, x, 0), full_matrices)
+    s = np.where(finite[..., 0], s, np.nan)
+    u, vh = (np.where(finite, v, _nan(x.dtype)) for v in (u, vh))
+    if subset_by_index is not None and not full_matrices:
+        start, stop = subset_by_index
+        u, s, vh = u[..., start:stop], s[..., start:stop], vh[..., start:stop, :]
+    return [s, u, vh] if compute_uv else [s]
+
+
+def _tridiagonal(a: np.ndarray, *, lower: bool) -> Any:
+    return _each(_tridiagonalized, 4, a, lower=lower)
+
+
+def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple:
+    """By reflectors from both sides, of the columns from the first, or of the rows from the last.
+
+    The other triangle is left as it is.
+    """
+    size = len(a)
+    used = np.tril(a, -1) if lower else np.triu(a, 1)
+    whole = used + used.conj().T + np.diag(np.real(np.diag(a)))
+    packed, taus = a.copy(), np.zeros(size - 1, a.dtype)
+    beside = np.zeros(size - 1, np.real(a).dtype)
+    for i in range(size - 1) if lower else reversed(range(size - 1)):
+        # What is left of the column, from the diagonal outwards.
+        places = np.arange(i + 1, size) if lower else np.arange(i, -1, -1)
+        column = i if lower else i + 1
+        v, taus[i], beside[i] = _reflector(whole[places, column])
+        inner = np.ix_(places, places)
+        half = _apply(v, taus[i].conj(), whole[inner])
+        whole[inner] = _apply(v, taus[i].conj(), half.conj().T).conj().T
+        packed[places[0], column], packed[places[1:], column] = beside[i], v[1:]
+    diagonal = np.real(np.diag(whole)).copy()
+    np.fill_diagonal(packed, diagonal)
+    return packed, diagonal, beside, taus
+
+
+spectral_rules: dict[str, Callable[..., Any]] = {
+    "eigh": _eigh,
+    "geqp3": _geqp3,
+    "geqrf": _geqrf,
+    "householder_product": _householder_product,
+    "ormqr": _ormqr,
+    "qr": _qr,
+    "svd": _svd,
+    "tridiagonal": _tridiagonal,
+}

@@ -1,0 +1,50 @@
+"""Examples of Fourier transforms."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import primitives
+
+from ._example import Example
+from ._example_values import C64, F32, array_of
+
+_KINDS = lax.FftType
+# Operand and lengths: even and odd, of one dimension to three, of one element and of none.
+_COMPLEX = [
+    ((5,), (5,)),
+    ((2, 4), (4,)),
+    ((2, 3), (2, 3)),
+    ((2, 1, 2, 3), (1, 2, 3)),
+    ((0, 4), (4,)),
+    ((2, 0), (0,)),
+]
+_REAL = [
+    ((5,), (5,)),
+    ((2, 4), (4,)),
+    ((2, 3), (2, 3)),
+    ((3, 2, 4), (3, 2, 4)),
+    ((2, 1), (1,)),
+    ((0, 4), (4,)),
+]
+
+
+def _halved(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:-1], shape[-1] // 2 + 1)
+
+
+def _example(shape: Any, dtype: Any, kind: lax.FftType, lengths: Any) -> Example:
+    return Example((array_of(*shape, dtype=dtype),), {"fft_type": kind, "fft_lengths": lengths})
+
+
+def fourier_examples() -> dict[str, list[Example]]:
+    """The examples of Fourier transforms, if they are defined."""
+    found = [
+        *(_example(s, C64, kind, n) for kind in (_KINDS.FFT, _KINDS.IFFT) for s, n in _COMPLEX),
+        *(_example(s, F32, _KINDS.RFFT, n) for s, n in _REAL),
+        *(_example(_halved(s), C64, _KINDS.IRFFT, n) for s, n in _REAL),
+        _example((2, 4), np.complex128, _KINDS.FFT, (4,)),
+        _example((2, 5), np.float64, _KINDS.RFFT, (5,)),
+    ]
+    return {name: examples for name, examples in {"fft": found}.items() if name in primitives}

@@ -1,0 +1,113 @@
+"""Examples of decompositions by reflectors and rotations: QR, eigenvalues, singular values."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_lax import linalg
+
+from ._example import Example
+from ._example_values import C64, F32, I32, array_of
+
+TALL, WIDE, SQUARE = array_of(4, 3), array_of(3, 4, seed=1), array_of(3, 3, seed=2)
+BATCH = array_of(2, 4, 3, seed=3)
+TALL_COMPLEX = array_of(4, 3, dtype=C64)
+SQUARE_COMPLEX = array_of(3, 3, dtype=C64, seed=2)
+EMPTY, NO_COLUMNS = array_of(0, 3), array_of(3, 0)
+
+
+def _qr() -> list[Example]:
+    def of(x: np.ndarray, pivoting: bool = False, full_matrices: bool = False) -> Example:
+        options = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": None}
+        return Example((x,), options)
+
+    return [
+        *(of(x) for x in (TALL, WIDE, SQUARE, BATCH, TALL_COMPLEX, EMPTY)),
+        *(of(x, full_matrices=True) for x in (TALL, WIDE, BATCH, TALL_COMPLEX, NO_COLUMNS)),
+        *(of(x, pivoting=True) for x in (TALL, WIDE, BATCH, TALL_COMPLEX, EMPTY)),
+        of(TALL, pivoting=True, full_matrices=True),
+    ]
+
+
+def _reflectors() -> dict[str, list[Example]]:
+    def pivoted(x: np.ndarray, *pivots: int) -> Example:
+        given = np.array(pivots or [0] * x.shape[-1], I32)
+        given = np.broadcast_to(given, (*x.shape[:-2], x.shape[-1])).copy()
+        return Example((x, given), {"use_magma": None}, fixed=(1,))
+
+    def applied(a: np.ndarray, c: np.ndarray, left: bool, transpose: bool) -> Example:
+        taus = array_of(*a.shape[:-2], min(a.shape[-2:]), dtype=a.dtype, seed=4)
+        return Example((a, taus, c), {"left": left, "transpose": transpose}, fixed=(0, 1))
+
+    taus = [array_of(3, seed=4), array_of(2, 3, seed=4), array_of(3, dtype=C64, seed=4)]
+    return {
+        "geqrf": [Example((x,)) for x in (TALL, WIDE, BATCH, TALL_COMPLEX)],
+        "geqp3": [*map(pivoted, (TALL, WIDE, BATCH, TALL_COMPLEX)), pivoted(TALL, 0, 0, 1)],
+        "householder_product": [
+            *(Example(pair) for pair in zip((TALL, BATCH, TALL_COMPLEX), taus, strict=True)),
+            Example((TALL, taus[0][:2])),
+            Example((NO_COLUMNS, array_of(0))),
+        ],
+        "ormqr": [
+            applied(TALL, array_of(4, 5), True, False),
+            applied(TALL, array_of(4, 5), True, True),
+            applied(TALL_COMPLEX, array_of(4, 2, dtype=C64), True, True),
+            applied(TALL_COMPLEX, array_of(2, 4, dtype=C64), False, False),
+            applied(WIDE, array_of(2, 3), False, True),
+            applied(BATCH, array_of(2, 2, 4), False, False),
+            applied(TALL, array_of(4, 0), True, False),
+        ],
+    }
+
+
+def _eigh() -> list[Example]:
+    # The rule takes its operand to be Hermitian, whatever the other triangle holds, so that only
+    # Hermitian tangents have finite differences to compare with.
+    def of(x: np.ndarray, lower: bool = True, **params: Any) -> Example:
+        usual = {"sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
+        return Example((x,), {"lower": lower, **usual, **params}, smooth=False)
+
+    return [
+        of(SQUARE),
+        of(SQUARE, lower=False),
+        of(array_of(2, 3, 3)),
+        of(SQUARE_COMPLEX),
+        of(SQUARE_COMPLEX, lower=False, sort_eigenvalues=False),
+        of(SQUARE, algorithm=linalg.EighImplementation.QR),
+        of(array_of(1, 1)),
+        of(array_of(0, 0)),
+    ]
+
+
+def _svd() -> list[Example]:
+    # Complex vectors are determined up to their phases, which the rule chooses as it likes.
+    def of(x: np.ndarray, full_matrices: bool = False, compute_uv: bool = True, **params: Any):
+        usual = {"subset_by_index": None, "algorithm": None}
+        rows, columns = x.shape[-2:]
+        determined = x.dtype == F32 and not (full_matrices and rows != columns) or not compute_uv
+        options = {"full_matrices": full_matrices, "compute_uv": compute_uv, **usual, **params}
+        return Example((x,), options, smooth=determined)
+
+    return [
+        *(of(x) for x in (TALL, WIDE, SQUARE, BATCH, TALL_COMPLEX)),
+        *(of(x, full_matrices=True) for x in (TALL, WIDE, SQUARE, EMPTY)),
+        *(of(x, compute_uv=False) for x in (TALL, BATCH, TALL_COMPLEX)),
+        of(TALL, full_matrices=True, compute_uv=False),
+        # The vectors of this algorithm differ in sign from those of NumPy's.
+        of(TALL, compute_uv=False, algorithm=linalg.SvdAlgorithm.QR),
+        of(SQUARE, algorithm=linalg.SvdAlgorithm.DIVIDE_AND_CONQUER),
+    ]
+
+
+def spectral_examples() -> dict[str, list[Example]]:
+    """The examples of these primitives."""
+    return {
+        "eigh": _eigh(),
+        "qr": _qr(),
+        "svd": _svd(),
+        "tridiagonal": [
+            *(Example((x,), {"lower": True}) for x in (SQUARE, array_of(2, 4, 4), SQUARE_COMPLEX)),
+            *(Example((x,), {"lower": False}) for x in (SQUARE, SQUARE_COMPLEX)),
+        ],
+        **_reflectors(),
+    }

@@ -1,0 +1,237 @@
+"""The laws of batching: ``vmap`` is the loop, of primitives and of their derivatives."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import jvp, vjp
+from ricci_batching import batch_rules, vmap
+from ricci_ir import Primitive, get_aval
+
+from ._check_grads import directions, is_inexact
+from ._example import Example
+from ._law_derivatives import cotangents_of, has_transpose, without_derivatives
+from ._law_types import assert_results_close, explained, in_its_precision, of_operands
+
+_BATCH = 2
+_NO_OPERANDS = "there are no operands"
+
+
+def _batches(example: Example, count: int = _BATCH) -> list[list[np.ndarray]]:
+    """For each operand, arrays like it; the same one where it is fixed."""
+    return [
+        [x] * count if i in example.fixed else _varied(x, count) for i, x in enumerate(example.args)
+    ]
+
+
+def _varied(x: Any, count: int) -> list[np.ndarray]:
+    """Arrays like an example's operand, within its range of values: turned, or scaled."""
+    x = np.asarray(x)
+    versions = []
+    for k in range(count):
+        turned = np.roll(x.reshape(-1), k).reshape(x.shape)
+        if x.size == 1 and k and is_inexact(x):
+            turned = (turned * np.asarray(1 - 0.125 * k).astype(x.dtype)).astype(x.dtype)
+        versions.append(turned)
+    return versions
+
+
+def _unsupported(primitive: Primitive, example: Example) -> str | None:
+    fun = lambda *xs: example.bind(primitive, *xs)
+    return explained(
+        batch_rules[primitive], lambda: vmap(fun)(*batched_operands(example)), "the batching"
+    )
+
+
+@in_its_precision
+def check_batching(primitive: Primitive, example: Example) -> str | None:
+    """``vmap`` equals the loop, by subsets of the operands and at every axis.
+
+    Raises:
+      AssertionError: if it does not.
+    """
+    if not example.args:
+        return _NO_OPERANDS
+    if reason := _unsupported(primitive, example):
+        return reason
+    fun = lambda *xs: example.bind(primitive, *xs)
+    batches = _batches(example)
+    ranks = [x.ndim for x in example.args]
+    for mapped in _subsets(len(ranks)):
+        rows = [
+            [b[k] if i in mapped else x for i, (b, x) in enumerate(_zip(batches, example.args))]
+            for k in range(_BATCH)
+        ]
+        looped = [list(map(np.asarray, fun(*row))) for row in rows]
+        for axes in _axes(mapped, ranks):
+            stacked = [
+                x if axis is None else np.stack(b, axis)
+                for x, b, axis in zip(example.args, batches, axes, strict=True)
+            ]
+            results = vmap(fun, in_axes=tuple(axes))(*stacked)
+            _assert_stacked(results, looped, f"vmap with in_axes={tuple(axes)}")
+    return None
+
+
+def _zip(xs: Sequence[Any], ys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip(xs, ys, strict=True)
+
+
+def _assert_stacked(results: Sequence[Any], looped: Sequence[Sequence[Any]], what: str) -> None:
+    for i, result in enumerate(results):
+        expected = np.stack([row[i] for row in looped])
+        assert_results_close(np.asarray(result), expected, f"{what}, result {i}")
+
+
+def _subsets(count: int) -> list[tuple[int, ...]]:
+    """Which operands are mapped: of a few, any; of many, all, neighbours, and each alone."""
+    places = range(count)
+    if count <= 3:
+        return [s for n in range(count, 0, -1) for s in combinations(places, n)]
+    alone = places if count <= 5 else (0, count - 1)
+    return [tuple(places), (0, 1), (count - 2, count - 1), *((i,) for i in alone)]
+
+
+def _axes(mapped: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int | None, ...]]:
+    """The mapped operands' axes: each one, of all together as far as they have it; and mixed."""
+    found: dict[tuple[int | None, ...], None] = {}
+
+    def add(axis_of: Callable[[int, int], int]) -> None:
+        axes: list[int | None] = [None] * len(ranks)
+        for k, i in enumerate(mapped):
+            axes[i] = axis_of(k, ranks[i])
+        found.setdefault(tuple(axes))
+
+    for axis in range(max(ranks[i] for i in mapped) + 1):
+        add(lambda k, rank, axis=axis: min(axis, rank))
+    add(lambda k, rank: -1)
+    if len(mapped) > 1:
+        add(lambda k, rank: 0 if k % 2 else rank)
+        add(lambda k, rank: rank if k % 2 else 0)
+    return iter(found)
+
+
+@in_its_precision
+def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
+    """``vmap`` of ``vmap`` equals the loop in a loop, each mapping other operands.
+
+    Raises:
+      AssertionError: if it does not.
+    """
+    if not example.args:
+        return _NO_OPERANDS
+    if reason := _unsupported(primitive, example):
+        return reason
+    fun = lambda *xs: example.bind(primitive, *xs)
+    inner_size, outer_size = 2, 3
+    grids = [
+        np.stack([np.stack(b[k : k + inner_size]) for k in range(outer_size)])
+        for b in _batches(example, inner_size + outer_size - 1)
+    ]
+    everything = tuple(range(len(grids)))
+    first, last = (0,), (len(grids) - 1,)
+    for inner, outer in dict.fromkeys(
+        [(everything, everything), (everything, first), (first, everything), (first, last),
+         (last, first)]
+    ):  # fmt: skip
+        operands = [
+            g[tuple(slice(None) if i in by else 0 for by in (outer, inner))]
+            for i, g in enumerate(grids)
+        ]
+        # The inner batch comes last, the outer first.
+        moved = [
+            np.moveaxis(x, int(i in outer), -1) if i in inner else x for i, x in enumerate(operands)
+        ]
+        axes_of = lambda by, axis: tuple(axis if i in by else None for i in everything)
+        results = vmap(vmap(fun, axes_of(inner, -1)), axes_of(outer, 0))(*moved)
+        cells = product(range(outer_size), range(inner_size))
+        looped = [
+            list(
+                map(
+                    np.asarray,
+                    fun(*(g[k if i in outer else 0, j if i in inner else 0] for i, g in
+                          enumerate(grids))),
+                )
+            )
+            for k, j in cells
+        ]  # fmt: skip
+        flat = [np.asarray(r) for r in results]
+        flat = [r.reshape(outer_size * inner_size, *r.shape[2:]) for r in flat]
+        what = f"vmap of operands {outer} of vmap of operands {inner}"
+        _assert_stacked(flat, looped, what)
+    return None
+
+
+@in_its_precision
+def check_batched_derivatives(primitive: Primitive, example: Example) -> str | None:
+    """``vmap`` of the jvp and of the vjp equal the loop: of tangents, of primals, of both.
+
+    Raises:
+      AssertionError: if one does not.
+    """
+    if reason := without_derivatives(primitive, example):
+        return reason
+    if reason := _unsupported(primitive, example):
+        return reason
+    places = example.differentiable()
+    batches = _batches(example)
+    rows = [[batches[i][k] for i in places] for k in range(_BATCH)]
+    fun, primals = of_operands(primitive, example, places)
+    count = len(places)
+
+    def push(*xs: Any) -> list[Any]:
+        values, pushed = jvp(fun, xs[:count], xs[count:])
+        return [t for v, t in zip(values, pushed, strict=True) if is_inexact(v)]
+
+    def pull(*xs: Any) -> list[Any]:
+        results, back = vjp(fun, *xs[:count])
+        return list(back(cotangents_of(results, xs[count:])))
+
+    if "fwd" in example.modes:
+        tangents = [directions(primals, 10 + k) for k in range(_BATCH)]
+        _check_batched(push, rows, tangents, "the jvp")
+    if "rev" in example.modes and has_transpose(primitive):
+        results = [r for r in fun(*primals) if is_inexact(r)]
+        cotangents = [directions(results, 20 + k) for k in range(_BATCH)]
+        _check_batched(pull, rows, cotangents, "the vjp")
+    return None
+
+
+def _check_batched(
+    fun: Callable[..., list[Any]],
+    primals: Sequence[Sequence[Any]],
+    directions: Sequence[Sequence[Any]],
+    what: str,
+) -> None:
+    """``vmap`` of a function of primals and directions is the loop; ``[k]`` is for example k."""
+    counts = len(primals[0]), len(directions[0])
+    for by_primals, by_directions, last in ((1, 1, 0), (1, 1, 1), (1, 0, 0), (0, 1, 1)):
+        rows = [
+            [*primals[k if by_primals else 0], *directions[k if by_directions else 0]]
+            for k in range(_BATCH)
+        ]
+        mapped = [bool(by_primals)] * counts[0] + [bool(by_directions)] * counts[1]
+        if not any(mapped):
+            continue
+        axis = -1 if last else 0
+        stacked = [
+            np.stack([row[i] for row in rows], axis) if m else rows[0][i]
+            for i, m in enumerate(mapped)
+        ]
+        axes = tuple(axis if m else None for m in mapped)
+        results = vmap(fun, in_axes=axes)(*stacked)
+        looped = [list(map(np.asarray, fun(*row))) for row in rows]
+        _assert_stacked(results, looped, f"vmap of {what} with in_axes={axes}")
+
+
+def batched_operands(example: Example) -> list[np.ndarray]:
+    """Operands with a batch in front."""
+    return [np.stack(b) for b in _batches(example)]
+
+
+def batched_avals(example: Example) -> list[Any]:
+    """The types of the operands with a batch in front."""
+    avals: list[Any] = list(map(get_aval, example.args))
+    return [a.update(shape=(_BATCH, *a.shape)) for a in avals]

@@ -1,0 +1,34 @@
+"""The law of ``checkpoint``: computing again gives the derivative that keeping would have."""
+
+import numpy as np
+
+from ricci_autodiff import vjp
+from ricci_ir import Primitive
+from ricci_lax import checkpoint
+
+from ._check_grads import directions, is_inexact
+from ._example import Example
+from ._law_derivatives import cotangents_of, without_derivatives
+from ._law_types import assert_results_close, in_its_precision, of_operands
+
+
+@in_its_precision
+def check_checkpoint(primitive: Primitive, example: Example) -> str | None:
+    """The vjp of a checkpointed operation equals that of the operation.
+
+    Raises:
+      AssertionError: if it does not.
+    """
+    if reason := without_derivatives(primitive, example):
+        return reason
+    if "rev" not in example.modes:
+        return "there is no reverse mode"
+    fun, primals = of_operands(primitive, example, example.differentiable())
+    results, back = vjp(fun, *primals)
+    again, recompute = vjp(checkpoint(fun), *primals)
+    cts = cotangents_of(results, directions([r for r in results if is_inexact(r)], 5))
+    pairs = zip([*again, *recompute(cts)], [*results, *back(cts)], strict=True)
+    for i, (found, expected) in enumerate(pairs):
+        what = f"result {i}" if i < len(results) else f"cotangent {i - len(results)}"
+        assert_results_close(np.asarray(found), np.asarray(expected), what)
+    return None

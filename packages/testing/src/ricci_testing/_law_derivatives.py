@@ -1,0 +1,284 @@
+"""The laws of derivatives: jvp, vjp, linearize, transpose, and the second order."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import (
+    jvp,
+    jvp_rules,
+    linear_transpose,
+    linearize,
+    transpose_rules,
+    vjp,
+)
+from ricci_ir import Primitive, enable_x64, float0, get_aval, issubdtype, unsupported
+
+from ._check_grads import (
+    assert_close,
+    check_jvp,
+    check_vjp,
+    directions,
+    is_inexact,
+    pairing,
+)
+from ._example import Example
+from ._law_types import assert_results_close, explained, in_its_precision, of_operands
+
+_NO_PLACES = "no operand that derivatives are taken by"
+_NOT_SMOOTH = "not differentiable here"
+
+
+def _is_single_precision(example: Example) -> bool:
+    dtypes: list[Any] = [get_aval(x).dtype for x in example.args if is_inexact(x)]  # pyright: ignore
+    return bool(dtypes) and all(d.name in ("float32", "complex64") for d in dtypes)
+
+
+def _differentiated(example: Example) -> Iterator[tuple[int, ...]]:
+    """Which operands to differentiate by: all that can be, and each alone."""
+    places = tuple(example.differentiable())
+    yield places
+    if len(places) > 1:
+        yield from ((i,) for i in places)
+
+
+def without_derivatives(primitive: Primitive, example: Example) -> str | None:
+    """Why there is no derivative of an example to check, or ``None``."""
+    places = example.differentiable()
+    if not places:
+        return _NO_PLACES
+    fun, primals = of_operands(primitive, example, places)
+    push = lambda: jvp(fun, tuple(primals), tuple(directions(primals, 0)))
+    reason = explained(jvp_rules[primitive], push, "the jvp")
+    if reason is None and not example.smooth:
+        return _NOT_SMOOTH
+    return reason
+
+
+def _in_double(primitive: Primitive, example: Example) -> str | None:
+    """Why finite differences do not apply, or ``None``."""
+    reason = without_derivatives(primitive, example)
+    if reason is None and not _is_single_precision(example):
+        return "checked in double precision, which the examples in single precision are turned to"
+    return reason
+
+
+def check_derivatives(primitive: Primitive, example: Example) -> str | None:
+    """The jvp equals finite differences, and the vjp is its transpose.
+
+    In double precision, by all operands together and by each alone.
+
+    Raises:
+      AssertionError: if one does not.
+    """
+    if reason := _in_double(primitive, example):
+        return reason
+    with enable_x64(True):
+        example = example.in_double()
+        for places in _differentiated(example):
+            fun, primals = of_operands(primitive, example, places)
+            where = f"by operands {places}: "
+            if "fwd" in example.modes:
+                check_jvp(fun, primals, where=f"{where}jvp")
+            if "rev" in example.modes:
+                check_vjp(fun, primals, where=f"{where}vjp")
+    return None
+
+
+def check_second_order(primitive: Primitive, example: Example) -> str | None:
+    """Derivatives of derivatives equal finite differences, in all orders of the two modes.
+
+    Of the vjp, by the operands and the cotangents together.
+
+    Raises:
+      AssertionError: if one does not.
+    """
+    if reason := _in_double(primitive, example):
+        return reason
+    if example.order < 2:
+        return "the derivative has itself no derivative of closed form"
+    with enable_x64(True):
+        example = example.in_double()
+        fun, primals = of_operands(primitive, example, example.differentiable())
+        if "fwd" in example.modes:
+            pushed, at = pushed_forward(fun, primals)
+            check_jvp(pushed, at, where="jvp of jvp")
+            if "rev" in example.modes:
+                check_vjp(pushed, at, where="vjp of jvp")
+        if "rev" in example.modes:
+            pulled, at = pulled_back(fun, primals, list(map(get_aval, fun(*primals))))
+            if "fwd" in example.modes:
+                check_jvp(pulled, at, where="jvp of vjp")
+            check_vjp(pulled, at, where="vjp of vjp")
+    return None
+
+
+def pushed_forward(
+    fun: Callable[..., list[Any]], primals: Sequence[Any]
+) -> tuple[Callable[..., list[Any]], list[Any]]:
+    """The jvp as a function of primals and tangents, and where to take it."""
+    count = len(primals)
+
+    def push(*xs: Any) -> list[Any]:
+        values, pushed = jvp(fun, xs[:count], xs[count:])
+        return [t for v, t in zip(values, pushed, strict=True) if is_inexact(v)]
+
+    return push, [*primals, *directions(primals, 6)]
+
+
+def cotangents_of(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """Cotangents of all results, from those of the results that have one."""
+    found = iter(given)
+    return [next(found) if is_inexact(r) else np.zeros(np.shape(r), float0) for r in results]
+
+
+def pulled_back(
+    fun: Callable[..., list[Any]], primals: Sequence[Any], results: Sequence[Any]
+) -> tuple[Callable[..., list[Any]], list[Any]]:
+    """The vjp as a function of primals and cotangents, and where to take it.
+
+    Args:
+      results: the types of the function's results.
+    """
+    count = len(primals)
+
+    def pull(*xs: Any) -> list[Any]:
+        values, back = vjp(fun, *xs[:count])
+        return list(back(cotangents_of(values, xs[count:])))
+
+    zeros = [np.zeros(r.shape, r.dtype) for r in results if issubdtype(r.dtype, np.inexact)]
+    return pull, [*primals, *directions(zeros, 5)]
+
+
+@in_its_precision
+def check_linearize(primitive: Primitive, example: Example) -> str | None:
+    """``linearize`` gives the value, and a linear function that equals ``jvp``.
+
+    Raises:
+      AssertionError: if it does not.
+    """
+    if reason := without_derivatives(primitive, example):
+        return reason
+    if "fwd" not in example.modes:
+        return "there is no forward mode"
+    for places in _differentiated(example):
+        fun, primals = of_operands(primitive, example, places)
+        tangents = directions(primals, 0)
+        values, pushed = jvp(fun, tuple(primals), tuple(tangents))
+        results, push = linearize(fun, *primals)
+        for i, (found, expected) in enumerate(
+            zip([*results, *push(*tangents)], [*values, *pushed], strict=True)
+        ):
+            what = f"by operands {places}: {'result' if i < len(values) else 'tangent'}"
+            if get_aval(expected).dtype == float0:  # pyright: ignore
+                assert get_aval(found).dtype == float0, what  # pyright: ignore
+                continue
+            assert_results_close(
+                np.asarray(found), np.asarray(expected), f"{what} {i % len(values)}"
+            )
+    return None
+
+
+def _is_linear(fun: Callable[..., list[Any]], primals: Sequence[Any]) -> bool:
+    """Whether ``fun(x + y)`` is ``fun(x) + fun(y)``, and not 0, for operands of all sizes."""
+    told = False
+    for seed in range(8):
+        x, y = _of_all_sizes(primals, seed), _of_all_sizes(primals, seed + 10)
+        both = fun(*(p + q for p, q in zip(x, y, strict=True)))
+        for z, f, g in zip(both, fun(*x), fun(*y), strict=True):
+            expected = np.asarray(f) + np.asarray(g)
+            if not is_inexact(z) or not np.allclose(z, expected, 1e-9, 1e-9):
+                return False
+            told = told or bool(np.any(np.asarray(z)))
+    return told
+
+
+def _of_all_sizes(like: Sequence[Any], seed: int) -> list[np.ndarray]:
+    """Arrays of these types, each of another order of magnitude."""
+    random = np.random.default_rng(seed)
+    return [x * 10 ** random.uniform(-1, 1) for x in directions(like, seed)]
+
+
+def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...]]:
+    """Which operands, together, the primitive is linear in, as its values say."""
+    places = tuple(example.differentiable())
+    subsets = [s for n in range(1, len(places) + 1) for s in combinations(places, n)]
+    if len(places) > 3:
+        subsets = [places, *((i,) for i in places)]
+    return [s for s in subsets if _is_linear(*of_operands(primitive, example, s))]
+
+
+# Linear in an operand in all of their examples, but without a transpose by it: why.
+NOT_TRANSPOSED: dict[str, str] = {
+    "composite": "an operation may be more than its decomposition",
+    "custom_vjp_call": "it is not transposed, but replaced by its own rules when linearized",
+    "nextafter": "it is linear but for the last bit, and has no derivative",
+    "ormqr": "only its derivative rule would need it, and it has none, as in JAX",
+    "select_and_scatter": "its derivative is not defined; select_and_scatter_add has one",
+}
+
+
+def check_linear_transpose(primitive: Primitive, example: Example) -> str | None:
+    """``linear_transpose`` obeys ⟨J v, w⟩ = ⟨v, Jᵀ w⟩ by all operands the values are linear in.
+
+    Raises:
+      AssertionError: if it does not.
+    """
+    if not example.differentiable():
+        return _NO_PLACES
+    if not example.smooth:
+        return _NOT_SMOOTH
+    if not _is_single_precision(example):
+        return "checked in double precision, which the examples in single precision are turned to"
+    with enable_x64(True):
+        example = example.in_double()
+        found = linear_places(primitive, example)
+        if not found:
+            return "not linear"
+        refusals = []
+        for places in found:
+            fun, primals = of_operands(primitive, example, places)
+            vectors = directions(primals, 0)
+            results = fun(*vectors)
+            weights = directions(results, 8)
+            where = f"by operands {places}"
+            pull = lambda f=fun, p=primals, w=weights: linear_transpose(f, *p)(w)
+            if reason := explained(transpose_rules[primitive], pull, "the transpose"):
+                return reason
+            try:
+                pulled = pull()
+            except NotImplementedError as error:
+                # Some values are linear by chance: max(x, -10). Of all examples of a primitive
+                # together, `is_always_linear` tells.
+                refusals.append(f"linear in its values only: {error}")
+                continue
+            _assert_types(pulled, primals, where)
+            size = max(1, sum(np.size(x) for x in (*primals, *results))) ** 0.5
+            forward, backward = pairing(results, weights), pairing(vectors, pulled)
+            assert_close(backward, forward, 1e-9 * size, 1e-9, f"{where}: ⟨v, Jᵀ w⟩ and ⟨J v, w⟩")
+    return refusals[0] if len(refusals) == len(found) else None
+
+
+def is_always_linear(primitive: Primitive, found: Sequence[Example]) -> bool:
+    """Whether a primitive is linear in one and the same operand in all of its smooth examples."""
+    common: set[int] | None = None
+    for example in found:
+        if example.smooth and _is_single_precision(example):
+            with enable_x64(True):
+                alone = {s[0] for s in linear_places(primitive, example.in_double()) if len(s) == 1}
+            common = alone if common is None else common & alone
+    return bool(common)
+
+
+def _assert_types(found: Sequence[Any], like: Sequence[Any], where: str) -> None:
+    for i, (x, y) in enumerate(zip(found, like, strict=True)):
+        ours, theirs = get_aval(x), get_aval(y)
+        if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):  # pyright: ignore
+            raise AssertionError(f"{where}: cotangent {i} has type {ours}, expected {theirs}")
+
+
+def has_transpose(primitive: Primitive) -> bool:
+    """Whether the primitive's transpose is not said to be unsupported."""
+    return not isinstance(transpose_rules[primitive], unsupported)

@@ -1,0 +1,176 @@
+"""The laws of programs: what a primitive and its transformed forms are staged and lowered to."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import jvp, jvp_rules, vjp
+from ricci_batching import batch_rules, vmap
+from ricci_ir import (
+    Jaxpr,
+    Primitive,
+    check_jaxpr,
+    enable_x64,
+    float0,
+    get_aval,
+    issubdtype,
+    trace_to_jaxpr,
+    unsupported,
+    use_backend,
+)
+from ricci_stablehlo import lower_jaxpr
+
+from ._example import Example
+from ._law_batching import batched_avals, batched_operands
+from ._law_derivatives import has_transpose, pulled_back, pushed_forward
+from ._law_types import assert_results_close, in_its_precision, of_operands
+
+
+def programs(primitive: Primitive, example: Example) -> Iterator[tuple[str, Jaxpr]]:
+    """The primitive's program, its jvp, its vjp and its batched form, as far as they exist."""
+    avals: list[Any] = list(map(get_aval, example.args))
+    fun = lambda *xs: example.bind(primitive, *xs)
+    plain = trace_to_jaxpr(fun, avals)
+    yield "program", plain
+    places = example.differentiable()
+    if places and example.smooth and not isinstance(jvp_rules[primitive], unsupported):
+        yield from _derivative_programs(primitive, example, places, plain.out_avals)
+    if avals and not isinstance(batch_rules[primitive], unsupported):
+        yield "vmap", trace_to_jaxpr(lambda *xs: vmap(fun)(*xs), batched_avals(example))
+
+
+def _derivative_programs(
+    primitive: Primitive, example: Example, places: Sequence[int], results: Sequence[Any]
+) -> Iterator[tuple[str, Jaxpr]]:
+    fun, primals = of_operands(primitive, example, places)
+    avals: list[Any] = list(map(get_aval, primals))
+    count = len(avals)
+    smooth = [issubdtype(r.dtype, np.inexact) for r in results]
+
+    def push(*xs: Any) -> list[Any]:
+        values, pushed = jvp(fun, xs[:count], xs[count:])
+        return [*values, *(t for t, inexact in zip(pushed, smooth, strict=True) if inexact)]
+
+    def pull(*xs: Any) -> list[Any]:
+        given = iter(xs[count:])
+        cts = [
+            next(given) if inexact else np.zeros(r.shape, float0)
+            for r, inexact in zip(results, smooth, strict=True)
+        ]
+        return list(vjp(fun, *xs[:count])[1](cts))
+
+    if "fwd" in example.modes:
+        yield "jvp", trace_to_jaxpr(push, [*avals, *avals])
+    if "rev" in example.modes and has_transpose(primitive):
+        cotangents = [r for r, inexact in zip(results, smooth, strict=True) if inexact]
+        yield "vjp", trace_to_jaxpr(pull, [*avals, *cotangents])
+
+
+@in_its_precision
+def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, str]]:
+    """The programs of a primitive are well-formed jaxprs; returns their StableHLO by name.
+
+    Raises:
+      AssertionError: if one is not.
+    """
+    texts = []
+    for name, jaxpr in programs(primitive, example):
+        try:
+            check_jaxpr(jaxpr)
+        except TypeError as error:
+            raise AssertionError(f"{name}: {error}") from error
+        texts.append((name, lower_jaxpr(jaxpr, name)))
+    return texts
+
+
+def check_well_formed(primitive: Primitive, example: Example) -> None:
+    """The programs of a primitive are well-formed jaxprs that lower to StableHLO.
+
+    Raises:
+      AssertionError: if one is not.
+    """
+    check_programs(primitive, example)
+
+
+# What gives vectors that are unique up to their sign or phase alone: of batches that the examples
+# do not list, compilers and NumPy choose differently.
+UP_TO_PHASE = frozenset({"eig", "eigh", "hessenberg", "schur", "svd", "tridiagonal"})
+
+
+def check_compiled(
+    primitive: Primitive,
+    found: Sequence[Example],
+    *,
+    jit: Callable[..., Any],
+    reference: Any,
+    derived: bool = False,
+) -> None:
+    """What a compiler makes of a primitive computes what the reference backend does.
+
+    All examples are one program, for compiling is what takes time; those of 64-bit dtypes, another.
+
+    Args:
+      primitive: the primitive.
+      found: examples of it.
+      jit: compiles a function of pytrees.
+      reference: the backend to compare with.
+      derived: whether to compare the jvp, the vjp and the batched form of the examples, too.
+
+    Raises:
+      AssertionError: if a result differs.
+    """
+    for wide in (False, True):
+        examples = [e for e in found if e.wide is wide]
+        if examples:
+            with enable_x64(wide):
+                _check_compiled(primitive, examples, jit, reference, derived)
+
+
+def _check_compiled(
+    primitive: Primitive,
+    found: Sequence[Example],
+    jit: Callable[..., Any],
+    reference: Any,
+    derived: bool,
+) -> None:
+    made = [list(_executed(primitive, e, derived)) for e in found]
+
+    def run(operands: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return [
+            [fun(*xs) for (_, fun, _), xs in zip(funs, rows, strict=True)]
+            for funs, rows in zip(made, operands, strict=True)
+        ]
+
+    computed = jit(run)([[xs for _, _, xs in funs] for funs in made])
+    for example, funs, results in zip(found, made, computed, strict=True):
+        for (name, fun, xs), ours in zip(funs, results, strict=True):
+            with use_backend(reference):
+                theirs = fun(*xs)
+            for i, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+                what = f"the {name} of {primitive.name}{example}, result {i}"
+                assert_results_close(np.asarray(x), np.asarray(y), what)
+
+
+def _executed(
+    primitive: Primitive, example: Example, derived: bool
+) -> Iterator[tuple[str, Callable[..., list[Any]], list[Any]]]:
+    """Functions to run, and what to run them on."""
+    fun = lambda *xs: example.bind(primitive, *xs)
+    yield "program", fun, list(example.args)
+    if not derived:
+        return
+    batched = primitive.name not in UP_TO_PHASE and bool(example.args)
+    if batched and not isinstance(batch_rules[primitive], unsupported):
+        yield "vmap", lambda *xs: list(vmap(fun)(*xs)), batched_operands(example)
+    places = example.differentiable()
+    if not places or not example.smooth or isinstance(jvp_rules[primitive], unsupported):
+        return
+    of_places, primals = of_operands(primitive, example, places)
+    if "fwd" in example.modes:
+        push, at = pushed_forward(of_places, primals)
+        yield "jvp", push, at
+    if "rev" in example.modes and has_transpose(primitive):
+        avals = primitive.result_avals(tuple(map(get_aval, example.args)), example.params)
+        pull, at = pulled_back(of_places, primals, avals if primitive.multiple_results else [avals])
+        yield "vjp", pull, at

@@ -1,0 +1,116 @@
+"""What all laws share, and the first of them: the abstract type is the type computed."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Primitive, get_aval, issubdtype, unsupported
+
+from ._check_grads import assert_close
+from ._example import Example
+
+# A law raises ``AssertionError`` where an example breaks it, and returns why there was nothing to
+# check, or ``None``.
+Law = Callable[[Primitive, Example], str | None]
+
+# How far results may be apart that were computed in another order, by dtype.
+_ROUNDING = {
+    "float64": 1e-12,
+    "complex128": 1e-12,
+    "float32": 2e-5,
+    "complex64": 2e-5,
+    "float16": 1e-2,
+    "bfloat16": 6e-2,
+}
+
+
+def in_its_precision[R](
+    law: Callable[[Primitive, Example], R],
+) -> Callable[[Primitive, Example], R]:
+    """The law with 64-bit dtypes enabled where an example has them."""
+
+    @wraps(law)
+    def run(primitive: Primitive, example: Example) -> R:
+        with example.precision():
+            return law(primitive, example)
+
+    return run
+
+
+def assert_results_close(found: Any, expected: Any, what: str, factor: float = 1.0) -> None:
+    """Results of one dtype are equal up to rounding; discrete ones exactly.
+
+    Args:
+      found, expected: NumPy arrays.
+      what: names the result in the message.
+      factor: by how much more than usual they may differ.
+
+    Raises:
+      AssertionError: if they differ by more, or in dtype.
+    """
+    name = np.asarray(expected).dtype.name
+    tolerance = factor * _ROUNDING.get(name, 0.0)
+    if found.dtype != expected.dtype:
+        raise AssertionError(f"{what}: dtype {found.dtype}, expected {expected.dtype}")
+    finite = np.abs(np.nan_to_num(_magnitudes(expected), posinf=0.0))
+    scale = float(np.max(finite, initial=0.0))
+    assert_close(found, expected, tolerance * scale, tolerance, what)
+
+
+def _magnitudes(x: Any) -> np.ndarray:
+    x = np.asarray(x)
+    return np.abs(
+        x.astype(np.complex128 if issubdtype(x.dtype, np.complexfloating) else np.float64)
+    )
+
+
+def explained(rule: Any, fun: Callable[[], Any], what: str) -> str | None:
+    """The reason of a rule that is ``unsupported``; using it must raise, with its reason."""
+    if not isinstance(rule, unsupported):
+        return None
+    try:
+        fun()
+    except rule.error as error:
+        if rule.reason not in str(error):
+            raise AssertionError(f"{what} must say {rule.reason!r}, but says: {error}") from error
+        return f"{what} is unsupported: {rule.reason}"
+    raise AssertionError(f"{what} is unsupported ({rule.reason}), but using it raised nothing")
+
+
+def of_operands(
+    primitive: Primitive, example: Example, places: Sequence[int]
+) -> tuple[Callable[..., list[Any]], list[Any]]:
+    """The primitive as a function of some operands, and these."""
+
+    def fun(*xs: Any) -> list[Any]:
+        args = list(example.args)
+        for i, x in zip(places, xs, strict=True):
+            args[i] = x
+        return example.bind(primitive, *args)
+
+    return fun, [example.args[i] for i in places]
+
+
+@in_its_precision
+def check_abstract_type(primitive: Primitive, example: Example) -> str | None:
+    """The abstract type equals the type that is computed.
+
+    Raises:
+      AssertionError: if it does not.
+    """
+    avals = tuple(map(get_aval, example.args))
+    abstract = primitive.result_avals(avals, example.params)
+    expected = abstract if primitive.multiple_results else [abstract]
+    results = example.bind(primitive, *example.args)
+    if len(results) != len(expected):
+        raise AssertionError(f"{len(results)} results were computed, {len(expected)} expected")
+    for i, (result, aval) in enumerate(zip(results, expected, strict=True)):
+        value = np.asarray(result)
+        if get_aval(result) is not aval or (value.shape, value.dtype) != (aval.shape, aval.dtype):
+            raise AssertionError(
+                f"result {i} has type {get_aval(result)} and values {value.dtype}"
+                f"{list(value.shape)}, but the abstract type is {aval}"
+            )
+    return None

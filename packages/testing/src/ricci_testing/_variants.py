@@ -1,0 +1,297 @@
+"""Variants of examples: in other dtypes, of empty arrays, of scalars.
+
+What a primitive accepts, its abstract evaluation says: of a variant it does not, that raises.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Primitive, bfloat16, get_aval, issubdtype, jaxprs_in_params
+
+from ._example import Example
+
+# By family, its dtypes; the first ones are those that other examples are made in.
+FAMILIES: dict[str, tuple[np.dtype, ...]] = {
+    family: tuple(map(np.dtype, dtypes))
+    for family, dtypes in {
+        "bool": (np.bool_,),
+        "int": (np.int32, np.int8, np.int16, np.int64),
+        "uint": (np.uint32, np.uint8, np.uint16, np.uint64),
+        "float16": (np.float16,),
+        "bfloat16": (bfloat16,),
+        "float32": (np.float32,),
+        "float64": (np.float64,),
+        "complex": (np.complex64, np.complex128),
+    }.items()
+}
+_FAMILY_OF = {dtype: family for family, dtypes in FAMILIES.items() for dtype in dtypes}
+
+# What refusing an example raises: a dtype, a shape, an axis that is not there.
+REFUSALS = (TypeError, ValueError, IndexError)
+
+# A group of operands that share a dtype, by the place of the first; or a parameter, by its name.
+Role = int | str
+
+
+# Parameters that say what dtype the result has; others repeat what the operands say.
+_FREE = frozenset({"dtype", "index_dtype", "new_dtype", "preferred_element_type"})
+
+
+# What compares numbers, and so has no derivative by complex ones; JAX has none, either.
+ORDERED = frozenset(
+    {"clamp", "cummax", "cummin", "max", "min", "reduce_window_max", "reduce_window_min"}
+)
+_DISCRETE = ("bool", "int", "uint")
+_NO_ORDER = "complex numbers have no order: accepted, but refused when lowered, as by JAX"
+_ROUNDED = "sums of rounded products, rounded to integers, differ by one with their order"
+# What abstract evaluation accepts and no backend computes, and why.
+NOT_COMPUTED: dict[tuple[str, str], str] = {
+    ("cumlogsumexp", "int"): "there is no exponential of integers, here or in JAX",
+    ("cumlogsumexp", "uint"): "there is no exponential of integers, here or in JAX",
+    ("select_and_gather_add", "complex"): _NO_ORDER,
+    ("select_and_gather_add", "int"): "it pads with infinity, which no integer is, here or in JAX",
+    ("select_and_gather_add", "uint"): "it pads with infinity, which no integer is, here or in JAX",
+    ("select_and_scatter_add", "bool"): "Booleans are not added here; JAX gives their disjunction",
+    ("select_and_scatter_add", "complex"): _NO_ORDER,
+    **{("scaled_dot", family): _ROUNDED for family in _DISCRETE},
+    **{("tangent_map", family): "only inexact numbers have tangents" for family in _DISCRETE},
+}
+
+
+def roles(example: Example) -> list[tuple[Role, np.dtype]]:
+    """What has a dtype of its own in an example, and the dtype."""
+    found: dict[np.dtype, Role] = {}
+    for place, x in enumerate(example.args):
+        found.setdefault(x.dtype, place)
+    named = {k: v for k, v in example.dtype_params().items() if k in _FREE}
+    return [*((role, dtype) for dtype, role in found.items()), *named.items()]
+
+
+def _has_programs(example: Example) -> bool:
+    return next(jaxprs_in_params(example.params), None) is not None
+
+
+def _inexact(dtype: np.dtype) -> bool:
+    return issubdtype(dtype, np.inexact)
+
+
+def _kind(dtype: np.dtype) -> tuple[bool, bool]:
+    return _inexact(dtype), issubdtype(dtype, np.complexfloating)
+
+
+def accepts(primitive: Primitive, example: Example) -> bool:
+    """Whether abstract evaluation takes an example; if not, it raises one of ``REFUSALS``."""
+    try:
+        with example.precision():
+            primitive.result_avals(tuple(map(get_aval, example.args)), example.params)
+    except REFUSALS:
+        return False
+    return True
+
+
+def in_dtype(primitive: Primitive, example: Example, role: Role, dtype: Any) -> Example | None:
+    """An example with another dtype in a role, or ``None`` where it is not accepted."""
+    old = dict(roles(example))[role]
+    family = _FAMILY_OF[np.dtype(dtype)]
+    if (primitive.name, family) in NOT_COMPUTED:
+        return None
+    if isinstance(role, str):
+        # Rounding to integers has no derivative, and dropping an imaginary part is not linear.
+        smooth = example.smooth and _kind(np.dtype(dtype)) == _kind(old)
+        params = {**example.params, role: np.dtype(dtype)}
+        changed = replace(example, params=params, smooth=smooth)
+        return changed if accepts(primitive, changed) else None
+    try:
+        with replace(example, args=(*example.args, np.zeros((), dtype))).precision():
+            changed = example.in_dtype(old, dtype)
+    except REFUSALS:
+        # Of programs: they cannot be made for this dtype.
+        return None
+    if (role, np.dtype(dtype)) not in roles(changed):
+        # It is a constant of a program, or now has the dtype of other operands.
+        return None
+    if family == "complex" and primitive.name in ORDERED:
+        changed = replace(changed, smooth=False)
+    preferred = changed.params.get("preferred_element_type")
+    if preferred is not None and _kind(preferred) != _kind(np.dtype(dtype)):
+        changed = replace(changed, smooth=False)
+    if _inexact(np.dtype(dtype)) and not _inexact(old):
+        # Whole numbers are where functions have kinks, and where two of them meet.
+        changed = replace(changed, smooth=False)
+    return changed if accepts(primitive, changed) else None
+
+
+def families(example: Example) -> Iterator[tuple[Role, str]]:
+    """The dtype families that an example covers, by role."""
+    for role, dtype in roles(example):
+        if dtype in _FAMILY_OF:
+            yield role, _FAMILY_OF[dtype]
+
+
+def accepted_families(
+    primitive: Primitive, found: Sequence[Example]
+) -> dict[tuple[Role, str], list[tuple[Example, np.dtype]]]:
+    """By role and dtype family, the examples that can be had in it, and in which dtype."""
+    table: dict[tuple[Role, str], list[tuple[Example, np.dtype]]] = {}
+    for example in found:
+        for role, own in roles(example):
+            for family, dtypes in FAMILIES.items():
+                for dtype in dtypes:
+                    if dtype == own or in_dtype(primitive, example, role, dtype) is not None:
+                        table.setdefault((role, family), []).append((example, dtype))
+    return table
+
+
+# Primitives that take no empty arrays, and why.
+WITHOUT_EMPTY: dict[str, str] = {
+    **dict.fromkeys(("empty", "iota", "platform_index"), "it has no operands"),
+    "geqp3": "its LAPACK kernel divides by the size; qr does not apply it to empty matrices",
+}
+_AXIS = "it works along an axis, which a scalar lacks"
+_MATRIX = "it takes matrices, or rows of them"
+_WINDOW = "it takes arrays that have dimensions to slide windows along"
+_NOTHING = "it has no operands, and its results have the shape it is told"
+# Primitives that take no scalars as their first operand, and why.
+WITHOUT_SCALARS: dict[str, str] = {
+    name: reason
+    for reason, names in {
+        _AXIS: (
+            "approx_top_k argmax argmin concatenate cumlogsumexp cummax cummin cumprod cumsum fft "
+            "scan sort split top_k unstack"
+        ),
+        _MATRIX: (
+            "cholesky cholesky_update eig eigh geqp3 geqrf hessenberg householder_product lu "
+            "lu_pivots_to_permutation ormqr qr ragged_dot_general scaled_dot schur svd "
+            "symmetric_product triangular_solve tridiagonal tridiagonal_solve"
+        ),
+        _WINDOW: (
+            "conv_general_dilated reduce_window reduce_window_max reduce_window_min "
+            "reduce_window_sum select_and_gather_add select_and_scatter select_and_scatter_add"
+        ),
+        _NOTHING: "empty iota platform_index",
+    }.items()
+    for name in names.split()
+}
+
+
+def dtype_variants(
+    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+) -> list[Example]:
+    """Examples in the dtypes that a primitive accepts and its examples lack.
+
+    Args:
+      found: its examples.
+      full: in every dtype, of every example; else one, chosen by a fixed seed, for each family
+        that no example covers.
+    """
+    choice = random.Random(primitive.name)
+    covered = {key for example in found for key in families(example)}
+    made = []
+    for key, candidates in accepted_families(primitive, found).items():
+        if full:
+            chosen = candidates
+        elif key in covered:
+            continue
+        else:
+            alike = [c for c in candidates if _inexact(dict(roles(c[0]))[key[0]]) == _inexact(c[1])]
+            smooth = [c for c in alike or candidates if c[0].smooth]
+            chosen = [choice.choice(smooth or alike or candidates)]
+        for example, dtype in chosen:
+            variant = in_dtype(primitive, example, key[0], dtype)
+            if variant is not None and dict(roles(example))[key[0]] != dtype:
+                made.append(variant)
+    return made
+
+
+def _emptied(example: Example) -> Iterator[Example]:
+    """An example without elements: one size 0 wherever it occurs; one operand's alone."""
+    sizes = sorted({n for x in example.args for n in x.shape}, reverse=True)
+    for size in sizes:
+        cut = lambda x, size=size: x[tuple(slice(0 if n == size else n) for n in x.shape)]
+        try:
+            yield example.converted(cut)
+        except REFUSALS:
+            continue
+    if _has_programs(example):
+        return
+    for place, x in enumerate(example.args):
+        for axis in range(x.ndim):
+            args = list(example.args)
+            args[place] = x[(slice(None),) * axis + (slice(0),)]
+            yield replace(example, args=tuple(args))
+
+
+def empty_variants(
+    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+) -> list[Example]:
+    """Examples with empty arrays; without ``full`` one, where no example has any."""
+    if primitive.name in WITHOUT_EMPTY or (not full and any(map(is_empty, found))):
+        return []
+    indexes = primitive.name == "gather" or primitive.name.startswith("scatter")
+    accepted = (
+        # Nothing is read of or written to an array without elements, in no window; of the
+        # derivatives' programs, the windows would not fit into it. JAX refuses these, too.
+        replace(variant, smooth=variant.smooth and not (indexes and not variant.args[0].size))
+        for example in found
+        if not is_empty(example)
+        for variant in _emptied(example)
+        if is_empty(variant) and accepts(primitive, variant)
+    )
+    return list(accepted) if full else list(accepted)[:1]
+
+
+def scalar_variants(
+    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+) -> list[Example]:
+    """Examples of zero-dimensional arrays; without ``full`` one, where no example has any."""
+    if primitive.name in WITHOUT_SCALARS or (not full and any(map(is_scalar, found))):
+        return []
+    made = []
+    for example in found:
+        if is_scalar(example) or is_empty(example) or not example.args:
+            continue
+        try:
+            variant = example.converted(lambda x: x.reshape(-1)[:1].reshape(()))
+        except REFUSALS:
+            continue
+        if accepts(primitive, variant):
+            made.append(variant)
+    return made if full else made[:1]
+
+
+def is_empty(example: Example) -> bool:
+    """Whether an operand has no elements."""
+    return any(x.size == 0 for x in example.args)
+
+
+def is_scalar(example: Example) -> bool:
+    """Whether the first operand is zero-dimensional."""
+    return bool(example.args) and example.args[0].ndim == 0
+
+
+def variants(
+    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+) -> list[Example]:
+    """What the examples of a primitive lack: other dtypes, empty arrays, scalars.
+
+    Args:
+      primitive: the primitive.
+      found: its examples.
+      full: all that there are, instead of one for each gap.
+
+    Example:
+      >>> import ricci_lax as lax
+      >>> from ricci_ir import primitives
+      >>> made = variants(primitives["ceil"], [Example((np.float32([0.5]),))])
+      >>> print(*made)
+      (float16[1]) (bfloat16[1]) (float64[1]) (float32[0]) (float32[])
+    """
+    return [
+        *dtype_variants(primitive, found, full=full),
+        *empty_variants(primitive, found, full=full),
+        *scalar_variants(primitive, found, full=full),
+    ]
