@@ -39,6 +39,7 @@ from ricci_ir import result_type as result_type
 from . import _array_methods as _array_methods
 from . import _operators as _operators
 from . import _shape_methods as _shape_methods
+from . import fft as fft
 from . import linalg as linalg
 from ._arithmetic import around as around
 from ._arithmetic import clip as clip
@@ -374,6 +375,7 @@ from ._ufuncs_binary import nextafter as nextafter
 from ._ufuncs_binary import not_equal as not_equal
 from ._ufuncs_binary import right_shift as right_shift
 from ._ufuncs_binary import true_divide as true_divide
+from ._vectorize import vectorize as vectorize
 from ._where import argwhere as argwhere
 from ._where import flatnonzero as flatnonzero
 from ._where import nonzero as nonzero
@@ -509,6 +511,7 @@ __all__ = [
     "eye",
     "fabs",
     "fill_diagonal",
+    "fft",
     "finfo",
     "flatnonzero",
     "flexible",
@@ -761,6 +764,7 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "vectorize",
     "vsplit",
     "vstack",
     "where",

@@ -18,6 +18,7 @@ from ricci_ir import (
     convert_constvars,
     disable_jit_state,
     get_aval,
+    no_origin,
     staged_call,
     trace_key,
     trace_to_jaxpr,
@@ -61,7 +62,7 @@ class Composite:
             return [out] if single else out
 
         known = [aval for aval in avals if aval is not None]
-        jaxpr = trace_to_jaxpr(flat, known, DebugInfo("jit", self.name))
+        jaxpr = trace_to_jaxpr(flat, known, DebugInfo("jit", self.name), no_origin)
         return convert_constvars(jaxpr), tuple(jaxpr.consts), single
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import get_aval
 
-from ._composite import composite
+from ._composite import composite, inlined
+from ._decompositions import svd
 from ._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact
 from ._reductions import max, min, sum
-from ._shapes import canonical_axes
+from ._shapes import canonical_axes, expand_dims, moveaxis
 
 
 def _squares(x: Any) -> Any:
@@ -119,10 +120,12 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
         return min(sums, axis=other, keepdims=keepdims)
     if ord not in (2, -2, "nuc"):
         raise ValueError(f"norm: there is no norm {ord!r} of matrices.")
-    raise NotImplementedError(
-        f"norm: the matrix norm {ord!r} is made of singular values, for which ricci_lax has no "
-        "primitive yet. Use 'fro', 1, -1, inf or -inf."
-    )
+    values = svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)
+    if ord == "nuc":
+        found = sum(values, axis=-1)
+    else:
+        found = max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1)
+    return expand_dims(found, axes) if keepdims else found
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
@@ -145,10 +148,14 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     Source: numpy.linalg.vector_norm.
     """
     (x,) = operands("vector_norm", x)
-    (x,) = promote_dtypes_inexact(x)
     ndim = np.ndim(x)
     axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
-    return _vector_norm(x, ord, axes, keepdims)
+    return _norm_of_vectors(x, ord=ord, axes=axes, keepdims=bool(keepdims))
+
+
+@inlined("vector_norm")
+def _norm_of_vectors(x: Any, *, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return _vector_norm(*promote_dtypes_inexact(x), ord, axes, keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:

@@ -225,7 +225,8 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
         return _roll_static(a, shifts=(as_int(shift),) * len(axes), axes=axes)
     if isinstance(shift, Sequence) and all(isinstance(s, int | np.integer) for s in shift):
         shifts = _matched(tuple(map(as_int, shift)), axes)
-        return _roll_static(a, shifts=shifts, axes=axes * (len(shifts) // len(axes)))
+        repeats = len(shifts) // len(axes) if axes else 0
+        return _roll_static(a, shifts=shifts, axes=axes * repeats)
     if isinstance(shift, Sequence):
         shift = lax.stack([lax.convert_element_type(s, _INT32) for s in shift], 0)
     elif isinstance(shift, np.ndarray):

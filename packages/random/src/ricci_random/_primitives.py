@@ -16,6 +16,7 @@ from ricci_ir import (
     define,
     derived,
     issubdtype,
+    no_origin,
     prng_key,
     trace_key,
     trace_to_jaxpr,
@@ -64,7 +65,7 @@ def _words(keys: ShapedArray) -> ShapedArray:
 
 @lru_cache(maxsize=4096)
 def _program(fun: Any, avals: tuple, params: tuple, key: Any) -> Any:
-    jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **dict(params))], avals)
+    jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **dict(params))], avals, origin=no_origin)
     return convert_constvars(jaxpr)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ricci_ir import DebugInfo, get_aval, staged_call, trace_key, trace_to_jaxpr
+from ricci_ir import DebugInfo, get_aval, no_origin, staged_call, trace_key, trace_to_jaxpr
 
 from ._key_type import KeyType, find_generator
 from ._primitives import is_recording, random_wrap_p, unwrap
@@ -52,7 +52,8 @@ def staged(fun: Callable[..., Any], name: str = "", inline: bool = False) -> Cal
                 return [fun(random_wrap_p.bind(words, impl=impl), *xs, **params)]
 
             debug_info = DebugInfo("jit", name)
-            program = trace_to_jaxpr(on_key if recording else on_words, avals, debug_info)
+            rule = on_key if recording else on_words
+            program = trace_to_jaxpr(rule, avals, debug_info, no_origin)
             programs[known] = program
         return staged_call.bind(program, name, (key, *operands))[0]
 

@@ -1,0 +1,101 @@
+"""``vectorize``: programs as JAX prints them, values as NumPy's, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import ricci_numpy as jnp
+from ricci_numpy._vectorize import parse_signature
+
+M = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+X = np.array([1.0, 2.0, 4.0], np.float32)
+MATVEC = "(n,m),(m)->(n)"
+
+
+def matvec(a, b):
+    assert a.ndim == 2 and b.ndim == 1
+    return a @ b
+
+
+def test_program_is_printed_as_jax_does(program, printed):
+    expression, expected = program
+    assert printed(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("fun", "options", "args"),
+    [
+        (lambda a, b: a + b, {}, (M, X)),
+        (lambda a, b: a * b, {}, (M[:, None], X[:, None])),
+        (lambda a, b: a * b, {}, (M[:, :1], 2.0)),
+        (matvec, {"signature": MATVEC}, (M, X)),
+        (matvec, {"signature": MATVEC}, (np.stack([M, M * 2]), X)),
+        (matvec, {"signature": MATVEC}, (M[None, None], np.stack([X, X])[:, None])),
+        (lambda a, b: (a * b, a - b), {"signature": "(),()->(),()"}, (M, X)),
+        (lambda a: a.sum(), {"signature": "(n)->()"}, (M,)),
+        (lambda a, k: a[k], {"signature": "(n)->()", "excluded": {1}}, (M, 2)),
+    ],
+)
+def test_value_is_numpys(fun, options, args, backend):
+    found = jnp.vectorize(fun, **options)(*args)
+    expected = np.vectorize(fun, **options)(*args)
+    for ours, numpys in zip(np.atleast_1d(found), np.atleast_1d(expected), strict=True):
+        np.testing.assert_allclose(ours, numpys, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "args", "keywords", "shape"),
+    [
+        ({"excluded": {"k"}}, (M,), {"k": "abc"}, (2, 3)),
+        ({"excluded": (1,)}, (M, "abc"), {}, (2, 3)),
+        ({}, (M, None), {}, (2, 3)),
+        ({}, (M[:1, None],), {}, (1, 1, 3)),
+    ],
+)
+def test_arguments_that_are_passed_as_they_are(options, args, keywords, shape, backend):
+    def fun(a, k="abc"):
+        assert k is None or k == "abc"
+        return a
+
+    assert jnp.vectorize(fun, **options)(*args, **keywords).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("fun", "options", "args", "error", "message"),
+    [
+        (matvec, {"signature": MATVEC}, (X, X), ValueError, r"enough dimensions .*\('n', 'm'\)"),
+        (matvec, {"signature": MATVEC}, (M, X[:2]), ValueError, "'m' has size 2 here and 3"),
+        (matvec, {"signature": MATVEC}, (M,), TypeError, "expected 2 arrays, got 1"),
+        (matvec, {"signature": MATVEC}, (M, None), ValueError, r"None was passed at .*\[1\]"),
+        (matvec, {"signature": "(n,m),(m)->(m)"}, (M, X), ValueError, "'m' has size 2"),
+        (matvec, {"signature": "(n,m),(m)->()"}, (M, X), ValueError, r"shape \(2,\)"),
+        (lambda a: (a, a), {"signature": "()->()"}, (X,), TypeError, "expected 1 results, got 2"),
+        (lambda a: a, {"signature": "()->(),()"}, (X,), TypeError, "a tuple of 2 results"),
+        (lambda a: [a, a], {"signature": "()->(),()"}, (X,), TypeError, "a tuple of 2 results"),
+        (matvec, {"signature": "(n,m)->(n"}, (M,), ValueError, "not a signature"),
+        (matvec, {"signature": "->(n)"}, (), ValueError, "not a signature"),
+        (matvec, {"excluded": {-1}}, (), ValueError, "negative"),
+        (matvec, {"excluded": {0.5}}, (), TypeError, "positions and names"),
+        (lambda a, b: a, {}, (M, X[:2]), ValueError, "broadcast"),
+        (lambda a: a, {}, ("a",), TypeError, "array"),
+    ],
+)
+def test_what_does_not_fit_is_refused(fun, options, args, error, message):
+    with pytest.raises(error, match=message):
+        jnp.vectorize(fun, **options)(*args)
+
+
+def test_an_argument_by_keyword_is_not_dropped():
+    with pytest.raises(TypeError, match="'b' was passed by keyword"):
+        jnp.vectorize(lambda a, b=2: a * b)(X, b=X)
+
+
+def test_signature_is_read():
+    assert parse_signature("(n,m),(),(m)->(n,p),()") == (
+        [("n", "m"), (), ("m",)],
+        [("n", "p"), ()],
+    )
+
+
+def test_name_and_documentation_are_kept():
+    vectorized = jnp.vectorize(matvec, signature=MATVEC)
+    assert (vectorized.__name__, vectorized.__wrapped__) == ("matvec", matvec)
