@@ -1,10 +1,10 @@
 """Arrays asked for on a device."""
 
 import numpy as np
-import pytest
 
+from ricci_ir import make_jaxpr
 from ricci_lax import full, placement
-from ricci_xla import devices, jit, single_device_sharding
+from ricci_xla import Mesh, NamedSharding, P, devices, jit, single_device_sharding
 
 
 def test_new_array_is_put_on_the_device():
@@ -14,6 +14,13 @@ def test_new_array_is_put_on_the_device():
     np.testing.assert_array_equal(x, [2.0, 2.0, 2.0])
 
 
-def test_inside_a_traced_function_it_is_refused_with_advice():
-    with pytest.raises(NotImplementedError, match="out_shardings"):
-        jit(lambda x: placement.constrain(x, devices()[1]))(1.0)
+def test_inside_a_traced_function_a_device_is_a_wish():
+    jaxpr = make_jaxpr(lambda x: placement.constrain(x, devices()[1]))(1.0)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["device_put"]
+    assert float(jit(lambda x: placement.constrain(x, devices()[1]))(1.0)) == 1.0
+
+
+def test_inside_a_traced_function_a_mesh_is_for_the_compiler():
+    sharding = NamedSharding(Mesh(devices()[:2], "x"), P("x"))
+    x = jit(lambda x: full((4,), x, sharding=sharding))(2.0)
+    assert x.sharding == sharding

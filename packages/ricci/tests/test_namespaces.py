@@ -1,5 +1,6 @@
 """The public namespaces hold what they say, and nothing of JAX."""
 
+import importlib
 import subprocess
 import sys
 from types import ModuleType
@@ -8,12 +9,28 @@ import pytest
 
 import ricci
 
-NAMESPACES = ("lax", "nn", "numpy", "random", "tree", "tree_util")
+NAMESPACES = (
+    "ad_checkpoint",
+    "api_util",
+    "checkpoint_policies",
+    "custom_batching",
+    "custom_derivatives",
+    "errors",
+    "extend.linear_util",
+    "lax",
+    "monitoring",
+    "nn",
+    "numpy",
+    "random",
+    "stages",
+    "tree",
+    "tree_util",
+)
 
 
 @pytest.mark.parametrize("name", NAMESPACES)
 def test_every_listed_name_exists(name):
-    module = getattr(ricci, name)
+    module = importlib.import_module(f"ricci.{name}")
     assert isinstance(module, ModuleType)
     missing = [n for n in getattr(module, "__all__", dir(module)) if not hasattr(module, n)]
     assert not missing
@@ -36,7 +53,7 @@ def test_unknown_attribute():
         ricci.jitt  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["jax", "scipy"])
+@pytest.mark.parametrize("module", ["jax", "scipy", "ricci_check", "ricci_testing"])
 def test_import_does_not_load(module):
     program = f"import sys, ricci; print({module!r} in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -50,3 +67,26 @@ def test_caches_can_be_cleared():
     ricci.clear_caches()
     assert f(1.0) == 2.0
     assert len(traces) == 2
+
+
+def test_programs_of_jitted_functions_that_are_gone_are_cleared():
+    traces = []
+
+    def f(x):
+        traces.append(1)
+        return x * 2
+
+    ricci.jit(f)(1.0)
+    ricci.clear_caches()
+    ricci.jit(f)(1.0)
+    assert len(traces) == 2
+
+
+def test_check_is_there_when_asked_for():
+    report = ricci.check(lambda x: x[7])(ricci.ShapeDtypeStruct((3,), "float32"))
+    assert [finding.code for finding in report] == ["RC501"]
+
+
+def test_testing_is_a_module_of_its_own():
+    module = importlib.import_module("ricci.testing")
+    assert all(hasattr(module, name) for name in module.__all__)

@@ -1,12 +1,14 @@
 """``pmap``: run a function on several devices at once, each on its own slice of the arguments."""
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 
-from ricci_batching import mapped_dims
+from ricci_batching import mapped_dims, vmap
 from ricci_ir import DebugInfo, get_aval
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
@@ -15,6 +17,25 @@ from ricci_xla import Mesh, PartitionSpec, jit, local_devices
 from ._shard_map import shard_map_call
 
 _unnamed = "_pmap_axis"
+
+
+class _Enclosing(threading.local):
+    """How many devices the pmaps have together whose function is being traced."""
+
+    size: int = 1
+
+
+_enclosing = _Enclosing()
+
+
+@contextmanager
+def _inside(size: int) -> Iterator[None]:
+    outer = _enclosing.size
+    _enclosing.size = outer * size
+    try:
+        yield
+    finally:
+        _enclosing.size = outer
 
 
 def pmap(
@@ -31,6 +52,8 @@ def pmap(
     global_arg_shapes: Any = None,
 ) -> Any:
     """Run a function on several devices, one slice of the arguments on each.
+
+    Within a function that ``pmap`` runs, each device maps its own slice by itself.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -72,20 +95,29 @@ def pmap(
         dims = flatten_axes("pmap in_axes", tree, (axes, 0))
         names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
         dims, size = mapped_dims("pmap", leaves, dims, axis_size, names)
-        mesh = Mesh(np.array(_devices(size, devices, backend, name)), (axis,))
+        chosen = _devices(size, devices, backend, name)
         out_tree = None
         out_dims: list[int | None] = []
+
+        def on_one(*slices):
+            given_args, given_kwargs = tree_unflatten(tree, slices)
+            full = list(given_args)
+            for i in static:
+                full.insert(i, args[i])
+            with _inside(size):
+                return fun(*full, **given_kwargs)
+
+        if _enclosing.size > 1:
+            mapped = vmap(on_one, tuple(dims), out_axes, axis_name=axis, axis_size=size)
+            return mapped(*leaves)
+        mesh = Mesh(np.array(chosen), (axis,))
 
         def on_shard(*shards):
             nonlocal out_tree
             slices = [
                 x if d is None else squeeze(x, (d,)) for x, d in zip(shards, dims, strict=True)
             ]
-            given_args, given_kwargs = tree_unflatten(tree, slices)
-            full = list(given_args)
-            for i in static:
-                full.insert(i, args[i])
-            outs, out_tree = tree_flatten(fun(*full, **given_kwargs))
+            outs, out_tree = tree_flatten(on_one(*slices))
             targets = flatten_axes("pmap out_axes", out_tree, out_axes)
             results = []
             for out, target in zip(outs, targets, strict=True):
@@ -119,10 +151,15 @@ def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _devices(size: int, devices: Sequence[Any] | None, backend: str | None, name: str) -> list:
+    if devices is not None and _enclosing.size > 1:
+        raise NotImplementedError(
+            f"pmap of {name}: devices cannot be chosen within a function that pmap runs."
+        )
     available = list(devices) if devices is not None else local_devices(backend=backend)
-    if size > len(available):
+    needed = size * _enclosing.size
+    if needed > len(available):
         raise ValueError(
-            f"pmap of {name} needs {size} devices, one for each slice of its arguments, but only "
+            f"pmap of {name} needs {needed} devices, one for each slice of its arguments, but only "
             f"{len(available)} are available. Make the mapped axis smaller (and vmap inside), or "
             "set RICCI_NUM_CPU_DEVICES for more virtual CPU devices."
         )

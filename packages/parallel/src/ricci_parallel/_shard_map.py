@@ -17,22 +17,30 @@ from ricci_autodiff import (
     transpose_jaxpr,
 )
 from ricci_autodiff import is_undefined_primal as is_linear
-from ricci_batching import batch_jaxpr
+from ricci_batching import batch_jaxpr, named_axes
 from ricci_ir import (
     DebugInfo,
+    Effect,
     Jaxpr,
+    JaxprEqn,
+    Literal,
     ShapedArray,
+    Steps,
+    Var,
+    as_array,
     convert_constvars,
     define,
     eval_jaxpr,
     extend_axes,
     get_aval,
+    program_rules,
     trace_to_jaxpr,
 )
-from ricci_lax import div, reshape
-from ricci_stablehlo import Lowering, Value, string
+from ricci_lax import create_token_p, div, reshape
+from ricci_stablehlo import Lowering, Value, string, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
 
+from ._checked_shards import check_shards
 from ._collectives import psum_p
 
 
@@ -299,13 +307,18 @@ def _lower(ctx: Lowering, *operands: Value, in_specs, jaxpr, mesh, out_specs):
     outs = list(ctx.outs)
     module = ctx.module
     symbol = module.mesh(tuple(mesh.shape.items()))
-    outer = module.axis_sizes
-    module.axis_sizes = dict(mesh.shape)
+    outer, manual = module.axis_sizes, module.manual
+    module.axis_sizes, module.manual = dict(mesh.shape), True
     inner_avals = [v.aval for v in jaxpr.invars]
+    if module.num_partitions == 1:  # nothing to divide: jaxlib keeps no room for it in modules
+        try:
+            return ctx.inline(jaxpr, operands)
+        finally:
+            module.axis_sizes, module.manual = outer, manual
     try:
         region = ctx.region(inner_avals, lambda c, *shards: c.inline(jaxpr, shards))
     finally:
-        module.axis_sizes = outer
+        module.axis_sizes, module.manual = outer, manual
     region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
 
     def shardings(specs, avals):
@@ -324,12 +337,119 @@ def _lower(ctx: Lowering, *operands: Value, in_specs, jaxpr, mesh, out_specs):
     )
 
 
+def _order(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
+    """Each device keeps the order by itself: nothing orders what several do."""
+    jaxpr = thread_tokens(eqn.params["jaxpr"], effects)
+    made = [JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
+    inner = jaxpr.replace(
+        invars=jaxpr.invars[len(effects) :],
+        outvars=jaxpr.outvars[len(effects) :],
+        eqns=[*made, *jaxpr.eqns],
+    )
+    return [eqn.replace(params={**eqn.params, "jaxpr": inner})], tokens
+
+
 def _sharding_text(symbol: str, spec: PartitionSpec, ndim: int) -> str:
     parts = [*spec, *(None,) * (ndim - len(spec))]
     dims = ", ".join(
         f"{{{', '.join(string(str(name)) for name in spec_axes(part))}}}" for part in parts
     )
     return f"<@{symbol}, [{dims}]>"
+
+
+# Step by step: each device's operations one after another, in lockstep; what combines values of
+# several devices is done at once, for all of them.
+
+
+def _steps(steps: Steps, *operands: Any, in_specs, jaxpr, mesh, out_specs) -> list[Any]:
+    shards = [_divided(steps, x, mesh, spec) for x, spec in zip(operands, in_specs, strict=True)]
+    results = _lockstep(steps, jaxpr, shards, mesh)
+    avals = _abstract_eval(
+        *map(get_aval, operands), in_specs=in_specs, jaxpr=jaxpr, mesh=mesh, out_specs=out_specs
+    )
+    return [
+        _joined(steps, xs, aval, mesh, spec)
+        for xs, aval, spec in zip(results, avals, out_specs, strict=True)
+    ]
+
+
+def _lockstep(steps: Steps, jaxpr: Jaxpr, args: Sequence[list[Any]], mesh: Mesh) -> list[list]:
+    """The results of a program; arguments and results are lists with a value for each device."""
+    count = mesh.devices.size
+    env = {id(v): [c] * count for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
+    env.update((id(v), xs) for v, xs in zip(jaxpr.invars, args, strict=True))
+    read = lambda a: [a.val] * count if isinstance(a, Literal) else env[id(a)]
+    for eqn in jaxpr.eqns:
+        operands = list(map(read, eqn.invars))
+        program = program_rules.get(eqn.primitive)
+        if not named_axes(eqn.primitive, eqn.params):
+            each = [
+                steps.step(eqn, [xs[d] for xs in operands], f"device {d}") for d in range(count)
+            ]
+            results = [list(xs) for xs in zip(*each, strict=True)]
+        elif program is not None:
+            results = _lockstep(steps, program(**eqn.params)[0], operands, mesh)
+        else:
+            results = _together(eqn, operands, mesh)
+            for d in range(count):
+                steps.computed(eqn, sum(operands, []), [xs[d] for xs in results], f"device {d}")
+        env.update((id(v), xs) for v, xs in zip(eqn.outvars, results, strict=True))
+    return list(map(read, jaxpr.outvars))
+
+
+def _together(eqn: JaxprEqn, operands: Sequence[list[Any]], mesh: Mesh) -> list[list]:
+    """One equation on all devices."""
+    split = PartitionSpec(tuple(mesh.axis_names))
+    whole = [np.stack(list(map(np.asarray, xs))) for xs in operands]
+
+    def fun(*shards: Any) -> list[Any]:
+        local = [reshape(x, aval.shape[1:]) for x, aval in _typed(shards)]
+        out = eqn.primitive.bind(*local, **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        return [reshape(x, (1, *aval.shape)) for x, aval in _typed(outs)]
+
+    outs = shard_map_call(
+        fun,
+        mesh,
+        [split] * len(whole),
+        lambda: [split] * len(eqn.outvars),
+        whole,
+        DebugInfo("steps", eqn.primitive.name),
+    )
+    return [[as_array(row) for row in np.asarray(x)] for x in outs]
+
+
+def _typed(arrays: Sequence[Any]) -> list[tuple[Any, Any]]:
+    return [(x, get_aval(x)) for x in arrays]
+
+
+def _block(shape: tuple[int, ...], mesh: Mesh, spec: PartitionSpec, device: int) -> tuple:
+    """Which part of an array a device has: a slice for each dimension."""
+    place = dict(zip(mesh.axis_names, np.unravel_index(device, mesh.devices.shape), strict=True))
+    slices = [slice(None)] * len(shape)
+    for dim, part in enumerate(spec):
+        index, parts = 0, 1
+        for name in spec_axes(part):
+            index = index * mesh.shape[name] + int(place[name])
+            parts *= mesh.shape[name]
+        size = shape[dim] // parts
+        slices[dim] = slice(index * size, (index + 1) * size)
+    return tuple(slices)
+
+
+def _divided(steps: Steps, x: Any, mesh: Mesh, spec: PartitionSpec) -> list[Any]:
+    values = np.asarray(x)
+    return [
+        steps.made(as_array(values[_block(values.shape, mesh, spec, d)]), x)
+        for d in range(mesh.devices.size)
+    ]
+
+
+def _joined(steps: Steps, xs: list[Any], aval: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+    values = np.empty(aval.shape, aval.dtype)
+    for d, x in enumerate(xs):
+        values[_block(aval.shape, mesh, spec, d)] = np.asarray(x)
+    return steps.made(as_array(values), *xs)
 
 
 # Runs ``jaxpr`` on each device of ``mesh``; arguments are divided by ``in_specs``, results put
@@ -346,4 +466,7 @@ shard_map_p = define(
     batch=_batch,
     lower=_lower,
     mesh=lambda *, mesh, **_: mesh,
+    order=_order,
+    steps=_steps,
+    checkify=check_shards,
 )

@@ -1,5 +1,7 @@
 """Composable transformations of numerical Python programs: the full install, under one name."""
 
+from typing import TYPE_CHECKING, Any
+
 from ricci_autodiff import grad as grad
 from ricci_autodiff import jvp as jvp
 from ricci_autodiff import linear_transpose as linear_transpose
@@ -11,6 +13,7 @@ from ricci_ir import Array as Array
 from ricci_ir import ShapeDtypeStruct as ShapeDtypeStruct
 from ricci_ir import array_garbage_collection_guard as array_garbage_collection_guard
 from ricci_ir import check_tracer_leaks as check_tracer_leaks
+from ricci_ir import checking_leaks as checking_leaks
 from ricci_ir import config as config
 from ricci_ir import debug_infs as debug_infs
 from ricci_ir import debug_key_reuse as debug_key_reuse
@@ -29,6 +32,7 @@ from ricci_ir import float0 as float0
 from ricci_ir import legacy_prng_key as legacy_prng_key
 from ricci_ir import log_compiles as log_compiles
 from ricci_ir import make_jaxpr as make_jaxpr
+from ricci_ir import named_call as named_call
 from ricci_ir import named_scope as named_scope
 from ricci_ir import no_execution as no_execution
 from ricci_ir import no_tracing as no_tracing
@@ -42,11 +46,24 @@ from ricci_ir import transfer_guard_device_to_device as transfer_guard_device_to
 from ricci_ir import transfer_guard_device_to_host as transfer_guard_device_to_host
 from ricci_ir import transfer_guard_host_to_device as transfer_guard_host_to_device
 from ricci_ir import typeof as typeof
+from ricci_lax import checkpoint as checkpoint
+from ricci_lax import checkpoint as remat  # noqa: F401
+from ricci_lax import closure_convert as closure_convert
+from ricci_lax import custom_gradient as custom_gradient
 from ricci_lax import custom_jvp as custom_jvp
 from ricci_lax import custom_vjp as custom_vjp
+from ricci_lax import hessian as hessian
+from ricci_lax import jacfwd as jacfwd
+from ricci_lax import jacobian as jacobian
+from ricci_lax import jacrev as jacrev
+from ricci_lax import pure_callback as pure_callback
 from ricci_numpy import ds as ds
+from ricci_parallel import device_put as device_put
+from ricci_parallel import device_put_replicated as device_put_replicated
+from ricci_parallel import device_put_sharded as device_put_sharded
 from ricci_parallel import pmap as pmap
 from ricci_xla import Device as Device
+from ricci_xla import Inline as Inline
 from ricci_xla import NamedSharding as NamedSharding
 from ricci_xla import P as P
 from ricci_xla import Shard as Shard
@@ -56,8 +73,8 @@ from ricci_xla import copy_to_host_async as copy_to_host_async
 from ricci_xla import default_backend as default_backend
 from ricci_xla import device_count as device_count
 from ricci_xla import device_get as device_get
-from ricci_xla import device_put as device_put
 from ricci_xla import devices as devices
+from ricci_xla import effects_barrier as effects_barrier
 from ricci_xla import host_count as host_count
 from ricci_xla import host_id as host_id
 from ricci_xla import host_ids as host_ids
@@ -72,11 +89,21 @@ from ricci_xla import make_mesh as make_mesh
 from ricci_xla import process_count as process_count
 from ricci_xla import process_index as process_index
 from ricci_xla import process_indices as process_indices
+from ricci_xla import xla_computation as xla_computation
 
+from . import ad_checkpoint as ad_checkpoint
+from . import api_util as api_util
+from . import checkpoint_policies as checkpoint_policies
 from . import core as core
+from . import custom_batching as custom_batching
+from . import custom_derivatives as custom_derivatives
+from . import debug as debug
 from . import dtypes as dtypes
 from . import errors as errors
+from . import experimental as experimental
+from . import extend as extend
 from . import lax as lax
+from . import monitoring as monitoring
 from . import nn as nn
 from . import numpy as numpy
 from . import random as random
@@ -85,8 +112,15 @@ from . import stages as stages
 from . import tree as tree
 from . import tree_util as tree_util
 
+if TYPE_CHECKING:
+    from ricci_check import check as check
 
-def __getattr__(name: str) -> str:
+
+def __getattr__(name: str) -> Any:
+    if name == "check":
+        from ricci_check import check  # noqa: PLC0415  # lazy: it brings the reference backend
+
+        return check
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415  # lazy: its import costs 20 ms
 

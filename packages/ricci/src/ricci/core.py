@@ -1,6 +1,7 @@
 """The intermediate representation: types, tracers and traced programs."""
 
 from ricci_ir import AbstractValue as AbstractValue
+from ricci_ir import Atom as Atom
 from ricci_ir import Jaxpr as Jaxpr
 from ricci_ir import JaxprEqn as JaxprEqn
 from ricci_ir import Literal as Literal
@@ -15,6 +16,7 @@ from ricci_ir import eval_jaxpr as eval_jaxpr
 
 __all__ = [
     "AbstractValue",
+    "Atom",
     "Jaxpr",
     "JaxprEqn",
     "Literal",

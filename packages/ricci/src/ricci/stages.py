@@ -2,12 +2,16 @@
 
 from ricci_xla import ArgInfo as ArgInfo
 from ricci_xla import Compiled as Compiled
+from ricci_xla import CompilerOptions as CompilerOptions
 from ricci_xla import Lowered as Lowered
 from ricci_xla import Traced as Traced
+from ricci_xla import Wrapped as Wrapped
 
 __all__ = [
     "ArgInfo",
     "Compiled",
+    "CompilerOptions",
     "Lowered",
     "Traced",
+    "Wrapped",
 ]

@@ -40,10 +40,15 @@ from ._dispatch import shard_args as shard_args
 from ._eager import XlaBackend as XlaBackend
 from ._eager import clear_caches as clear_caches
 from ._eager import xla_backend as xla_backend
+from ._effects import effects_barrier as effects_barrier
 from ._errors import DuplicateSpecError as DuplicateSpecError
 from ._errors import IndivisibleError as IndivisibleError
 from ._errors import JaxRuntimeError as JaxRuntimeError
 from ._errors import XlaRuntimeError as XlaRuntimeError
+from ._hlo_computation import xla_computation as xla_computation
+from ._inline import Inline as Inline
+from ._inspection import ShardingInspector as ShardingInspector
+from ._inspection import undivided as undivided
 from ._interchange import from_dlpack as from_dlpack
 from ._jit import jit as jit
 from ._layout import Format as Format
@@ -57,6 +62,7 @@ from ._mesh import entered_mesh as entered_mesh
 from ._mesh import make_mesh as make_mesh
 from ._parts import disassemble as disassemble
 from ._parts import parts as parts
+from ._placement import ArrayCopySemantics as ArrayCopySemantics
 from ._placement import array_from_host as array_from_host
 from ._placement import as_sharding as as_sharding
 from ._placement import block_until_ready as block_until_ready
@@ -80,8 +86,10 @@ from ._spec import P as P
 from ._spec import PartitionSpec as PartitionSpec
 from ._stages import ArgInfo as ArgInfo
 from ._stages import Compiled as Compiled
+from ._stages import CompilerOptions as CompilerOptions
 from ._stages import Lowered as Lowered
 from ._stages import Traced as Traced
+from ._stages import Wrapped as Wrapped
 from ._state import follow as follow
 from ._state import mirror as mirror
 
@@ -89,10 +97,12 @@ __all__ = [
     "AbstractDevice",
     "AbstractMesh",
     "ArgInfo",
+    "ArrayCopySemantics",
     "ArrayImpl",
     "AxisType",
     "Client",
     "Compiled",
+    "CompilerOptions",
     "Device",
     "DuplicateSpecError",
     "Executable",
@@ -101,6 +111,7 @@ __all__ = [
     "GSPMDSharding",
     "HloSharding",
     "IndivisibleError",
+    "Inline",
     "JaxRuntimeError",
     "Layout",
     "Lowered",
@@ -111,9 +122,11 @@ __all__ = [
     "PjitFunctionCache",
     "Shard",
     "Sharding",
+    "ShardingInspector",
     "SingleDeviceSharding",
     "Traced",
     "UNCONSTRAINED",
+    "Wrapped",
     "XlaBackend",
     "XlaRuntimeError",
     "array_from_host",
@@ -136,6 +149,7 @@ __all__ = [
     "device_put",
     "devices",
     "disassemble",
+    "effects_barrier",
     "entered_mesh",
     "fast_path",
     "follow",
@@ -169,5 +183,7 @@ __all__ = [
     "shard_arg",
     "shard_args",
     "single_device_sharding",
+    "undivided",
     "xla_backend",
+    "xla_computation",
 ]

@@ -138,7 +138,7 @@ def split_static(arguments: Arguments, fun: Callable, args: tuple, kwargs: dict)
             hash(value)
         except TypeError:
             raise ValueError(
-                f"argument {where if isinstance(where, str) else _position_name(fun, where)} of "
+                f"argument {where if isinstance(where, str) else position_name(fun, where)} of "
                 f"{_name(fun)} is static, but its type {type(value).__name__} cannot be hashed. "
                 "Static arguments are part of the compilation cache's key: pass a hashable "
                 "equivalent (a tuple instead of a list)."
@@ -149,7 +149,8 @@ def split_static(arguments: Arguments, fun: Callable, args: tuple, kwargs: dict)
     return Split(leaves, tree, (by_position, by_name))
 
 
-def _position_name(fun: Callable, position: int) -> str:
+def position_name(fun: Callable, position: int) -> str:
+    """What a positional argument is called in the function's signature."""
     try:
         return list(inspect.signature(fun).parameters)[position]
     except (TypeError, ValueError, IndexError):

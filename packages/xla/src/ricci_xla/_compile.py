@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType
+from ricci_ir import ExtendedDType, ShapedArray, Token, abstract_token, float0, no_effects
+from ricci_stablehlo import ordered_effects
 
 from ._array import check_not_deleted
+from ._effects import runtime_tokens, token_buffer
+from ._host import host_functions, parse_module
 from ._jaxlib import runtime
 from ._kernels import prepare_kernels
 from ._sharding import GSPMDSharding, single_device_sharding
@@ -82,8 +85,7 @@ def compile_text(
       num_replicas, num_partitions: how the devices share the work; see ``compile_options``.
       compiler_options: XLA's flags by name.
       use_shardy: whether ``sdy`` annotations say how to partition.
-      host_callbacks: what ``make_python_callback_from_host_send_and_recv`` returned, if the
-        program sends to the host.
+      host_callbacks: the Python functions that the program calls, by index.
       configure: called with jaxlib's ``CompileOptions`` before compiling, to set the rest.
 
     Returns:
@@ -115,7 +117,8 @@ def compile_text(
     client, where = devices[0].client, runtime.DeviceList(devices)
     prepare_kernels(text, devices[0].platform)
     if host_callbacks:
-        return client.compile_and_load(text, where, found, list(host_callbacks))
+        functions = host_functions(host_callbacks)
+        return client.compile_and_load(parse_module(text), where, found, functions)
     return client.compile_and_load(text, where, found)
 
 
@@ -131,19 +134,23 @@ class Executable:
       kept: for each argument whether the program takes it; all by default.
       committed: whether results are bound to their devices.
       consts: arrays passed before the arguments in every call.
+      effects: the side effects of the program.
 
-    ``has_extended_results`` is whether a result is of a dtype that jaxlib does not know.
+    ``has_extended_results`` is whether a result is a token, or of a dtype that jaxlib does not
+    know.
     """
 
     __slots__ = (
-        "_handlers",
         "committed",
         "consts",
+        "effects",
+        "handlers",
         "has_extended_results",
         "in_avals",
         "in_shardings",
         "kept",
         "loaded",
+        "ordered_effects",
         "out_avals",
         "out_shardings",
     )
@@ -159,6 +166,7 @@ class Executable:
         kept: Sequence[bool] | None = None,
         committed: bool = False,
         consts: Sequence[Any] = (),
+        effects: frozenset = no_effects,
     ):
         self.loaded = loaded
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
@@ -175,8 +183,10 @@ class Executable:
         self.kept = [True] * len(self.in_avals) if kept is None else list(kept)
         self.committed = committed
         self.consts = list(consts)
+        self.effects = effects
+        self.ordered_effects = ordered_effects(effects)
         self.has_extended_results = any(map(_is_extended, self.out_avals))
-        self._handlers = [
+        self.handlers = [
             _result_handler(aval, sharding, committed)
             for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
         ]
@@ -201,8 +211,10 @@ class Executable:
         for array in arrays:
             if array.is_deleted():
                 check_not_deleted(array)
+        if self.effects:
+            return runtime_tokens.run(self, [*self.consts, *arrays])
         results = self.loaded.execute_sharded([*self.consts, *arrays])
-        return results.consume_with_handlers(self._handlers)
+        return results.consume_with_handlers(self.handlers)
 
     def as_text(self) -> str:
         """The program as XLA optimized it, in HLO's own notation."""
@@ -222,14 +234,23 @@ class Executable:
 
 
 def _is_extended(aval: Any) -> bool:
-    return isinstance(getattr(aval, "dtype", None), ExtendedDType)
+    if aval is abstract_token:
+        return True
+    dtype = getattr(aval, "dtype", None)
+    return isinstance(dtype, ExtendedDType) or dtype == float0
 
 
 def _result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
     """What makes a result's buffers an array."""
     if not _is_extended(aval):
         return runtime.array_result_handler(aval, sharding, committed)
+    if aval is abstract_token:
+        return runtime.array_result_handler(token_buffer, sharding, committed).wrap(Token)
     dtype = aval.dtype
+    if dtype == float0:  # nothing but a shape: the program gives Booleans in its place
+        booleans = ShapedArray(aval.shape, np.dtype(bool))
+        handler = runtime.array_result_handler(booleans, sharding, committed)
+        return handler.wrap(lambda array: np.zeros(array.shape, float0))
     handler = runtime.array_result_handler(dtype.physical_aval(aval), sharding, committed)
     return handler.wrap(dtype.from_physical)
 

@@ -5,14 +5,26 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ricci_ir import Jaxpr, get_aval, rule_table
-from ricci_stablehlo import lower_jaxpr, string
+from ricci_ir import (
+    Jaxpr,
+    ProgramCompiled,
+    current_source,
+    get_aval,
+    is_observed,
+    no_execution,
+    notify,
+    rule_table,
+)
+from ricci_stablehlo import HostCallback, lower_jaxpr, string
 
 from ._client import get_default_device, platform_alias
 from ._compile import Executable, compile_text, result_shardings
+from ._compile_log import log_compilation, timed
 from ._dispatch import FastPath, fast_path, shard_args
+from ._donation import name_deleted
 from ._jaxlib import runtime
 from ._mesh import Mesh
+from ._nan_checks import check_results, checks_results
 from ._program import Program
 from ._sharding import GSPMDSharding, HloSharding, NamedSharding, single_device_sharding
 from ._spec import PartitionSpec
@@ -138,16 +150,35 @@ class LoweredProgram(NamedTuple):
       kept: the positions, among constants and arguments, of the executable's arguments.
       placement: where it runs.
       shardy: whether its shardings are written by mesh axes.
+      host_callbacks: the Python functions that it calls.
     """
 
     text: str
     kept: tuple[int, ...]
     placement: Placement
     shardy: bool
+    host_callbacks: tuple[HostCallback, ...] = ()
 
 
-def lower_program(program: Program, placement: Placement, options: Options) -> LoweredProgram:
-    """Write a program's module: donation, shardings, and only the arguments that are used."""
+def lower_program(
+    program: Program, placement: Placement, options: Options, platform: str | None = None
+) -> LoweredProgram:
+    """Write a program's module: donation, shardings, and only the arguments that are used.
+
+    Args:
+      platform: what it is written for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that of
+        the devices.
+    """
+    jaxpr = program.jaxpr
+    count = len(program.consts)
+    log_compilation(program.name, jaxpr.in_avals[count:], placement.in_shardings[count:])
+    with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
+        return _lower_program(
+            program, placement, options, platform or platform_alias(placement.devices[0].platform)
+        )
+
+
+def _lower_program(program, placement, options, platform) -> LoweredProgram:
     jaxpr = program.jaxpr
     kept = tuple(range(len(jaxpr.invars)))
     if not options.keep_unused:
@@ -155,15 +186,20 @@ def lower_program(program: Program, placement: Placement, options: Options) -> L
         kept = tuple(i for i in kept if id(jaxpr.invars[i]) in used)
     aliases, donors = _donations(program, kept, options)
     annotations = _Annotations(jaxpr, placement)
+    host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
         jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]),
         program.name,
-        platform=platform_alias(placement.devices[0].platform),
+        platform=platform,
         aliases=aliases,
         donors=donors,
         num_partitions=len(placement.devices),
         result_info=program.result_info or None,
         meshes=annotations.meshes,
+        locations=True,
+        shardy=annotations.shardy,
+        host_callbacks=host_callbacks,
+        devices=placement.devices,
         arg_attributes=[
             annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval) for i in kept
         ],
@@ -174,7 +210,7 @@ def lower_program(program: Program, placement: Placement, options: Options) -> L
             )
         ],
     )
-    return LoweredProgram(text, kept, placement, annotations.shardy)
+    return LoweredProgram(text, kept, placement, annotations.shardy, tuple(host_callbacks))
 
 
 class _Annotations:
@@ -254,12 +290,25 @@ class CompiledProgram:
         """Run it: the flat results, and what lets C++ run it next time (if it can)."""
         executable = self.executable
         kept = executable.kept
-        arrays = shard_args(
-            [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep],
-            [x for x, keep in zip(leaves, kept, strict=True) if keep],
-        )
+        program = self.program
+        if no_execution.value:
+            raise RuntimeError(
+                f"jit({program.name}) would have to run, but the option jax_no_execution "
+                "forbids it."
+            )
+        try:
+            arrays = shard_args(
+                [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep],
+                [x for x, keep in zip(leaves, kept, strict=True) if keep],
+            )
+        except RuntimeError:
+            name_deleted(program.name, program.arg_names, leaves)
+            raise
         results = executable.execute(arrays)
-        if executable.has_extended_results:
+        if checks_results():
+            check_results(program.jaxpr, program.name, [*program.consts, *leaves], results)
+            return results, None
+        if executable.has_extended_results or executable.effects:
             return results, None
         return results, fast_path(executable, self.program.out_tree)
 
@@ -287,22 +336,33 @@ def compile_program(program: Program, leaves: Sequence[Any], options: Options) -
     return CompiledProgram(program, derived.executable)
 
 
+def _compilation(program: Program) -> ProgramCompiled:
+    avals = program.jaxpr.in_avals[len(program.consts) :]
+    arguments = tuple(zip(program.arg_names, avals, strict=True))
+    source = current_source()
+    return ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
+
+
 def _compile(program: Program, placement: Placement, options: Options) -> CompiledProgram:
     return compile_lowered(program, lower_program(program, placement, options), options)
 
 
 def compile_lowered(program: Program, lowered: LoweredProgram, options: Options) -> CompiledProgram:
     """Compile a lowered program."""
+    if program.origin and is_observed():
+        notify(_compilation(program))
     placement = lowered.placement
     devices = placement.devices
-    loaded = compile_text(
-        lowered.text,
-        devices,
-        num_partitions=len(devices),
-        compiler_options=dict(options.compiler_options),
-        use_shardy=lowered.shardy,
-        configure=_propagate if len(devices) > 1 else None,
-    )
+    with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
+        loaded = compile_text(
+            lowered.text,
+            devices,
+            num_partitions=len(devices),
+            compiler_options=dict(options.compiler_options),
+            use_shardy=lowered.shardy,
+            host_callbacks=lowered.host_callbacks,
+            configure=_propagate if len(devices) > 1 else None,
+        )
     jaxpr = program.jaxpr
     count = len(program.consts)
     if len(devices) == 1:
@@ -315,9 +375,12 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
             (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
         )
         found = [
-            _by_name(s, mesh, aval.ndim)  # pyright: ignore[reportAttributeAccessIssue]
+            named_by_tiles(s, mesh, aval.ndim)  # pyright: ignore[reportAttributeAccessIssue]
+            # jaxlib gives a sharding even if there is no result.
             for s, aval in zip(
-                result_shardings(loaded, devices) or [], jaxpr.out_avals, strict=True
+                (result_shardings(loaded, devices) or [])[: len(jaxpr.outvars)],
+                jaxpr.out_avals,
+                strict=True,
             )
         ]
         fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
@@ -336,11 +399,12 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         kept=kept[count:],
         committed=placement.committed,
         consts=consts,
+        effects=jaxpr.effects,
     )
     return CompiledProgram(program, executable)
 
 
-def _by_name(sharding: Any, mesh: Mesh | None, ndim: int) -> Any:
+def named_by_tiles(sharding: Any, mesh: Mesh | None, ndim: int) -> Any:
     """A sharding given by tiles, in terms of a mesh's axes where it can be said so."""
     if mesh is None:
         return sharding

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Tracer, api_boundary, get_aval
+from ricci_ir import ShapedArray, Token, Tracer, api_boundary, float0, get_aval
 from ricci_pytree import default_registry
 
 from ._array import ArrayImpl, check_not_deleted
@@ -74,11 +74,16 @@ def shard_arg(x: Any, sharding: Any) -> Any:
                 check_not_deleted(x)
             return x
         return move_array(x, sharding)
+    if isinstance(x, Token):
+        return x.buffer
     if hasattr(x, "physical"):  # of a dtype that jaxlib does not know, such as random keys
         return shard_arg(x.physical, sharding)
     if not isinstance(x, np.ndarray) and hasattr(x, "__jax_array__"):
         return shard_arg(x.__jax_array__(), sharding)
-    return array_from_host(np.asarray(x), get_aval(x), sharding)
+    aval: Any = get_aval(x)
+    if aval.dtype == float0:  # Booleans stand in its place
+        x, aval = np.zeros(aval.shape, bool), ShapedArray(aval.shape, np.dtype(bool))
+    return array_from_host(np.asarray(x), aval, sharding)
 
 
 def shard_args(shardings: Sequence[Any], args: Sequence[Any]) -> list[Any]:
@@ -148,4 +153,5 @@ def make_fast_callable(
 
 def clear_caches() -> None:
     """Forget what every fast callable knows; programs in use are freed when they are done."""
-    PjitFunctionCache.clear_all()
+    PjitFunctionCache.clear_all()  # what living callables know
+    _shared_cache.clear()  # and what was known by those that are gone

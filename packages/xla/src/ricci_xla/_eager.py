@@ -5,15 +5,20 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    CallbackError,
     Jaxpr,
     Primitive,
     Tracer,
     clear_single_equations,
+    ensure_compile_time_eval,
     equation_program,
     get_aval,
+    host_rules,
+    jaxprs_in_params,
     leaked_tracer,
     program_rules,
     register_array_type,
+    rule_table,
     set_backend,
     single_equation,
 )
@@ -23,8 +28,13 @@ from ._array import ArrayImpl
 from ._compiled import Options, compile_program
 from ._dispatch import clear_caches as clear_dispatch
 from ._dispatch import make_fast_callable
+from ._effects import runtime_tokens
+from ._errors import JaxRuntimeError
 from ._placement import array_from_host
 from ._program import Program, programs
+
+# For primitives that are done on arrays without a program: ``rule(*args, **params)``.
+eager_rules = rule_table("eager", required=False)
 
 _leaf = tree_structure(0)
 
@@ -46,7 +56,7 @@ class XlaBackend:
         try:
             function = self._callables.get((primitive, *params.items()) if params else primitive)
         except TypeError:  # a parameter that cannot be hashed: compiled anew
-            function = _primitive_callable(primitive, params)
+            function = None if primitive in host_rules else _primitive_callable(primitive, params)
         if function is None:
             function = self._make(primitive, params)
         return function(*args)
@@ -56,24 +66,62 @@ class XlaBackend:
         if rule is not None:
             jaxpr, name = rule(**params)
             return jaxpr.derived("callable", lambda: _jaxpr_callable(jaxpr, name))
-        function = _primitive_callable(primitive, params)
-        self._callables[(primitive, *params.items()) if params else primitive] = function
-        return function
+        host = host_rules.get(primitive)
+        if host is not None:
+            return lambda *args: _on_host(primitive, host, args, params)
+        eager = eager_rules.get(primitive)
+        if eager is not None:
+            return lambda *args: _eagerly(primitive, eager, args, params)
+        make = lambda: _primitive_callable(primitive, params)
+        # What holds a program is kept by it, and goes when it does.
+        owner = next(jaxprs_in_params(params), None)
+        if owner is not None:
+            return owner.derived(("callable", primitive, *params.items()), make)
+        return self._callables.setdefault(
+            (primitive, *params.items()) if params else primitive, make()
+        )
 
     def array(self, value: Any, aval: Any) -> Any:
         """An array with a NumPy array's values on the default device."""
         return array_from_host(np.asarray(value), aval)
 
     def clear(self) -> None:
-        """Forget the compiled primitives."""
+        """Forget all traced and compiled programs."""
+        programs.clear()
         self._callables.clear()
+        clear_single_equations()
+        clear_dispatch()
+
+
+def _eagerly(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> Any:
+    _check_concrete(args, primitive)
+    return rule(*args, **params)
+
+
+def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> list[Any]:
+    """Call Python now: nothing need be compiled for that."""
+    _check_concrete(args, primitive)
+    if primitive.effects is not None and any(e.ordered for e in primitive.effects(params)):
+        runtime_tokens.wait()
+    try:
+        with ensure_compile_time_eval(), runtime_tokens.inside_callback():
+            results = rule(*args, **params)
+    except CallbackError as error:
+        raise JaxRuntimeError(f"INTERNAL: {error}") from error.__cause__
+    avals = primitive.result_avals(tuple(map(get_aval, args)), params)
+    here = next((x.sharding for x in args if getattr(x, "committed", False)), None)
+    if here is not None and here.num_devices > 1:
+        here = None
+    return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
 
 
 def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
     def on_miss(*args: Any) -> tuple[Any, Any]:
         _check_concrete(args, primitive)
         avals = tuple(get_aval(x) for x in args)
-        jaxpr = single_equation(primitive, avals, params)
+        jaxpr = None
+        if next(jaxprs_in_params(params), None) is None:
+            jaxpr = single_equation(primitive, avals, params)
         if jaxpr is None:
             jaxpr = equation_program(primitive, avals, params)
         many = primitive.multiple_results
@@ -112,7 +160,4 @@ register_array_type(ArrayImpl)
 
 def clear_caches() -> None:
     """Forget all traced and compiled programs; they are made again when needed."""
-    programs.clear()
     xla_backend.clear()
-    clear_single_equations()
-    clear_dispatch()

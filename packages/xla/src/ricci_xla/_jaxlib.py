@@ -1,5 +1,6 @@
 """The one place where jaxlib is imported, with its log level set first."""
 
+import importlib
 import os
 from typing import Any
 
@@ -15,4 +16,22 @@ from jaxlib import xla_client as xla_client
 hlo: Any = _hlo
 runtime: Any = _jax
 
-__all__ = ["cpu_sparse", "hlo", "lapack", "runtime", "xla_client"]
+
+def load_mlir() -> tuple[Any, Any]:
+    """MLIR's bindings, and what registers the dialects; loaded for what cannot do without."""
+    ir = importlib.import_module("jaxlib.mlir.ir")
+    extension = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+    dialects = [
+        importlib.import_module(f"jaxlib.mlir.dialects.{name}")
+        for name in ("stablehlo", "chlo", "sdy")
+    ]
+    registry, context = ir.DialectRegistry(), ir.Context()
+    extension.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    for dialect in dialects:
+        dialect.register_dialect(context)
+    context.load_all_available_dialects()
+    return ir, context
+
+
+__all__ = ["cpu_sparse", "hlo", "lapack", "load_mlir", "runtime", "xla_client"]

@@ -1,15 +1,20 @@
 """``jit``: compile a function with XLA on first call, then dispatch to it from C++."""
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any
 
 from ricci_ir import (
+    DonatingCall,
     Tracer,
     api_boundary,
     context,
+    current_source,
     eval_jaxpr,
     eval_trace,
+    is_observed,
+    notify,
     staged_call,
 )
 from ricci_pytree import flatten_axes, tree_unflatten
@@ -18,6 +23,9 @@ from ._arguments import Arguments, Split, donated_leaves, resolve_arguments, spl
 from ._client import get_backend
 from ._compiled import Options, compile_program
 from ._dispatch import make_fast_callable
+from ._donation import name_repeated
+from ._inline import Inline, inline_time
+from ._nan_checks import checks_results
 from ._program import Program, abstract_leaves, function_name, programs, trace_program
 from ._stages import Traced
 
@@ -32,7 +40,7 @@ class JitInfo:
         fun: Callable,
         arguments: Arguments,
         options: Options,
-        inline: bool,
+        inline: Inline,
         in_shardings: Any,
         out_shardings: Any,
     ):
@@ -42,7 +50,7 @@ class JitInfo:
         self.inline = inline
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
-        self.cache = programs.of(fun, arguments)
+        self.cache = programs.of(fun, arguments, inline)
 
     def trace(self, args: tuple, kwargs: dict) -> tuple[Program, Split]:
         """The program of a call, and its arguments, flattened."""
@@ -52,7 +60,9 @@ class JitInfo:
 
     def options_for(self, program: Program, args: tuple, kwargs: dict) -> Options:
         """The options of one call, with donation and shardings by leaf."""
-        options = self.options._replace(donated=donated_leaves(self.arguments, args, kwargs))
+        options = self.options
+        if not checks_results():  # which needs the arguments once more, if a result is bad
+            options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
         if self.in_shardings is not None:
             spec = (self.in_shardings, None)
             leaves = flatten_axes("jit in_shardings", program.in_tree, spec)
@@ -76,7 +86,7 @@ def jit(
     keep_unused: bool = False,
     device: Any = None,
     backend: str | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Compile a function with XLA when it is called, once for each combination of types.
@@ -91,7 +101,8 @@ def jit(
         not be used after the call.
       keep_unused: pass arguments that the function does not use all the same.
       device, backend: where to run; by default where the arguments are.
-      inline: when called inside another traced function, become part of it instead of a call.
+      inline: when called inside another traced function, become part of its program instead of
+        a call: when that is lowered, or as ``Inline`` says.
       compiler_options: XLA options by name.
 
     Returns:
@@ -129,21 +140,32 @@ def jit(
     arguments = resolve_arguments(
         fun, static_argnums, static_argnames, donate_argnums, donate_argnames
     )
-    if device is None and backend is not None:
+    if backend is not None:
+        if device is not None:
+            raise ValueError(
+                f"jit takes a device or a backend, not both; got device={device!r} and "
+                f"backend={backend!r}. The device says which backend it belongs to."
+            )
         device = get_backend(backend).local_devices()[0]
     options = Options(
         device=device,
         keep_unused=keep_unused,
         compiler_options=tuple(sorted((compiler_options or {}).items())),
     )
-    info = JitInfo(fun, arguments, options, inline, in_shardings, out_shardings)
+    info = JitInfo(fun, arguments, options, inline_time(inline), in_shardings, out_shardings)
 
     def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         program, split = info.trace(args, kwargs)
         if _is_traced(program, split):
+            program.report_miss()
+            if is_observed():
+                _notify_donating(info, program, args, kwargs)
             return _call_in_trace(info, program, split), None
         call_options = info.options_for(program, args, kwargs)
+        if call_options.donated:
+            name_repeated(program.name, program.arg_names, split.leaves, call_options.donated)
         compiled = compile_program(program, split.leaves, call_options)
+        program.report_miss()
         outs, fast = compiled.call(split.leaves)
         return tree_unflatten(program.out_tree, outs), fast
 
@@ -158,8 +180,8 @@ def jit(
     update_wrapper(jitted, fun)
     jitted.trace = lambda *args, **kwargs: _traced(info, args, kwargs)
     jitted.lower = lambda *args, **kwargs: _traced(info, args, kwargs).lower()
-    jitted.clear_cache = jitted._clear_cache
-    jitted.eval_shape = lambda *args, **kwargs: _traced(info, args, kwargs).out_info
+    jitted.clear_cache = _clear_cache(info, weakref.ref(jitted))
+    jitted.eval_shape = lambda *args, **kwargs: _traced(info, args, kwargs).typed_out_info
     return jitted
 
 
@@ -171,6 +193,17 @@ def _cache_key(info: JitInfo) -> Any:
     return (info.options, info.inline, donated)
 
 
+def _clear_cache(info: JitInfo, jitted: weakref.ref) -> Callable[[], None]:
+    def clear_cache() -> None:
+        """Forget the programs of this function; they are traced and compiled again when needed."""
+        info.cache.clear()
+        function = jitted()
+        if function is not None:
+            function._clear_cache()
+
+    return clear_cache
+
+
 def _is_traced(program: Program, split: Split) -> bool:
     return (
         context.trace is not eval_trace
@@ -179,16 +212,33 @@ def _is_traced(program: Program, split: Split) -> bool:
     )
 
 
+def _notify_donating(info: JitInfo, program: Program, args: tuple, kwargs: dict) -> None:
+    donated = donated_leaves(info.arguments, args, kwargs)
+    if any(donated):
+        count = len(program.consts)
+        names = program.arg_names
+        source = current_source()
+        notify(DonatingCall(source, program.name, program.jaxpr, count, names, donated))
+
+
 def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
+    if info.options.compiler_options:
+        raise ValueError(
+            f"{program.name} has compiler_options={dict(info.options.compiler_options)}, but it is "
+            "called inside another function that is traced, and XLA takes options for whole "
+            "programs. Give them to the outermost jit."
+        )
     operands = [*program.consts, *split.leaves]
-    if info.inline:
-        outs = eval_jaxpr(program.jaxpr, (), *operands)
-    else:
-        outs = staged_call.bind(program.jaxpr, program.name, operands)
+    if info.inline is Inline.JAX_EARLY:
+        return tree_unflatten(program.out_tree, eval_jaxpr(program.jaxpr, (), *operands))
+    if info.inline is Inline.JAX_LATE:
+        staged_call.inlined.add(program.jaxpr)
+    outs = staged_call.bind(program.jaxpr, program.name, operands)
     return tree_unflatten(program.out_tree, outs)
 
 
 @api_boundary
 def _traced(info: JitInfo, args: tuple, kwargs: dict) -> Traced:
     program, split = info.trace(args, kwargs)
+    program.report_miss()
     return Traced(program, split.leaves, info.options_for(program, args, kwargs))

@@ -36,7 +36,12 @@ class Format:
 
 def layout_of(array: Any) -> Layout:
     """The layout of an array's parts."""
-    found = array._pjrt_layout._xla_layout()
+    return layout_of_parts(array._pjrt_layout)
+
+
+def layout_of_parts(pjrt_layout: Any) -> Layout:
+    """A layout that jaxlib gives, as one of ours."""
+    found = pjrt_layout._xla_layout()
     return Layout(
         tuple(reversed(found.minor_to_major())),
         tuple(tuple(tile) for tile in found.tiling()),

@@ -16,9 +16,10 @@ from ._sharding import Sharding, device_indices, single_device_sharding
 
 _during_call = runtime.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _zero_copy = runtime.HostBufferSemantics.ZERO_COPY
-_reuse = runtime.ArrayCopySemantics.REUSE_INPUT
-_copy = runtime.ArrayCopySemantics.ALWAYS_COPY
-_donate = runtime.ArrayCopySemantics.DONATE_INPUT
+ArrayCopySemantics = runtime.ArrayCopySemantics
+_reuse = ArrayCopySemantics.REUSE_INPUT
+_copy = ArrayCopySemantics.ALWAYS_COPY
+_donate = ArrayCopySemantics.DONATE_INPUT
 
 
 def array_from_host(

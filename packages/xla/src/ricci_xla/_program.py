@@ -1,6 +1,6 @@
 """Tracing a function of pytrees, as ``jit`` calls it, to a program; and keeping the result."""
 
-import weakref
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +10,10 @@ from ricci_ir import (
     Tracer,
     argument_aval,
     convert_constvars,
+    explain_cache_misses,
     get_aval,
+    kept_programs,
+    no_tracing,
     trace_key,
     trace_to_jaxpr,
 )
@@ -21,7 +24,10 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-from ._arguments import Arguments, Split, join_static
+from ._arguments import Arguments, Split, join_static, position_name
+from ._cache_misses import CacheMiss, Key, explain_miss
+from ._compile_log import timed
+from ._functions import ByFunction
 
 
 class Program:
@@ -32,9 +38,26 @@ class Program:
       consts: their values.
       in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
       name: the function's.
+      miss: why it was traced, until that is reported.
+      origin: the function's module and qualified name; empty if it is none of the user's.
+      static: the name and the ``repr`` of each static argument.
     """
 
-    __slots__ = ("arg_names", "consts", "in_tree", "jaxpr", "name", "out_tree", "result_info")
+    __slots__ = (
+        "arg_names",
+        "consts",
+        "in_tree",
+        "jaxpr",
+        "miss",
+        "name",
+        "origin",
+        "out_tree",
+        "result_info",
+        "static",
+    )
+
+    miss: CacheMiss | None
+    static: tuple[tuple[str, str], ...]
 
     def __init__(self, jaxpr: Jaxpr, in_tree, out_tree, name, arg_names=(), result_info=()):
         self.consts = tuple(jaxpr.consts)
@@ -44,6 +67,23 @@ class Program:
         self.name = name
         self.arg_names = arg_names
         self.result_info = result_info
+        self.miss = None
+        self.origin = ""
+        self.static = ()
+
+    def closed_jaxpr(self) -> Jaxpr:
+        """The program, closed over its constants."""
+        count = len(self.consts)
+        invars = self.jaxpr.invars
+        return self.jaxpr.replace(
+            constvars=invars[:count], consts=self.consts, invars=invars[count:]
+        )
+
+    def report_miss(self) -> None:
+        """Say why it was traced, if that is to be explained and has not been."""
+        if self.miss is not None:
+            self.miss.report()
+            self.miss = None
 
 
 def abstract_leaves(fun: Callable, split: Split) -> tuple:
@@ -56,9 +96,7 @@ def abstract_leaves(fun: Callable, split: Split) -> tuple:
         return tuple([argument_aval(x) for x in split.leaves])
     except TypeError:
         pass
-    names = argument_paths(
-        *tree_unflatten(split.tree, split.leaves), fun if not any(split.static) else None
-    )
+    names = argument_names(fun, split)
     for name, leaf in zip(names, split.leaves, strict=True):
         try:
             argument_aval(leaf)
@@ -78,6 +116,13 @@ def function_name(fun: Callable) -> str:
     return getattr(fun, "__name__", type(fun).__name__)
 
 
+def _qualified_name(fun: Callable) -> str:
+    while hasattr(fun, "func") and not hasattr(fun, "__qualname__"):
+        fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
+    owner = fun if hasattr(fun, "__qualname__") else type(fun)
+    return f"{owner.__module__}.{owner.__qualname__}"
+
+
 def _shorten(x: Any) -> str:
     text = repr(x)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -86,19 +131,22 @@ def _shorten(x: Any) -> str:
 class ProgramCache:
     """Programs by function, structure, types, static values and settings.
 
-    Programs of a function live as long as the function does.
+    Programs of a function live as long as the function does; those of a bound method, as long as
+    the object it is bound to.
     """
 
     def __init__(self):
-        self._by_function: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._by_function: ByFunction[dict] = ByFunction(dict)
 
-    def of(self, fun: Callable, arguments: Arguments) -> dict:
-        """The programs of a function traced with given static arguments."""
-        try:
-            by_arguments = self._by_function.setdefault(fun, {})
-        except TypeError:  # neither hashable nor weakly referenceable
-            return {}
-        return by_arguments.setdefault((arguments.static_argnums, arguments.static_argnames), {})
+    def of(self, fun: Callable, arguments: Arguments, inline: Any = None) -> dict:
+        """The programs of a function traced with given static arguments.
+
+        Args:
+          inline: when they become part of the programs that call them; such are kept apart.
+        """
+        by_arguments = self._by_function.of(fun)
+        key = (arguments.static_argnums, arguments.static_argnames, inline)
+        return by_arguments.setdefault(key, {})
 
     def clear(self) -> None:
         """Forget all programs."""
@@ -112,18 +160,51 @@ programs = ProgramCache()
 
 def trace_program(fun: Callable, split: Split, avals: tuple, cache: dict) -> Program:
     """The program of a call; traced only if ``cache`` has none for its key."""
-    key = (split.tree, avals, split.static, trace_key())
-    program = cache.get(key)
+    by_position, by_name = split.static
+    types = tuple([type(value) for _, value in (*by_position, *by_name)])
+    key = Key(split.tree, avals, split.static, types, trace_key())
+    kept = kept_programs(cache)
+    program = kept.get(key)
     if program is None:
+        miss = _explain(fun, split, key, cache) if explain_cache_misses.value else None
         program = _trace(fun, split, avals)
+        program.miss = miss
+        program.origin = _qualified_name(fun)
+        program.static = tuple(
+            (position_name(fun, where) if isinstance(where, int) else where, _shorten(value))
+            for where, value in (*by_position, *by_name)
+        )
         # Constants that are tracers belong to the trace around this call.
         if not any(isinstance(const, Tracer) for const in program.consts):
-            cache[key] = program
+            kept[key] = program
     return program
+
+
+def _explain(fun: Callable, split: Split, key: Key, cache: dict) -> CacheMiss:
+    known = [(earlier, program.arg_names) for earlier, program in cache.items()]
+    names = argument_names(fun, split)
+
+    def static_name(where: Any) -> str:
+        return position_name(fun, where) if isinstance(where, int) else where
+
+    return explain_miss(fun, function_name(fun), key, names, known, static_name)
+
+
+def argument_names(fun: Callable, split: Split) -> tuple[str, ...]:
+    """What the leaves of a call's dynamic arguments are called."""
+    # None has no leaves, so that it keeps the place of a static argument.
+    by_position, by_name = (tuple([(where, None) for where, _ in s]) for s in split.static)
+    args, kwargs = join_static((by_position, by_name), *tree_unflatten(split.tree, split.leaves))
+    return tuple(argument_paths(args, kwargs, fun))
 
 
 def _trace(fun: Callable, split: Split, avals: tuple) -> Program:
     name = function_name(fun)
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(
+            f"{name} is a generator function: it yields values one at a time, and jit needs one "
+            "that returns them. Return a tuple or a list."
+        )
     out_tree = None
     result_info: tuple[str, ...] = ()
 
@@ -138,9 +219,14 @@ def _trace(fun: Callable, split: Split, avals: tuple) -> Program:
             _check_result(name, info, leaf)
         return [leaf for _, leaf in with_paths]
 
-    dynamic = tree_unflatten(split.tree, split.leaves)
-    arg_names = tuple(argument_paths(*dynamic, fun if not any(split.static) else None))
-    jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("jit", name, arg_names))
+    if no_tracing.value:
+        raise RuntimeError(
+            f"{name} would have to be traced for jit, with new types or for the first time, but "
+            "the option jax_no_tracing forbids it."
+        )
+    arg_names = argument_names(fun, split)
+    with timed("Tracing {} for jit", name, "jaxpr_trace_duration"):
+        jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("jit", name, arg_names))
     return Program(jaxpr, split.tree, out_tree, name, arg_names, result_info)
 
 

@@ -5,6 +5,7 @@ from ricci_lax import *  # noqa: F403
 from ricci_lax import __all__ as _lax_names
 from ricci_parallel import axis_index as axis_index
 from ricci_parallel import axis_index_p as axis_index_p
+from ricci_parallel import device_put_p as device_put_p
 from ricci_parallel import pmax as pmax
 from ricci_parallel import pmax_p as pmax_p
 from ricci_parallel import pmean as pmean
@@ -12,10 +13,15 @@ from ricci_parallel import pmin as pmin
 from ricci_parallel import pmin_p as pmin_p
 from ricci_parallel import psum as psum
 from ricci_parallel import psum_p as psum_p
+from ricci_parallel import sharding_constraint_p as sharding_constraint_p
+from ricci_parallel import with_sharding_constraint as with_sharding_constraint
 
-_collectives = (
+from . import linalg as linalg
+
+_of_several_devices = (
     "axis_index",
     "axis_index_p",
+    "device_put_p",
     "pmax",
     "pmax_p",
     "pmean",
@@ -23,7 +29,9 @@ _collectives = (
     "pmin_p",
     "psum",
     "psum_p",
+    "sharding_constraint_p",
+    "with_sharding_constraint",
 )
-__all__ = [*_lax_names, *_collectives]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*_lax_names, *_of_several_devices, "linalg"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 guard_public(globals(), __all__)

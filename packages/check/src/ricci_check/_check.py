@@ -1,0 +1,287 @@
+"""``check``: trace a function once and say what would go wrong when it runs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import FunctionType, TracebackType
+from typing import Any, NamedTuple
+
+from ricci_ir import (
+    CarryPromoted,
+    CondSelected,
+    DebugInfo,
+    DonatingCall,
+    Jaxpr,
+    NotReversible,
+    Source,
+    TraceAbandoned,
+    argument_aval,
+    is_internal_module,
+    jaxprs_in_params,
+    observing,
+    trace_to_jaxpr,
+)
+from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+
+from ._reader import Reader
+from ._report import Finding, Report, finding
+from ._rules import chosen_rules
+from ._types import constants, described, narrowed_arguments, type_drift, unused_donations
+from ._values import is_tracked
+
+
+class Traced(NamedTuple):
+    """A traced call: its program, the arrays among its arguments, and the structures."""
+
+    jaxpr: Jaxpr
+    in_tree: Any
+    out_tree: Any
+    donated: tuple[int, ...]
+
+
+def check(
+    fun: Callable[..., Any],
+    *,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+) -> Callable[..., Report]:
+    """Trace a function once, run nothing, and report what would go wrong or slow when it runs.
+
+    Args:
+      fun: a function of pytrees of arrays, jitted or not; ``grad(f)`` and ``vmap(f)`` are such.
+      select: the rules to check, by code (``"RC101"``), by the beginning of codes (``"RC1"``) or
+        by name; all of them by default.
+      ignore: rules that are not checked, said in the same way.
+
+    Returns:
+      A function of ``fun``'s arguments, or of anything with ``shape`` and ``dtype`` in place of
+      arrays, that returns a ``Report``. What is no array is passed as it is.
+
+    Raises:
+      TypeError: if ``fun`` cannot be called.
+      ValueError: if ``select`` or ``ignore`` names no rule.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_lax import dynamic_slice
+      >>> report = check(lambda x: dynamic_slice(x, (10,), (1,)))(np.ones(5, np.float32))
+      >>> print(report[0].code, report[0].message)
+      RC501 index 10 is out of bounds for axis 0 of size 5: element 4 is read
+    """
+    if not callable(fun):
+        raise TypeError(f"check expects a function, got {fun!r:.60} of type {type(fun).__name__}.")
+    chosen = chosen_rules(select, ignore)
+
+    def checked(*args: Any, **kwargs: Any) -> Report:
+        report = _Check(fun).run(args, kwargs)
+        return Report([f for f in report if f.code in chosen], report.exception)
+
+    checked.__name__ = checked.__qualname__ = f"check({_name(fun)})"
+    return checked
+
+
+class _Check:
+    """One check of one call."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+        self.where = _definition(fun)
+        self.events: list[Any] = []
+
+    def run(self, args: tuple, kwargs: dict[str, Any]) -> Report:
+        names = argument_paths(args, kwargs, self.fun)
+        leaves, _ = tree_flatten((args, kwargs))
+        found = list(narrowed_arguments(names, leaves, self.where))
+        exception: Exception | None = None
+        traced: Traced | None = None
+        try:
+            with observing(self.events.append, anew=True):
+                traced = self._trace(args, kwargs)
+        except Exception as error:  # noqa: BLE001  # becomes a finding, and the report's own
+            exception = error
+            found += self._of_exception(error)
+        if traced is None:
+            programs = [_recorded(event.trace) for event in self._events(TraceAbandoned)]
+        else:
+            found += self._of_program(traced)
+            programs = [traced.jaxpr]
+        for event in self.events:
+            found += _of_event(event)
+        for jaxpr in programs:
+            found += constants(jaxpr, self.where)
+            found += self._read(jaxpr)
+        return Report(list(dict.fromkeys(found)), exception)
+
+    def _events(self, kind: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def _trace(self, args: tuple, kwargs: dict[str, Any]) -> Traced:
+        stage = getattr(self.fun, "trace", None)
+        # A function that wraps a jitted one may have its attributes, but is a plain function.
+        if stage is not None and not isinstance(self.fun, FunctionType):
+            traced = stage(*args, **kwargs)
+            jaxpr = traced.jaxpr
+            return Traced(jaxpr, traced.in_tree, traced.out_tree, traced.donate_argnums)
+        return _trace(self.fun, args, kwargs)
+
+    def _of_program(self, traced: Traced) -> list[Finding]:
+        jaxpr = traced.jaxpr
+        names = jaxpr.debug_info.arg_names or ()
+        found = list(type_drift(traced.in_tree, names, jaxpr, traced.out_tree, self.where))
+        if traced.donated:
+            donated = tuple(i in traced.donated for i in range(len(jaxpr.invars)))
+            name = _name(self.fun)
+            found += unused_donations(DonatingCall(self.where, name, jaxpr, 0, names, donated))
+        return found
+
+    def _of_exception(self, error: Exception) -> list[Finding]:
+        if self._events(NotReversible):
+            return []  # is found by that
+        text = str(error).strip().splitlines()
+        message = f"{type(error).__name__}: {text[0] if text else 'without a message'}"
+        return [
+            finding("RC001", _raised_at(error.__traceback__) or self.where, message.rstrip("."))
+        ]
+
+    def _read(self, jaxpr: Jaxpr) -> list[Finding]:
+        reader = Reader(self.where)
+        branches = [_sources(event.branches) for event in self._events(CondSelected)]
+        reader.keys.alternative = partial(_in_different_branches, branches)
+        reader.keys.rerun = frozenset(_rerun(jaxpr))
+        names = jaxpr.debug_info.arg_names or ()
+        args = []
+        for i, var in enumerate(jaxpr.invars):
+            value = reader.unknown(var.aval)
+            if is_tracked(var.aval) and i < len(names):
+                size = var.aval.size
+                meanings = [("argument", names[i], place) for place in range(size)]
+                ids = [reader.symbols.of(meaning, 0) for meaning in meanings]
+                value = reader.symbols.value(var.aval, ids)
+            args.append(value)
+        reader.read(jaxpr, args)
+        return reader.findings
+
+
+def _trace(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Traced:
+    """Trace a plain function; what is no array among its arguments is passed as it is."""
+    leaves, tree = tree_flatten((args, kwargs))
+    paths = argument_paths(args, kwargs, fun)
+    avals: list[Any] = []
+    names: list[str] = []
+    places: list[int] = []
+    for i, (leaf, name) in enumerate(zip(leaves, paths, strict=True)):
+        try:
+            avals.append(argument_aval(leaf))
+        except TypeError:
+            continue
+        names.append(name)
+        places.append(i)
+    out_tree: Any = None
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree
+        full = list(leaves)
+        for i, x in zip(places, xs, strict=True):
+            full[i] = x
+        given, options = tree_unflatten(tree, full)
+        results, out_tree = tree_flatten(fun(*given, **options))
+        return results
+
+    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("check", _name(fun), tuple(names)))
+    arrays = [x if i in set(places) else None for i, x in enumerate(leaves)]
+    in_tree = tree_flatten(tree_unflatten(tree, arrays))[1]
+    return Traced(jaxpr, in_tree, out_tree, ())
+
+
+def _recorded(trace: Any) -> Jaxpr:
+    """What was recorded of a program before an exception."""
+    return Jaxpr(
+        trace.constvars,
+        trace.invars,
+        [],
+        trace.eqns,
+        debug_info=trace.debug_info,
+        consts=trace.consts,
+    )
+
+
+def _of_event(event: Any) -> list[Finding]:
+    match event:
+        case DonatingCall():
+            return list(unused_donations(event))
+        case CondSelected(source=source) if source.code is not None:
+            message = f"vmap runs all {len(event.branches)} branches of this cond for every example"
+            return [finding("RC601", source, message)]
+        case CarryPromoted(source=source, loop=loop) if source.code is not None:
+            return [
+                finding("RC302", source, _promotion(name, loop, old, new))
+                for name, old, new in event.changes
+            ]
+        case NotReversible(source=source):
+            message = f"{event.operation} is differentiated in reverse mode, which it cannot be"
+            return [finding("RC602", source, message)]
+    return []
+
+
+def _promotion(name: str, loop: str, old: Any, new: Any) -> str:
+    return f"the carry {name} of {loop} is {described(old)} and becomes {described(new)}"
+
+
+# Places in the code
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def _definition(fun: Any) -> Source:
+    """Where the user defined a function that may have been wrapped."""
+    while True:
+        inner = getattr(fun, "__wrapped__", None) or getattr(fun, "func", None)
+        if inner is None:
+            break
+        fun = inner
+    fun = getattr(fun, "__func__", fun)
+    code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
+    return Source(code, -1)
+
+
+def _raised_at(trace: TracebackType | None) -> Source | None:
+    """The innermost frame of the user's code that an exception passed."""
+    found = None
+    while trace is not None:
+        frame = trace.tb_frame
+        if not is_internal_module(frame.f_globals.get("__name__")):
+            found = Source(frame.f_code, trace.tb_lasti)
+        trace = trace.tb_next
+    return found
+
+
+def _sources(branches: Sequence[Jaxpr]) -> list[set[Any]]:
+    """The places that each branch of a ``cond`` comes from."""
+    return [set(_places(branch)) for branch in branches]
+
+
+def _places(jaxpr: Jaxpr) -> Iterator[Any]:
+    for eqn in jaxpr.eqns:
+        if eqn.raw_source[0] is not None:
+            yield eqn.raw_source[:2]
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _places(inner)
+
+
+def _rerun(jaxpr: Jaxpr) -> Iterator[Any]:
+    """The places in the code that derivatives of checkpoints run once more."""
+    for eqn in jaxpr.eqns:
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _places(inner) if eqn.params.get("differentiated") else _rerun(inner)
+
+
+def _in_different_branches(conds: list[list[set[Any]]], one: Source, other: Source) -> bool:
+    first, second = one[:2], other[:2]
+    return any(
+        first in a and second in b
+        for branches in conds
+        for i, a in enumerate(branches)
+        for j, b in enumerate(branches)
+        if i != j
+    )

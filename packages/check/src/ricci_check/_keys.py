@@ -1,0 +1,303 @@
+"""Random keys: what uses one up, and where it comes from."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir import JaxprEqn, Source
+
+from ._values import Symbols, Value, is_tracked, may_hold_keys
+
+if TYPE_CHECKING:
+    from ._reader import Reader
+
+
+class Use(NamedTuple):
+    """A use of a key: what used it, and where."""
+
+    what: str
+    source: Source
+
+
+class KeyUse:
+    """Which keys have been used, and where.
+
+    Attributes:
+      used: the first use of each key, by its symbol.
+      rerun: the places in the code that derivatives of checkpoints run once more.
+      slices: for a key of a loop's body, the keys outside of the loop that it is in turn.
+      carried: those keys of a body that are a key outside only in the first iteration.
+      alternative: says of two places in the code whether they are in different branches of a
+        ``cond``, so that only one of them counts.
+    """
+
+    def __init__(self, reader: "Reader"):
+        self.reader = reader
+        self.used: dict[int, Use] = {}
+        self.alternative: Callable[[Source, Source], bool] = lambda one, other: False
+        self.rerun: frozenset[Any] = frozenset()
+        self.slices: dict[int, list[int]] = {}
+        self.carried: set[int] = set()
+        self._collecting: set[int] | None = None
+        self._collected: list[int] = []
+        self._recomputing = False
+
+    @property
+    def symbols(self) -> Symbols:
+        return self.reader.symbols
+
+    @property
+    def is_collecting(self) -> bool:
+        return self._collecting is not None
+
+    # How uses count
+
+    def use(self, keys: Value, what: str) -> bool:
+        """Note that keys are used; whether one of them had been used before."""
+        if self._recomputing or not is_tracked(keys.aval):
+            return False
+        ids = self.symbols.ids(keys).ravel().tolist()
+        if self._collecting is not None:
+            self._collected += [i for i in ids if self._is_given(i)]
+            return False
+        return self._use(ids, what)
+
+    def _is_given(self, symbol: int) -> bool:
+        """Whether a key was given to the call that is being read, rather than made in it."""
+        given = self._collecting or ()
+        meaning = self.symbols.meanings[symbol]
+        return symbol in given or (meaning[0] == "key" and meaning[2] in given)
+
+    def _use(self, ids: Sequence[int], what: str) -> bool:
+        again = self._in_loop(ids, what) or self._twice_at_once(ids, what)
+        for symbol in dict.fromkeys(ids):
+            again = self._once(symbol, what) or again
+            for key in self.slices.get(symbol, ()):
+                again = self._once(key, what, symbol in self.carried) or again
+        return again
+
+    def _in_loop(self, ids: Sequence[int], what: str) -> bool:
+        depth = self.reader.depth
+        fixed = [i for i in ids if self.symbols.depths[i] < depth]
+        if fixed:
+            name = self.name(fixed[0])
+            self.reader.report(
+                "RC102", f"{what} uses {name}, which is the same in every iteration of the loop"
+            )
+        return bool(fixed)
+
+    def _twice_at_once(self, ids: Sequence[int], what: str) -> bool:
+        (symbol, count), *_ = Counter(ids).most_common(1) or [(0, 0)]
+        if count > 1:
+            self.reader.report("RC101", f"{what} uses {self.name(symbol)} {count} times at once")
+        return count > 1
+
+    def _once(self, symbol: int, what: str, carried: bool = False) -> bool:
+        here = self.reader.source
+        earlier = self.used.setdefault(symbol, Use(what, here))
+        if earlier.source is here or self.alternative(earlier.source, here):
+            return False
+        if earlier.source[:2] == here[:2] and (carried or here[:2] in self.rerun):
+            return False  # a derivative runs the same once more
+        self.reader.report(
+            "RC101",
+            f"{what} uses {self.name(symbol)}, which {earlier.what} has used in line "
+            f"{earlier.source.line}",
+        )
+        return True
+
+    # What is read in a special way
+
+    def one_use(self, operands: Sequence[Value], read: Callable[[], list[Value]]) -> list[Value]:
+        """Read a call of one of Ricci's own functions, which uses a key once, whatever it does."""
+        given = {
+            i
+            for x in operands
+            if may_hold_keys(x.aval)
+            for i in self.symbols.ids(x).ravel().tolist()
+        }
+        self._collecting, self._collected = given, []
+        try:
+            results = read()
+        finally:
+            collected, self._collecting = self._collected, None
+        if collected:
+            self._use(list(dict.fromkeys(collected)), self.reader.call_name or "it")
+        return results
+
+    @contextmanager
+    def recomputing(self) -> Iterator[None]:
+        """Read what runs once more with the same keys to get the same numbers."""
+        before, self._recomputing = self._recomputing, True
+        try:
+            yield
+        finally:
+            self._recomputing = before
+
+    def alternatives(self, reads: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Read several programs of which one runs."""
+        before, after, results = self.used, {}, []
+        for read in reads:
+            self.used = dict(before)
+            results.append(read())
+            after |= self.used
+        self.used = after
+        return results
+
+    def slice_of(self, xs: Value, aval: Any) -> Value:
+        """A loop's slice of an array: other keys in each iteration."""
+        value = self.reader.unknown(aval)
+        if may_hold_keys(xs.aval):
+            rows = self.symbols.ids(xs).reshape(xs.aval.shape[0], -1)
+            ids = self.symbols.ids(value)
+            for column, symbol in enumerate(ids.ravel().tolist()):
+                self.slices[symbol] = rows[:, column].tolist()
+        return value
+
+    def given(self, keys: Any, aval: Any) -> Value:
+        """Keys that the program closes over, known by the integers behind them."""
+        rows = np.asarray(keys.physical).reshape(max(aval.size, 1), -1)[: aval.size].tolist()
+        impl = aval.dtype._impl.name
+        ids = [
+            _of_words(self, impl, [self.symbols.of(("number", n), 0) for n in row]) for row in rows
+        ]
+        return self.symbols.value(aval, ids)
+
+    def carry_of(self, start: Value) -> Value:
+        """A loop's carry that starts from a value: other keys in each iteration but the first."""
+        value = self.reader.unknown(start.aval)
+        if may_hold_keys(start.aval):
+            ids = self.symbols.ids(value).ravel().tolist()
+            for symbol, first in zip(ids, self.symbols.ids(start).ravel().tolist(), strict=True):
+                self.slices[symbol] = [first]
+                self.carried.add(symbol)
+        return value
+
+    # What to call them
+
+    def name(self, symbol: int) -> str:
+        """What to call a key in a message: how it was made."""
+        meaning = self.symbols.meanings[symbol]
+        match meaning:
+            case ("argument", str(name), _):
+                return f"the key {name}"
+            case ("split", key, _, place):
+                return f"split({self._plain(key)})[{place}]"
+            case ("fold", key, data):
+                number = self.symbols.number(data)
+                return f"fold_in({self._plain(key)}, {'…' if number is None else number})"
+            case ("seed", _, seed):
+                number = self.symbols.number(seed)
+                return f"the key of seed {'…' if number is None else number}"
+            case ("key", _, *words):
+                numbers = [self.symbols.number(i) for i in words]
+                if None not in numbers:
+                    return f"the key {numbers}"
+                return self.name(words[0])
+            case ("word", key, _):
+                return self.name(key)
+        return "a key"
+
+    def _plain(self, symbol: int) -> str:
+        return self.name(symbol).removeprefix("the key ")
+
+
+# What primitives do with keys
+
+
+def _wrap(keys: KeyUse, eqn: JaxprEqn, words: Value) -> Value:
+    symbols, aval = keys.symbols, eqn.outvars[0].aval
+    if not (is_tracked(words.aval) and is_tracked(aval)):
+        return keys.reader.unknown(aval, words.depth)
+    rows = symbols.ids(words).reshape(aval.size, -1).tolist()
+    return symbols.value(aval, [_of_words(keys, eqn.params["impl"].name, row) for row in rows])
+
+
+def _of_words(keys: KeyUse, impl: str, words: list[int]) -> int:
+    symbols = keys.symbols
+    meanings = [symbols.meanings[i] for i in words]
+    first = meanings[0]
+    if first[0] == "word" and meanings == [("word", first[1], i) for i in range(len(words))]:
+        return first[1]
+    depth = max(symbols.depths[i] for i in words)
+    key = symbols.of(("key", impl, *words), depth)
+    if words[0] in keys.slices and key not in keys.slices:
+        columns = zip(*(keys.slices.get(i, ()) for i in words), strict=False)
+        keys.slices[key] = [_of_words(keys, impl, list(row)) for row in columns]
+        if words[0] in keys.carried:
+            keys.carried.add(key)
+    return key
+
+
+def _unwrap(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
+    symbols, aval = keys.symbols, eqn.outvars[0].aval
+    if not (is_tracked(x.aval) and is_tracked(aval)):
+        return keys.reader.unknown(aval, x.depth)
+    found = symbols.ids(x).ravel().tolist()
+    size = aval.size // max(len(found), 1)
+    return symbols.value(
+        aval, [symbols.of(("word", i, j), symbols.depths[i]) for i in found for j in range(size)]
+    )
+
+
+def _seed(keys: KeyUse, eqn: JaxprEqn, seeds: Value) -> Value:
+    symbols, aval = keys.symbols, eqn.outvars[0].aval
+    if not (is_tracked(seeds.aval) and is_tracked(aval)):
+        return keys.reader.unknown(aval, seeds.depth)
+    impl = eqn.params["impl"].name
+    found = symbols.ids(seeds).ravel().tolist()
+    return symbols.value(aval, [symbols.of(("seed", impl, i), symbols.depths[i]) for i in found])
+
+
+def _split(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
+    symbols, aval = keys.symbols, eqn.outvars[0].aval
+    again = keys.use(x, keys.reader.call_name or "split")
+    if again or not (is_tracked(x.aval) and is_tracked(aval)):
+        return keys.reader.unknown(aval)
+    shape = eqn.params["shape"]
+    count = int(np.prod(shape))
+    ids = [
+        symbols.of(("split", i, shape, place), symbols.depths[i])
+        for i in symbols.ids(x).ravel().tolist()
+        for place in range(count)
+    ]
+    return symbols.value(aval, ids)
+
+
+def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
+    symbols, aval = keys.symbols, eqn.outvars[0].aval
+    if not (is_tracked(x.aval) and is_tracked(aval) and is_tracked(data.aval)):
+        return keys.reader.unknown(aval, max(x.depth, data.depth))
+    pairs = zip(symbols.ids(x).flat, symbols.ids(data).flat, strict=True)
+    return symbols.value(
+        aval,
+        [
+            symbols.of(("fold", int(i), int(j)), max(symbols.depths[i], symbols.depths[j]))
+            for i, j in pairs
+        ],
+    )
+
+
+def _bits(keys: KeyUse, eqn: JaxprEqn, x: Value, *rest: Value) -> Value:
+    keys.use(x, keys.reader.call_name or eqn.primitive.name.removeprefix("random_"))
+    return keys.reader.unknown(eqn.outvars[0].aval, x.depth)
+
+
+def _clone(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
+    return keys.reader.unknown(eqn.outvars[0].aval)
+
+
+# By name: the package that defines them stands above.
+key_rules: dict[str, Callable[..., Value]] = {
+    "random_bits": _bits,
+    "random_clone": _clone,
+    "random_fold_in": _fold_in,
+    "random_gamma": _bits,
+    "random_seed": _seed,
+    "random_split": _split,
+    "random_unwrap": _unwrap,
+    "random_wrap": _wrap,
+}

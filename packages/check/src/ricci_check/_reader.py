@@ -1,0 +1,350 @@
+"""Reading a program equation by equation, with what is known of its values.
+
+Nothing is computed but integers and Booleans that follow from constants. Programs inside programs
+are read where they are called, with what is known there, so that a key or an index is followed
+through calls, loops and branches.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Source,
+    Tracer,
+    get_aval,
+    jaxprs_in_params,
+    program_rules,
+)
+from ricci_reference import rules as reference_rules
+
+from ._bounds import check_bounds
+from ._keys import KeyUse, key_rules
+from ._report import Finding, finding
+from ._values import Symbols, Value, is_keys, is_tracked, may_hold_keys
+
+_INDEXING = frozenset({"dynamic_slice", "dynamic_update_slice", "gather"})
+
+
+class Reader:
+    """Reads programs and collects findings.
+
+    Attributes:
+      symbols: of all values read.
+      keys: which random keys were used so far, and where.
+      depth: how many loops are around what is read.
+      source: where in the user's code the equation comes from that is read.
+      findings: what was found.
+    """
+
+    def __init__(self, source: Source):
+        self.symbols = Symbols()
+        self.keys = KeyUse(self)
+        self.depth = 0
+        self.source = source
+        self.call_name: str | None = None
+        self.findings: list[Finding] = []
+        self._seen: set[Any] = set()
+        self._quiet = False
+
+    def report(self, code: str, message: str, *, once: Any = None) -> None:
+        """Add a finding at the current place; ``once`` tells those apart that say the same."""
+        place = (code, self.source.code, self.source.offset, message if once is None else once)
+        if not self._quiet and place not in self._seen:
+            self._seen.add(place)
+            self.findings.append(finding(code, self.source, message))
+
+    def unknown(self, aval: Any, depth: int | None = None) -> Value:
+        """A value of which only the type is known."""
+        return Value(aval, self.depth if depth is None else depth)
+
+    def constant(self, x: Any) -> Value:
+        """A value that is given: known if it is a small array of integers or keys."""
+        aval: Any = get_aval(x)
+        if isinstance(x, Tracer) or not is_tracked(aval):
+            return Value(aval, 0)
+        if is_keys(aval):
+            return self.keys.given(x, aval)
+        return Value(aval, 0, np.asarray(x).astype(aval.dtype))
+
+    def read(self, jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
+        """What is known of a program's results, given what is known of its arguments."""
+        env: dict[Any, Value] = {}
+        for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+            env[var] = self.constant(const)
+        env.update(zip(jaxpr.invars, args, strict=True))
+        here = self.source
+
+        def value(atom: Any) -> Value:
+            return self.constant(atom.val) if type(atom) is Literal else env[atom]
+
+        for eqn in jaxpr.eqns:
+            if eqn.raw_source[0] is not None:
+                self.source = eqn.source
+            results = self._step(eqn, [value(atom) for atom in eqn.invars])
+            env.update(zip(eqn.outvars, results, strict=True))
+            self.source = here
+        return [value(atom) for atom in jaxpr.outvars]
+
+    def _step(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+        name = eqn.primitive.name
+        handler = _STRUCTURED.get(name)
+        if handler is not None:
+            return handler(self, eqn, operands)
+        key_rule = key_rules.get(name)
+        if key_rule is not None:
+            return [key_rule(self.keys, eqn, *operands)]
+        program = program_rules.get(eqn.primitive)
+        if program is not None:
+            return self._call(eqn, program(**eqn.params)[0], operands)
+        inner = list(jaxprs_in_params(eqn.params))
+        if name in _INDEXING or name.startswith("scatter"):
+            check_bounds(self, eqn, operands)
+        elif len(inner) == 1 and len(inner[0].invars) == len(operands):
+            return self._other_program(eqn, inner[0], operands)
+        return self._plain(eqn, operands, bool(inner))
+
+    # Equations without programs
+
+    def _plain(self, eqn: JaxprEqn, operands: list[Value], has_programs: bool) -> list[Value]:
+        depth = max((x.depth for x in operands), default=0)
+        if eqn.effects:
+            depth = self.depth
+        avals = [v.aval for v in eqn.outvars]
+        rule = reference_rules.get(eqn.primitive)
+        if eqn.effects or has_programs or rule is None or not all(map(is_tracked, avals)):
+            return [self.unknown(aval, depth) for aval in avals]
+        name = eqn.primitive.name
+        if (name in _FOLDED or name in _MOVING) and all(x.known is not None for x in operands):
+            return self._computed(eqn, rule, avals, [x.known for x in operands])
+        if not all(is_tracked(x.aval) for x in operands):
+            return [self.unknown(aval, depth) for aval in avals]
+        return self._moved(eqn, rule, avals, operands) or self._alike(eqn, avals, operands, depth)
+
+    def _computed(self, eqn: JaxprEqn, rule: Any, avals: Any, arrays: list[Any]) -> list[Value]:
+        with np.errstate(all="ignore"):
+            result = rule(*arrays, **eqn.params)
+        results = result if eqn.primitive.multiple_results else [result]
+        return [
+            Value(aval, 0, np.asarray(x, aval.dtype))
+            for aval, x in zip(avals, results, strict=True)
+        ]
+
+    def _moved(
+        self, eqn: JaxprEqn, rule: Any, avals: Any, operands: list[Value]
+    ) -> list[Value] | None:
+        """The results of an operation that only moves elements: their symbols move."""
+        count = _MOVING.get(eqn.primitive.name)
+        if count is None:
+            return None
+        count = len(operands) if count < 0 else count
+        rest = [x.known for x in operands[count:]]
+        if any(x is None for x in rest) or eqn.params.get("fill_value") is not None:
+            return None
+        result = rule(*(self.symbols.ids(x) for x in operands[:count]), *rest, **eqn.params)
+        results = result if eqn.primitive.multiple_results else [result]
+        return [self.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
+
+    def _alike(self, eqn, avals, operands: list[Value], depth: int) -> list[Value]:
+        """Results that are the same wherever the same is done with the same operands."""
+        ids = [self.symbols.ids(x) for x in operands]
+        depth = max((self.symbols.depths[i] for array in ids for i in array.flat), default=depth)
+        done = (
+            eqn.primitive.name,
+            repr(eqn.params),
+            *((array.shape, array.tobytes()) for array in ids),
+        )
+        return [
+            self.symbols.value(
+                aval, [self.symbols.of((*done, i, place), depth) for place in range(aval.size)]
+            )
+            for i, aval in enumerate(avals)
+        ]
+
+    # Programs in equations
+
+    def _call(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
+        if len(jaxpr.invars) != len(operands) or not _is_worth_reading(jaxpr):
+            depth = max((x.depth for x in operands), default=0)
+            return [self.unknown(v.aval, depth) for v in eqn.outvars]
+        if eqn.params.get("differentiated"):  # a checkpoint's second run
+            with self.keys.recomputing():
+                return self.read(jaxpr, operands)
+        if _is_internal(jaxpr) and not self.keys.is_collecting:
+            self.call_name = eqn.params.get("name", eqn.primitive.name).strip("_")
+            try:
+                return self.keys.one_use(operands, lambda: self.read(jaxpr, operands))
+            finally:
+                self.call_name = None
+        return self.read(jaxpr, operands)
+
+    def _other_program(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
+        """A program whose operands may be parts of, or more than, what is given."""
+        args = [
+            x if x.aval is v.aval else self.unknown(v.aval, x.depth)
+            for v, x in zip(jaxpr.invars, operands, strict=True)
+        ]
+        self.read(jaxpr, args)
+        depth = max((x.depth for x in operands), default=0)
+        return [self.unknown(v.aval, depth) for v in eqn.outvars]
+
+    def _scan(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+        params = eqn.params
+        jaxpr, length = params["jaxpr"], params["length"]
+        start = params["num_consts"]
+        stop = start + params["num_carry"]
+        consts, carry, xs = operands[:start], operands[start:stop], operands[stop:]
+        avals = [v.aval for v in eqn.outvars]
+        if not length:
+            return [*carry, *map(self.unknown, avals[len(carry) :])]
+        xs_avals = [v.aval for v in jaxpr.invars[stop:]]
+
+        def once(state: list[Value]) -> list[Value]:
+            slices = [self.keys.slice_of(x, a) for x, a in zip(xs, xs_avals, strict=True)]
+            return self.read(jaxpr, [*consts, *state, *slices])
+
+        last, outs = self._loop(length > 1, carry, once)
+        ys = [
+            self._stacked(y, aval)
+            for y, aval in zip(outs[len(carry) :], avals[len(carry) :], strict=True)
+        ]
+        return [*last, *ys]
+
+    def _while(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+        params = eqn.params
+        middle = params["cond_nconsts"]
+        start = middle + params["body_nconsts"]
+        cond_consts, consts, carry = operands[:middle], operands[middle:start], operands[start:]
+
+        def once(state: list[Value]) -> list[Value]:
+            self.read(params["cond_jaxpr"], [*cond_consts, *state])
+            return self.read(params["body_jaxpr"], [*consts, *state])
+
+        return self._loop(True, carry, once)[0]
+
+    def _loop(
+        self, repeats: bool, carry: list[Value], once: Callable[[list[Value]], list[Value]]
+    ) -> tuple[list[Value], list[Value]]:
+        """Read a loop's body; gives the last carry and the body's results.
+
+        Parts of the carry that the body gives back as they are do not change: which those are is
+        found by reading it once before.
+        """
+        self.depth += repeats
+        try:
+            kept = [False] * len(carry)
+            if any(may_hold_keys(x.aval) for x in carry):
+                with self._unheard():
+                    state = [self.keys.carry_of(x) for x in carry]
+                    outs = once(state)
+                kept = [self._is_same(x, out) for x, out in zip(state, outs, strict=False)]
+            state = [
+                x if keep else self.keys.carry_of(x) for keep, x in zip(kept, carry, strict=True)
+            ]
+            outs = once(state)
+        finally:
+            self.depth -= repeats
+        return [
+            x if keep else self.unknown(x.aval) for keep, x in zip(kept, carry, strict=True)
+        ], outs
+
+    def _is_same(self, x: Value, y: Value) -> bool:
+        if x is y:
+            return True
+        if not (is_tracked(x.aval) and x.aval is y.aval):
+            return False
+        return bool(np.array_equal(self.symbols.ids(x), self.symbols.ids(y)))
+
+    def _stacked(self, y: Value, aval: Any) -> Value:
+        """What a loop collects: the same in each iteration, or nothing known."""
+        if y.depth <= self.depth and y.ids is not None and is_tracked(aval):
+            return self.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
+        return self.unknown(aval)
+
+    def _cond(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+        branches = eqn.params["branches"]
+        results = self.keys.alternatives(
+            [lambda b=branch: self.read(b, operands[1:]) for branch in branches]
+        )
+        depth = max(x.depth for x in operands)
+        return [
+            each[0] if all(self._is_same(each[0], x) for x in each) else self.unknown(aval, depth)
+            for aval, each in zip(
+                [v.aval for v in eqn.outvars], zip(*results, strict=True), strict=True
+            )
+        ]
+
+    def _unheard(self) -> "_Unheard":
+        return _Unheard(self)
+
+
+class _Unheard:
+    """Reads without findings in a ``with`` block, and forgets which keys were used in it."""
+
+    def __init__(self, reader: Reader):
+        self.reader = reader
+
+    def __enter__(self) -> None:
+        self.before = self.reader._quiet, dict(self.reader.keys.used)
+        self.reader._quiet = True
+
+    def __exit__(self, *exception: object) -> None:
+        self.reader._quiet, self.reader.keys.used = self.before
+
+
+_STRUCTURED = {"scan": Reader._scan, "while": Reader._while, "cond": Reader._cond}
+
+# What is computed of known numbers: how indices are normalized, and little more. Positions that a
+# program computes by sorting or summing may be meant to fall outside.
+_FOLDED = frozenset(
+    "add and clamp convert_element_type div eq ge gt iota le lt max min mul ne neg not or rem "
+    "select_n sub".split()
+)
+
+# Operations that only move elements, and how many of their operands hold those; -1 is all.
+_MOVING = {
+    "broadcast_in_dim": 1,
+    "concatenate": -1,
+    "copy": 1,
+    "copy_p": 1,
+    "dynamic_slice": 1,
+    "expand_dims": 1,
+    "gather": 1,
+    "reshape": 1,
+    "rev": 1,
+    "slice": 1,
+    "split": 1,
+    "squeeze": 1,
+    "transpose": 1,
+    "unstack": 1,
+}
+
+
+def _is_internal(jaxpr: Jaxpr) -> bool:
+    """Whether a program is one of Ricci's own, rather than traced from the user's code."""
+    return all(eqn.raw_source[0] is None for eqn in jaxpr.eqns)
+
+
+def _is_worth_reading(jaxpr: Jaxpr) -> bool:
+    """Whether a program may hold findings, or result in what others depend on."""
+    return jaxpr.derived("is worth checking", lambda: (_may_matter(jaxpr),))[0]
+
+
+def _may_matter(jaxpr: Jaxpr) -> bool:
+    if any(is_tracked(aval) for aval in jaxpr.out_avals):
+        return True
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        if name in _INDEXING or name.startswith(("scatter", "random_")):
+            return True
+        if any(_is_worth_reading(inner) for inner in jaxprs_in_params(eqn.params)):
+            return True
+        if any(
+            const is not None for inner in jaxprs_in_params(eqn.params) for const in inner.consts
+        ):
+            return True
+    return False

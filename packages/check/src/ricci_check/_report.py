@@ -1,0 +1,142 @@
+"""What ``check`` returns: findings, as text and as data."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ricci_ir import Source
+
+from ._rules import RULES, SEVERITIES
+
+
+class CheckError(Exception):
+    """Findings, raised by ``Report.raise_if_any``; ``report`` holds them all."""
+
+    def __init__(self, report: "Report", findings: Sequence["Finding"]):
+        self.report = report
+        shown = [str(finding) for finding in findings[:10]]
+        if len(findings) > len(shown):
+            shown.append(f"and {len(findings) - len(shown)} more")
+        super().__init__("\n".join(shown))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes:
+      code, name: the rule.
+      severity: ``"error"``, ``"warning"`` or ``"note"``.
+      file, line, column, function: where, in the user's code; lines count from 1.
+      message: what was found.
+      advice: what to do.
+    """
+
+    code: str
+    name: str
+    severity: str
+    file: str
+    line: int
+    column: int
+    function: str
+    message: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{_shown(self.file)}:{self.line}: {self.code} {self.message}. {self.advice}"
+
+
+def finding(code: str, source: Source, message: str, severity: str | None = None) -> Finding:
+    """A finding of a rule at a place in the user's code."""
+    rule = RULES[code]
+    return Finding(
+        code,
+        rule.name,
+        severity or rule.severity,
+        source.file,
+        source.line,
+        source.column,
+        source.function,
+        message,
+        rule.advice,
+    )
+
+
+def _shown(file: str) -> str:
+    """A path relative to the current folder, if it is below it."""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file
+
+
+class Report(Sequence[Finding]):
+    """The findings of one check, in the order of their places; true if there are any.
+
+    Attributes:
+      findings: all of them.
+      exception: what tracing the function raised, or ``None``.
+    """
+
+    __slots__ = ("exception", "findings")
+
+    def __init__(self, findings: Sequence[Finding], exception: BaseException | None = None):
+        self.findings = tuple(sorted(findings, key=lambda f: (f.file, f.line, f.column, f.code)))
+        self.exception = exception
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.findings[index]
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+    def __str__(self) -> str:
+        """One line a finding, as linters print them, and a last line that counts them."""
+        if not self.findings:
+            return "nothing found"
+        counts = {
+            severity: sum(f.severity == severity for f in self.findings)
+            for severity in reversed(SEVERITIES)
+        }
+        total = ", ".join(f"{n} {name}{'s' * (n > 1)}" for name, n in counts.items() if n)
+        return "\n".join([*map(str, self.findings), total])
+
+    def __repr__(self) -> str:
+        return f"Report({', '.join(f'{f.code}:{f.line}' for f in self.findings)})"
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The findings as JSON: ``{"version": 1, "findings": [...]}``, with ``Finding``'s fields.
+
+        Example:
+          >>> Report([]).to_json()
+          '{"version": 1, "findings": []}'
+        """
+        found = [asdict(f) for f in self.findings]
+        return json.dumps({"version": 1, "findings": found}, indent=indent)
+
+    def raise_if_any(self, severity: str = "note") -> None:
+        """Raise if there is a finding of this severity or a worse one.
+
+        Args:
+          severity: ``"note"``, ``"warning"`` or ``"error"``.
+
+        Raises:
+          CheckError: with the findings as its message; its cause is the exception, if there was
+            one, that ended the trace.
+          ValueError: if there is no such severity.
+
+        Example:
+          >>> Report([]).raise_if_any()
+        """
+        if severity not in SEVERITIES:
+            raise ValueError(f"severity must be one of {', '.join(SEVERITIES)}, got {severity!r}.")
+        least = SEVERITIES.index(severity)
+        found = [f for f in self.findings if SEVERITIES.index(f.severity) >= least]
+        if found:
+            raise CheckError(self, found) from self.exception

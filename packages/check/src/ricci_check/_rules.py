@@ -1,0 +1,142 @@
+"""What is checked: the code, the severity and the meaning of every rule."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+SEVERITIES = ("note", "warning", "error")
+
+
+class Rule(NamedTuple):
+    """One thing that is looked for.
+
+    Attributes:
+      code: such as ``RC101``; the first digit is its topic.
+      name: the same in words.
+      severity: ``error`` for what computes something else than it says, ``warning`` for what
+        costs, ``note`` for what may be meant. A finding may have a milder one.
+      summary: what is wrong.
+      advice: what to do about it.
+    """
+
+    code: str
+    name: str
+    severity: str
+    summary: str
+    advice: str
+
+
+_TABLE = (
+    Rule(
+        "RC001",
+        "not-traceable",
+        "error",
+        "the function raises an exception when it is traced",
+        "Mend that first; what comes behind it has not been checked.",
+    ),
+    Rule(
+        "RC101",
+        "key-reused",
+        "error",
+        "a random key is used twice, which gives the same numbers",
+        "Use each key once: split it, and use the parts.",
+    ),
+    Rule(
+        "RC102",
+        "key-reused-in-loop",
+        "error",
+        "a loop uses one random key in every iteration",
+        "Split the key ahead of the loop and scan over the parts, or fold_in the loop's index.",
+    ),
+    Rule(
+        "RC201",
+        "float64-narrowed",
+        "warning",
+        "a float64 or complex128 array is narrowed, since 64-bit types are off",
+        "Make it float32 to show that this is meant, or turn on jax_enable_x64.",
+    ),
+    Rule(
+        "RC202",
+        "int64-narrowed",
+        "warning",
+        "an int64 or uint64 array is narrowed, since 64-bit types are off",
+        "Make it int32 to show that this is meant, or turn on jax_enable_x64.",
+    ),
+    Rule(
+        "RC301",
+        "type-drift",
+        "warning",
+        "a result that fits an argument has another type, so that feeding it back compiles again",
+        "Give the argument the type of the result from the start, or convert the result.",
+    ),
+    Rule(
+        "RC302",
+        "carry-promoted",
+        "note",
+        "a loop's carry starts from a Python scalar and takes another type",
+        "Start from an array of that type; the body is then traced once.",
+    ),
+    Rule(
+        "RC401",
+        "large-constant",
+        "warning",
+        "the function closes over a large array, which every compiled version keeps alive",
+        "Pass it as an argument.",
+    ),
+    Rule(
+        "RC501",
+        "index-out-of-bounds",
+        "error",
+        "an index is out of bounds whatever the arguments are",
+        "Correct the index; no error is raised when the program runs.",
+    ),
+    Rule(
+        "RC601",
+        "cond-runs-all-branches",
+        "warning",
+        "vmap turns a cond into all of its branches, since its predicate differs from example to "
+        "example",
+        "If a branch is dear, keep the predicate out of the batch, or loop with lax.map.",
+    ),
+    Rule(
+        "RC602",
+        "not-reversible",
+        "error",
+        "reverse mode (grad, vjp) meets a while_loop, which it cannot differentiate",
+        "Use scan, or fori_loop with bounds known while tracing; jvp and jacfwd work.",
+    ),
+    Rule(
+        "RC701",
+        "donation-unused",
+        "warning",
+        "a donated argument's memory cannot be reused, yet it is gone after the call",
+        "Do not donate it, or return a result of its shape and dtype.",
+    ),
+)
+
+RULES: dict[str, Rule] = {rule.code: rule for rule in _TABLE}
+
+
+def chosen_rules(select: Sequence[str] | None, ignore: Sequence[str]) -> frozenset[str]:
+    """The codes of the rules to check.
+
+    Args:
+      select: codes, the beginnings of codes (``"RC1"``) or names; ``None`` for all rules.
+      ignore: the same, of rules that are not checked.
+
+    Raises:
+      ValueError: if something given is the code of no rule.
+    """
+    chosen = set(RULES) if select is None else _matching("select", select)
+    return frozenset(chosen - _matching("ignore", ignore))
+
+
+def _matching(what: str, given: Sequence[str]) -> set[str]:
+    codes = [given] if isinstance(given, str) else list(given)
+    found: set[str] = set()
+    for text in codes:
+        matching = {r.code for r in _TABLE if r.code.startswith(text) or r.name == text}
+        if not text or not matching:
+            known = ", ".join(f"{r.code} ({r.name})" for r in _TABLE)
+            raise ValueError(f"check: {what}={text!r} is no rule. Rules are {known}.")
+        found |= matching
+    return found

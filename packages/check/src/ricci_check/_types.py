@@ -1,0 +1,172 @@
+"""Findings in the types of arguments, constants and results."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    DonatingCall,
+    Jaxpr,
+    ShapedArray,
+    Source,
+    Tracer,
+    canonicalize_dtype,
+    issubdtype,
+)
+from ricci_pytree import treedef_children
+
+from ._report import Finding, finding
+
+LARGE_CONSTANT = 2**20  # bytes
+
+
+def narrowed_arguments(names: Sequence[str], leaves: Sequence[Any], where: Source):
+    """Arguments of 64-bit dtypes that their programs take as 32-bit ones."""
+    for name, leaf in zip(names, leaves, strict=True):
+        found = _narrowing(f"the argument {name}", leaf, "warning")
+        if found is not None:
+            code, message, severity = found
+            yield finding(code, where, message, severity)
+
+
+def constants(jaxpr: Jaxpr, where: Source) -> Iterator[Finding]:
+    """Constants that are large, or of 64-bit dtypes, at their first use."""
+    for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+        if isinstance(const, Tracer):
+            continue
+        source = next(
+            (e.source for e in jaxpr.eqns if any(a is var for a in e.invars) and e.raw_source[0]),
+            where,
+        )
+        aval: Any = var.aval
+        size = aval.size * aval.dtype.itemsize
+        if size > LARGE_CONSTANT:
+            kind = aval.str_short()
+            text = f"a constant of {size / 2**20:.1f} MB, {kind}, is closed over"
+            yield finding("RC401", source, text)
+        found = _narrowing(f"a constant, {getattr(const, 'dtype', '')}[", const, "note")
+        if found is not None:
+            code, _, severity = found
+            shape = ",".join(map(str, const.shape))
+            message = f"a constant is {const.dtype}[{shape}] and becomes {aval.dtype}"
+            yield finding(code, source, message + _loss(const, aval.dtype), severity)
+
+
+def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
+    """The code, the message and the severity for a value that is narrowed, if it is."""
+    dtype = getattr(x, "dtype", None)
+    if not isinstance(dtype, np.dtype) or isinstance(x, np.generic) or not hasattr(x, "shape"):
+        return None
+    target: Any = canonicalize_dtype(dtype)
+    if target == dtype:
+        return None
+    code = "RC201" if dtype.kind in "fc" else "RC202"
+    message = f"{what} is {dtype}{list(x.shape)} and becomes {target}"
+    loss = _loss(x, target)
+    severity = "error" if "overflow" in loss else mild if code == "RC202" else "warning"
+    return code, message + loss, severity
+
+
+def _loss(x: Any, target: np.dtype) -> str:
+    """What is lost of integers: numbers that the narrower dtype does not hold."""
+    if not (isinstance(x, np.ndarray) and x.dtype.kind in "iu" and x.size):
+        return ""
+    limits = np.iinfo(target)
+    wrong = x[(x < limits.min) | (x > limits.max)]
+    return f": {wrong.size} of its numbers overflow, such as {wrong[0]}" if wrong.size else ""
+
+
+def type_drift(in_tree: Any, names: Sequence[str], jaxpr: Jaxpr, out_tree: Any, where: Source):
+    """Results of an argument's structure and shapes, but of another type.
+
+    The whole result is compared with each argument; so is each part of a result that is a tuple,
+    unless it is a single scalar, which is seldom fed back.
+    """
+    arguments = list(_arguments(in_tree, names, jaxpr.in_avals))
+    for start, tree, label in _parts(out_tree):
+        avals = jaxpr.out_avals[start : start + tree.num_leaves]
+        fitting = [
+            (given, leaf_names)
+            for structure, given, leaf_names in arguments
+            if structure == tree and avals and _shapes(given) == _shapes(avals)
+        ]
+        if label and len(avals) == 1 and not _shapes(avals)[0]:
+            continue
+        if not fitting or any(given == avals for given, _ in fitting):
+            continue
+        given, leaf_names = fitting[0]
+        for name, before, after in zip(leaf_names, given, avals, strict=True):
+            if before is not after and _may_become(before, after):
+                message = (
+                    f"the result{label} fits the argument {name}, which is {described(before)} "
+                    f"and would be {described(after)} in the next call"
+                )
+                yield finding("RC301", where, message)
+                break
+
+
+def _may_become(before: Any, after: Any) -> bool:
+    """Whether one type is likely to be fed back where another was given."""
+    kinds = [
+        next((k for k in (np.inexact, np.integer) if issubdtype(aval.dtype, k)), None)
+        for aval in (before, after)
+    ]
+    if None in kinds:
+        return False
+    return before.weak_type or kinds[0] is kinds[1]
+
+
+def described(aval: Any) -> str:
+    """A type in words: ``float32[3]``, or ``float32[] (weakly typed)``."""
+    weak = " (weakly typed)" if getattr(aval, "weak_type", False) else ""
+    return f"{aval.str_short()}{weak}"
+
+
+def _arguments(in_tree: Any, names: Sequence[str], avals: Sequence[Any]):
+    """The structure, the types and the names of every argument."""
+    args, kwargs = treedef_children(in_tree)
+    start = 0
+    for tree in (*treedef_children(args), *treedef_children(kwargs)):
+        stop = start + tree.num_leaves
+        yield tree, list(avals[start:stop]), names[start:stop]
+        start = stop
+
+
+def _parts(out_tree: Any) -> Iterator[tuple[int, Any, str]]:
+    """Where the result and, if it is a tuple, each of its parts start, and what they are called."""
+    yield 0, out_tree, ""
+    node = out_tree.node_data()
+    if node is not None and node[0] in (tuple, list):
+        start = 0
+        for i, tree in enumerate(treedef_children(out_tree)):
+            yield start, tree, f"[{i}]"
+            start += tree.num_leaves
+
+
+def _shapes(avals: Sequence[Any]) -> list[Any]:
+    return [aval.shape if isinstance(aval, ShapedArray) else None for aval in avals]
+
+
+def unused_donations(call: DonatingCall) -> Iterator[Finding]:
+    """Donated arguments that the program does not read, or that fit none of its results."""
+    jaxpr = call.jaxpr
+    used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
+    free = [_kind(aval) for aval in jaxpr.out_avals]
+    given = zip(call.arg_names, jaxpr.invars[call.consts :], call.donated, strict=True)
+    for name, var, donated in given:
+        if not donated:
+            continue
+        kind = _kind(var.aval)
+        if id(var) not in used:
+            reason = "is not used"
+        elif kind in free:
+            free.remove(kind)
+            continue
+        else:
+            reason = f"is {var.aval.str_short()}, and no result that is left has this type"
+        yield finding("RC701", call.source, f"{name} is donated to {call.name} but {reason}")
+
+
+def _kind(aval: Any) -> Any:
+    return (aval.shape, aval.dtype) if isinstance(aval, ShapedArray) else None

@@ -1,0 +1,48 @@
+"""How ``checkify`` looks into programs that run on several devices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_ir import Jaxpr, Primitive, eval_jaxpr, extend_axes, get_aval, trace_to_jaxpr
+from ricci_lax import check_rules, reshape
+from ricci_xla import PartitionSpec
+
+from ._collectives import psum_p
+
+
+def check_shards(log: Any, primitive: Primitive, operands: Sequence[Any], params: dict) -> list:
+    """The rule of ``shard_map``: each device tells its own errors, as examples of a batch do."""
+    jaxpr, mesh = params["jaxpr"], params["mesh"]
+    with extend_axes(mesh.shape.items()):
+        checked = log.checked(jaxpr)
+        count = checked.leaf_count
+        program = checked.jaxpr.derived(
+            ("errors of shards", count), lambda: _with_axis(checked.jaxpr, count)
+        )
+    spec = PartitionSpec(tuple(mesh.axis_names))
+    changed = {
+        **params,
+        "jaxpr": program if count else checked.jaxpr,
+        "out_specs": (*(spec,) * count, *params["out_specs"]),
+    }
+    return log.absorb(checked, primitive.bind(*operands, **changed))
+
+
+def _with_axis(jaxpr: Jaxpr, count: int) -> Jaxpr:
+    """The program with a leading axis in its first results, along which devices are laid out."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        errors = [reshape(x, (1, *get_aval(x).shape)) for x in outs[:count]]  # pyright: ignore
+        return [*errors, *outs[count:]]
+
+    return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+
+
+def _check_sum(log: Any, primitive: Primitive, operands: Sequence[Any], params: dict) -> list:
+    results = primitive.bind(*operands, **params)
+    log.report_nans(primitive, results)
+    return results
+
+
+check_rules.define(psum_p, _check_sum)

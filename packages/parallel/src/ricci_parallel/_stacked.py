@@ -1,0 +1,108 @@
+"""Arrays made of one part on each of several devices, stacked along a new leading axis."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import get_aval
+from ricci_lax import expand_dims
+from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
+from ricci_xla import Mesh, NamedSharding, P, make_array_from_single_device_arrays
+from ricci_xla import device_put as put_arrays
+
+
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """Put each of several pytrees on a device of its own, and stack them to one.
+
+    Args:
+      shards: pytrees of arrays and scalars, one for each device: of one structure, with leaves of
+        the same shapes and dtypes.
+      devices: the devices.
+
+    Returns:
+      A pytree of that structure, whose arrays have one more axis, in front, that is spread over
+      the devices.
+
+    Raises:
+      TypeError: if ``shards`` is not a sequence.
+      ValueError: if there are not as many shards as devices, or they differ in structure, shapes
+        or dtypes.
+
+    Example:
+      >>> from ricci_xla import local_devices
+      >>> devices = local_devices()
+      >>> device_put_sharded([(i, 2.0) for i, _ in enumerate(devices)], devices)[0].tolist() == list(
+      ...     range(len(devices)))
+      True
+    """
+    if not isinstance(shards, Sequence):
+        raise TypeError(
+            "device_put_sharded: shards is a sequence with one entry for each device, got "
+            f"{type(shards).__name__}."
+        )
+    if len(shards) != len(devices) or not shards:
+        raise ValueError(
+            f"device_put_sharded: {len(shards)} shards were given for {len(devices)} devices. "
+            "Give one for each device."
+        )
+    trees = [tree_flatten(shard) for shard in shards]
+    for i, (_, tree) in enumerate(trees):
+        if tree != trees[0][1]:
+            raise ValueError(
+                f"device_put_sharded: shards must have one structure, but that of shard 0 is "
+                f"{trees[0][1]} and that of shard {i} is {tree}."
+            )
+    parts = list(zip(*(leaves for leaves, _ in trees), strict=True))
+    for k, leaves in enumerate(parts):
+        _check_alike(leaves, lambda k=k: keystr(tree_flatten_with_path(shards[0])[0][k][0]))
+    return tree_unflatten(trees[0][1], [_stacked(leaves, devices) for leaves in parts])
+
+
+def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
+    """Put a copy of a pytree on each of several devices, and stack them to one.
+
+    Args:
+      x: a pytree of arrays and scalars.
+      devices: the devices.
+
+    Returns:
+      The pytree, whose arrays have one more axis, in front, that is spread over the devices.
+
+    Raises:
+      ValueError: if there are no devices.
+
+    Example:
+      >>> from ricci_xla import local_devices
+      >>> devices = local_devices()
+      >>> device_put_replicated({"a": 2.0}, devices)["a"].shape == (len(devices),)
+      True
+    """
+    if not isinstance(devices, Sequence) or not devices:
+        raise ValueError(
+            f"device_put_replicated: give a sequence of at least one device, got {devices!r}."
+        )
+    return tree_map(lambda leaf: _stacked([leaf] * len(devices), devices), x)
+
+
+def _check_alike(leaves: Sequence[Any], path: Any) -> None:
+    first: Any = get_aval(leaves[0])
+    for i, leaf in enumerate(leaves):
+        aval: Any = get_aval(leaf)
+        if (aval.shape, aval.dtype) != (first.shape, first.dtype):
+            where = path()
+            raise ValueError(
+                f"device_put_sharded: shards must have leaves of one type, but{where and f' {where}'}"
+                f" is {first.str_short()} in shard 0 and {aval.str_short()} in shard {i}."
+            )
+
+
+def _stacked(parts: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """An array of parts, each on its device."""
+    shape = (len(parts), *np.shape(parts[0]))
+    sharding = NamedSharding(Mesh(np.array(devices), ("devices",)), P("devices"))
+    placed = [
+        expand_dims(put_arrays(part, device), (0,))
+        for part, device in zip(parts, devices, strict=True)
+    ]
+    return make_array_from_single_device_arrays(shape, sharding, placed)

@@ -1,0 +1,186 @@
+"""Sharding constraints and ``device_put``, eagerly and inside programs."""
+
+import numpy as np
+import pytest
+
+from ricci_autodiff import grad, jvp
+from ricci_batching import vmap
+from ricci_ir import ShapeDtypeStruct, make_jaxpr
+from ricci_lax import mul, reduce_sum
+from ricci_parallel import device_put, device_put_p, sharding_constraint_p, with_sharding_constraint
+from ricci_stablehlo import lower_jaxpr
+from ricci_xla import (
+    ArrayCopySemantics,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    P,
+    devices,
+    jit,
+    single_device_sharding,
+)
+
+ONES = np.ones(8, np.float32)
+F8 = ShapeDtypeStruct((8,), np.float32)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return Mesh(np.array(devices()[:8]).reshape(4, 2), ("i", "j"))
+
+
+def params_of(name, fun, *args):
+    return [e.params for e in make_jaxpr(fun)(*args).eqns if e.primitive.name == name]
+
+
+@pytest.mark.parametrize(
+    ("spec", "shape", "text"),
+    [
+        (P("i"), (8,), '<@mesh, [{"i"}]>'),
+        (P(), (8, 8), "<@mesh, [{}, {}]>"),
+        (P(None, ("i", "j")), (8, 8), '<@mesh, [{}, {"i", "j"}]>'),
+        (P(P.UNCONSTRAINED, "j"), (8, 8), '<@mesh, [{?}, {"j"}]>'),
+    ],
+)
+def test_it_is_written_by_mesh_axes(mesh, spec, shape, text):
+    constrained = jit(lambda x: with_sharding_constraint(x, NamedSharding(mesh, spec)))
+    lowered = constrained.lower(ShapeDtypeStruct(shape, np.float32)).as_text()
+    assert f"sdy.sharding_constraint %arg0 {text} :" in lowered
+    assert 'sdy.mesh @mesh = <["i"=4, "j"=2]>' in lowered
+
+
+@pytest.mark.parametrize("spec", [P("i"), P("j"), P(("i", "j"))])
+def test_the_result_of_a_program_is_spread_as_said(mesh, spec):
+    sharding = NamedSharding(mesh, spec)
+    x = jit(lambda x: with_sharding_constraint(mul(x, x), sharding))(ONES)
+    assert x.sharding.is_equivalent_to(sharding, 1)
+
+
+def test_concrete_arrays_are_moved(mesh):
+    sharding = NamedSharding(mesh, P("i"))
+    assert with_sharding_constraint(ONES, sharding).sharding == sharding
+
+
+def test_the_cotangent_is_spread_as_the_value(mesh):
+    sharding = NamedSharding(mesh, P("i"))
+    loss = lambda x: reduce_sum(with_sharding_constraint(mul(x, x), sharding), (0,))
+    found = params_of("sharding_constraint", grad(loss), F8)
+    assert [p["sharding"] for p in found] == [sharding, sharding]
+
+
+@pytest.mark.parametrize(
+    ("in_axis", "spmd_name", "spec", "unconstrained"),
+    [
+        (0, None, P(P.UNCONSTRAINED, "i"), {0}),
+        (1, None, P("i", P.UNCONSTRAINED), {1}),
+        (0, "j", P("j", "i"), set()),
+    ],
+)
+def test_the_axis_of_a_batch_is_free_or_named(mesh, in_axis, spmd_name, spec, unconstrained):
+    sharding = NamedSharding(mesh, P("i"))
+    mapped = vmap(
+        lambda x: with_sharding_constraint(x, sharding), in_axis, spmd_axis_name=spmd_name
+    )
+    (found,) = params_of("sharding_constraint", mapped, ShapeDtypeStruct((8, 8), np.float32))
+    assert found["sharding"].spec == spec
+    assert found["unconstrained_dims"] == unconstrained
+
+
+def test_a_spec_is_for_the_mesh_that_is_entered(mesh):
+    with mesh:
+        (found,) = params_of(
+            "sharding_constraint", lambda x: with_sharding_constraint(x, P("j")), F8
+        )
+    assert (found["sharding"], found["context_mesh"]) == (NamedSharding(mesh, P("j")), mesh)
+
+
+def test_it_prints_as_jax_does(mesh):
+    jaxpr = make_jaxpr(lambda x: with_sharding_constraint(x, NamedSharding(mesh, P("i"))))(F8)
+    assert str(jaxpr) == (
+        "{ lambda ; a:f32[8]. let\n"
+        "    b:f32[8] = sharding_constraint[\n"
+        "      context_mesh=Mesh()\n"
+        "      layout=None\n"
+        "      sharding=NamedSharding(mesh=Mesh('i': 4, 'j': 2, axis_types=(Auto, Auto)), "
+        "spec=P('i',), memory_kind=device)\n"
+        "      unconstrained_dims=frozenset({})\n"
+        "    ] a\n"
+        "  in (b,) }"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "x", "where"),
+    [
+        (ValueError, "sharding None", {"a": ONES}, {"a": None}),
+        (RuntimeError, "no mesh is entered", ONES, P("i")),
+        (ValueError, "a scalar takes PartitionSpec", 1.0, "i"),
+        (ValueError, "x has shape .8,., and .* is for 2 dimensions", ONES, ("i", "j")),
+        (TypeError, "neither a sharding nor a PartitionSpec", ONES, 3),
+        (ValueError, "does not match", (ONES, ONES), (P(),)),
+        (ValueError, "Only axes that the compiler decides on", ONES, AxisType.Explicit),
+    ],
+)
+def test_errors_name_the_argument(mesh, error, message, x, where):
+    if isinstance(where, str) or isinstance(where, tuple) and isinstance(where[0], str):
+        where = NamedSharding(mesh, P(*where))
+    if isinstance(where, AxisType):
+        where = NamedSharding(Mesh(devices()[:2], "k", where), P("k"))
+    with pytest.raises(error, match=message):
+        with_sharding_constraint(x, where)
+
+
+def test_device_put_of_a_traced_value_is_an_operation_of_the_program():
+    device = devices()[1]
+    (found,) = params_of("device_put", lambda x: device_put({"a": x, "b": 2.0}, device), F8)
+    assert found == {
+        "devices": (device, device),
+        "srcs": (None, None),
+        "copy_semantics": (ArrayCopySemantics.REUSE_INPUT,) * 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "semantics"),
+    [
+        ({"donate": True}, ArrayCopySemantics.DONATE_INPUT),
+        ({"may_alias": False}, ArrayCopySemantics.ALWAYS_COPY),
+        ({"may_alias": True}, ArrayCopySemantics.REUSE_INPUT),
+    ],
+)
+def test_how_device_put_treats_memory(options, semantics):
+    (found,) = params_of("device_put", lambda x: device_put(x, devices()[1], **options), F8)
+    assert found["copy_semantics"] == (semantics,)
+
+
+def test_the_cotangent_goes_back_to_where_the_value_was():
+    here, there = devices()[:2]
+    loss = lambda x: reduce_sum(device_put(x, there, src=here), (0,))
+    found = params_of("device_put", grad(loss), F8)
+    assert [(p["devices"], p["srcs"]) for p in found] == [((there,), (here,)), ((here,), (there,))]
+
+
+def test_tangents_and_batches_are_moved_with_values():
+    device = devices()[1]
+    move = lambda x: device_put(x, device)
+    results = [*jvp(move, (ONES,), (ONES,)), vmap(move)(ONES)]
+    assert [x.devices() for x in results] == [{device}] * 3
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
+def test_a_kind_of_memory_is_an_annotation_where_there_are_several(platform):
+    from_host = single_device_sharding(devices()[0]).with_memory_kind("pinned_host")
+    jaxpr = make_jaxpr(lambda x: device_put(x, from_host))(F8)
+    text = lower_jaxpr(jaxpr, "f", platform=platform)
+    assert ('_xla_buffer_placement = "pinned_host"' in text) == (platform != "cpu")
+
+
+def test_device_put_refuses_what_is_no_place():
+    with pytest.raises(ValueError, match="3 is no place for an array"):
+        make_jaxpr(lambda x: device_put(x, 3))(1.0)
+
+
+def test_the_primitives_keep_types():
+    aval = make_jaxpr(lambda x: x)(1.0).in_avals[0]
+    assert sharding_constraint_p.abstract_eval(aval, sharding=None) is aval
+    assert device_put_p.abstract_eval(aval) == [aval]

@@ -1,0 +1,30 @@
+"""Functions with derivatives of their own. See ``ricci_lax``."""
+
+from ricci_autodiff import SymbolicZero as SymbolicZero
+from ricci_ir import guard_public
+from ricci_lax import CustomVJPPrimal as CustomVJPPrimal
+from ricci_lax import closure_convert as closure_convert
+from ricci_lax import custom_gradient as custom_gradient
+from ricci_lax import custom_jvp as custom_jvp
+from ricci_lax import custom_jvp_call_p as custom_jvp_call_p
+from ricci_lax import custom_vjp as custom_vjp
+from ricci_lax import custom_vjp_call_p as custom_vjp_call_p
+from ricci_lax import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
+from ricci_lax import linear_call as linear_call
+from ricci_lax import zero_from_primal as zero_from_primal
+
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_jvp_call_p",
+    "custom_vjp",
+    "custom_vjp_call_p",
+    "custom_vjp_primal_tree_values",
+    "linear_call",
+    "zero_from_primal",
+]
+
+guard_public(globals(), __all__)

@@ -1,0 +1,8 @@
+"""Tools for tests: checks of derivatives, and contracts of what is compiled."""
+
+from ricci_testing import CompileContractError as CompileContractError
+from ricci_testing import CompileContractWarning as CompileContractWarning
+from ricci_testing import check_grads as check_grads
+from ricci_testing import compile_contract as compile_contract
+
+__all__ = ["CompileContractError", "CompileContractWarning", "check_grads", "compile_contract"]

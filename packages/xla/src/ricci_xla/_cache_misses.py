@@ -1,0 +1,180 @@
+"""Why a jitted function had to be traced again (``jax_explain_cache_misses``).
+
+What differs from the nearest call that was traced before is worked out before tracing, and logged
+by ``ricci.tracing`` once the time that the miss cost is known.
+"""
+
+import logging
+import re
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from ricci_ir import Source, caller_source
+
+# An argument's name at the start of a leaf's; where it is not known, its place.
+_leading_name = re.compile(r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*")
+_log = logging.getLogger("ricci.tracing")
+
+# The code of the functions that were explained as new, to notice functions that are defined anew.
+_seen: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+class Key(NamedTuple):
+    """What the programs of a function are kept by.
+
+    Attributes:
+      tree, avals: the structure and the types of the arguments.
+      static: the static arguments, ``((position, value), ...)`` and ``((name, value), ...)``.
+      static_types: their types, since 1, 1.0 and True are equal.
+      settings: the options that affect tracing.
+    """
+
+    tree: Any
+    avals: tuple
+    static: tuple
+    static_types: tuple
+    settings: Any
+
+
+class CacheMiss:
+    """A call whose program was not there yet."""
+
+    __slots__ = ("_lines", "_start")
+
+    def __init__(self, lines: Sequence[str]):
+        self._lines = lines
+        self._start = perf_counter()
+
+    def report(self) -> None:
+        """Log the explanation, with the time since the miss."""
+        took = perf_counter() - self._start
+        _log.warning("%s\n  It cost %.6f sec.", "\n".join(self._lines), took)
+
+
+def explain_miss(
+    fun: Callable,
+    name: str,
+    key: Key,
+    arg_names: Sequence[str],
+    known: Sequence[tuple[Key, Sequence[str]]],
+    static_name: Callable[[Any], str],
+) -> CacheMiss:
+    """What is new in a call.
+
+    Args:
+      fun: the function.
+      name: what it is called.
+      key, arg_names: the call's key, and what its dynamic arguments are called.
+      known: the same for each call that was traced before.
+      static_name: what a static argument is called, given its position or name.
+    """
+    code = getattr(fun, "__code__", None)
+    defined = f", defined at {code.co_filename}:{code.co_firstlineno}" if code else ""
+    lines = [f"Tracing cache miss at {Source(*caller_source(3))}", f"  for {name}{defined}:"]
+    if not known:
+        lines.append("  it has not been traced before.")
+        if code is not None:
+            if code in _seen:
+                lines.append(
+                    "  Another function made by the same line has been; a function that is "
+                    "defined anew for each call is traced anew. Define it once."
+                )
+            _seen.add(code)
+        return CacheMiss(lines)
+    before, before_names = min(known, key=lambda item: _distance(key, item[0]))
+    found = _differences(key, arg_names, before, before_names, static_name)
+    lines.append("  no call so far was like this one. Compared with the nearest:")
+    lines += [f"  - {text}" for text in found][:8]
+    return CacheMiss([line if len(line) < 400 else line[:397] + "..." for line in lines])
+
+
+def _distance(now: Key, before: Key) -> tuple:
+    """How far two calls are apart: structure first, then static arguments, settings, types."""
+    differing = sum(a is not b for a, b in zip(now.avals, before.avals, strict=False))
+    return (
+        now.tree != before.tree,
+        _static(now) != _static(before),
+        now.settings is not before.settings,
+        differing,
+    )
+
+
+def _static(key: Key) -> tuple:
+    return key.static, key.static_types
+
+
+def _differences(
+    now: Key,
+    names: Sequence[str],
+    before: Key,
+    names_before: Sequence[str],
+    static_name: Callable[[Any], str],
+) -> Iterator[str]:
+    if now.tree != before.tree:
+        yield from _structure_differences(now, names, before, names_before)
+    else:
+        for name, aval, earlier in zip(names, now.avals, before.avals, strict=True):
+            if aval is not earlier:
+                types = f"{aval.str_short()} now and was {earlier.str_short()}"
+                yield f"argument {name} is {types}{_weakness(aval, earlier)}"
+    if _static(now) != _static(before):
+        yield from _static_differences(now, before, static_name)
+    if now.settings is not before.settings:
+        for option, value, earlier in now.settings.differences(before.settings):
+            yield f"{option} is {value!r} now and was {earlier!r}"
+
+
+def _weakness(now: Any, before: Any) -> str:
+    if getattr(now, "weak_type", False) == getattr(before, "weak_type", False):
+        return ""
+    weak, strong = ("now", "before") if now.weak_type else ("before", "now")
+    return f" (weakly typed {weak}, as Python scalars are, and not {strong})"
+
+
+def _structure_differences(
+    now: Key, names: Sequence[str], before: Key, names_before: Sequence[str]
+) -> Iterator[str]:
+    added = [n for n in names if n not in names_before]
+    missing = [n for n in names_before if n not in names]
+    if added:
+        yield f"argument {', '.join(added)} is there now and was not"
+    if missing:
+        yield f"argument {', '.join(missing)} is not there now and was"
+    earlier = dict(_arguments(before, names_before))
+    changed = [
+        f"argument {name} is {_shown(tree)} now and was {_shown(earlier[name])}"
+        for name, tree in _arguments(now, names)
+        if name in earlier and tree != earlier[name]
+    ]
+    yield from changed
+    if not (added or missing or changed):
+        yield f"(args, kwargs) are {_shown(now.tree)} now and were {_shown(before.tree)}"
+
+
+def _arguments(key: Key, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The name and the structure of each argument that holds arrays."""
+    start = 0
+    for group in key.tree.children():
+        for tree in group.children():
+            if tree.num_leaves:
+                yield _leading_name.match(names[start])[0], tree  # pyright: ignore
+            start += tree.num_leaves
+
+
+def _shown(tree: Any) -> str:
+    return str(tree).removeprefix("PyTreeDef(")[:-1]
+
+
+def _static_differences(now: Key, before: Key, static_name: Callable[[Any], str]) -> Iterator[str]:
+    values = [dict((*key.static[0], *key.static[1])) for key in (now, before)]
+    for where in {**values[0], **values[1]}:
+        shown = [repr(v[where]) if where in v else "not given" for v in values]
+        both = where in values[0] and where in values[1]
+        if (
+            not both
+            or type(values[0][where]) is not type(values[1][where])
+            or (values[0][where] != values[1][where])
+        ):
+            yield f"static argument {static_name(where)} is {shown[0]} now and was {shown[1]}"

@@ -1,0 +1,56 @@
+"""Saying what is traced and compiled, and how long it takes (``jax_log_compiles``).
+
+The loggers are ``ricci.dispatch``, for times, and ``ricci.compile``, for what is compiled. The
+level is WARNING while the option is on, else DEBUG.
+"""
+
+import logging
+from time import perf_counter
+from typing import Any
+
+from ricci_ir import log_compiles, record_event_duration_secs
+
+_times = logging.getLogger("ricci.dispatch")
+_compiled = logging.getLogger("ricci.compile")
+
+
+def _level() -> int:
+    return logging.WARNING if log_compiles.value else logging.DEBUG
+
+
+class timed:
+    """Logs and records how long a ``with`` block took, unless it raises.
+
+    Args:
+      what: what is done in it, with ``{}`` in place of the function's name.
+      name: the function's name.
+      event: what listeners to durations know it by.
+    """
+
+    __slots__ = ("event", "name", "start", "what")
+
+    def __init__(self, what: str, name: str, event: str):
+        self.what = what
+        self.name = name
+        self.event = event
+
+    def __enter__(self) -> None:
+        self.start = perf_counter()
+
+    def __exit__(self, kind: Any, *exception: object) -> None:
+        if kind is not None:
+            return
+        took = perf_counter() - self.start
+        record_event_duration_secs(f"/jax/core/compile/{self.event}", took, fun_name=self.name)
+        if _times.isEnabledFor(level := _level()):
+            _times.log(level, "%s took %.6f sec", self.what.format(self.name), took)
+
+
+def log_compilation(name: str, avals: Any, shardings: Any) -> None:
+    """Log that a function is about to be compiled, for arguments of which types and places."""
+    level = _level()
+    if _compiled.isEnabledFor(level):
+        types = ", ".join(aval.str_short() for aval in avals) or "none"
+        placed = [str(s) for s in shardings if s is not None]
+        where = f", placed by {', '.join(placed)}" if placed else ""
+        _compiled.log(level, "Compiling jit(%s) for arguments: %s%s", name, types, where)
