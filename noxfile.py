@@ -125,7 +125,13 @@ def doctest(session: nox.Session) -> None:
     """Run the examples in the docstrings of every package and in the documents."""
     sources = [f"packages/{package}/src" for package in PACKAGES]
     readmes = [f"packages/{package}/README.md" for package in PACKAGES]
-    documents = ["README.md", "docs", "tools/workspace.py", "tools/check_light.py"]
+    documents = [
+        "README.md",
+        "docs",
+        "tools/workspace.py",
+        "tools/check_light.py",
+        "tools/surface.py",
+    ]
     options = ["--doctest-modules", "--doctest-glob=*.md", "-n", "auto"]
     run_pytest(session, workspace(), *options, *sources, *readmes, *documents)
 
@@ -155,6 +161,43 @@ def integration_tpu(session: nox.Session) -> None:
         session.skip("not run: this machine has no TPU (no /dev/accel* or /dev/vfio/* of one)")
     environment = workspace(name="tpu", groups=("build", "test", "tpu"))
     run_pytest(session, environment, "integration", RICCI_TEST_PLATFORM="tpu")
+
+
+@nox.session(name="oracle-full")
+def oracle_full(session: nox.Session) -> None:
+    """Compare every case of lax with the oracle; arguments go to pytest."""
+    ORACLE.make([dependency_group("oracle")])
+    file = "integration/test_lax_oracle.py"
+    run_pytest(session, workspace(), file, "-n", "auto", RICCI_ORACLE_CASES="all")
+
+
+@nox.session
+def agreement(session: nox.Session) -> None:
+    """Print in what Ricci's lax and the oracle agree; arguments: topics."""
+    ORACLE.make([dependency_group("oracle")])
+    command = [workspace().python, "tools/agreement.py", *session.posargs]
+    session.run(*command, env={**CPU_DEVICES, **oracle_variables()}, external=True)
+
+
+@nox.session
+def surface(session: nox.Session) -> None:
+    """List JAX's public names that are missing or have other parameters; arguments: namespaces."""
+    command = [workspace().python, "tools/surface.py", *session.posargs]
+    session.run(*command, env=CPU_DEVICES, external=True)
+
+
+@nox.session
+def laws(session: nox.Session) -> None:
+    """Check the laws and print which ran on what, with reasons; arguments: primitives."""
+    command = [workspace().python, "tools/laws.py", *session.posargs]
+    session.run(*command, env=CPU_DEVICES, external=True)
+
+
+@nox.session(name="laws-full")
+def laws_full(session: nox.Session) -> None:
+    """Check the laws on all variants of all examples: every dtype, empty arrays, scalars."""
+    command = [workspace().python, "tools/laws.py", "--full", *session.posargs]
+    session.run(*command, env=CPU_DEVICES, external=True)
 
 
 @nox.session

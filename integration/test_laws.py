@@ -1,13 +1,13 @@
 """The laws that need a compiler: XLA computes what NumPy does, and accepts what is lowered."""
 
 import importlib
+import random
 
-import numpy as np
 import pytest
 
-from ricci_ir import primitives, use_backend
+from ricci_ir import primitives
 from ricci_reference import reference_backend
-from ricci_testing import assert_results_close, check_programs, examples
+from ricci_testing import cases, check_compiled, check_programs, examples
 from ricci_xla import jit
 
 ir = pytest.importorskip("jaxlib.mlir.ir", reason="this jaxlib has no Python bindings of MLIR")
@@ -23,34 +23,36 @@ def context():
     context = ir.Context()
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
-    for dialect in ("stablehlo", "chlo"):
+    for dialect in ("stablehlo", "chlo", "sdy"):
         importlib.import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
     return context
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_computes_what_the_reference_does(name):
-    # All examples of a primitive in one program: compiling is what takes time.
-    primitive, found = primitives[name], examples()[name]
+    check_compiled(primitives[name], examples()[name], jit=jit, reference=reference_backend)
 
-    @jit
-    def run(operands):
-        return [e.bind(primitive, *args) for e, args in zip(found, operands, strict=True)]
 
-    computed = run([e.args for e in found])
-    with use_backend(reference_backend):
-        expected = [e.bind(primitive, *e.args) for e in found]
-    for example, ours, theirs in zip(found, computed, expected, strict=True):
-        for i, (x, y) in enumerate(zip(ours, theirs, strict=True)):
-            what = f"{name}{example}, result {i}"
-            assert_results_close(np.asarray(x), np.asarray(y), what)
+@pytest.mark.parametrize("name", NAMES)
+def test_xla_computes_what_the_reference_does_of_other_dtypes_and_shapes(name):
+    variants = cases(name)[len(examples()[name]) :]
+    check_compiled(primitives[name], variants, jit=jit, reference=reference_backend)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_xla_computes_what_the_reference_does_of_what_transformations_emit(name):
+    # Of one example, always the same; `nox -s laws-full` takes all.
+    smooth = [e for e in examples()[name] if e.smooth and e.differentiable()]
+    example = random.Random(name).choice(smooth or examples()[name])
+    options = {"jit": jit, "reference": reference_backend}
+    check_compiled(primitives[name], [example], derived=True, **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_and_their_derivatives_parse(name, context):
-    for example in examples()[name]:
-        for kind, text in check_programs(primitives[name], example):
+    for case in cases(name):
+        for kind, text in check_programs(primitives[name], case):
             try:
                 ir.Module.parse(text, context)
             except ir.MLIRError as error:
-                pytest.fail(f"the {kind} of {name}{example}: {error}\n{text}")
+                pytest.fail(f"the {kind} of {name}{case}: {error}\n{text}")

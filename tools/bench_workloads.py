@@ -1,15 +1,11 @@
 """The work that `bench.py` measures, written once and run on either side.
 
-Run as `python bench_workloads.py {jax|ricci}`: reads the names of workloads from stdin, one JSON
-list, and prints one JSON object of what each measured. Every workload takes `api`, the module
-`jax` or `ricci`, and nothing else that differs between the sides.
+Every workload takes `api`, the module `jax` or `ricci`, and nothing else that differs between the
+sides; `bench_side.py` runs them.
 """
 
 import gc
-import importlib
-import json
 import math
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -185,8 +181,8 @@ def call_many(api: ModuleType) -> float:
     return best(lambda: compiled(tree), 20, 100, 50)
 
 
-@workload("run a compiled MLP step")
-def run_compiled(api: ModuleType) -> float:
+def mlp_step(api: ModuleType) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A step of gradient descent on the perceptron, and its arguments."""
     loss, parameters, batch, targets = mlp(api)
     value_and_grad = api.value_and_grad(loss)
 
@@ -198,8 +194,14 @@ def run_compiled(api: ModuleType) -> float:
         ]
         return value, updated
 
+    return step, (parameters, batch, targets)
+
+
+@workload("run a compiled MLP step")
+def run_compiled(api: ModuleType) -> float:
+    step, args = mlp_step(api)
     compiled = api.jit(step)
-    return best(lambda: ready(compiled(parameters, batch, targets)), 20, 50, 20)
+    return best(lambda: ready(compiled(*args)), 20, 50, 20)
 
 
 def memory_workload(equations: int) -> Workload:
@@ -222,20 +224,3 @@ def memory_workload(equations: int) -> Workload:
 
 for _count in (3_000, 10_000):
     WORKLOADS[f"bytes per equation, {_count:,} equations"] = memory_workload(_count)
-
-
-def main() -> None:
-    name = sys.argv[1]
-    api = importlib.import_module(name)
-    chosen = json.load(sys.stdin)
-    measured: dict[str, Any] = {}
-    for each in chosen:
-        try:
-            measured[each] = {"value": WORKLOADS[each](api)}
-        except Exception as error:  # noqa: BLE001 - the report says what failed, and why
-            measured[each] = {"error": f"{type(error).__name__}: {error}"[:300]}
-    print(json.dumps({"version": api.__version__, "measured": measured}))
-
-
-if __name__ == "__main__":
-    main()

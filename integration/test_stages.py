@@ -1,0 +1,111 @@
+"""The stages of `jit` on given devices, and what its errors name."""
+
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+from ricci import jit
+
+
+def test_compiling_for_another_device(eight_devices):
+    lowered = jit(lambda x: x + 1).lower(1.0)
+    result = lowered.compile(device_assignment=eight_devices[3:4])(1.0)
+    assert (float(result), result.devices()) == (2, {eight_devices[3]})
+
+
+def test_compiling_for_another_number_of_devices(eight_devices):
+    with pytest.raises(ValueError, match="2 devices.*1"):
+        jit(lambda x: x).lower(1.0).compile(device_assignment=eight_devices[:2])
+
+
+def test_shardings_of_several_devices(eight_devices):
+    mesh = ricci.make_mesh((8,), ("i",))
+    x = ricci.device_put(jnp.arange(8.0), ricci.NamedSharding(mesh, ricci.P("i")))
+    compiled = jit(lambda x, y: x * 2).lower(x, 1.0).compile()
+    (first, unused), _ = compiled.input_shardings
+    assert (first.spec, unused) == (ricci.P("i"), None)
+    assert len(compiled.output_shardings.device_set) == 8
+    assert compiled.out_info.sharding == compiled.output_shardings
+
+
+@pytest.mark.parametrize("options", [{"xla_cpu_enable_fast_math": True}, None])
+def test_compiler_options_of_a_stage(options):
+    assert jit(lambda x: x + 1).lower(1.0).compile(compiler_options=options)(1.0) == 2
+
+
+def test_hlo_is_text_and_an_object():
+    lowered = jit(jnp.sin).lower(1.0)
+    assert "sine(" in lowered.as_text("hlo")
+    assert lowered.compiler_ir("hlo").as_hlo_text().startswith("HloModule jit_")
+    assert "stablehlo.sine" in str(lowered.compiler_ir())
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
+def test_lowering_for_a_platform(platform):
+    traced = jit(lambda a: ricci.lax.linalg.qr(a)[1]).trace(jnp.ones((3, 3)))
+    target = {"cpu": "lapack_sgeqrf", "cuda": "cusolver_geqrf", "tpu": "Qr"}[platform]
+    assert target in traced.lower(lowering_platforms=(platform,)).as_text()
+
+
+def test_lowering_for_several_platforms_is_refused():
+    with pytest.raises(NotImplementedError, match="one platform"):
+        jit(jnp.sin).trace(1.0).lower(lowering_platforms=("cpu", "cuda"))
+
+
+def deleted():
+    x = jnp.arange(5.0)
+    jit(lambda x: x + 1, donate_argnums=0)(x)
+    return x
+
+
+ERRORS = {
+    "deleted argument": (
+        lambda: jit(lambda params: params["w"])({"w": deleted()}),
+        RuntimeError,
+        r"argument params\['w'\] \(float32\[5\]\)",
+    ),
+    "deleted operand": (lambda: deleted() + 1, RuntimeError, r"add.*deleted: float32\[5\]"),
+    "deleted argument of a stage": (
+        lambda: jit(lambda w: w + 1).lower(jnp.ones(5)).compile()(deleted()),
+        RuntimeError,
+        "argument w",
+    ),
+    "static argument among others": (
+        lambda: jit(lambda x, n, y: x, static_argnums=1)(1.0, 2, "a"),
+        TypeError,
+        "argument y of",
+    ),
+    "compiled type": (
+        lambda: jit(lambda x: x["a"]).lower({"a": 1.0}).compile()({"a": 1}),
+        TypeError,
+        r"x\['a'\] of type float32\[\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_name_the_argument(case):
+    mistake, error, pattern = ERRORS[case]
+    with pytest.raises(error, match=pattern):
+        mistake()
+
+
+def test_an_array_is_donated_once():
+    x = jnp.arange(5.0)
+    with pytest.raises(ValueError, match="arguments a and b are one array"):
+        jit(lambda a, b: (a + 1, b + 1), donate_argnums=(0, 1))(x, x)
+    assert not x.is_deleted()
+
+
+def test_donated_buffers_become_results():
+    f = jit(lambda x: x * 2, donate_argnames="x")
+    x = jnp.arange(1000.0)
+    for _ in range(4):
+        where = x.unsafe_buffer_pointer()
+        x, before = f(x), x
+        assert (x.unsafe_buffer_pointer(), before.is_deleted()) == (where, True)
+
+
+def test_unused_donations_are_said():
+    with pytest.warns(UserWarning, match=r"int32\[3\]"):
+        jit(lambda x: x.sum(), donate_argnums=0)(jnp.arange(3))

@@ -1,0 +1,30 @@
+"""Runs workloads of `bench.py` on one side, in a process of its own.
+
+Run as `python bench_side.py {jax|ricci}`: reads the names of workloads from stdin, one JSON list,
+and prints one JSON object of what each measured.
+"""
+
+import importlib
+import json
+import sys
+from typing import Any
+
+import bench_lax_workloads as _lax  # noqa: F401  (enters its workloads)
+from bench_workloads import WORKLOADS
+
+
+def main() -> None:
+    name = sys.argv[1]
+    api = importlib.import_module(name)
+    chosen = json.load(sys.stdin)
+    measured: dict[str, Any] = {}
+    for each in chosen:
+        try:
+            measured[each] = {"value": WORKLOADS[each](api)}
+        except Exception as error:  # noqa: BLE001 - the report says what failed, and why
+            measured[each] = {"error": f"{type(error).__name__}: {error}"[:300]}
+    print(json.dumps({"version": api.__version__, "measured": measured}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Check the laws on every primitive and print what ran: a table of primitives by laws.
+
+A number is how many cases were checked, the one behind a + how many there was nothing to check of;
+the reasons follow. With `--full`, cases are all variants of all examples; else one for each gap.
+"""
+
+import argparse
+import sys
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from ricci_ir import primitives, use_backend
+from ricci_reference import reference_backend
+from ricci_testing import LAWS, Example, cases, check_compiled, examples
+from ricci_testing._examples import WITHOUT_EXAMPLES
+from ricci_testing._law_derivatives import NOT_TRANSPOSED
+from ricci_testing._variants import NOT_COMPUTED, WITHOUT_EMPTY, WITHOUT_SCALARS
+from ricci_xla import jit
+
+_COMPILED = "XLA computes what NumPy does"
+_TRANSFORMED = "XLA computes what NumPy does of jvp, vjp and vmap"
+_ONLY_FULL = "`--full` compiles them; the tests take one example of each primitive"
+
+
+class Report:
+    """What ran: counts and reasons by law and primitive, and the failures."""
+
+    def __init__(self) -> None:
+        self.ran: Counter[tuple[str, str]] = Counter()
+        self.skipped: dict[str, Counter[str]] = defaultdict(Counter)
+        self.nothing: Counter[tuple[str, str]] = Counter()
+        self.failures: list[str] = []
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    def check(
+        self, law: str, name: str, found: Sequence[Example], run: Callable[[], str | None]
+    ) -> None:
+        """Run a law on some cases together, and count them."""
+        start = time.perf_counter()
+        try:
+            reason = run()
+        except Exception:  # noqa: BLE001 - of a law that is broken, all are listed
+            cases = "; ".join(map(str, found[:3]))
+            self.failures.append(f"{law}: {name}{cases}\n{traceback.format_exc(limit=-2)}")
+            return
+        finally:
+            self.seconds[law] += time.perf_counter() - start
+        if reason is None:
+            self.ran[law, name] += len(found)
+        else:
+            self.nothing[law, name] += len(found)
+            self.skipped[law][reason] += len(found)
+
+    def table(self, names: Sequence[str]) -> str:
+        """The table of primitives by laws, and of the reasons."""
+        laws = [*LAWS, _COMPILED, _TRANSFORMED]
+        width = max(map(len, names)) + 1
+        lines = [f"{i + 1}: {law}" for i, law in enumerate(laws)]
+        lines += ["", " " * width + "".join(f"{i + 1:>8}" for i in range(len(laws)))]
+        for name in names:
+            cells = [self._cell(self.ran[law, name], self.nothing[law, name]) for law in laws]
+            lines.append(f"{name:{width}}" + "".join(f"{cell:>8}" for cell in cells))
+        totals = [sum(self.ran[law, name] for name in names) for law in laws]
+        lines.append(f"{'all':{width}}" + "".join(f"{total:>8}" for total in totals))
+        seconds = [self.seconds[law] for law in laws]
+        lines.append(f"{'seconds':{width}}" + "".join(f"{s:>8.1f}" for s in seconds))
+        for law in laws:
+            if self.skipped[law]:
+                lines += ["", f"nothing to check of the law that {law}:"]
+                lines += [f"{n:>8}  {reason}" for reason, n in self.skipped[law].most_common()]
+        return "\n".join(lines)
+
+    @staticmethod
+    def _cell(ran: int, nothing: int) -> str:
+        return f"{ran}+{nothing}" if nothing else str(ran)
+
+
+def left_out() -> str:
+    """What there are no cases of, and why."""
+    tables = {
+        "no examples": WITHOUT_EXAMPLES,
+        "no empty arrays": WITHOUT_EMPTY,
+        "no scalars": WITHOUT_SCALARS,
+        "no transpose": NOT_TRANSPOSED,
+        "a dtype family accepted but not computed": NOT_COMPUTED,
+    }
+    lines = []
+    for title, table in tables.items():
+        by_reason = defaultdict(list)
+        for key, reason in table.items():
+            by_reason[reason].append(key if isinstance(key, str) else " of ".join(key[::-1]))
+        lines += ["", f"{title}:"]
+        lines += [f"  {', '.join(found)}: {reason}" for reason, found in by_reason.items()]
+    return "\n".join(lines)
+
+
+def _compiled(name: str, found: Sequence[Example], *, derived: bool = False) -> None:
+    check_compiled(primitives[name], found, jit=jit, reference=reference_backend, derived=derived)
+
+
+def check(names: Sequence[str], *, full: bool) -> Report:
+    """Check all laws on the cases of some primitives."""
+    report = Report()
+    for name in names:
+        primitive, found = primitives[name], cases(name, full=full)
+        with use_backend(reference_backend):
+            for law, holds in LAWS.items():
+                for case in found:
+                    run = lambda h=holds, p=primitive, c=case: h(p, c)
+                    report.check(law, name, [case], run)
+        report.check(_COMPILED, name, found, lambda n=name, c=found: _compiled(n, c))
+        transformed = examples()[name]
+        run = lambda t=transformed, n=name: _compiled(n, t, derived=True) if full else _ONLY_FULL
+        report.check(_TRANSFORMED, name, transformed, run)
+        print(".", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return report
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check and print; the exit status is 1 if a law is broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("primitives", nargs="*", help="their names, by default all")
+    parser.add_argument("--full", action="store_true", help="all variants of all examples")
+    options = parser.parse_args(arguments)
+    names = options.primitives or sorted(examples())
+    report = check(names, full=options.full)
+    print(report.table(names))
+    print(left_out())
+    for failure in report.failures:
+        print(f"\nBROKEN: {failure}")
+    print(f"\n{len(names)} primitives, {sum(report.ran.values())} checks, "
+          f"{len(report.failures)} broken")  # fmt: skip
+    return bool(report.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
