@@ -165,10 +165,11 @@ def integration_tpu(session: nox.Session) -> None:
 
 @nox.session(name="oracle-full")
 def oracle_full(session: nox.Session) -> None:
-    """Compare every case of lax with the oracle; arguments go to pytest."""
+    """Compare every case with the oracle, where tests take a sample; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
-    file = "integration/test_lax_oracle.py"
-    run_pytest(session, workspace(), file, "-n", "auto", RICCI_ORACLE_CASES="all")
+    names = ("lax_oracle", "control_flow", "compositions")
+    files = [f"integration/test_{name}.py" for name in names]
+    run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")
 
 
 @nox.session

@@ -234,8 +234,6 @@ DEVICES = [
 
 @pytest.mark.parametrize(("fun", "source"), DEVICES)
 def test_each_device_reports_its_own_error(eight_devices, fun, source):
-    import ricci.experimental.checkify  # noqa: F401
-
     namespace: dict[str, Any] = {}
     setup = f"import ricci as jax\nimport ricci.numpy as jnp\nfrom ricci import lax\n{PRELUDE}"
     exec(f"{setup}\nresult = lambda x: found({source.format(fun)})", namespace)

@@ -11,6 +11,7 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 from ricci import jit
+from ricci_ir import staged_call, trace_to_jaxpr
 
 
 class Counter:
@@ -301,3 +302,11 @@ def test_durations_are_recorded():
         ("/jax/core/compile/jaxpr_to_mlir_module_duration", True, {"fun_name": "jit(third_layer)"}),
         ("/jax/core/compile/backend_compile_duration", True, {"fun_name": "jit(third_layer)"}),
     ]
+
+
+def test_a_program_closed_over_arrays_is_called_again():
+    constant = jnp.arange(3.0)
+    program = trace_to_jaxpr(lambda x: [x * constant], [constant.aval])
+    for _ in range(3):
+        (result,) = staged_call.bind(program, "closed", [constant])
+        assert result.tolist() == [0.0, 1.0, 4.0]

@@ -110,6 +110,32 @@ def trace_gradient(api: ModuleType) -> float:
     return best(lambda: api.make_jaxpr(api.grad(program(api, 3_000)))(x), 3)
 
 
+@workload("trace and lower the Hessian of 20 parameters")
+def lower_hessian(api: ModuleType) -> float:
+    jnp = api.numpy
+
+    def energy(x: Any) -> Any:
+        return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    x = jnp.linspace(0.5, 1.5, 20)
+    # A function of its own each time, so that nothing is kept from the last.
+    return best(lambda: api.jit(api.hessian(lambda x: energy(x))).lower(x), 8)
+
+
+@workload("trace a checkpointed gradient of 1,000 equations")
+def trace_checkpoint(api: ModuleType) -> float:
+    x = small(api)
+    fun = program(api, 1_000)
+    return best(lambda: api.make_jaxpr(api.grad(api.checkpoint(lambda x: fun(x))))(x), 5)
+
+
+@workload("trace the gradient of 1,000 equations")
+def trace_plain(api: ModuleType) -> float:
+    x = small(api)
+    fun = program(api, 1_000)
+    return best(lambda: api.make_jaxpr(api.grad(lambda x: fun(x)))(x), 5)
+
+
 @workload("lower 3,000 equations to StableHLO")
 def lower(api: ModuleType) -> float:
     x = small(api)

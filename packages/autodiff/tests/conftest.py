@@ -92,6 +92,8 @@ call = primitive(
     memo=False,
 )
 
+ad.split_rules.define(call, ad.split_call)
+
 _compute = {
     sin: np.sin,
     cos: np.cos,

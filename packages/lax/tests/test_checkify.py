@@ -1,17 +1,20 @@
 """``checkify``: errors as values, how they are put together, and where they are said to be."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ricci_autodiff import grad, value_and_grad
 from ricci_batching import vmap
-from ricci_ir import check_jaxpr, make_jaxpr
+from ricci_ir import check_jaxpr, make_jaxpr, subjaxprs
 from ricci_lax import (
     add,
     cond,
     custom_jvp,
     custom_vjp,
     div,
+    dynamic_index_in_dim,
     dynamic_slice,
     fori_loop,
     gt,
@@ -120,7 +123,7 @@ def test_checks_that_are_not_looked_for_are_left_out(fun):
 def test_checked_programs_check_and_can_be_lowered(fun):
     jaxpr = make_jaxpr(checkify(fun, errors=all_checks))(f32(1))
     check_jaxpr(jaxpr)
-    assert "stablehlo" in lower_jaxpr(jaxpr, "f").text
+    assert "stablehlo" in lower_jaxpr(jaxpr, "f")
 
 
 def bound(x):
@@ -164,6 +167,22 @@ def test_the_program_goes_on_after_an_error():
     error, out = checkify(positive)(f32(-3))
     assert error.get() is not None
     assert float(out) == 9
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("i", [1, 5, 6])
+def test_an_index_is_checked_in_a_call_each_time_it_runs(i):
+    found = message(lambda x, i: dynamic_index_in_dim(x, i), vector(1, 2, 3), i)
+    assert (found is None) == (i < 3)
+    assert i < 3 or f"index {i} is out of bounds for axis 0 with size 3" in found
+
+
+def test_programs_inside_of_a_checked_one_hold_no_constants():
+    fun = lambda x: dynamic_index_in_dim(x, 1)
+    jaxpr = make_jaxpr(checkify(fun, errors=all_checks))(vector(1, 2, 3))
+    inner = list(subjaxprs(jaxpr))
+    assert inner
+    assert not any(program.consts for program in inner)
 
 
 # Where it is
@@ -276,12 +295,12 @@ def test_a_program_with_checks_cannot_be_lowered():
 def test_debug_checks_are_left_out_of_programs():
     jaxpr = make_jaxpr(lambda x: debug_check(gt(x, f32(0)), "{}", x))(f32(1))
     assert str(jaxpr).count("check[debug=True]") == 1
-    assert "custom_call" not in lower_jaxpr(jaxpr, "f").text
+    assert "custom_call" not in lower_jaxpr(jaxpr, "f")
 
 
 # Bad usage
 
-BAD = [
+BAD: list[Any] = [
     (lambda: check(3, "a"), TypeError, "boolean scalar, got int32"),
     (lambda: check("a", "a"), TypeError, "boolean scalar, got 'a' of type str"),
     (lambda: check(np.zeros(2, bool), "a"), TypeError, r"got bool\[2\]"),

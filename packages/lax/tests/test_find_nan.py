@@ -338,7 +338,5 @@ def test_errors_of_the_function_come_through():
 def test_recomputed_operations_keep_their_line():
     jaxpr = make_jaxpr(grad(checkpoint(masked_product)))(f32(1, 2))
     (recomputed,) = [e.params["jaxpr"] for e in jaxpr.eqns if e.primitive.name == "remat2"]
-    lines, start = inspect.getsourcelines(masked_product)
-    span = range(start + 1, start + len(lines))
     assert recomputed.eqns
-    assert all(e.source.line in span for e in recomputed.eqns if e.source.code is not None)
+    assert {e.source.function for e in recomputed.eqns} == {"masked_product", "total"}

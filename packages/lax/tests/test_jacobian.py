@@ -8,6 +8,7 @@ from ricci_ir import ShapeDtypeStruct, float0, make_jaxpr
 from ricci_lax import (
     convert_element_type,
     custom_vjp,
+    fwd_and_bwd,
     hessian,
     jacfwd,
     jacobian,
@@ -212,3 +213,39 @@ def test_reverse_mode_needs_real_results(fun, error, mentions):
 def test_forward_mode_of_complex_arguments_is_refused():
     with pytest.raises(TypeError, match="holomorphic=True if it applies"):
         make_jaxpr(jacfwd(sine_times))(C)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("jitted", [True, False])
+class TestForwardAndBackward:
+    def test_the_passes_are_those_of_vjp(self, jitted):
+        fwd, bwd = fwd_and_bwd(lambda x, y: mul(sin(x), y), (0, -1), jitted=jitted)
+        y, residuals = fwd(2.0, 3.0)
+        np.testing.assert_allclose(y, 3 * np.sin(2.0), rtol=1e-6)
+        expected = [3 * np.cos(2.0), np.sin(2.0)]
+        np.testing.assert_allclose(bwd(residuals, 1.0), expected, rtol=1e-6)
+
+    def test_one_argument_and_aux(self, jitted):
+        fwd, bwd = fwd_and_bwd(lambda x, y: (mul(x, y), {"y": y}), 1, has_aux=True, jitted=jitted)
+        value, residuals, aux = fwd(2.0, 3.0)
+        assert (float(value), float(aux["y"]), float(bwd(residuals, 2.0))) == (6.0, 3.0, 4.0)
+
+    @pytest.mark.parametrize("argnums", [2, (0, -3)])
+    def test_arguments_that_are_not_there(self, jitted, argnums):
+        fwd, _ = fwd_and_bwd(mul, argnums, jitted=jitted)
+        with pytest.raises(ValueError, match="was to be differentiated"):
+            fwd(2.0, 3.0)
+
+
+@pytest.mark.usefixtures("backend")
+def test_the_passes_are_traced_once_for_a_type():
+    traced = []
+
+    def square(x):
+        traced.append(x)
+        return mul(x, x)
+
+    fwd, bwd = fwd_and_bwd(square, 0)
+    for x in (2.0, 3.0):
+        assert float(bwd(fwd(x)[1], 1.0)) == 2 * x
+    assert len(traced) == 1

@@ -1,5 +1,7 @@
 """``pmap``: axes, structures, arguments that are not mapped, and its errors."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,24 @@ def test_scalar_argument_cannot_be_mapped():
 def test_nothing_mapped():
     with pytest.raises(ValueError, match="axis_size"):
         pmap(lambda x: x, in_axes=None)(X)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(4, 2), (1, 8), (8, 1)])
+def test_within_another_pmap(rows, cols):
+    x = np.arange(rows * cols, dtype=np.float32).reshape(rows, cols)
+
+    @partial(pmap, axis_name="rows")
+    @partial(pmap, axis_name="cols", in_axes=(0, None), out_axes=(0, 0, None))
+    def sums(x, c):
+        return psum(x, "rows"), add(psum(x, "cols"), c), psum(x, ("rows", "cols"))
+
+    over_rows, over_cols, total = sums(x, np.arange(rows, dtype=np.float32))
+    np.testing.assert_array_equal(over_rows, np.broadcast_to(x.sum(0), x.shape))
+    expected = x.sum(1, keepdims=True) + np.arange(rows)[:, None]
+    np.testing.assert_array_equal(over_cols, np.broadcast_to(expected, x.shape))
+    np.testing.assert_array_equal(total, np.full(rows, x.sum()))
+
+
+def test_pmaps_within_each_other_need_devices_for_all_their_slices():
+    with pytest.raises(ValueError, match="needs 12 devices"):
+        pmap(pmap(lambda x: x))(np.ones((4, 3), np.float32))

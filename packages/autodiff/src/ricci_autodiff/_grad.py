@@ -43,7 +43,7 @@ def grad[**P](
     """
     value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     @api_boundary
     def grad_fun(*args: P.args, **kwargs: P.kwargs):
         value, gradient = value_and_grad_fun(*args, **kwargs)
@@ -69,7 +69,7 @@ def value_and_grad[**P](
     positions = _positions(argnums)
     reduce_axes = tuple(reduce_axes)
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     @api_boundary
     def value_and_grad_fun(*args: P.args, **kwargs: P.kwargs):
         wanted = [_normalize(p, len(args), fun) for p in positions]

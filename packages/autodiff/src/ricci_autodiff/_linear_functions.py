@@ -194,8 +194,8 @@ class Pullback(_OnTape):
         return tree_unflatten(signature.in_tree, pulled)
 
 
-for _kind in (Pushforward, Pullback):
-    register_pytree_node(_kind, _kind.flatten, _kind.unflatten)
+register_pytree_node(Pushforward, Pushforward.flatten, Pushforward.unflatten)
+register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
 def _cotangent(found: Any, aval: Any, reduce_axes: tuple) -> Any:

@@ -149,7 +149,8 @@ class LinearizeTrace(JVPTrace):
         return self.join(result, self._on_tape(result, tangent))
 
     def shown(self, primal: Any, tangent: Any) -> str:
-        return f"GradTracer(primal={primal}, typeof(tangent)={tangent.aval.str_short(short_dtypes=True)})"
+        kind = tangent.aval.str_short(short_dtypes=True)
+        return f"GradTracer(primal={primal}, typeof(tangent)={kind})"
 
     def _on_tape(self, result: Any, tangent: Any) -> Any:
         """The tangent of a result; a linear function that depends on no tangent is zero."""

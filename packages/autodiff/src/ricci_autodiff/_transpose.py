@@ -10,6 +10,7 @@ from ricci_ir import (
     Var,
     context,
     no_origin,
+    run_equations,
     trace_to_jaxpr,
     transposed_stack,
 )
@@ -125,25 +126,14 @@ def transpose_flat(
         else:
             env[id(var)] = arg
 
-    def read(atom):
-        return atom.val if type(atom) is Literal else env[id(atom)]
-
-    eqns = []
-    origin = context.origin
-    try:
-        for eqn in jaxpr.eqns:
-            if any(id(atom) in depends for atom in eqn.invars):
-                depends.update(id(var) for var in eqn.outvars)
-                eqns.append(eqn)
-                continue
-            code, offset, _ = eqn.raw_source
-            context.origin = (code, offset) if code is not None else origin or no_origin
-            result = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
-            if not eqn.primitive.multiple_results:
-                result = [result]
-            env.update((id(v), r) for v, r in zip(eqn.outvars, result, strict=True))
-    finally:
-        context.origin = origin
+    eqns, known = [], []
+    for eqn in jaxpr.eqns:
+        if any(id(atom) in depends for atom in eqn.invars):
+            depends.update(id(var) for var in eqn.outvars)
+            eqns.append(eqn)
+        else:
+            known.append(eqn)
+    run_equations(known, env)
 
     variables = (var for var, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear)
     cotangents = {

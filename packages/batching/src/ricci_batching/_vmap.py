@@ -228,7 +228,7 @@ def vmap[**P, R](
             "or a tuple with one entry for each."
         )
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     @api_boundary
     def vmap_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

@@ -131,6 +131,7 @@ from ._errors import leave as leave
 from ._errors import unguarded as unguarded
 from ._evaluate import eval_jaxpr as eval_jaxpr
 from ._evaluate import jaxpr_as_fun as jaxpr_as_fun
+from ._evaluate import run_equations as run_equations
 from ._jaxpr import Atom as Atom
 from ._jaxpr import DebugInfo as DebugInfo
 from ._jaxpr import DropVar as DropVar
@@ -458,6 +459,7 @@ __all__ = [
     "safe_map",
     "scalar_type_of",
     "scope_path",
+    "run_equations",
     "set_backend",
     "set_trace",
     "shaped_like",

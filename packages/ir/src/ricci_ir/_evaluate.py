@@ -1,10 +1,11 @@
 """Running a jaxpr by binding its equations one after another in the current trace."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ._jaxpr import Jaxpr, Literal
+from ._jaxpr import Jaxpr, JaxprEqn, Literal
 from ._source import no_origin
+from ._staging import JaxprTrace
 from ._trace import context
 
 
@@ -24,13 +25,28 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         env[id(var)] = value
     for var, value in zip(jaxpr.invars, args, strict=True):
         env[id(var)] = value
+    run_equations(jaxpr.eqns, env)
+    return [atom.val if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
+
+
+def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
+    """Apply equations in the current trace, as operations of the user's lines they come from.
+
+    Args:
+      eqns: the equations, in order.
+      env: by ``id`` of variable, the values known; those of the results are added to it.
+    """
+    trace = context.trace
+    copy = trace.copy_equation if type(trace) is JaxprTrace else None
     outer, origin = context.name_stack, context.origin
     try:
-        for eqn in jaxpr.eqns:
-            operands = [atom.val if type(atom) is Literal else env[id(atom)] for atom in eqn.invars]
+        for eqn in eqns:
             code, offset, names = eqn.raw_source
             context.name_stack = outer + names if names else outer
             context.origin = (code, offset) if code is not None else origin or no_origin
+            if copy is not None and copy(eqn, env):
+                continue
+            operands = [atom.val if type(atom) is Literal else env[id(atom)] for atom in eqn.invars]
             result = eqn.primitive.bind(*operands, **eqn.params)
             if eqn.primitive.multiple_results:
                 for var, value in zip(eqn.outvars, result, strict=True):
@@ -39,7 +55,6 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
                 env[id(eqn.outvars[0])] = result
     finally:
         context.name_stack, context.origin = outer, origin
-    return [atom.val if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
 
 
 def jaxpr_as_fun(jaxpr: Jaxpr, *args: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from ._jaxpr import (
 )
 from ._leaks import check_leaks
 from ._observe import TraceAbandoned, is_observed, notify
-from ._source import caller_source
+from ._source import caller_source, no_origin
 from ._trace import Trace, Tracer, context, eval_trace, leaked_tracer
 
 _no_params: dict[str, Any] = {}
@@ -115,6 +115,38 @@ class JaxprTrace(Trace):
         var = Var(result)
         self.eqns.append(JaxprEqn(invars, [var], primitive, params, effects, source))
         return StagedTracer(self, result, var)
+
+    def copy_equation(self, eqn: JaxprEqn, env: dict[int, Any]) -> bool:
+        """Record an equation of another program again, without asking for its types.
+
+        Args:
+          eqn: the equation; ``context`` tells where it comes from.
+          env: by ``id`` of that program's variables, their values here; the results are added.
+
+        Returns:
+          Whether it was recorded: it is not if an operand is no array of this program, or of
+          another type.
+        """
+        invars: list[Var | Literal] = []
+        for atom in eqn.invars:
+            if type(atom) is Literal:
+                invars.append(atom)
+                continue
+            value = env[id(atom)]
+            if type(value) is not StagedTracer or value._trace is not self:
+                return False
+            if value.aval is not atom.aval:
+                return False
+            invars.append(value.atom)
+        outvars = [Var(var.aval) for var in eqn.outvars]
+        source = (*(context.origin or no_origin), context.name_stack)
+        effects = eqn.effects
+        if effects:
+            self.effects.append(effects)
+        self.eqns.append(JaxprEqn(invars, outvars, eqn.primitive, eqn.params, effects, source))
+        for theirs, ours in zip(eqn.outvars, outvars, strict=True):
+            env[id(theirs)] = StagedTracer(self, ours.aval, ours)
+        return True
 
     def lift(self, value: Any) -> "StagedTracer":
         atom: Any = self.constant(value)

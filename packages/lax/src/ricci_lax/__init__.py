@@ -169,6 +169,7 @@ from ._fft import FftType as FftType
 from ._fft import fft as fft
 from ._fft import fft_p as fft_p
 from ._find_nan import find_nan as find_nan
+from ._fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from ._gamma import betainc as betainc
 from ._gamma import igamma as igamma
 from ._gamma import igamma_grad_a as igamma_grad_a
@@ -578,6 +579,7 @@ __all__ = [
     "fori_loop",
     "full",
     "full_like",
+    "fwd_and_bwd",
     "gather",
     "gather_p",
     "ge",

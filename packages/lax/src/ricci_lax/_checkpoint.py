@@ -217,7 +217,7 @@ def checkpoint[**P, R](
     # For each choice of static arguments, the function of the others; traces are kept with it.
     calls: dict[Any, Callable] = {}
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     @api_boundary
     def remat_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         places = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
@@ -245,7 +245,7 @@ def checkpoint[**P, R](
 
 
 def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -> Callable:
-    @wraps(fun)
+    @wraps(fun, updated=())
     def call(args: tuple, options: dict) -> Any:
         return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 

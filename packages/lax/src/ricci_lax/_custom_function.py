@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter
 from typing import Any, NamedTuple
 
 from ricci_autodiff import Tape
@@ -98,10 +99,16 @@ class CustomFunction:
                     "arguments by position."
                 )
             bound = self.signature.bind(*args, **kwargs)
+            places = {
+                name
+                for name, p in self.signature.parameters.items()
+                if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+            }
+            named = sorted(kwargs.keys() - places)
             bound.apply_defaults()
-            if bound.kwargs:
+            if named:
                 raise TypeError(
-                    f"{self.name}: keyword-only arguments {sorted(bound.kwargs)} cannot be passed "
+                    f"{self.name}: keyword-only arguments {named} cannot be passed "
                     "to a function with a rule of its own; make them positional."
                 )
             args = bound.args

@@ -18,6 +18,7 @@ from ricci_ir import (
     Primitive,
     Tracer,
     api_boundary,
+    as_array,
     context,
     define,
     eval_trace,
@@ -152,7 +153,7 @@ class Rules:
         if self.custom.symbolic_zeros:
             cts = [SymbolicZero(c.aval) if type(c) is Zero else c for c in cts]
         else:
-            cts = [instantiate(c) for c in cts]
+            cts = [_as_array(instantiate(c)) for c in cts]
         static = [value for _, value in self.call.static]
         assert self.custom.bwd is not None
         result = call_rule(
@@ -202,6 +203,11 @@ class Rules:
                 )
             result.append(leaf)
         return result
+
+
+def _as_array(x: Any) -> Any:
+    """A cotangent as a rule expects it: no Python number, which divides by zero in its own way."""
+    return x if hasattr(x, "dtype") else as_array(context.trace.lift(x))
 
 
 class BatchedRules:
@@ -367,9 +373,10 @@ def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree,
 
 
 def _reverse_only(bwd: Any) -> TypeError:
-    rules = bwd.__self__
+    rules: Any = bwd.__self__
     while isinstance(rules, BatchedRules):
-        rules = rules.fwd.__self__
+        fwd: Any = rules.fwd
+        rules = fwd.__self__
     return TypeError(
         f"{rules.custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
         "and jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or custom_jvp, "

@@ -70,7 +70,7 @@ def jacfwd[**P](
     """
     positions = _positions("jacfwd", fun, argnums)
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     @api_boundary
     def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
         given = _Differentiated("jacfwd", fun, positions, args, kwargs)
@@ -140,7 +140,7 @@ def jacrev[**P](
     """
     positions = _positions("jacrev", fun, argnums)
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     @api_boundary
     def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
         given = _Differentiated("jacrev", fun, positions, args, kwargs)

@@ -20,9 +20,9 @@ _unnamed = "_pmap_axis"
 
 
 class _Enclosing(threading.local):
-    """How many devices the pmaps have together whose function is being traced."""
+    """How many devices the pmaps together have whose function is being traced; 0 if none is."""
 
-    size: int = 1
+    size: int = 0
 
 
 _enclosing = _Enclosing()
@@ -31,7 +31,7 @@ _enclosing = _Enclosing()
 @contextmanager
 def _inside(size: int) -> Iterator[None]:
     outer = _enclosing.size
-    _enclosing.size = outer * size
+    _enclosing.size = (outer or 1) * size
     try:
         yield
     finally:
@@ -96,7 +96,7 @@ def pmap(
         names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
         dims, size = mapped_dims("pmap", leaves, dims, axis_size, names)
         chosen = _devices(size, devices, backend, name)
-        out_tree = None
+        out_tree: Any = None
         out_dims: list[int | None] = []
 
         def on_one(*slices):
@@ -107,7 +107,7 @@ def pmap(
             with _inside(size):
                 return fun(*full, **given_kwargs)
 
-        if _enclosing.size > 1:
+        if _enclosing.size:
             mapped = vmap(on_one, tuple(dims), out_axes, axis_name=axis, axis_size=size)
             return mapped(*leaves)
         mesh = Mesh(np.array(chosen), (axis,))
@@ -151,12 +151,12 @@ def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _devices(size: int, devices: Sequence[Any] | None, backend: str | None, name: str) -> list:
-    if devices is not None and _enclosing.size > 1:
+    if devices is not None and _enclosing.size:
         raise NotImplementedError(
             f"pmap of {name}: devices cannot be chosen within a function that pmap runs."
         )
     available = list(devices) if devices is not None else local_devices(backend=backend)
-    needed = size * _enclosing.size
+    needed = size * (_enclosing.size or 1)
     if needed > len(available):
         raise ValueError(
             f"pmap of {name} needs {needed} devices, one for each slice of its arguments, but only "

@@ -32,8 +32,8 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     Example:
       >>> from ricci_xla import local_devices
       >>> devices = local_devices()
-      >>> device_put_sharded([(i, 2.0) for i, _ in enumerate(devices)], devices)[0].tolist() == list(
-      ...     range(len(devices)))
+      >>> shards = [np.full(2, i) for i, _ in enumerate(devices)]
+      >>> device_put_sharded(shards, devices).shape == (len(devices), 2)
       True
     """
     if not isinstance(shards, Sequence):
@@ -90,10 +90,9 @@ def _check_alike(leaves: Sequence[Any], path: Any) -> None:
     for i, leaf in enumerate(leaves):
         aval: Any = get_aval(leaf)
         if (aval.shape, aval.dtype) != (first.shape, first.dtype):
-            where = path()
             raise ValueError(
-                f"device_put_sharded: shards must have leaves of one type, but{where and f' {where}'}"
-                f" is {first.str_short()} in shard 0 and {aval.str_short()} in shard {i}."
+                f"device_put_sharded: shards must have leaves of one type, but the leaf{path()} is "
+                f"{first.str_short()} in shard 0 and {aval.str_short()} in shard {i}."
             )
 
 

@@ -52,6 +52,7 @@ from ricci_lax import closure_convert as closure_convert
 from ricci_lax import custom_gradient as custom_gradient
 from ricci_lax import custom_jvp as custom_jvp
 from ricci_lax import custom_vjp as custom_vjp
+from ricci_lax import fwd_and_bwd as fwd_and_bwd
 from ricci_lax import hessian as hessian
 from ricci_lax import jacfwd as jacfwd
 from ricci_lax import jacobian as jacobian

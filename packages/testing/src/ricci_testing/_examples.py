@@ -3,6 +3,7 @@
 from functools import cache
 
 from ricci_ir import primitives
+from ricci_lax.checkify import check_p
 
 from ._example import Example
 from ._examples_arrays import array_examples
@@ -19,6 +20,7 @@ from ._variants import variants
 # Primitives that the laws are not checked on, and why.
 WITHOUT_EXAMPLES = {
     "after_all": "its operands are tokens, which hold no values",
+    check_p.name: "it gives nothing",
     "create_token": "it gives a token, which holds no value",
     "custom_lin": "it stands for a tangent's program on a tape, and is only ever transposed",
     "debug_callback": "it gives nothing",

@@ -10,6 +10,7 @@ from ricci_ir import (
     Primitive,
     Tracer,
     clear_single_equations,
+    convert_constvars,
     ensure_compile_time_eval,
     equation_program,
     get_aval,
@@ -133,6 +134,9 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
 
 
 def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
+    if jaxpr.consts:
+        consts, call = jaxpr.consts, _jaxpr_callable(convert_constvars(jaxpr), name)
+        return lambda *args: call(*consts, *args)
     tree = _list_tree(len(jaxpr.outvars))
 
     def on_miss(*args: Any) -> tuple[Any, Any]:

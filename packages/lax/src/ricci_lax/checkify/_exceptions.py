@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ricci_ir import Source
 from ricci_pytree import tree_unflatten
 
@@ -56,7 +58,7 @@ class OOBError(JaxException):
         return self.facts[1]
 
     def __str__(self) -> str:
-        index, axis, size = (int(x) for x in self.payload)
+        index, axis, size = np.asarray(self.payload).tolist()
         return (
             f"out-of-bounds indexing for array of shape {self.operand_shape}: index {index} is "
             f"out of bounds for axis {axis} with size {size}. "
