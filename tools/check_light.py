@@ -1,5 +1,8 @@
 """Check the light install: nothing of jaxlib, and less than 5 MB beside NumPy and ml_dtypes.
 
+What counts is what the distributions bring. The bytecode that an installer may make of it, which
+takes half as much again or more, is printed beside it.
+
 Run by the interpreter of an environment, with the distributions that were asked for; what they
 need is followed through the installed metadata.
 """
@@ -40,21 +43,23 @@ def installed(roots: list[str]) -> set[str]:
     return found
 
 
-def size(name: str) -> int:
-    """Return the bytes of the files that a distribution installed."""
+def sizes(name: str) -> tuple[int, int]:
+    """Return the bytes of the files that a distribution brought, and of bytecode made of them."""
     paths = [Path(str(file.locate())) for file in distribution(name).files or []]
-    return sum(path.stat().st_size for path in paths if path.is_file())
+    brought = [path for path in paths if path.is_file() and path.suffix != ".pyc"]
+    made = [path for path in paths if path.is_file() and path.suffix == ".pyc"]
+    return sum(p.stat().st_size for p in brought), sum(p.stat().st_size for p in made)
 
 
 def main(roots: list[str]) -> None:
     """Print the sizes and exit with a message where a promise is broken."""
     if importlib.util.find_spec("jaxlib") is not None:
         sys.exit("the light install brought jaxlib")
-    counted = {name: size(name) for name in sorted(installed(roots) - NOT_COUNTED)}
-    for name, count in counted.items():
-        print(f"{name:20} {count:>9,} bytes")
-    total = sum(counted.values())
-    print(f"{'together':20} {total:>9,} bytes, at most {LIMIT:,}")
+    counted = {name: sizes(name) for name in sorted(installed(roots) - NOT_COUNTED)}
+    for name, (brought, made) in counted.items():
+        print(f"{name:20} {brought:>9,} bytes, and {made:>9,} of bytecode")
+    total, made = (sum(column) for column in zip(*counted.values(), strict=True))
+    print(f"{'together':20} {total:>9,} bytes, at most {LIMIT:,}; and {made:,} of bytecode")
     if total >= LIMIT:
         sys.exit("the light install is too large")
 

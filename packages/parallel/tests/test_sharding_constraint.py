@@ -24,8 +24,8 @@ ONES = np.ones(8, np.float32)
 F8 = ShapeDtypeStruct((8,), np.float32)
 
 
-@pytest.fixture(scope="module")
-def mesh():
+@pytest.fixture
+def mesh(eight_devices):
     return Mesh(np.array(devices()[:8]).reshape(4, 2), ("i", "j"))
 
 

@@ -148,6 +148,7 @@ from ._jaxpr import no_effects as no_effects
 from ._jaxpr import subjaxprs as subjaxprs
 from ._jaxpr import unknown_debug_info as unknown_debug_info
 from ._leaks import check_leaks as check_leaks
+from ._make_jaxpr import check_results as check_results
 from ._make_jaxpr import eval_shape as eval_shape
 from ._make_jaxpr import make_jaxpr as make_jaxpr
 from ._monitoring import clear_event_listeners as clear_event_listeners
@@ -334,6 +335,7 @@ __all__ = [
     "canonicalize_dtype",
     "check_jaxpr",
     "check_leaks",
+    "check_results",
     "check_tracer_leaks",
     "checking_leaks",
     "clear_event_listeners",

@@ -107,7 +107,7 @@ def _trace(
             given = [fixed.get(i, x) for i, x in enumerate(given)]
         out = fun(*given, **options)
         results, out_tree = tree_flatten(out)
-        _check_results(results, out, fun)
+        check_results(_name(fun), results, out)
         return results
 
     debug_info = DebugInfo("make_jaxpr", _name(fun), tuple(paths))
@@ -152,7 +152,16 @@ def _argument_avals(
     return avals
 
 
-def _check_results(results: Sequence[Any], out: Any, fun: Callable[..., Any]) -> None:
+def check_results(subject: str, results: Sequence[Any], out: Any) -> None:
+    """Check that what a function returned is arrays.
+
+    Args:
+      subject: what messages call the function.
+      results, out: what it returned, as leaves and whole.
+
+    Raises:
+      TypeError: naming the first leaf that is no array.
+    """
     for i, leaf in enumerate(results):
         try:
             get_aval(leaf)
@@ -160,8 +169,8 @@ def _check_results(results: Sequence[Any], out: Any, fun: Callable[..., Any]) ->
             path = keystr(tree_flatten_with_path(out)[0][i][0])
             where = f" at output{path}" if path else ""
             raise TypeError(
-                f"{_name(fun)} returned a value of type {type(leaf)}{where}, which is no array. "
-                "Return arrays, Python scalars, or pytrees of them."
+                f"{subject} returned a value of type {type(leaf)}{where}, which is no array. "
+                "Return arrays, scalars, or pytrees of them."
             ) from None
 
 

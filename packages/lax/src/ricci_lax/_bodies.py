@@ -12,6 +12,7 @@ from ricci_ir import (
     ShapedArray,
     Tracer,
     Var,
+    check_results,
     convert_constvars,
     current_source,
     eval_jaxpr,
@@ -89,7 +90,7 @@ def _trace(what: str, fun: Callable, tree: Any, avals: Sequence[Any], carry: Seq
         nonlocal out_tree
         out = fun(*tree_unflatten(tree, leaves))
         results, out_tree = tree_flatten(out)
-        _check_results(what, fun, results, out)
+        check_results(f"{what}: {function_name(fun)}", results, out)
         results[: len(carry)] = map(_taking_over, results, carry)
         return results
 
@@ -117,19 +118,6 @@ def _taking_over(result: Any, expected: ShapedArray) -> Any:
     if expected.weak_type or (aval.shape, aval.dtype) != (expected.shape, expected.dtype):
         return result
     return converted(result, aval.dtype)
-
-
-def _check_results(what: str, fun: Callable, results: Sequence[Any], out: Any) -> None:
-    for i, leaf in enumerate(results):
-        try:
-            get_aval(leaf)
-        except TypeError:
-            path = keystr(tree_flatten_with_path(out)[0][i][0])
-            where = f" at output{path}" if path else ""
-            raise TypeError(
-                f"{what}: {function_name(fun)} returned a value of type {type(leaf)}{where}, which "
-                "is no array. Return arrays, scalars, or pytrees of them."
-            ) from None
 
 
 # The carry of a loop

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
 from ricci_ir import explicit_dtype, issubdtype
@@ -14,6 +15,7 @@ from ricci_lax._structural import as_sizes, placement
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -24,6 +26,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -335,3 +338,85 @@ he_normal = _scaled(
 )  # fmt: skip
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer that gives matrices uniform over those with orthonormal columns or rows.
+
+    Args:
+      scale: what they are multiplied by.
+      column_axis: the axis of the matrix's columns; the others together are its rows.
+      dtype: the dtype where the call gives none, by default the default float one.
+
+    Raises:
+      ValueError: if the shape has fewer than two dimensions.
+
+    Example:
+      >>> orthogonal()(random.PRNGKey(0), (3, 2)).shape
+      (3, 2)
+
+    Source: Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning
+    in deep linear neural networks", 2013.
+    """
+    default = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        found = explicit_dtype(default if dtype is None else dtype)
+        shape = as_sizes(shape)
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: the shape must have at least two sizes, got {shape}.")
+        columns = shape[column_axis]
+        rest = list(shape)
+        del rest[column_axis]
+        rows = prod(rest)
+        x = random.normal(key, (max(rows, columns), min(rows, columns)), found)
+        q, r = jnp.linalg.qr(x)
+        # Without the signs of r's diagonal the distribution would not be uniform (Mezzadri 2007).
+        q = jnp.multiply(q, lax.expand_dims(lax.sign(jnp.diagonal(r)), (0,)))
+        if columns > rows:
+            q = q.T
+        q = jnp.reshape(jnp.transpose(q), (columns, *rest))
+        q = jnp.moveaxis(q, 0, column_axis)
+        return _placed(jnp.multiply(jnp.asarray(scale, found), q), out_sharding)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer for convolutions: an orthogonal matrix at the window's centre, 0 elsewhere.
+
+    Args:
+      scale: what the matrix is multiplied by.
+      column_axis: the axis of the matrix's columns.
+      dtype: the dtype where the call gives none, by default the default float one.
+
+    Raises:
+      ValueError: if the shape is not that of a convolution over 1 to 3 dimensions, or has more
+        inputs than outputs.
+
+    Example:
+      >>> delta_orthogonal()(random.PRNGKey(0), (3, 2, 2)).shape
+      (3, 2, 2)
+
+    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+    """
+    default = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        found = explicit_dtype(default if dtype is None else dtype)
+        shape = as_sizes(shape)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal: the shape must have 3, 4 or 5 sizes, got {shape}.")
+        if shape[-1] < shape[-2]:
+            raise ValueError(
+                "delta_orthogonal: there must not be more inputs than outputs, but the shape "
+                f"{shape} has {shape[-2]} and {shape[-1]}."
+            )
+        matrix = orthogonal(scale, column_axis, found)(key, shape[-2:])
+        before = [(n - 1) // 2 for n in shape[:-2]]
+        padding = [(b, n - 1 - b, 0) for b, n in zip(before, shape[:-2], strict=True)]
+        matrix = lax.expand_dims(matrix, tuple(range(len(padding))))
+        padded = lax.pad(matrix, np.array(0, found)[()], [*padding, (0, 0, 0), (0, 0, 0)])
+        return _placed(padded, out_sharding)
+
+    return init

@@ -76,6 +76,8 @@ from ._comparison import isreal as isreal
 from ._comparison import isrealobj as isrealobj
 from ._comparison import isscalar as isscalar
 from ._comparison import iterable as iterable
+from ._convolving import convolve as convolve
+from ._convolving import correlate as correlate
 from ._creation import array as array
 from ._creation import asarray as asarray
 from ._creation import astype as astype
@@ -94,6 +96,8 @@ from ._diagonals import diag as diag
 from ._diagonals import diagflat as diagflat
 from ._diagonals import diagonal as diagonal
 from ._diagonals import trace as trace
+from ._divisors import gcd as gcd
+from ._divisors import lcm as lcm
 from ._dtypes import bfloat16 as bfloat16
 from ._dtypes import bool_ as bool
 from ._dtypes import bool_ as bool_
@@ -460,8 +464,8 @@ __all__ = [
     "choose",
     "clip",
     "column_stack",
-    "complex128",
     "complex64",
+    "complex128",
     "complex_",
     "complexfloating",
     "compress",
@@ -469,8 +473,10 @@ __all__ = [
     "concatenate",
     "conj",
     "conjugate",
+    "convolve",
     "copy",
     "copysign",
+    "correlate",
     "cos",
     "cosh",
     "count_nonzero",
@@ -510,18 +516,15 @@ __all__ = [
     "extract",
     "eye",
     "fabs",
-    "fill_diagonal",
     "fft",
+    "fill_diagonal",
     "finfo",
     "flatnonzero",
     "flexible",
     "flip",
     "fliplr",
     "flipud",
-    "float16",
-    "float32",
     "float4_e2m1fn",
-    "float64",
     "float6_e2m3fn",
     "float6_e3m2fn",
     "float8_e3m4",
@@ -532,6 +535,9 @@ __all__ = [
     "float8_e5m2",
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
     "float_",
     "float_power",
     "floating",
@@ -548,6 +554,7 @@ __all__ = [
     "fromstring",
     "full",
     "full_like",
+    "gcd",
     "generic",
     "geomspace",
     "get_printoptions",
@@ -570,12 +577,12 @@ __all__ = [
     "inner",
     "insert",
     "int1",
-    "int16",
     "int2",
-    "int32",
     "int4",
-    "int64",
     "int8",
+    "int16",
+    "int32",
+    "int64",
     "int_",
     "integer",
     "intersect1d",
@@ -598,6 +605,7 @@ __all__ = [
     "ix_",
     "kaiser",
     "kron",
+    "lcm",
     "ldexp",
     "left_shift",
     "less",
@@ -606,9 +614,9 @@ __all__ = [
     "linalg",
     "linspace",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "logaddexp",
     "logaddexp2",
     "logical_and",
@@ -744,12 +752,12 @@ __all__ = [
     "ufunc",
     "uint",
     "uint1",
-    "uint16",
     "uint2",
-    "uint32",
     "uint4",
-    "uint64",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "union1d",
     "unique",
     "unique_all",

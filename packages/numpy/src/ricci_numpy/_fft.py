@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-import ricci_lax as lax
 from ricci_ir import explicit_dtype, python_scalar_dtype
 from ricci_lax import FftType
 

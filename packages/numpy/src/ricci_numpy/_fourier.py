@@ -1,6 +1,5 @@
 """Discrete Fourier transforms along any dimensions, with NumPy's lengths and norms."""
 
-from collections.abc import Sequence
 from math import prod
 from operator import index as as_int
 from typing import Any

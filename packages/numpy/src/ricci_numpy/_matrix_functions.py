@@ -60,9 +60,7 @@ def matrix_power(a: Any, n: int) -> Any:
     (a,) = operands("matrix_power", a)
     shape = np.shape(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise TypeError(
-            f"matrix_power: the operand must hold square matrices, got shape {shape}."
-        )
+        raise TypeError(f"matrix_power: the operand must hold square matrices, got shape {shape}.")
     try:
         n = as_int(n)
     except TypeError as error:
@@ -344,9 +342,7 @@ def matmul(
 
     Source: numpy.linalg.matmul.
     """
-    return matmul_to(
-        x1, x2, precision=precision, preferred_element_type=preferred_element_type
-    )
+    return matmul_to(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def vecdot(

@@ -227,9 +227,7 @@ def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
     return matmul(adjoint(vh), lax.mul(inverse, projected), precision=_HIGHEST), rank, s
 
 
-def pinv(
-    a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
-) -> Any:
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
     """The pseudo-inverses of matrices, of Moore and Penrose.
 
     Args:

@@ -31,6 +31,8 @@ from ._keys import key_dtype as key_dtype
 from ._keys import key_impl as key_impl
 from ._keys import split as split
 from ._keys import wrap_key_data as wrap_key_data
+from ._matrices import multivariate_normal as multivariate_normal
+from ._matrices import orthogonal as orthogonal
 from ._normal import double_sided_maxwell as double_sided_maxwell
 from ._normal import lognormal as lognormal
 from ._normal import maxwell as maxwell
@@ -65,7 +67,9 @@ __all__ = [
     "logistic",
     "lognormal",
     "maxwell",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
     "rademacher",
