@@ -29,6 +29,14 @@ REFUSED = [
     (lambda k: random.permutation(k, np.arange(3), axis=1), ValueError, "axis 1"),
     (lambda k: random.categorical(k, np.ones((2, 3)), axis=5), IndexError, "axis 5"),
     (lambda k: random.categorical(k, np.ones(3), shape=(5,), replace=False), ValueError, "5"),
+    (lambda k: random.multivariate_normal(k, np.ones(2), np.eye(3)), ValueError, "cov"),
+    (lambda k: random.multivariate_normal(k, 1.0, np.eye(3)), ValueError, "mean"),
+    (
+        lambda k: random.multivariate_normal(k, np.ones(2), np.eye(2), (), method="x"),
+        ValueError,
+        "x",
+    ),
+    (lambda k: random.orthogonal(k, 3, dtype=int), ValueError, "float or complex"),
 ]
 
 

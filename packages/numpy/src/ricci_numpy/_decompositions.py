@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import get_aval
+from ricci_lax.linalg import cholesky as lax_cholesky
 from ricci_lax.linalg import eig as lax_eig
 from ricci_lax.linalg import eigh as lax_eigh
 from ricci_lax.linalg import geqrf_p
@@ -94,7 +95,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 @composite("cholesky")
 def _cholesky(a: Any, *, upper: bool, symmetrize_input: bool) -> Any:
     (a,) = promote_dtypes_inexact(a)
-    lower = lax.linalg.cholesky(a, symmetrize_input=symmetrize_input)
+    lower = lax_cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(lower) if upper else lower
 
 

@@ -17,6 +17,7 @@ from ._solvers import solve
 from ._taking import take_along_axis
 from ._where import where
 
+_INT32 = np.dtype(np.int32)
 _GREATEST_EXPANDED = 3  # sizes up to this are eliminated without a factorisation
 
 
@@ -313,9 +314,10 @@ def _adjugate_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _is_corner(size: int) -> Any:
     """Where the last element of a matrix is."""
-    mask = np.zeros((size, size), bool)
-    mask[-1, -1] = True
-    return mask
+    at_last = lambda axis: lax.eq(
+        lax.broadcasted_iota(np.int32, (size, size), axis), strong_constant(_INT32, size - 1)
+    )
+    return lax.bitwise_and(at_last(0), at_last(1))
 
 
 def _solves(upper: Any) -> Any:

@@ -12,6 +12,7 @@ from ._promotion import (
     INTEGER_DTYPES,
     common_dtype,
     constant_like,
+    convert,
     operands,
     promote_args,
     promote_shapes,
@@ -54,6 +55,8 @@ def _gcd(x1: Any, x2: Any) -> Any:
     x1, x2 = promote_args("gcd", x1, x2)
     shape = broadcast_shape("gcd", np.shape(x1), np.shape(x2))
     pair = size_of(broadcast(x1, shape)), size_of(broadcast(x2, shape))
+    if shape:  # only scalars stay weakly typed
+        pair = tuple(convert(x, common_dtype(x)[0]) for x in pair)
     return lax.while_loop(_some_left, _euclid_step, pair)[0]
 
 
@@ -94,6 +97,8 @@ def lcm(x1: Any, x2: Any) -> Any:
 def _lcm(x1: Any, x2: Any) -> Any:
     x1, x2 = (size_of(x) for x in promote_args("lcm", x1, x2))
     divisor = gcd(x1, x2)
+    if np.shape(divisor):
+        x1, x2 = (convert(x, common_dtype(x)[0]) for x in (x1, x2))
     zero = constant_like(divisor, 0)
     x1, x2, divisor = promote_shapes("lcm", x1, x2, divisor)
     multiple = lax.mul(x1, floor_divide(x2, divisor))

@@ -155,7 +155,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 @inlined("vector_norm")
 def _norm_of_vectors(x: Any, *, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return _vector_norm(*promote_dtypes_inexact(x), ord, axes, keepdims)
+    (x,) = promote_dtypes_inexact(x)
+    return _vector_norm(x, ord, axes, keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
