@@ -9,7 +9,7 @@ import numpy as np
 from ricci_ir import explicit_dtype, python_scalar_dtype
 
 from ._composite import inlined
-from ._creation import asarray, placed
+from ._creation import placed
 from ._promotion import convert, operands
 from ._rearranging import roll
 from ._ufuncs_binary import divide, multiply
@@ -91,8 +91,7 @@ def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: Any) -> Any:
 
 def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
     (x,) = operands(name, x)
-    x = asarray(x)
-    shape = x.shape
+    shape = np.shape(x)
     if axes is None:
         axes = range(len(shape))
     if isinstance(axes, int | np.integer):
