@@ -44,6 +44,7 @@ from ._tangent import Zero as Zero
 from ._tangent import add_tangents as add_tangents
 from ._tangent import has_tangent as has_tangent
 from ._tangent import instantiate as instantiate
+from ._tangent import join_tangents as join_tangents
 from ._tangent import tangent_aval as tangent_aval
 from ._tangent import vector_space as vector_space
 from ._transpose import transpose_call as transpose_call
@@ -69,6 +70,7 @@ __all__ = [
     "has_tangent",
     "instantiate",
     "is_undefined_primal",
+    "join_tangents",
     "jvp",
     "jvp_flat",
     "jvp_jaxpr",

@@ -36,7 +36,7 @@ from ricci_ir import (
 
 from ._jvp import JVPTrace
 from ._rules import jvp_rules, linearize_rules, split_rules
-from ._tangent import Zero, instantiate, tangent_aval
+from ._tangent import Zero, instantiate, join_tangents, tangent_aval
 
 
 class TangentTracer(Tracer):
@@ -186,15 +186,12 @@ def linearize_call(
     residuals = [values[i] for i in linearized.residuals]
     given = [t for t in tangents if type(t) is not Zero]
     if linearized.tangent.outvars or linearized.tangent.effects:
-        recorded = iter(
-            tape.record(call, (*residuals, *given), {"jaxpr": linearized.tangent, "name": name})
+        recorded = tape.record(
+            call, (*residuals, *given), {"jaxpr": linearized.tangent, "name": name}
         )
     else:
-        recorded = iter(())
-    out_tangents = [
-        next(recorded) if nonzero else Zero.from_primal(result)
-        for nonzero, result in zip(linearized.nonzeros, results, strict=True)
-    ]
+        recorded = ()
+    out_tangents = join_tangents(linearized.nonzeros, recorded, results)
     return results, out_tangents
 
 

@@ -1,6 +1,6 @@
 """Tangent values: symbolic zeros, and the vector-space operations on arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ricci_ir import AbstractValue, ShapedArray, float0, get_aval, to_tangent_dtype
@@ -100,6 +100,19 @@ def add_tangents(x: Any, y: Any) -> Any:
     if type(y) is Zero:
         return x
     return vector_space.add(x, y)
+
+
+def join_tangents(nonzeros: Iterable[bool], found: Iterable[Any], primals: Iterable[Any]) -> list:
+    """The tangents of some values, of which only those that are not zero were computed.
+
+    Args:
+      nonzeros: for each value, whether its tangent is the next of ``found``, or zero.
+    """
+    given = iter(found)
+    return [
+        next(given) if nonzero else Zero.from_primal(x)
+        for nonzero, x in zip(nonzeros, primals, strict=True)
+    ]
 
 
 def has_tangent(aval: Any) -> bool:

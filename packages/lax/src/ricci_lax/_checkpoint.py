@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import (
     Zero,
+    join_tangents,
     jvp_jaxpr,
     linear,
     linearize_jaxpr,
@@ -109,31 +110,23 @@ def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
         outs = eval_jaxpr(plan.forward, plan.forward.consts, *primals)
     count = len(plan.nonzeros)
     results, saved = outs[:count], outs[count:]
-    recorded = iter(())
+    recorded = ()
     if any(plan.nonzeros):
         given = [t for t in tangents if type(t) is not Zero]
-        recorded = iter(
-            tape.record(
-                remat_p,
-                (*(primals[i] for i in plan.used), *saved, *given),
-                {"jaxpr": plan.tangent, "policy": policy, **params, "differentiated": True},
-            )
+        recorded = tape.record(
+            remat_p,
+            (*(primals[i] for i in plan.used), *saved, *given),
+            {"jaxpr": plan.tangent, "policy": policy, **params, "differentiated": True},
         )
-    return results, [
-        next(recorded) if nonzero else Zero.from_primal(result)
-        for nonzero, result in zip(plan.nonzeros, results, strict=True)
-    ]
+    return results, join_tangents(plan.nonzeros, recorded, results)
 
 
 def _jvp(primals, tangents, *, jaxpr, **params):
     pushed, nonzeros = jvp_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
     given = [t for t in tangents if type(t) is not Zero]
     outs = remat_p.bind(*primals, *given, jaxpr=pushed, **params)
-    results, found = outs[: len(nonzeros)], iter(outs[len(nonzeros) :])
-    return results, [
-        next(found) if nonzero else Zero.from_primal(result)
-        for nonzero, result in zip(nonzeros, results, strict=True)
-    ]
+    results, found = outs[: len(nonzeros)], outs[len(nonzeros) :]
+    return results, join_tangents(nonzeros, found, results)
 
 
 def _transpose(cts, *args, jaxpr, **params):

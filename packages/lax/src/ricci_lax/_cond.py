@@ -10,6 +10,7 @@ from ricci_autodiff import (
     Tape,
     Zero,
     is_undefined_primal,
+    join_tangents,
     jvp_jaxpr,
     linearize_jaxpr,
     split_by_linearizing,
@@ -71,7 +72,7 @@ def _cond_jvp(primals, tangents, *, branches, **params):
     given = [t for t in tangents[1:] if type(t) is not Zero]
     outs = cond_p.bind(index, *operands, *given, branches=pushed, **params)
     count = len(out_nonzeros)
-    return _with_tangents(outs[:count], outs[count:], out_nonzeros)
+    return outs[:count], join_tangents(out_nonzeros, outs[count:], outs[:count])
 
 
 def _jvp_branches(branches, nonzeros):
@@ -81,14 +82,6 @@ def _jvp_branches(branches, nonzeros):
 
 def _union(flags: Any) -> tuple[bool, ...]:
     return tuple(map(any, zip(*flags, strict=True)))
-
-
-def _with_tangents(results: Sequence[Any], found: Sequence[Any], nonzeros: Sequence[bool]):
-    given = iter(found)
-    return list(results), [
-        next(given) if nonzero else Zero.from_primal(result)
-        for nonzero, result in zip(nonzeros, results, strict=True)
-    ]
 
 
 def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
@@ -106,7 +99,7 @@ def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
     recorded = tape.record(
         cond_p, (index, *(values[i] for i in places), *given), {"branches": tangent, **params}
     )
-    return _with_tangents(results, recorded, out_nonzeros)
+    return results, join_tangents(out_nonzeros, recorded, results)
 
 
 def _linearize_branches(branches, nonzeros):

@@ -10,6 +10,7 @@ from ricci_autodiff import (
     has_tangent,
     instantiate,
     is_undefined_primal,
+    join_tangents,
     jvp_flat,
     jvp_jaxpr,
     tangent_aval,
@@ -259,10 +260,8 @@ def _jvp(primals, tangents, *, call, in_tree, out_tree, rule):
         rule=TangentRule(rule, carried, out_carried, True),
     )
     count = len(call.outvars)
-    results, found = outs[:count], iter(outs[count:])
-    return results, [
-        next(found) if c else Zero.from_primal(x) for x, c in zip(results, out_carried, strict=True)
-    ]
+    results, found = outs[:count], outs[count:]
+    return results, join_tangents(out_carried, found, results)
 
 
 def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
@@ -270,7 +269,7 @@ def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
     results = custom_vmap_p.bind(*primals, call=call, in_tree=in_tree, out_tree=out_tree, rule=rule)
     carried = [type(t) is not Zero for t in tangents]
     program, out_carried = _pushed(call, carried, False)
-    found = iter(())
+    found = ()
     if any(out_carried):
         with set_trace(tape):
             outs = custom_vmap_p.bind(
@@ -281,10 +280,8 @@ def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
                 out_tree=_subtree(out_tree, out_carried),
                 rule=TangentRule(rule, carried, out_carried, False),
             )
-        found = iter(outs)
-    return results, [
-        next(found) if c else Zero.from_primal(x) for x, c in zip(results, out_carried, strict=True)
-    ]
+        found = outs
+    return results, join_tangents(out_carried, found, results)
 
 
 def _transpose(cts, *args, call, in_tree, out_tree, rule):

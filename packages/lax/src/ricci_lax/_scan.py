@@ -12,6 +12,7 @@ from ricci_autodiff import (
     Zero,
     instantiate,
     is_undefined_primal,
+    join_tangents,
     split_by_linearizing,
 )
 from ricci_batching import batched_at, moved_to
@@ -74,16 +75,8 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     count = len(jaxpr.outvars) - num_carry
     end, found_xs = num_carry + sum(carry_flags), num_carry + sum(carry_flags) + count
     results = [*outs[:num_carry], *outs[end:found_xs]]
-    found = iter([*outs[num_carry:end], *outs[found_xs:]])
-    return results, _with_zeros(results, found, (*carry_flags, *flags))
-
-
-def _with_zeros(results: Sequence[Any], found: Any, flags: Sequence[bool]) -> list[Any]:
-    found = iter(found)
-    return [
-        next(found) if nonzero else Zero.from_primal(result)
-        for nonzero, result in zip(flags, results, strict=True)
-    ]
+    found = [*outs[num_carry:end], *outs[found_xs:]]
+    return results, join_tangents((*carry_flags, *flags), found, results)
 
 
 def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
@@ -97,7 +90,7 @@ def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_car
     results = outs[: len(jaxpr.outvars)]
     flags = (*lin.carry, *lin.collected)
     if not any(flags):
-        return results, _with_zeros(results, (), flags)
+        return results, join_tangents(flags, (), results)
     consts, carry, xs = sections(tangents, num_consts, num_carry)
     fixed = [*(values[i] for i in lin.const_residuals), *_given(consts)]
     recorded = tape.record(
@@ -115,7 +108,7 @@ def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_car
             **params,
         },
     )
-    return results, _with_zeros(results, recorded, flags)
+    return results, join_tangents(flags, recorded, results)
 
 
 def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):

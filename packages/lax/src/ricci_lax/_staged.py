@@ -4,6 +4,7 @@ from typing import Any
 
 from ricci_autodiff import (
     Zero,
+    join_tangents,
     jvp_jaxpr,
     linearize_call,
     split_call,
@@ -20,11 +21,8 @@ def _jit_jvp(primals, tangents, *, jaxpr, name):
     given = [t for t in tangents if type(t) is not Zero]
     outs = jit_p.bind(*primals, *given, jaxpr=tangent_program, name=name)
     count = len(jaxpr.outvars)
-    results, found = outs[:count], iter(outs[count:])
-    return results, [
-        next(found) if nonzero else Zero.from_primal(result)
-        for nonzero, result in zip(out_nonzeros, results, strict=True)
-    ]
+    results, found = outs[:count], outs[count:]
+    return results, join_tangents(out_nonzeros, found, results)
 
 
 def _jit_transpose(ct, *args, jaxpr, name):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Tape, Zero, instantiate, jvp_jaxpr, split_by_linearizing
+from ricci_autodiff import Tape, Zero, instantiate, join_tangents, jvp_jaxpr, split_by_linearizing
 from ricci_batching import batch_jaxpr, batched_at, moved_to
 from ricci_ir import (
     Effect,
@@ -105,19 +105,11 @@ def _pushed_operands(primals, tangents, cond_jaxpr, body_jaxpr, cond_nconsts, bo
     return operands, params, nonzeros
 
 
-def _with_tangents(results, found, nonzeros):
-    given = iter(found)
-    return list(results), [
-        next(given) if nonzero else Zero.from_primal(result)
-        for nonzero, result in zip(nonzeros, results, strict=True)
-    ]
-
-
 def _while_jvp(primals, tangents, **params):
     operands, pushed, nonzeros = _pushed_operands(primals, tangents, **params)
     outs = while_p.bind(*operands, **pushed)
     count = len(nonzeros)
-    return _with_tangents(outs[:count], outs[count:], nonzeros)
+    return outs[:count], join_tangents(nonzeros, outs[count:], outs[:count])
 
 
 def _while_linearize(tape: Tape, primals, tangents, **params):
@@ -127,7 +119,7 @@ def _while_linearize(tape: Tape, primals, tangents, **params):
     if not any(nonzeros):
         return results, [Zero.from_primal(r) for r in results]
     recorded = tape.record(while_p, operands, pushed)
-    return _with_tangents(results, recorded[len(results) :], nonzeros)
+    return results, join_tangents(nonzeros, recorded[len(results) :], results)
 
 
 def _while_transpose(cts, *args, **params):

@@ -11,6 +11,7 @@ import numpy as np
 from ricci_autodiff import (
     Linearized,
     Zero,
+    join_tangents,
     jvp_jaxpr,
     linearize_jaxpr,
     tangent_aval,
@@ -125,11 +126,8 @@ def _jvp(primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
         mesh=mesh,
         out_specs=(*out_specs, *_where(out_specs, out_nonzeros)),
     )
-    results, found = outs[: len(out_specs)], iter(outs[len(out_specs) :])
-    return results, [
-        next(found) if nz else Zero.from_primal(r)
-        for nz, r in zip(out_nonzeros, results, strict=True)
-    ]
+    results, found = outs[: len(out_specs)], outs[len(out_specs) :]
+    return results, join_tangents(out_nonzeros, found, results)
 
 
 def _where(items: Sequence[Any], flags: Sequence[bool]) -> tuple:
@@ -152,27 +150,22 @@ def _linearize(tape, primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
     values = (*primals, *outputs)
     given = [t for t in tangents if type(t) is not Zero]
     if split.tangent.outvars:
-        recorded = iter(
-            tape.record(
-                shard_map_p,
-                (*(values[i] for i in split.residuals), *given),
-                {
-                    "in_specs": (
-                        *(specs[i] for i in split.residuals),
-                        *_where(in_specs, nonzeros),
-                    ),
-                    "jaxpr": split.tangent,
-                    "mesh": mesh,
-                    "out_specs": _where(out_specs, split.nonzeros),
-                },
-            )
+        recorded = tape.record(
+            shard_map_p,
+            (*(values[i] for i in split.residuals), *given),
+            {
+                "in_specs": (
+                    *(specs[i] for i in split.residuals),
+                    *_where(in_specs, nonzeros),
+                ),
+                "jaxpr": split.tangent,
+                "mesh": mesh,
+                "out_specs": _where(out_specs, split.nonzeros),
+            },
         )
     else:
-        recorded = iter(())
-    return results, [
-        next(recorded) if nz else Zero.from_primal(r)
-        for nz, r in zip(split.nonzeros, results, strict=True)
-    ]
+        recorded = ()
+    return results, join_tangents(split.nonzeros, recorded, results)
 
 
 def _linearized(jaxpr: Jaxpr, nonzeros, mesh: Mesh, in_specs) -> tuple[Linearized, tuple]:
