@@ -65,7 +65,7 @@ class _Template:
             for var, value in zip(self.variables, values, strict=True)
         }
         return [
-            eqn.replace(invars=[literals.get(id(atom), atom) for atom in eqn.invars])
+            eqn.reading([literals.get(id(atom), atom) for atom in eqn.invars])
             for eqn in self.eqns
         ]
 
@@ -123,7 +123,7 @@ def _parted(eqns: Sequence[JaxprEqn]) -> tuple[list[Any], _Template]:
             values.append(value)
         return found[id(value)]
 
-    replaced = [eqn.replace(invars=[atom(a) for a in eqn.invars]) for eqn in eqns]
+    replaced = [eqn.reading([atom(a) for a in eqn.invars]) for eqn in eqns]
     return values, _Template(replaced, list(found.values()))
 
 

@@ -378,15 +378,14 @@ def tape_to_jaxpr(
     Args:
       tape: what was recorded.
       in_vars, out_vars: the tangents given and wanted.
-      residual_trace: known operands that are tracers of this trace become leading arguments;
-        other arrays become constants.
+      residual_trace: known operands that are tracers of this trace become leading arguments,
+        the same variables as there; other arrays become constants.
 
     Returns:
       The jaxpr, and the values of its leading arguments.
     """
     eqns = live_equations(tape.eqns, out_vars)
-    residual_vars: dict[int, Var] = {}
-    residuals: list[Any] = []
+    residuals: dict[int, StagedTracer] = {}
     const_vars: dict[int, Var] = {}
     consts: list[Any] = []
 
@@ -395,11 +394,10 @@ def tape_to_jaxpr(
             return known
         value = known.val  # pyright: ignore[reportAttributeAccessIssue]
         if type(value) is StagedTracer and value._trace is residual_trace:
-            key = id(value.atom)
-            if key not in residual_vars:
-                residual_vars[key] = Var(value.aval)
-                residuals.append(value)
-            return residual_vars[key]
+            var = value.atom
+            if type(var) is not Literal:
+                residuals.setdefault(id(var), value)
+            return var
         if known.aval.shape == () and not hasattr(value, "aval"):
             return known
         if id(value) not in const_vars:
@@ -407,8 +405,9 @@ def tape_to_jaxpr(
             consts.append(value)
         return const_vars[id(value)]
 
-    eqns = [eqn.replace(invars=[atom(a) for a in eqn.invars]) for eqn in eqns]
-    invars = [*residual_vars.values(), *in_vars]
+    eqns = [eqn.reading([atom(a) for a in eqn.invars]) for eqn in eqns]
+    known = list(residuals.values())
+    invars = [*(value.atom for value in known), *in_vars]
     jaxpr = Jaxpr(
         list(const_vars.values()),
         invars,
@@ -418,7 +417,7 @@ def tape_to_jaxpr(
         debug_info,
         consts,
     )
-    return jaxpr, residuals
+    return jaxpr, known
 
 
 def live_equations(
@@ -433,13 +432,16 @@ def live_equations(
       given: the ``id`` of variables that need not be computed.
       effects: whether to keep equations for their effects alone.
     """
-    needed = {id(var) for var in out_vars}
+    needed = set(map(id, out_vars))
     live = []
     for eqn in reversed(eqns):
-        if (effects and eqn.effects) or any(
-            id(var) in needed and id(var) not in given for var in eqn.outvars
-        ):
-            live.append(eqn)
-            needed.update(id(atom) for atom in eqn.invars)
+        if not (effects and eqn.effects):
+            for var in eqn.outvars:
+                if id(var) in needed and id(var) not in given:
+                    break
+            else:
+                continue
+        live.append(eqn)
+        needed.update(map(id, eqn.invars))
     live.reverse()
     return live

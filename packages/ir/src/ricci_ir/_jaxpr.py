@@ -109,6 +109,12 @@ class JaxprEqn:
         fields = {name: getattr(self, name) for name in self.__slots__}
         return JaxprEqn(**{**fields, **changes})
 
+    def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
+        """The same equation of other operands."""
+        return JaxprEqn(
+            invars, self.outvars, self.primitive, self.params, self.effects, self.raw_source
+        )
+
     def __repr__(self) -> str:
         return printer.equations([self])
 

@@ -62,8 +62,7 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Any) -> Recom
         )
     linearized = linearize_jaxpr(inlined(jaxpr) if policy else jaxpr, nonzeros)
     forward, tangent = linearized.forward, linearized.tangent
-    atoms = [*forward.invars, *forward.outvars]
-    residuals = [atoms[i] for i in linearized.residuals]
+    residuals = tangent.invars[: len(linearized.residuals)]
     kept: dict[int, Any] = {}
     done: set[int] = set()
     if policy is not None:
@@ -72,11 +71,11 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Any) -> Recom
                 kept.update((id(v), v) for v in eqn.outvars)
                 done.add(id(eqn))
     again = [e for e in live_equations(forward.eqns, residuals, kept) if id(e) not in done]
-    read = {id(a): a for a in (*residuals, *(a for eqn in again for a in eqn.invars))}
+    read = set(map(id, residuals))
+    for eqn in again:
+        read.update(map(id, eqn.invars))
     saved = [v for v in kept.values() if id(v) in read]
     used = tuple(i for i, v in enumerate(forward.invars) if id(v) in read)
-    names = {id(v): atom for v, atom in zip(tangent.invars, residuals, strict=False)}
-    eqns = [eqn.replace(invars=[names.get(id(a), a) for a in eqn.invars]) for eqn in tangent.eqns]
     results = forward.outvars[: len(jaxpr.outvars)]
     return Recomputing(
         program(
@@ -89,8 +88,8 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Any) -> Recom
             [*forward.constvars, *tangent.constvars],
             [*(forward.invars[i] for i in used), *saved, *tangent.invars[len(residuals) :]],
             tangent.outvars,
-            [*again, *eqns],
-            join_effects(eqn.effects for eqn in (*again, *eqns)),
+            [*again, *tangent.eqns],
+            join_effects(eqn.effects for eqn in (*again, *tangent.eqns)),
             debug_info=jaxpr.debug_info,
             consts=[*forward.consts, *tangent.consts],
         ),

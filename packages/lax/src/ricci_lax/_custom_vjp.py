@@ -392,6 +392,10 @@ def _tangent_lower(ctx: Lowering, *operands: Value, bwd, **_):
     raise _reverse_only(bwd)
 
 
+def _tangent_program(*, bwd, **_):
+    raise _reverse_only(bwd)
+
+
 def _tangent_shown(*, bwd, in_zeros, num_res, symbolic_zeros, **_):
     return {
         "bwd": _rule_name(bwd, "bwd"),
@@ -412,5 +416,6 @@ custom_vjp_tangent_p = define(
     transpose=_tangent_transpose,
     batch=_tangent_batch,
     lower=_tangent_lower,
+    program=_tangent_program,
     shown=_tangent_shown,
 )
