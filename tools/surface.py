@@ -2,6 +2,8 @@
 
     python tools/surface.py              every namespace
     python tools/surface.py lax numpy    jax.lax, jax.numpy and what is inside them
+    python tools/surface.py ricci        what the package itself names, and its namespaces for
+                                         custom derivatives, checkpoints, stages, errors, debugging
 
 JAX's names stand in `data/surface.tsv`. A name that is missing, and a signature that differs, needs
 a row in `data/surface_reasons.tsv` that says why; the exit status is 1 where one has none, and
@@ -21,6 +23,17 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 DATA = Path(__file__).parent / "data"
+# What the command calls `ricci`: the transformations, and what belongs to them.
+TRANSFORMATIONS = {
+    "jax",
+    *(
+        f"jax.{name}"
+        for name in (
+            "ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug "
+            "errors experimental.checkify stages"
+        ).split()
+    ),
+}
 MARKS = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
@@ -180,7 +193,11 @@ def chosen(namespace: str, asked: Iterable[str]) -> bool:
 
     >>> [chosen(name, ["lax"]) for name in ("jax.lax", "jax.lax.linalg", "jax.numpy")]
     [True, True, False]
+    >>> [chosen(name, ["ricci"]) for name in ("jax", "jax.errors", "jax.numpy")]
+    [True, True, False]
     """
+    if "ricci" in asked and namespace in TRANSFORMATIONS:
+        return True
     names = [part if part.split(".")[0] == "jax" else f"jax.{part}" for part in asked]
     return (
         any(

@@ -139,6 +139,15 @@ def test_named_axes_nested(toy):
     np.testing.assert_allclose(result, np.full((2, 3), x.sum()), rtol=1e-6)
 
 
+def test_sum_match_sums_what_differs(toy):
+    fun = lambda x, y: (toy.sin(x), y, x)
+    summed = rb.vmap(fun, in_axes=(0, None), out_axes=(None, None, 0), sum_match=True)
+    total, same, mapped = summed(X, X[0])
+    np.testing.assert_allclose(total, np.sin(X).sum(0), rtol=1e-5)
+    np.testing.assert_array_equal(same, X[0])
+    np.testing.assert_array_equal(mapped, X)
+
+
 def test_a_named_axis_reaches_what_is_not_batched(toy):
     result = rb.vmap(lambda x: toy.psum(np.float32(2), "i"), axis_name="i", out_axes=None)
     assert result(examples(3)) == 6

@@ -8,22 +8,19 @@ import pytest
 
 from ricci_ir import _config
 from ricci_ir._config import (
-    UNSET,
-    State,
     config,
     debug_nans,
     default_device,
     default_matmul_precision,
-    define_context,
     disable_jit,
     enable_x64,
     from_environment,
     log_compiles,
     numpy_dtype_promotion,
     numpy_rank_promotion,
-    trace_key,
     transfer_guard,
 )
+from ricci_ir._settings import UNSET, State, define_context, trace_key
 from ricci_ir._options import BOOL, INT, OPTIONS, TRACED, NumpyDtypePromotion
 
 

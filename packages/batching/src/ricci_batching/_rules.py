@@ -49,20 +49,23 @@ class Axis(NamedTuple):
 
 
 class ArrayOps:
-    """The operations that move batch dimensions; ``lax`` gives them."""
+    """The operations on batch dimensions; ``lax`` gives them."""
 
     broadcast_in_dim: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any]
     transpose: Callable[[Any, tuple[int, ...]], Any]
+    sum_over: Callable[[Any, int], Any]
 
     def register(
         self,
         *,
         broadcast_in_dim: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any],
         transpose: Callable[[Any, tuple[int, ...]], Any],
+        sum_over: Callable[[Any, int], Any],
     ) -> None:
-        """Set ``broadcast_in_dim(x, shape, dims)`` and ``transpose(x, permutation)``."""
+        """Set ``broadcast_in_dim(x, shape, dims)``, ``transpose(x, permutation)``, and the sum."""
         self.broadcast_in_dim = broadcast_in_dim
         self.transpose = transpose
+        self.sum_over = sum_over
 
 
 array_ops = ArrayOps()

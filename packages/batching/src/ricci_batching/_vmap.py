@@ -30,7 +30,7 @@ from ricci_pytree import (
 )
 
 from ._mapped import check_axis, mapped_dims
-from ._rules import Axis, batch_rules, batched_at, named_axes
+from ._rules import Axis, array_ops, batch_rules, batched_at, named_axes
 
 _unbatched: dict[tuple[Any, int], Any] = {}
 
@@ -200,6 +200,7 @@ def vmap[**P, R](
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    sum_match: bool = False,
 ) -> Callable[P, R]:
     """The function that applies ``fun`` to each example of a batch at once.
 
@@ -210,6 +211,8 @@ def vmap[**P, R](
         a pytree of them that is a prefix of the argument. Keyword arguments are mapped on axis 0.
       out_axes: where the batch goes in the results: an int, ``None`` for a result that is the
         same for all examples, or a prefix pytree of them.
+      sum_match: where ``out_axes`` is ``None`` for a result that differs between examples, give
+        its sum over them, the transpose of passing one argument to all; by default an error.
       axis_name: a name by which collectives inside ``fun`` can refer to the axis.
       axis_size: the size of the axis; needed only when nothing is mapped.
       spmd_axis_name: the mesh axis that the mapped axis is sharded over.
@@ -261,7 +264,9 @@ def vmap[**P, R](
             targets = flatten_axes("vmap out_axes", out_tree, out_axes)
         outputs = lambda: _output_paths(out_tree)
         results = [
-            _place(value, dim, size, target, i, outputs)
+            array_ops.sum_over(value, dim)
+            if sum_match and target is None and dim is not None
+            else _place(value, dim, size, target, i, outputs)
             for i, (value, dim, target) in enumerate(zip(values, out_dims, targets, strict=True))
         ]
         return tree_unflatten(out_tree, results)
@@ -288,7 +293,8 @@ def _place(
             return value
         raise ValueError(
             f"vmap has out_axes=None for {outputs()[i]}, but it depends on the mapped arguments: "
-            f"it was batched on axis {dim}. Give the axis where the batch should go."
+            f"it was batched on axis {dim}. Give the axis where the batch should go, or "
+            "sum_match=True for the sum over the batch."
         )
     check_axis("vmap: out_axes", target)
     ndim = len(get_aval(value).shape) + (dim is None)  # pyright: ignore

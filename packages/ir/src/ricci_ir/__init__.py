@@ -17,11 +17,7 @@ from ._backend import has_backend as has_backend
 from ._backend import set_backend as set_backend
 from ._backend import use_backend as use_backend
 from ._check import check_jaxpr as check_jaxpr
-from ._config import UNSET as UNSET
 from ._config import Config as Config
-from ._config import Override as Override
-from ._config import State as State
-from ._config import TraceKey as TraceKey
 from ._config import allow_f16_reductions as allow_f16_reductions
 from ._config import array_garbage_collection_guard as array_garbage_collection_guard
 from ._config import auto_pcast as auto_pcast
@@ -34,7 +30,6 @@ from ._config import debug_nans as debug_nans
 from ._config import default_device as default_device
 from ._config import default_matmul_precision as default_matmul_precision
 from ._config import default_prng_impl as default_prng_impl
-from ._config import define_context as define_context
 from ._config import define_option as define_option
 from ._config import disable_jit as disable_jit
 from ._config import disable_jit_state as disable_jit_state
@@ -44,7 +39,6 @@ from ._config import enable_x64 as enable_x64
 from ._config import explain_cache_misses as explain_cache_misses
 from ._config import explicit_x64_dtypes as explicit_x64_dtypes
 from ._config import from_environment as from_environment
-from ._config import global_trace_key as global_trace_key
 from ._config import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
 from ._config import legacy_prng_key as legacy_prng_key
 from ._config import log_compiles as log_compiles
@@ -56,7 +50,6 @@ from ._config import remove_size_one_mesh_axis_from_type as remove_size_one_mesh
 from ._config import softmax_custom_jvp as softmax_custom_jvp
 from ._config import thread_guard as thread_guard
 from ._config import threefry_partitionable as threefry_partitionable
-from ._config import trace_key as trace_key
 from ._config import traceback_filtering as traceback_filtering
 from ._config import transfer_guard as transfer_guard
 from ._config import transfer_guard_device_to_device as transfer_guard_device_to_device
@@ -147,6 +140,7 @@ from ._jaxpr import join_effects as join_effects
 from ._jaxpr import no_effects as no_effects
 from ._jaxpr import subjaxprs as subjaxprs
 from ._jaxpr import unknown_debug_info as unknown_debug_info
+from ._lazy import lazy_names as lazy_names
 from ._leaks import check_leaks as check_leaks
 from ._make_jaxpr import check_results as check_results
 from ._make_jaxpr import eval_shape as eval_shape
@@ -201,6 +195,15 @@ from ._promotion import is_weakly_typed as is_weakly_typed
 from ._promotion import lattice_result_type as lattice_result_type
 from ._promotion import promote_types as promote_types
 from ._promotion import result_type as result_type
+from ._settings import UNSET as UNSET
+from ._settings import Override as Override
+from ._settings import State as State
+from ._settings import TraceKey as TraceKey
+from ._settings import define_context as define_context
+from ._settings import follow_trace_key as follow_trace_key
+from ._settings import global_trace_key as global_trace_key
+from ._settings import make_user_context as make_user_context
+from ._settings import trace_key as trace_key
 from ._shape_dtype import ShapeDtypeStruct as ShapeDtypeStruct
 from ._shape_dtype import argument_aval as argument_aval
 from ._shape_dtype import typeof as typeof
@@ -254,13 +257,21 @@ from ._wrapped_function import transformation_with_aux2 as transformation_with_a
 from ._wrapped_function import wrap_init as wrap_init
 
 __all__ = [
+    "BOOL",
+    "COMPLEXES",
+    "FLOAT4",
+    "FLOAT6",
+    "FLOAT8",
+    "FLOATS",
+    "INTS",
+    "SMALL_INTS",
+    "UINTS",
+    "UNSET",
     "AbstractToken",
     "AbstractValue",
     "Array",
     "Atom",
-    "BOOL",
     "Backend",
-    "COMPLEXES",
     "CallbackError",
     "CarryPromoted",
     "ConcretizationTypeError",
@@ -273,11 +284,6 @@ __all__ = [
     "Effects",
     "EvalTrace",
     "ExtendedDType",
-    "FLOAT4",
-    "FLOAT6",
-    "FLOAT8",
-    "FLOATS",
-    "INTS",
     "InconclusiveDimensionOperation",
     "JAXIndexError",
     "JAXTypeError",
@@ -293,7 +299,6 @@ __all__ = [
     "Primitive",
     "ProgramCompiled",
     "RuleTable",
-    "SMALL_INTS",
     "ShapeDtypeStruct",
     "ShapedArray",
     "Source",
@@ -312,8 +317,6 @@ __all__ = [
     "TracerIntegerConversionError",
     "Transformation",
     "TypePromotionError",
-    "UINTS",
-    "UNSET",
     "UnexpectedTracerError",
     "Var",
     "WrappedFun",
@@ -393,6 +396,7 @@ __all__ = [
     "float8_e8m0fnu",
     "from_environment",
     "get_aval",
+    "follow_trace_key",
     "global_trace_key",
     "guard_public",
     "has_backend",
@@ -422,11 +426,13 @@ __all__ = [
     "join_effects",
     "kept_programs",
     "lattice_result_type",
+    "lazy_names",
     "leaked_tracer",
     "leave",
     "legacy_prng_key",
     "log_compiles",
     "make_jaxpr",
+    "make_user_context",
     "merge_linear_aux",
     "named_call",
     "named_scope",
@@ -458,10 +464,10 @@ __all__ = [
     "remove_size_one_mesh_axis_from_type",
     "result_type",
     "rule_table",
+    "run_equations",
     "safe_map",
     "scalar_type_of",
     "scope_path",
-    "run_equations",
     "set_backend",
     "set_trace",
     "shaped_like",

@@ -508,4 +508,8 @@ def zeros_of(aval: ShapedArray) -> Any:
     return broadcast_in_dim(zero.item() if aval.weak_type else zero, aval.shape, ())
 
 
-array_ops.register(broadcast_in_dim=broadcast_in_dim, transpose=transpose)
+array_ops.register(
+    broadcast_in_dim=broadcast_in_dim,
+    transpose=transpose,
+    sum_over=lambda x, dim: reduce_sum_p.bind(x, axes=(dim,), out_sharding=None),
+)

@@ -81,10 +81,10 @@ class DotsSaveable:
 
     only_if_no_batch_dims: bool = False
 
-    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
-        if primitive is conv_general_dilated_p:
+    def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
+        if prim is conv_general_dilated_p:
             return not self.only_if_no_batch_dims
-        return primitive is dot_general_p and not (self.only_if_no_batch_dims and _batched(params))
+        return prim is dot_general_p and not (self.only_if_no_batch_dims and _batched(params))
 
 
 def _batched(params: dict[str, Any]) -> bool:

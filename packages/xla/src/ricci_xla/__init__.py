@@ -25,6 +25,7 @@ from ._client import process_count as process_count
 from ._client import process_index as process_index
 from ._client import process_indices as process_indices
 from ._client import set_distributed_client as set_distributed_client
+from ._compile import CompilerEffortLevel as CompilerEffortLevel
 from ._compile import Executable as Executable
 from ._compile import compile_options as compile_options
 from ._compile import compile_text as compile_text
@@ -90,7 +91,6 @@ from ._stages import CompilerOptions as CompilerOptions
 from ._stages import Lowered as Lowered
 from ._stages import Traced as Traced
 from ._stages import Wrapped as Wrapped
-from ._state import follow as follow
 from ._state import mirror as mirror
 
 __all__ = [
@@ -102,6 +102,7 @@ __all__ = [
     "AxisType",
     "Client",
     "Compiled",
+    "CompilerEffortLevel",
     "CompilerOptions",
     "Device",
     "DuplicateSpecError",
@@ -152,7 +153,6 @@ __all__ = [
     "effects_barrier",
     "entered_mesh",
     "fast_path",
-    "follow",
     "from_dlpack",
     "get_backend",
     "get_default_device",

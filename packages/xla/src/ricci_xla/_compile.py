@@ -1,11 +1,20 @@
 """Compiling StableHLO text, and what comes of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, ShapedArray, Token, abstract_token, float0, no_effects
+from ricci_ir import (
+    ExtendedDType,
+    ShapedArray,
+    Token,
+    abstract_token,
+    config,
+    float0,
+    no_effects,
+)
 from ricci_stablehlo import ordered_effects
 
 from ._array import check_not_deleted
@@ -14,6 +23,23 @@ from ._host import host_functions, parse_module
 from ._jaxlib import runtime
 from ._kernels import prepare_kernels
 from ._sharding import GSPMDSharding, single_device_sharding
+
+
+class CompilerEffortLevel(Enum):
+    """How hard the compiler tries; the values are XLA's ``EffortLevel``.
+
+    The options ``jax_optimization_level`` and ``jax_memory_fitting_level`` take the names.
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+
+_optimization_level = config.state("jax_optimization_level")
+_memory_fitting_level = config.state("jax_memory_fitting_level")
 
 
 def compile_options(
@@ -48,6 +74,8 @@ def compile_options(
     ids = np.array([device.id for device in devices], np.int32)
     assignment = runtime.DeviceAssignment.create(ids.reshape(num_replicas, num_partitions))
     found.device_assignment = build.device_assignment = assignment
+    build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
+    build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
     if num_partitions > 1:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = use_shardy

@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from ricci_ir import UNSET, State, config, global_trace_key, staging_switch, trace_key
+from ricci_ir import (
+    UNSET,
+    State,
+    config,
+    follow_trace_key,
+    global_trace_key,
+    staging_switch,
+    trace_key,
+)
 
 from ._jaxlib import runtime
 
@@ -42,18 +50,8 @@ def mirror(state: State, target: Any) -> None:
     state.on_change(update)
 
 
-def follow(state: State) -> None:
-    """Make compiled functions miss their caches when a setting that affects tracing changes.
-
-    Done for all options; for a setting made by ``ricci_ir.define_context`` its owner calls this.
-
-    Args:
-      state: a setting that is part of ``ricci_ir.trace_key()``.
-    """
-    state.on_change(_trace_key_changed)
-
-
 def _trace_key_changed(value: Any, local: bool) -> None:
+    """Make compiled functions miss their caches when a setting that affects tracing changes."""
     key, everywhere = trace_key(), global_trace_key()
     if trace_key_state.get_global() is not everywhere:
         trace_key_state.set_global(everywhere)
@@ -63,6 +61,4 @@ def _trace_key_changed(value: Any, local: bool) -> None:
 staging_switch.swap = staging_state.swap_local
 mirror(config.state("jax_disable_jit"), disable_jit_state)
 mirror(config.state("jax_enable_x64"), enable_x64_state)
-for _name in config.values:
-    if config.state(_name).traced:
-        follow(config.state(_name))
+follow_trace_key(_trace_key_changed)

@@ -1,0 +1,305 @@
+"""Settings with a global value and overrides that hold in one thread, and the key of them all."""
+
+import threading
+import weakref
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ._options import Bool, Kind
+
+
+class _Unset:
+    """Stands for "no value"; as an argument and as the end of an override."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET = _Unset()
+_lock = threading.RLock()
+
+
+class State:
+    """One option. ``state.value`` reads it; ``with state(new):`` overrides it in this thread.
+
+    Args:
+      name: what the option is called.
+      kind: checks new values.
+      default: the global value until it is set.
+      traced: whether the value is part of ``trace_key()``; such values must be hashable.
+    """
+
+    __slots__ = ("_global", "_hooks", "_local", "_overrides", "default", "kind", "name", "traced")
+
+    def __init__(self, name: str, kind: Kind | None, default: Any, traced: bool = False):
+        self.name, self.kind, self.default, self.traced = name, kind, default, traced
+        self._global = default
+        self._overrides = 0  # how many overrides are entered now, over all threads
+        self._local = threading.local()
+        self._hooks: list[Callable[[Any, bool], object]] = []
+
+    @property
+    def value(self) -> Any:
+        """The override of this thread if there is one, else the global value."""
+        if not self._overrides:
+            return self._global
+        stack = getattr(self._local, "stack", None)
+        return stack[-1] if stack else self._global
+
+    def parse(self, value: Any) -> Any:
+        """The value to store for what the user gave."""
+        return value if self.kind is None else self.kind.parse(self.name, value)
+
+    def set_global(self, value: Any) -> None:
+        """Set the value that holds in every thread without an override."""
+        value = self.parse(value)
+        before = self._global
+        self._store(value)
+        try:
+            for hook in self._hooks:
+                hook(value, False)
+        except BaseException:
+            self._store(before)
+            raise
+
+    def _store(self, value: Any) -> None:
+        with _lock:
+            self._global = value
+            if self.traced:
+                _keys.refresh()
+
+    def get_local(self) -> Any:
+        """The override of this thread, or ``UNSET``."""
+        stack = getattr(self._local, "stack", None)
+        return stack[-1] if stack else UNSET
+
+    def on_change(self, callback: Callable[[Any, bool], object]) -> None:
+        """Call ``callback(value, local)`` now and after each change.
+
+        ``local`` is false for the global value, true for the override of the calling thread;
+        an override that ended is announced with ``UNSET``. A callback that raises refuses the
+        value, and the one before stays.
+        """
+        self._hooks.append(callback)
+        callback(self._global, False)
+
+    def __call__(self, new_val: Any = UNSET) -> "Override":
+        if new_val is UNSET:
+            if not isinstance(self.kind, Bool):
+                raise TypeError(f"{self.name}: say which value to use, as in {self.name}(value)")
+            new_val = True
+        return Override(self, self.parse(new_val))
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the option {self.name} has no truth of its own: read its .value")
+
+    def __repr__(self) -> str:
+        return f"State({self.name}={self.value!r})"
+
+    def _push(self, value: Any) -> None:
+        local = self._local
+        stack = getattr(local, "stack", None)
+        if stack is None:
+            stack = local.stack = []
+        with _lock:
+            stack.append(value)
+            self._overrides += 1
+            if self.traced:
+                _keys.overrides += 1
+        try:
+            self._changed_here(value)
+        except BaseException:
+            self._pop()
+            raise
+
+    def _pop(self) -> None:
+        stack = self._local.stack
+        with _lock:
+            stack.pop()
+            self._overrides -= 1
+            if self.traced:
+                _keys.overrides -= 1
+        self._changed_here(stack[-1] if stack else UNSET)
+
+    def _changed_here(self, value: Any) -> None:
+        if self.traced:
+            _keys.local.cached = (-1, None)
+        for hook in self._hooks:
+            hook(value, True)
+
+
+class Override:
+    """A value for an option within a ``with`` block or a decorated function; reusable."""
+
+    __slots__ = ("state", "value")
+
+    def __init__(self, state: State, value: Any):
+        self.state, self.value = state, value
+
+    def __enter__(self) -> None:
+        self.state._push(self.value)
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.state._pop()
+
+    def __call__(self, fun: Callable) -> Callable:
+        @wraps(fun)
+        def overridden(*args, **kwargs):
+            with self:
+                return fun(*args, **kwargs)
+
+        return overridden
+
+
+class TraceKey:
+    """The values of all options and contexts that affect tracing.
+
+    Keys are unique: two with the same values are one object, so hashing and comparing one costs
+    what it costs for an object's identity.
+    """
+
+    __slots__ = ("__weakref__", "values")
+
+    def __init__(self, values: tuple):
+        self.values = values
+
+    def differences(self, other: "TraceKey") -> list[tuple[str, Any, Any]]:
+        """The name of each setting in which two keys differ, its value here and its value there."""
+        settings = zip(_keys.states, self.values, other.values, strict=False)
+        return [(state.name, here, there) for state, here, there in settings if here != there]
+
+    def __repr__(self) -> str:
+        pairs = zip(_keys.states, self.values, strict=False)
+        return f"TraceKey({', '.join(f'{s.name}={v!r}' for s, v in pairs if v != s.default)})"
+
+
+class _Keys:
+    """Keeps the key of all threads without overrides, and one for each thread with some."""
+
+    def __init__(self):
+        self.states: list[State] = []
+        self.interned: weakref.WeakValueDictionary[tuple, TraceKey] = weakref.WeakValueDictionary()
+        self.overrides = 0
+        self.version = 0  # counts changes that concern all threads
+        self.local = threading.local()
+        self.refresh()
+
+    def intern(self, values: tuple) -> TraceKey:
+        with _lock:
+            key = self.interned.get(values)
+            if key is None:
+                key = self.interned[values] = TraceKey(values)
+            return key
+
+    def refresh(self) -> None:
+        self.version += 1
+        self.everywhere = self.intern(tuple(state._global for state in self.states))
+
+    def here(self) -> TraceKey:
+        version, key = getattr(self.local, "cached", (-1, None))
+        if version != self.version or key is None:
+            with _lock:
+                key = self.intern(tuple(state.value for state in self.states))
+                self.local.cached = (self.version, key)
+        return key
+
+
+_keys = _Keys()
+_followers: list[Callable[[Any, bool], object]] = []
+
+
+def trace_key() -> TraceKey:
+    """What, besides its arguments, the trace of a function depends on in this thread.
+
+    Example:
+      >>> mode = define_context("mode")
+      >>> before = trace_key()
+      >>> with mode("fast"):
+      ...     trace_key() is before
+      False
+      >>> trace_key() is before
+      True
+    """
+    return _keys.everywhere if not _keys.overrides else _keys.here()
+
+
+def global_trace_key() -> TraceKey:
+    """The ``trace_key()`` of threads that override no option."""
+    return _keys.everywhere
+
+
+def define_context(name: str, default: Any = None) -> State:
+    """A thread-local setting that is no option but affects tracing, such as the current mesh.
+
+    Args:
+      name: what it is called in messages.
+      default: its value where no override is entered; hashable, as all its values must be.
+
+    Returns:
+      a ``State``; ``with state(value):`` sets it, and each value has its own ``trace_key()``.
+    """
+    state = State(name, None, default, traced=True)
+    trace_on(state)
+    return state
+
+
+class UserContext:
+    """A setting of the user's, on whose value what ``jit`` keeps depends.
+
+    Attributes:
+      value: the value that holds in this thread.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, default: Any):
+        self._state = define_context("user_context", default)
+
+    @property
+    def value(self) -> Any:
+        return self._state.value
+
+    def __call__(self, value: Any) -> Override:
+        return self._state(value)
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A context of the user's own: a jitted function is traced once for each value of it.
+
+    Args:
+      default_value: its value where none is entered; hashable, as all its values must be.
+
+    Returns:
+      ``context``; within ``with context(value):`` the value is ``context.value``.
+
+    Example:
+      >>> precision = make_user_context("fast")
+      >>> with precision("exact"):
+      ...     precision.value
+      'exact'
+      >>> precision.value
+      'fast'
+    """
+    return UserContext(default_value)
+
+
+def trace_on(state: State) -> None:
+    with _lock:
+        _keys.states.append(state)
+        _keys.refresh()
+        followers = list(_followers)
+    for callback in followers:
+        state.on_change(callback)
+
+
+def follow_trace_key(callback: Callable[[Any, bool], object]) -> None:
+    """Call ``callback(value, local)`` when any setting that is part of ``trace_key()`` changes.
+
+    Settings made later count as well; see ``State.on_change``.
+    """
+    with _lock:
+        _followers.append(callback)
+        states = list(_keys.states)
+    for state in states:
+        state.on_change(callback)
