@@ -9,14 +9,12 @@ from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, get_aval
 from ricci_lax._arithmetic import add, sub
-from ricci_lax._comparison import eq, ge, lt, select_n
+from ricci_lax._comparison import eq, ge, select_n
 from ricci_lax._constants import broadcasted_iota
-from ricci_lax._elementwise import filled_like, scalar, scalar_like
-from ricci_lax._gather import gather
-from ricci_lax._indexing import GatherDimensionNumbers, GatherScatterMode
+from ricci_lax._elementwise import filled_like, scalar_like
 from ricci_lax._precision import Precision
 from ricci_lax._slicing import pad
-from ricci_lax._structural import broadcast_in_dim, expand_dims, reduce_sum, shape_of
+from ricci_lax._structural import broadcast_in_dim, reduce_sum, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
@@ -28,7 +26,7 @@ from ._kernels import (
     nan_where_failed,
 )
 from ._loops import at_index, with_index, write_loop
-from ._matrices import dtype_of, identity, in_batch, part, product
+from ._matrices import dtype_of, identity, in_batch, part, product, rows_at
 from ._triangles import lower_triangle, upper_triangle
 from ._triangular_solve import triangular_solve
 
@@ -64,24 +62,6 @@ def _square_factors(factors: Any) -> tuple[Any, Any]:
     return lower, add(upper, in_batch(corner, aval.ndim))
 
 
-def _rows(x: Any, indices: Any) -> Any:
-    """The rows of each matrix of a batch at these indices."""
-    *batch, m, n = shape_of(x)
-    rank, dims = len(batch) + 2, tuple(range(len(batch)))
-    negative = lt(indices, scalar(0, _INT32))
-    indices = select_n(negative, indices, add(indices, scalar(m, _INT32)))
-    numbers = GatherDimensionNumbers(
-        offset_dims=(rank - 1,),
-        collapsed_slice_dims=(rank - 2,),
-        start_index_map=(rank - 2,),
-        operand_batching_dims=dims,
-        start_indices_batching_dims=dims,
-    )
-    sizes = (*(1 for _ in batch), 1, n)
-    mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    return gather(x, expand_dims(indices, (rank - 1,)), numbers, sizes, mode=mode)
-
-
 def _lu_jvp(primals, tangents):
     factors, pivots, permutation = lu_p.bind(*primals)
     (t,) = tangents
@@ -91,7 +71,7 @@ def _lu_jvp(primals, tangents):
     # l⁻¹ p t u⁻¹ is l⁻¹ dl, strictly lower triangular, plus du u⁻¹, upper triangular.
     lower, upper = _square_factors(factors)
     t = triangular_solve(
-        lower, _rows(t, permutation), left_side=True, lower=True, unit_diagonal=True
+        lower, rows_at(t, permutation), left_side=True, lower=True, unit_diagonal=True
     )
     t = triangular_solve(upper, t)
     options = {"precision": Precision.HIGHEST, "preferred_element_type": dtype_of(factors)}

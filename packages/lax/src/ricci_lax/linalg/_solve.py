@@ -6,42 +6,20 @@ import numpy as np
 
 from ricci_batching import vmap
 from ricci_ir import get_aval
-from ricci_lax._arithmetic import add
 from ricci_lax._call import call_named
-from ricci_lax._comparison import lt, select_n
 from ricci_lax._constants import iota
 from ricci_lax._contraction import dot_general
-from ricci_lax._elementwise import scalar
-from ricci_lax._gather import gather
 from ricci_lax._identity import stop_gradient
-from ricci_lax._indexing import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax._linear_solve import custom_linear_solve
 from ricci_lax._precision import Precision
 from ricci_lax._sorting import sort
 from ricci_lax._structural import broadcast_in_dim, expand_dims, shape_of, squeeze
 
 from ._lu import lu
+from ._matrices import rows_at
 from ._triangular_solve import triangular_solve
 
 _INT32 = np.dtype(np.int32)
-
-
-def _rows_at(x: Any, places: Any) -> Any:
-    """The rows of each matrix of a batch at the places given for it."""
-    *batch, height, width = shape_of(x)
-    rank = len(batch)
-    negative = lt(places, scalar(0, _INT32))
-    places = select_n(negative, places, add(places, scalar(height, _INT32)))
-    numbers = GatherDimensionNumbers(
-        offset_dims=(rank + 1,),
-        collapsed_slice_dims=(rank,),
-        start_index_map=(rank,),
-        operand_batching_dims=tuple(range(rank)),
-        start_indices_batching_dims=tuple(range(rank)),
-    )
-    sizes = (*(1 for _ in batch), 1, width)
-    mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    return gather(x, expand_dims(places, (rank + 1,)), numbers, sizes, mode=mode)
 
 
 def _lu_solve(factors: Any, permutation: Any, b: Any, transposed: bool) -> Any:
@@ -49,7 +27,7 @@ def _lu_solve(factors: Any, permutation: Any, b: Any, transposed: bool) -> Any:
     rank = len(shape_of(b))
     x = expand_dims(b, (rank,))
     if not transposed:
-        x = _rows_at(x, permutation)
+        x = rows_at(x, permutation)
         x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
         x = triangular_solve(factors, x, left_side=True)
     else:
@@ -62,7 +40,7 @@ def _lu_solve(factors: Any, permutation: Any, b: Any, transposed: bool) -> Any:
         if rank > 1:
             places = broadcast_in_dim(places, shape, (rank - 1,))
         _, inverse = sort((permutation, places), rank - 1, num_keys=1)
-        x = _rows_at(x, inverse)
+        x = rows_at(x, inverse)
     return squeeze(x, (rank,))
 
 
