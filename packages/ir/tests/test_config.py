@@ -20,8 +20,8 @@ from ricci_ir._config import (
     numpy_rank_promotion,
     transfer_guard,
 )
-from ricci_ir._settings import UNSET, State, define_context, trace_key
 from ricci_ir._options import BOOL, INT, OPTIONS, TRACED, NumpyDtypePromotion
+from ricci_ir._settings import UNSET, State, define_context, trace_key
 
 
 def _in_thread(fun):

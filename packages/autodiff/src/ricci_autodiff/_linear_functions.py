@@ -65,8 +65,7 @@ class _Template:
             for var, value in zip(self.variables, values, strict=True)
         }
         return [
-            eqn.reading([literals.get(id(atom), atom) for atom in eqn.invars])
-            for eqn in self.eqns
+            eqn.reading([literals.get(id(atom), atom) for atom in eqn.invars]) for eqn in self.eqns
         ]
 
 
@@ -151,7 +150,7 @@ class Pushforward(_OnTape):
             for var, t in zip(self.tangents.given, compress(checked, signature.smooth), strict=True)
         }
         for eqn in self.eqns:
-            operands = [env[id(a)] if id(a) in env else a.val for a in eqn.invars]  # pyright: ignore
+            operands = [a.operand() if type(a) is Literal else env[id(a)] for a in eqn.invars]
             result = eqn.primitive.bind(*operands, **eqn.params)
             result = result if eqn.primitive.multiple_results else [result]
             env.update((id(v), r) for v, r in zip(eqn.outvars, result, strict=True))

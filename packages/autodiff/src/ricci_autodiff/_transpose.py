@@ -49,7 +49,7 @@ def _pull_back(eqns, cotangents, known, names, origin) -> None:
         operands = []
         for atom in eqn.invars:
             if type(atom) is Literal:
-                operands.append(atom.val)
+                operands.append(atom.operand())
             elif id(atom) in known:
                 operands.append(known[id(atom)])
             else:

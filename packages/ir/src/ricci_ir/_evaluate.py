@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ._jaxpr import Jaxpr, JaxprEqn, Literal
+from ._primitive import Primitive
 from ._source import no_origin
 from ._staging import JaxprTrace
 from ._trace import context
@@ -26,7 +27,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     for var, value in zip(jaxpr.invars, args, strict=True):
         env[id(var)] = value
     run_equations(jaxpr.eqns, env)
-    return [atom.val if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
+    return [atom.operand() if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
 
 
 def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
@@ -46,7 +47,9 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
             context.origin = (code, offset) if code is not None else origin or no_origin
             if copy is not None and copy(eqn, env):
                 continue
-            operands = [atom.val if type(atom) is Literal else env[id(atom)] for atom in eqn.invars]
+            operands = [
+                atom.operand() if type(atom) is Literal else env[id(atom)] for atom in eqn.invars
+            ]
             result = eqn.primitive.bind(*operands, **eqn.params)
             if eqn.primitive.multiple_results:
                 for var, value in zip(eqn.outvars, result, strict=True):
@@ -60,3 +63,18 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
 def jaxpr_as_fun(jaxpr: Jaxpr, *args: Any) -> list[Any]:
     """Apply a jaxpr closed over its own constants."""
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
+
+
+class EvalJaxpr(Primitive):
+    """Applies a program by writing out its equations: ``bind(*args, call_jaxpr=...)``."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__("eval_jaxpr", multiple_results=True)
+
+    def bind(self, *args: Any, **params: Any) -> list[Any]:
+        return jaxpr_as_fun(params["call_jaxpr"], *args)
+
+
+eval_jaxpr_p = EvalJaxpr()

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ._aval import AbstractValue
+from ._aval import AbstractValue, get_aval
 from ._primitive import Primitive
 from ._source import Source, unknown_source
 
 Effects = frozenset
 no_effects: frozenset = frozenset()
+_python_numbers = frozenset({int, float, complex})
 
 
 class Effect:
@@ -51,6 +52,13 @@ class Literal:
     def __init__(self, val: Any, aval: Any):
         self.val = val
         self.aval = aval
+
+    def operand(self) -> Any:
+        """The constant, of the dtype recorded also where Python numbers now have another."""
+        val = self.val
+        if type(val) in _python_numbers and get_aval(val) is not self.aval:
+            return self.aval.dtype.type(val)
+        return val
 
     def __repr__(self) -> str:
         return f"Literal({self.val})"
@@ -103,6 +111,8 @@ class JaxprEqn:
     def source(self) -> Source:
         """Where in the user's code the equation came from."""
         return Source(*self.raw_source)
+
+    source_info = source
 
     def replace(self, **changes: Any) -> "JaxprEqn":
         """A copy with some of the fields replaced."""

@@ -18,7 +18,7 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
 def _run(jaxpr: Jaxpr, args: Any) -> list[Any]:
     env = dict(zip(map(id, jaxpr.invars), args, strict=True))
     env.update(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
-    read = lambda atom: atom.val if type(atom) is Literal else env[id(atom)]
+    read = lambda atom: atom.operand() if type(atom) is Literal else env[id(atom)]
     for eqn in jaxpr.eqns:
         operands = list(map(read, eqn.invars))
         if eqn.primitive is staged_call.call:

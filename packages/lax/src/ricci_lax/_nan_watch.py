@@ -231,10 +231,10 @@ class Watch:
         env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
         env.update((id(v), x) for v, x in zip(jaxpr.invars, operands, strict=True))
         for eqn in jaxpr.eqns:
-            values = [a.val if type(a) is Literal else env[id(a)] for a in eqn.invars]
+            values = [a.operand() if type(a) is Literal else env[id(a)] for a in eqn.invars]
             results = self.apply(eqn.primitive, values, eqn.params, inside(place, eqn, label))
             env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
-        return [a.val if type(a) is Literal else env[id(a)] for a in jaxpr.outvars]
+        return [a.operand() if type(a) is Literal else env[id(a)] for a in jaxpr.outvars]
 
     def computed(
         self, primitive: Primitive, operands: Sequence[Any], results: Sequence[Any], place: Place

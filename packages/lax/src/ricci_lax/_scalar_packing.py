@@ -237,7 +237,7 @@ class _Lanes:
     def read(self, atom: Any) -> Any:
         """The value of a variable by itself."""
         if type(atom) is Literal:
-            return atom.val
+            return atom.operand()
         key = id(atom)
         if key not in self.scalars:
             vector, lane = self.places[key]

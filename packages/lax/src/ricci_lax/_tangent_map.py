@@ -58,7 +58,7 @@ def tangent_map(operands: Sequence[Any], **params: Any) -> list[Any]:
 def run_with_maps(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply a jaxpr without constants, running the maps in it as ``tangent_map`` does."""
     env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
-    read = lambda atom: atom.val if isinstance(atom, Literal) else env[atom]
+    read = lambda atom: atom.operand() if isinstance(atom, Literal) else env[atom]
     for eqn in jaxpr.eqns:
         operands = list(map(read, eqn.invars))
         if eqn.primitive is tangent_map_p:

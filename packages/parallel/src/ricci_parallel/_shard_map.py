@@ -371,7 +371,7 @@ def _lockstep(steps: Steps, jaxpr: Jaxpr, args: Sequence[list[Any]], mesh: Mesh)
     count = mesh.devices.size
     env = {id(v): [c] * count for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
     env.update((id(v), xs) for v, xs in zip(jaxpr.invars, args, strict=True))
-    read = lambda a: [a.val] * count if isinstance(a, Literal) else env[id(a)]
+    read = lambda a: [a.operand()] * count if isinstance(a, Literal) else env[id(a)]
     for eqn in jaxpr.eqns:
         operands = list(map(read, eqn.invars))
         program = program_rules.get(eqn.primitive)

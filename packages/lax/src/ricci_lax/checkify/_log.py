@@ -187,7 +187,7 @@ def run(log: Log, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply a jaxpr in the current trace, with checks."""
     env = dict(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
     env.update(zip(map(id, jaxpr.invars), args, strict=True))
-    read = lambda atom: atom.val if type(atom) is Literal else env[id(atom)]
+    read = lambda atom: atom.operand() if type(atom) is Literal else env[id(atom)]
     outer, origin, source = context.name_stack, context.origin, log.source
     try:
         for eqn in jaxpr.eqns:
