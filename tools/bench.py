@@ -69,6 +69,7 @@ BUDGETS = {
     "trace the gradient of 3,000 equations": scaled(75, 750, "ms"),
     "trace the gradient of 1,000 equations": scaled(75, 750, "ms"),
     "trace a checkpointed gradient of 1,000 equations": scaled(75 * 1.3, 750, "ms"),
+    "trace the gradient of 10 checkpointed layers": LOWERING,
     "trace and lower the Hessian of 20 parameters": LOWERING,
     "lower 3,000 equations to StableHLO": scaled(25, 86, "ms"),
     "x + x": NO_SLOWER,

@@ -129,6 +129,24 @@ def trace_checkpoint(api: ModuleType) -> float:
     return best(lambda: api.make_jaxpr(api.grad(api.checkpoint(lambda x: fun(x))))(x), 5)
 
 
+@workload("trace the gradient of 10 checkpointed layers")
+def trace_checkpointed_layers(api: ModuleType) -> float:
+    x, layer = small(api), program(api, 100)
+
+    def loss() -> Callable[[Any], Any]:
+        # Layers of their own each time, so that nothing is kept from the last.
+        block = api.checkpoint(lambda y: x + layer(y))
+
+        def stacked(y: Any) -> Any:
+            for _ in range(10):
+                y = block(y)
+            return y.sum()
+
+        return stacked
+
+    return best(lambda: api.make_jaxpr(api.grad(loss()))(x), 5)
+
+
 @workload("trace the gradient of 1,000 equations")
 def trace_plain(api: ModuleType) -> float:
     x = small(api)
