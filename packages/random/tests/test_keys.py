@@ -84,6 +84,13 @@ def test_keys_move_as_numbers_would(move, wrapped):
     )
 
 
+@pytest.mark.parametrize("move", [xla.device_put, xla.device_get])
+def test_keys_are_moved_between_devices_as_keys(move):
+    moved = move({"a": KEY})["a"]
+    assert moved.dtype == KEY.dtype
+    assert words(moved) == words(KEY)
+
+
 def test_keys_are_compared_whole():
     assert np.asarray(random.split(KEY) == random.split(KEY)[0]).tolist() == [True, False]
 
@@ -123,6 +130,8 @@ REFUSED = [
     (lambda: random.split(KEY, -1), ValueError, "negative"),
     (lambda: random.wrap_key_data(np.zeros(2, np.int32)), TypeError, "uint32"),
     (lambda: np.asarray(KEY), TypeError, "key_data"),
+    (lambda: jnp.sort(random.split(KEY)), TypeError, "no order"),
+    (lambda: KEY.astype("uint32"), ValueError, "key_data"),
 ]
 
 

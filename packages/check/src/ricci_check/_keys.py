@@ -271,7 +271,8 @@ def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(x.aval) and is_tracked(aval) and is_tracked(data.aval)):
         return keys.reader.unknown(aval, max(x.depth, data.depth))
-    pairs = zip(symbols.ids(x).flat, symbols.ids(data).flat, strict=True)
+    # One key may be for all integers, or one integer for all keys.
+    pairs = zip(*(ids.flat for ids in np.broadcast_arrays(symbols.ids(x), symbols.ids(data))), strict=True)
     return symbols.value(
         aval,
         [

@@ -11,6 +11,7 @@ from ricci_ir import ShapedArray, define
 from ricci_stablehlo import Lowering, Value
 
 from ._families import broadcast_result_shape
+from ._identity import lower_barrier
 from ._structural import broadcast_in_dim, shape_of
 
 _UINT32 = np.dtype("uint32")
@@ -102,7 +103,10 @@ def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
     aval = ctx.outs[0]
     full = [ctx.broadcast_to(x, aval.shape) for x in operands]
     ops = _StableHLO(ctx, aval)
-    return encrypt(full[:2], full[2:], ops)
+    words = encrypt(full[:2], full[2:], ops)
+    # Fused with what is made of the bits, some operations there would be contracted, and its last
+    # digit would depend on this cipher; LLVM also vectorizes the long chain better on its own.
+    return lower_barrier(ctx, *words) if ctx.platform == "cpu" else words
 
 
 # Operands: the key's two words and the counter's two words, uint32, broadcast elementwise.

@@ -1,5 +1,9 @@
 """Neural networks' functions: activations, normalizations, attention, initializers."""
 
+from ricci_numpy._exponential_sums import log_softmax as log_softmax
+from ricci_numpy._exponential_sums import logsumexp as logsumexp
+from ricci_numpy._exponential_sums import softmax as softmax
+
 from . import initializers as initializers
 from ._activations import celu as celu
 from ._activations import elu as elu
@@ -27,18 +31,19 @@ from ._activations import squareplus as squareplus
 from ._activations import swish as swish
 from ._activations import tanh as tanh
 from ._attention import dot_product_attention as dot_product_attention
-from ._normalization import log_softmax as log_softmax
 from ._normalization import logmeanexp as logmeanexp
-from ._normalization import logsumexp as logsumexp
 from ._normalization import one_hot as one_hot
-from ._normalization import softmax as softmax
 from ._normalization import standardize as standardize
+from ._scaled_products import get_scaled_dot_general_config as get_scaled_dot_general_config
+from ._scaled_products import scaled_dot_general as scaled_dot_general
+from ._scaled_products import scaled_matmul as scaled_matmul
 
 __all__ = [
     "celu",
     "dot_product_attention",
     "elu",
     "gelu",
+    "get_scaled_dot_general_config",
     "glu",
     "hard_sigmoid",
     "hard_silu",
@@ -56,6 +61,8 @@ __all__ = [
     "one_hot",
     "relu",
     "relu6",
+    "scaled_dot_general",
+    "scaled_matmul",
     "selu",
     "sigmoid",
     "silu",

@@ -9,6 +9,8 @@ import ricci_numpy as jnp
 from ricci_ir import get_aval
 from ricci_lax._custom_jvp import custom_jvp
 from ricci_numpy._composite import composite
+from ricci_numpy._exponential_sums import to_inexact
+from ricci_numpy._promotion import operands
 
 
 def _where_positive(g: Any, condition: Any) -> Any:
@@ -381,7 +383,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
     """
-    x = to_inexact(x)
+    x = to_inexact(x, "gelu")
     if approximate:
         root = np.sqrt(2 / np.pi).astype(x.dtype)
         inner = jnp.add(x, jnp.multiply(0.044715, lax.integer_pow(x, 3)))
@@ -391,14 +393,6 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     half = jnp.multiply(0.5, x)
     tail = lax.erfc(jnp.multiply(jnp.negative(x), root))
     return jnp.array(jnp.multiply(half, tail), dtype=x.dtype)
-
-
-def to_inexact(x: Any) -> Any:
-    """``x`` as an array of floats or complex numbers."""
-    x = jnp.asarray(x)
-    if jnp.issubdtype(x.dtype, jnp.inexact):
-        return x
-    return lax.convert_element_type(x, jnp.result_type(float, x))
 
 
 @composite("glu")
@@ -425,7 +419,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     Source: Dauphin, Fan, Auli and Grangier, "Language modeling with gated convolutional
     networks", 2016.
     """
-    x = jnp.asarray(x)
+    x = jnp.asarray(operands("glu", x)[0])
     if x.shape[axis] % 2:
         raise AssertionError(
             f"glu: axis {axis} of shape {x.shape} is cut into two equal halves, so its size must "

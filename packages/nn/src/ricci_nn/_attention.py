@@ -7,8 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import promote_types
-
-from ._normalization import logsumexp, softmax
+from ricci_numpy._exponential_sums import logsumexp, softmax
 
 
 def dot_product_attention(
@@ -51,8 +50,9 @@ def dot_product_attention(
       (T, N).
 
     Raises:
-      ValueError: if shapes do not fit.
-      NotImplementedError: for another implementation.
+      ValueError: if shapes or dtypes do not fit, or there is no such implementation.
+      TypeError: if the bias or the mask does not broadcast.
+      NotImplementedError: for the implementation ``"cudnn"``.
 
     Example:
       >>> x = np.ones((2, 4, 3, 8), np.float32)
@@ -62,15 +62,12 @@ def dot_product_attention(
     Source: Vaswani et al., "Attention is all you need", 2017; grouped heads: Ainslie et al.,
     "GQA", 2023.
     """
-    if implementation not in (None, "xla"):
-        raise NotImplementedError(
-            f"dot_product_attention: implementation {implementation!r} is not available; use None "
-            "or 'xla'."
-        )
+    _check_implementation(implementation)
     query, key, value = map(jnp.asarray, (query, key, value))
     shape = query.shape
     query, key, value = (_with_batch(x) for x in (query, key, value))
     _check_shapes(query, key, value)
+    _check_dtypes(query, key, value, mask, query_seq_lengths, key_value_seq_lengths)
     batch, t, n, h = query.shape
     s, k = key.shape[1:3]
     scale = 1.0 / np.sqrt(h) if scale is None else scale
@@ -99,6 +96,42 @@ def dot_product_attention(
     residual = jnp.transpose(logsumexp(masked, axis=-1), (0, 3, 1, 2))
     residual = lax.stop_gradient(jnp.reshape(residual, shape[:-1]))
     return result, lax.convert_element_type(residual, query.dtype)
+
+
+def _check_implementation(implementation: Any) -> None:
+    if implementation == "cudnn":
+        raise NotImplementedError(
+            "dot_product_attention: implementation 'cudnn' is not available; use None or 'xla', "
+            "which computes the same with operations that XLA fuses."
+        )
+    if implementation not in (None, "xla"):
+        raise ValueError(
+            f"dot_product_attention: implementation={implementation!r} is unknown; it is None or "
+            "'xla'."
+        )
+
+
+def _check_dtypes(query, key, value, mask, query_lengths, key_lengths) -> None:
+    for name, x in (("query", query), ("value", value)):
+        if x.dtype != key.dtype:
+            raise ValueError(
+                f"dot_product_attention: query, key and value must have one dtype, but the key has "
+                f"{key.dtype} and the {name} {x.dtype}. Convert with astype."
+            )
+    if mask is not None and jnp.result_type(mask) != np.dtype(bool):
+        raise ValueError(
+            f"dot_product_attention: mask must be boolean, got {jnp.result_type(mask)}. What is to "
+            "be added to the logits is the bias."
+        )
+    lengths = {"query_seq_lengths": query_lengths, "key_value_seq_lengths": key_lengths}
+    for name, x in lengths.items():
+        if x is None:
+            continue
+        if jnp.result_type(x) != np.dtype(np.int32) or np.shape(x) != query.shape[:1]:
+            raise ValueError(
+                f"dot_product_attention: {name} must be of dtype int32 and shape "
+                f"{query.shape[:1]}, got {jnp.result_type(x)} and {np.shape(x)}."
+            )
 
 
 def _with_batch(x: Any) -> Any:
@@ -146,7 +179,7 @@ def _grouped(x: Any, name: str, full: tuple[int, ...], k: int) -> Any:
     x = jnp.asarray(x)
     shape = (1,) * (4 - x.ndim) + x.shape
     if len(shape) > 4 or any(a not in (1, b) for a, b in zip(shape, full, strict=False)):
-        raise ValueError(
+        raise (ValueError if len(shape) > 4 else TypeError)(
             f"dot_product_attention: {name} of shape {x.shape} does not broadcast to {full}."
         )
     heads = (1, 1) if shape[1] == 1 else (k, shape[1] // k)
@@ -155,6 +188,8 @@ def _grouped(x: Any, name: str, full: tuple[int, ...], k: int) -> Any:
 
 def _allowed(sizes, is_causal, window, query_lengths, key_lengths) -> Any:
     """Where positions alone let queries attend to keys; ``None`` for everywhere."""
+    if not is_causal and window is None and query_lengths is None and key_lengths is None:
+        return None
     t, s = (jnp.arange(n) for n in sizes)
     rows, columns = t[:, None], s[None, :]
     parts = []
@@ -169,8 +204,6 @@ def _allowed(sizes, is_causal, window, query_lengths, key_lengths) -> Any:
         parts.append(jnp.less(rows[None], jnp.asarray(query_lengths)[:, None, None]))
     if key_lengths is not None:
         parts.append(jnp.less(columns[None], jnp.asarray(key_lengths)[:, None, None]))
-    if not parts:
-        return None
     result = parts[0]
     for part in parts[1:]:
         result = jnp.logical_and(result, part)

@@ -7,153 +7,10 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype, softmax_custom_jvp
-from ricci_lax._custom_jvp import custom_jvp
+from ricci_ir import ConcretizationTypeError, Tracer, explicit_dtype
 from ricci_lax._structural import placement
 from ricci_numpy._composite import composite
-
-from ._activations import to_inexact
-
-
-def _maximum(x: Any, axis: Any, where: Any, keepdims: bool = True) -> Any:
-    return jnp.max(x, axis, where=where, initial=-np.inf, keepdims=keepdims)
-
-
-def _softmax(x: Any, axis: Any, where: Any) -> Any:
-    peak = _maximum(x, axis, where)
-    x = x if where is None else jnp.where(where, x, -np.inf)
-    powers = jnp.exp(jnp.subtract(x, lax.stop_gradient(peak)))
-    result = jnp.divide(powers, jnp.sum(powers, axis, where=where, keepdims=True))
-    return result if where is None else jnp.where(where, result, 0)
-
-
-def _softmax_rule(axis, primals, tangents):
-    x, where = primals
-    y = _softmax_with_rule(axis, x, where)
-    weighted = jnp.multiply(y, tangents[0])
-    total = jnp.sum(weighted, axis, where=where, keepdims=True)
-    return y, jnp.subtract(weighted, jnp.multiply(y, total))
-
-
-def _softmax_with_axis(axis, x, where):
-    return _softmax(x, axis, where)
-
-
-_softmax_with_rule = custom_jvp(_softmax_with_axis, nondiff_argnums=(0,))
-_softmax_with_rule.defjvp(_softmax_rule)
-
-
-def _as_axis(axis: Any) -> Any:
-    return tuple(map(index, axis)) if isinstance(axis, tuple | list) else axis
-
-
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
-    """exp(x), scaled to sum up to 1 along axes.
-
-    Args:
-      x: an array of real numbers.
-      axis: an axis, a sequence of axes, or ``None`` for all.
-      where: a boolean array; elements where it is false count for nothing and become 0.
-
-    Returns:
-      An array of the shape of ``x``.
-
-    Example:
-      >>> softmax(np.float32([0.0, 0.0]))
-      Array([0.5, 0.5], dtype=float32)
-
-    Source: Bridle, "Probabilistic interpretation of feedforward classification network outputs",
-    1990.
-    """
-    x, axis = to_inexact(x), _as_axis(axis)
-    if softmax_custom_jvp.value:
-        return _softmax_with_rule(axis, x, where)
-    return _softmax(x, axis, where)
-
-
-@composite("log_softmax")
-def _log_softmax(x, where=None, *, axis):
-    peak = _maximum(x, axis, where)
-    safe = x if where is None else jnp.where(where, x, -np.inf)
-    shifted = jnp.subtract(safe, lax.stop_gradient(peak))
-    total = jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True)
-    result = jnp.subtract(shifted, jnp.log(total))
-    return result if where is None else jnp.where(where, result, -np.inf)
-
-
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
-    """The logarithm of ``softmax``, computed without overflow.
-
-    Args:
-      x, axis, where: as for ``softmax``; elements where ``where`` is false become -inf.
-
-    Example:
-      >>> log_softmax(np.float32([0.0, 0.0]))
-      Array([-0.6931472, -0.6931472], dtype=float32)
-    """
-    masks = () if where is None else (where,)
-    return _log_softmax(to_inexact(x), *masks, axis=_as_axis(axis))
-
-
-def logsumexp(
-    a: Any,
-    axis: Any = None,
-    b: Any = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
-    where: Any = None,
-) -> Any:
-    """log(sum(b · exp(a))) along axes, computed without overflow.
-
-    Args:
-      a: an array.
-      axis: an axis, a sequence of axes, or ``None`` for all.
-      b: factors, of a shape that broadcasts with that of ``a``.
-      keepdims: whether reduced axes stay, with size 1.
-      return_sign: whether to return the sum's sign as well, the result then being the logarithm
-        of its magnitude; without it a negative sum gives NaN.
-      where: a boolean array; elements where it is false are left out.
-
-    Returns:
-      An array, or a pair of arrays with ``return_sign``.
-
-    Example:
-      >>> logsumexp(np.float32([1000.0, 1000.0]))
-      Array(1000.6932, dtype=float32)
-
-    Source: scipy.special.logsumexp.
-    """
-    a, axis = to_inexact(a), _as_axis(axis)
-    if b is not None:
-        b = to_inexact(b)
-        a = jnp.where(jnp.not_equal(b, 0), a, -np.inf)
-        shape = np.broadcast_shapes(a.shape, b.shape)
-        a = jnp.broadcast_to(a, shape)
-    if where is not None:
-        a = jnp.where(where, a, 0)
-    peak = _maximum(jnp.real(a) if jnp.iscomplexobj(a) else a, axis, where, keepdims)
-    peak = lax.select(lax.is_finite(peak), peak, lax.full_like(peak, 0))
-    peak = lax.stop_gradient(peak)
-    shift = peak if keepdims else jnp.expand_dims(peak, _reduced(axis, a.ndim))
-    powers = jnp.exp(jnp.subtract(a, shift))
-    if b is not None:
-        powers = jnp.multiply(powers, b)
-    total = jnp.sum(powers, axis, keepdims=keepdims, where=where)
-    sign = lax.sign(total)
-    if return_sign or not jnp.iscomplexobj(total):
-        total = lax.abs(total)
-    result = jnp.add(jnp.log(total), peak)
-    if return_sign:
-        return result, sign
-    if b is not None and not jnp.iscomplexobj(result):
-        result = jnp.where(jnp.less(sign, 0), np.nan, result)
-    return result
-
-
-def _reduced(axis: Any, ndim: int) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(range(ndim))
-    return tuple(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))
+from ricci_numpy._exponential_sums import as_axis, logsumexp, reduced_axes, to_inexact
 
 
 @composite("logmeanexp")
@@ -165,7 +22,7 @@ def _logmeanexp(x, where=None, *, axis, keepdims):
 def _count(x: Any, axis: Any, where: Any, keepdims: bool) -> Any:
     """How many elements a reduction takes in, as a number of the dtype of ``x``."""
     if where is None:
-        axes = _reduced(axis, x.ndim)
+        axes = reduced_axes(axis, x.ndim)
         return np.array(np.prod([x.shape[a] for a in axes]), x.dtype)[()]
     mask = lax.convert_element_type(jnp.broadcast_to(where, x.shape), np.int32)
     return jnp.sum(lax.convert_element_type(mask, x.dtype), axis, keepdims=keepdims)
@@ -182,7 +39,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
       Array(1000., dtype=float32)
     """
     masks = () if where is None else (where,)
-    return _logmeanexp(to_inexact(x), *masks, axis=_as_axis(axis), keepdims=keepdims)
+    return _logmeanexp(to_inexact(x, "logmeanexp"), *masks, axis=as_axis(axis), keepdims=keepdims)
 
 
 def standardize(
@@ -220,14 +77,14 @@ def standardize(
             f"standardize: algorithm={algorithm!r} is unknown; it is 'fast' or 'stable'."
         )
     given = {"mean": mean, "variance": variance, "where": where}
-    settings = {"axis": _as_axis(axis), "algorithm": algorithm}
+    settings = {"axis": as_axis(axis), "algorithm": algorithm}
     if isinstance(epsilon, int | float):
         settings["epsilon"] = epsilon
     else:
         given["epsilon"] = epsilon
     names = tuple(name for name, value in given.items() if value is not None)
     values = [given[name] for name in names]
-    return _standardize(to_inexact(x), *values, names=names, **settings)
+    return _standardize(to_inexact(x, "standardize"), *values, names=names, **settings)
 
 
 @composite("standardize")
@@ -279,7 +136,8 @@ def one_hot(
       out_sharding: the result's sharding.
 
     Raises:
-      TypeError: if ``num_classes`` is no concrete integer.
+      TypeError: if ``num_classes`` is no integer.
+      ConcretizationTypeError: if it is not known while tracing.
       ValueError: if the result has no such axis.
       NotImplementedError: if ``axis`` names an axis of ``vmap`` or of a mesh.
 
@@ -288,6 +146,11 @@ def one_hot(
       Array([[0., 1., 0.],
              [0., 0., 0.]], dtype=float32)
     """
+    if isinstance(num_classes, Tracer) and num_classes.concrete() is None:
+        raise ConcretizationTypeError(
+            num_classes,
+            "one_hot: num_classes is a size of the result, so it must be known while tracing.",
+        )
     num_classes = index(num_classes)
     found = explicit_dtype(dtype, "one_hot")
     x = jnp.asarray(x)

@@ -240,7 +240,7 @@ def variance_scaling(
     def init(key, shape, dtype=None, out_sharding=None):
         found = explicit_dtype(default if dtype is None else dtype)
         shape = as_sizes(shape)
-        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis) if prod(shape) else (1, 1)
         match mode:
             case "fan_in":
                 denominator = fan_in

@@ -24,6 +24,28 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
+def fits(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether arrays of a shape broadcast to ``sizes``."""
+    pairs = zip(reversed(shape), reversed(sizes), strict=False)
+    return len(shape) <= len(sizes) and all(n in (1, m) for n, m in pairs)
+
+
+def common_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that parameters of these shapes broadcast to.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    common = tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*padded, strict=True))
+    if not all(fits(shape, common) for shape in shapes):
+        raise ValueError(
+            f"{name}: the parameters' shapes {', '.join(map(str, shapes))} do not broadcast to one."
+        )
+    return common
+
+
 def sampled_shape(name: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     """The shape to sample: ``shape``, or for ``None`` the one that the parameters broadcast to.
 
@@ -32,9 +54,9 @@ def sampled_shape(name: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     """
     shapes = [get_aval(x).shape for x in parameters]  # pyright: ignore
     if shape is None:
-        return np.broadcast_shapes(*shapes)
+        return common_shape(name, *shapes)
     sizes = as_shape(shape)
-    if any(shapes) and np.broadcast_shapes(sizes, *shapes) != sizes:
+    if not all(fits(own, sizes) for own in shapes):
         raise ValueError(
             f"{name}: the shape {sizes} does not hold samples for parameters of shapes "
             f"{', '.join(map(str, shapes))}: give a shape that they broadcast to."
@@ -61,7 +83,17 @@ class Float:
     ``uint`` has the float's width; ``random_bits`` is how many random bits fill the mantissa.
     """
 
-    __slots__ = ("dtype", "eps", "mantissa", "one", "random_bits", "tiny", "uint", "width")
+    __slots__ = (
+        "dtype",
+        "eps",
+        "largest",
+        "mantissa",
+        "one",
+        "random_bits",
+        "tiny",
+        "uint",
+        "width",
+    )
 
     def __init__(self, dtype: np.dtype):
         info = ml_dtypes.finfo(dtype)
@@ -72,6 +104,7 @@ class Float:
         self.random_bits = 8 if info.nmant < 8 else info.bits
         self.one = self(1)
         self.eps = self(info.eps)
+        self.largest = self(info.max)
         self.tiny = self(info.tiny)
 
     def __call__(self, value: Any) -> Any:

@@ -11,7 +11,7 @@ from ricci_ir import config, get_aval, issubdtype, result_type
 from ricci_ir import dtype as dtype_of
 from ricci_lax._structural import canonical_axis
 
-from ._arguments import as_shape, float_dtype, float_info, placed
+from ._arguments import as_shape, fits, float_dtype, float_info, placed
 from ._keys import check_key, is_key
 from ._primitives import random_bits_p
 from ._staging import staged
@@ -121,7 +121,7 @@ def categorical(
     axis %= logits.ndim
     batch = logits.shape[:axis] + logits.shape[axis + 1 :]
     sizes = batch if shape is None else as_shape(shape)
-    if np.broadcast_shapes(sizes, batch) != sizes:
+    if not fits(batch, sizes):
         raise ValueError(
             f"categorical: the shape {sizes} does not hold samples for logits with batch "
             f"dimensions {batch}: it must end with these."

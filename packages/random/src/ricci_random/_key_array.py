@@ -4,18 +4,24 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ShapedArray, register_array_type
+from ricci_ir import Array, KeyReuseError, ShapedArray, debug_key_reuse, register_array_type
 
 from ._key_type import Generator, KeyType, key_type, register_key_array
+
+ADVICE = (
+    "random.split makes several keys of one; random.clone says that the same numbers are wanted "
+    "again."
+)
 
 
 class _Keys:
     """Holds the words; the methods that all arrays share are added to this class."""
 
-    __slots__ = ("__weakref__", "_base_array", "_impl", "aval")
+    __slots__ = ("__weakref__", "_base_array", "_impl", "_uses", "aval")
 
     _base_array: Any
     _impl: Generator
+    _uses: np.ndarray | None
     aval: ShapedArray
 
 
@@ -37,8 +43,31 @@ class KeyArray(_Keys):
     def __init__(self, impl: Generator, words: Any):
         self._impl = impl
         self._base_array = words
+        self._uses = None
         shape = words.shape[: words.ndim - len(impl.key_shape)]
         self.aval = ShapedArray(shape, key_type(impl))
+
+    @property
+    def uses(self) -> np.ndarray:
+        """Which of the keys have been used, as far as that is watched."""
+        if self._uses is None:
+            self._uses = np.zeros(self.shape, bool)
+        return self._uses
+
+    @uses.setter
+    def uses(self, uses: np.ndarray) -> None:
+        self._uses = uses
+
+    def use_up(self, what: str, mask: np.ndarray | None = None) -> None:
+        """Note that the keys, or those of a mask, are used, for ``jax_debug_key_reuse``.
+
+        Raises:
+          KeyReuseError: if one of them has been used before.
+        """
+        mask = np.ones(self.shape, bool) if mask is None else mask
+        if (self.uses & mask).any():
+            raise KeyReuseError(f"{what} uses a key that has been used before.\n{ADVICE}")
+        self._uses = np.logical_or(self.uses, mask, out=self.uses)
 
     @property
     def physical(self) -> Any:
@@ -93,6 +122,15 @@ class KeyArray(_Keys):
     def addressable_shards(self) -> Any:
         return self._base_array.addressable_shards
 
+    def addressable_data(self, index: int) -> "KeyArray":
+        return KeyArray(self._impl, self._base_array.addressable_data(index))
+
+    def on_device_size_in_bytes(self) -> int:
+        return self._base_array.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self) -> int:
+        return self._base_array.unsafe_buffer_pointer()
+
     def devices(self) -> set[Any]:
         return self._base_array.devices()
 
@@ -134,7 +172,17 @@ class KeyArray(_Keys):
             raise IndexError(
                 f"an index for {len(given)} dimensions was given to a key array of {self.ndim}."
             )
+        if debug_key_reuse.value:
+            self._use_slice(index)
         return KeyArray(self._impl, self._base_array[given])
+
+    def _use_slice(self, index: Any) -> None:
+        """Note that a part of the keys becomes new ones; what arrays pick is not followed."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if all(part is None or part is ... or isinstance(part, int | slice) for part in parts):
+            mask = np.zeros(self.shape, bool)
+            mask[index] = True
+            self.use_up("an index", mask)
 
     def reshape(self, *shape: Any, order: str = "C") -> "KeyArray":
         sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape

@@ -78,6 +78,7 @@ _MOVING = (
     lax.dynamic_slice_p,
     lax.dynamic_update_slice_p,
     lax.gather_p,
+    lax.pad_p,
     lax.reshape_p,
     lax.rev_p,
     lax.scatter_p,

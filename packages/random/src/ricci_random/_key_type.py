@@ -17,7 +17,8 @@ class Generator(NamedTuple):
       key_shape: the words of one key, an array of uint32.
       seed: ``seed(integers) -> words``.
       split: ``split(words, shape) -> words`` of ``shape`` new keys for each key.
-      fold_in: ``fold_in(words, integers) -> words``, integers of the keys' shape.
+      fold_in: ``fold_in(words, integers) -> words``, an integer for each key, or one key or one
+        integer for all.
       bits: ``bits(words, bit_width, shape)``: unsigned integers of a shape for each key.
     """
 
@@ -31,6 +32,27 @@ class Generator(NamedTuple):
 
     def __repr__(self) -> str:
         return self.tag
+
+
+class GeneratorSpec:
+    """A generator that users have made, where others are given by their names."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, impl: Generator):
+        self._impl = impl
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is GeneratorSpec and other._impl is self._impl
+
+    def __hash__(self) -> int:
+        return hash((GeneratorSpec, self._impl.name))
+
+    def __str__(self) -> str:
+        return self._impl.tag
+
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self._impl.name!r})"
 
 
 class KeyType(ExtendedDType):
@@ -83,17 +105,26 @@ _types: dict[Generator, KeyType] = {}
 def register_generator(generator: Generator) -> Generator:
     """Make a generator known by its name."""
     _generators[generator.name] = generator
-    _types[generator] = KeyType(generator)
     return generator
+
+
+def name_or_spec(generator: Generator) -> Any:
+    """What names a generator: its name if it is known by that, else a spec."""
+    if _generators.get(generator.name) is generator:
+        return generator.name
+    return GeneratorSpec(generator)
 
 
 def key_type(generator: Generator) -> KeyType:
     """The dtype of a generator's keys."""
-    return _types[generator]
+    found = _types.get(generator)
+    if found is None:
+        found = _types[generator] = KeyType(generator)
+    return found
 
 
 def find_generator(spec: Any) -> Generator:
-    """The generator that a name, a generator or a key dtype means; ``None`` is the default one.
+    """The generator that a name, a spec or a key dtype means; ``None`` is the default one.
 
     Raises:
       ValueError: if no generator has that name.
@@ -103,7 +134,7 @@ def find_generator(spec: Any) -> Generator:
         spec = config.jax_default_prng_impl
     if isinstance(spec, Generator):
         return spec
-    if isinstance(spec, KeyType):
+    if isinstance(spec, KeyType | GeneratorSpec):
         return spec._impl
     if not isinstance(spec, str):
         raise TypeError(

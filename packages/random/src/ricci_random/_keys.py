@@ -1,6 +1,7 @@
 """Making keys, and making keys from keys."""
 
 from collections.abc import Sequence
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -17,7 +18,7 @@ from ricci_ir import (
     issubdtype,
 )
 
-from ._key_type import Generator, KeyType, find_generator, key_type
+from ._key_type import Generator, KeyType, find_generator, key_type, name_or_spec
 from ._primitives import (
     check_words,
     is_recording,
@@ -71,7 +72,8 @@ def check_key(key: Any, name: str) -> Any:
     return _as_keys(key) if is_recording() else key
 
 
-def _generator_of(keys: Any) -> Generator:
+def generator_of(keys: Any) -> Generator:
+    """The generator that keys are for, given as such or as the integers behind them."""
     return keys.dtype._impl if is_key(keys) else find_generator(None)
 
 
@@ -80,12 +82,13 @@ def _split(key, *, shape):
     return random_unwrap_p.bind(random_split_p.bind(key, shape=shape))
 
 
-@staged
+@partial(staged, uses_up=False)
 def _fold_in(key, data):
     return random_unwrap_p.bind(random_fold_in_p.bind(key, data))
 
 
-def _seed_integers(seed: Any, name: str) -> Any:
+def seed_integers(seed: Any, name: str) -> Any:
+    """A seed given by a user as an integer scalar of a dtype that arrays have."""
     if is_key(seed):
         raise TypeError(
             f"{name}: the seed is already a key. random.split and random.fold_in make further keys "
@@ -116,21 +119,21 @@ def _seed_integers(seed: Any, name: str) -> Any:
     return seed
 
 
-def _words_of_seed(seed: Any, impl: Generator) -> Any:
-    """The words of a key from a seed, outside of any recorded program."""
-    if isinstance(seed, np.generic) and impl.key_shape == (2,):
+def words_of_seed(seed: Any, impl: Generator) -> Any:
+    """The words of keys from seeds, outside of any recorded program."""
+    if isinstance(seed, np.generic) and impl.name == "threefry2x32":
         number = int(seed) & (2**64 - 1 if seed.dtype.itemsize == 8 else 2**32 - 1)
         return as_array(np.array([number >> 32, number & 0xFFFFFFFF], np.uint32))
-    return impl.seed(seed)
+    return impl.seed(as_array(seed))
 
 
 def _new_key(seed: Any, impl_spec: Any, name: str, typed: bool) -> Any:
     impl = find_generator(impl_spec)
-    seed = _seed_integers(seed, name)
+    seed = seed_integers(seed, name)
     if is_recording():
         keys = random_seed_p.bind(seed, impl=impl)
         return keys if typed else random_unwrap_p.bind(keys)
-    words = _words_of_seed(seed, impl)
+    words = words_of_seed(seed, impl)
     return wrap(words, impl) if typed else words
 
 
@@ -174,7 +177,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
 
     Returns:
       A uint32 array, of shape (2,) for the default generator. Every function that takes keys
-      takes it as well.
+      takes it as well. With the option ``jax_enable_custom_prng``, what ``key`` returns.
 
     Raises:
       TypeError, ValueError, OverflowError: as ``key`` does.
@@ -183,7 +186,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
       >>> PRNGKey(1337)
       Array([   0, 1337], dtype=uint32)
     """
-    return _new_key(seed, impl, "PRNGKey", False)
+    return _new_key(seed, impl, "PRNGKey", config.jax_enable_custom_prng)
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Any:
@@ -272,7 +275,7 @@ def clone(key: Any) -> Any:
     """
     if is_recording():
         return random_clone_p.bind(key)
-    return key if is_key(key) else as_array(key)
+    return wrap(unwrap(key), key.dtype._impl) if is_key(key) else as_array(key)
 
 
 def key_data(keys: Any) -> Any:
@@ -312,15 +315,15 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return wrap(words, generator)
 
 
-def key_impl(keys: Any) -> str:
-    """The name of the generator that keys are for.
+def key_impl(keys: Any) -> Any:
+    """The name of the generator that keys are for, or the spec of one that has no known name.
 
     Example:
       >>> key_impl(key(0))
       'threefry2x32'
     """
     check_keys(keys, "key_impl")
-    return _generator_of(keys).name
+    return name_or_spec(generator_of(keys))
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:

@@ -8,7 +8,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import result_type
 
-from ._arguments import as_shape, float_dtype, placed
+from ._arguments import as_shape, common_shape, fits, float_dtype, placed
 from ._keys import check_key
 from ._normal import _normal
 from ._staging import staged
@@ -76,9 +76,9 @@ def multivariate_normal(
             f"multivariate_normal: for vectors of size {n}, cov must be of shape (..., {n}, {n}), "
             f"got {cov.shape}."
         )
-    lead = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    lead = common_shape("multivariate_normal", mean.shape[:-1], cov.shape[:-2])
     sizes = lead if shape is None else as_shape(shape)
-    if np.broadcast_shapes(sizes, lead) != sizes:
+    if not fits(lead, sizes):
         raise ValueError(
             f"multivariate_normal: the shape {sizes} does not hold samples for parameters with "
             f"leading dimensions {lead}."

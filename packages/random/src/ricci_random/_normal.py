@@ -1,5 +1,6 @@
 """The normal distribution, and those that are made of normal numbers."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,13 @@ def truncated_normal(
     return placed(_truncated_normal(key, lower, upper, shape=sizes, dtype=dtype), out_sharding)
 
 
+@partial(staged, inline=True)
+def _lognormal(key, sigma, *, shape, dtype):
+    sigma = lax.convert_element_type(sigma, dtype)
+    x = lax.mul(_normal(key, shape=shape, dtype=dtype), with_rank_unless_scalar(sigma, shape))
+    return lax.exp(x)
+
+
 def lognormal(
     key: Any,
     sigma: Any = 1.0,
@@ -133,9 +141,7 @@ def lognormal(
     key = check_key(key, "lognormal")
     dtype = float_dtype("lognormal", dtype)
     sizes = sampled_shape("lognormal", shape, sigma)
-    sigma = lax.convert_element_type(sigma, dtype)
-    x = lax.mul(_normal(key, shape=sizes, dtype=dtype), with_rank_unless_scalar(sigma, sizes))
-    return placed(lax.exp(x), out_sharding)
+    return placed(_lognormal(key, sigma, shape=sizes, dtype=dtype), out_sharding)
 
 
 def with_rank_unless_scalar(x: Any, shape: tuple[int, ...]) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import batched_at, elementwise, move_dim
 from ricci_ir import (
@@ -21,6 +22,7 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
+from ricci_lax._structural import shape_of
 from ricci_stablehlo import Lowering, Value
 
 from ._key_array import KeyArray
@@ -202,27 +204,34 @@ random_split_p = define(
 )
 
 
-# random_fold_in: a key and an integer to a key, elementwise
+# random_fold_in: a key and an integer to a key, elementwise; one of them may be for all
 
 
 def _random_fold_in_aval(keys, data):
     _generator("random_fold_in", keys)
-    if keys.shape != data.shape:
+    if keys.shape and data.shape and keys.shape != data.shape:
         raise TypeError(
             f"random_fold_in takes one integer for each key, got {keys.str_short()} and "
             f"{data.str_short()}."
         )
-    return keys
+    return keys.update(shape=keys.shape or data.shape)
 
 
 def _fold_in_batch(axis, args, dims):
     keys, data = args
-    if dims[0] is None:
-        impl = keys.aval.dtype._impl
-        keys = wrap(batched_at(unwrap(keys), None, axis.size, 0), impl)
-    else:
+    if dims[0] is not None:
         keys = move_dim_of_keys(keys, dims[0])
-    return random_fold_in_p.bind(keys, batched_at(data, dims[1], axis.size, 0)), 0
+    elif keys.aval.ndim:
+        keys = lax.broadcast(keys, (axis.size,))
+    if dims[1] is not None or shape_of(data):
+        data = batched_at(data, dims[1], axis.size, 0)
+    # One for each example only, beside several for each: repeated.
+    shape = max(keys.aval.shape, shape_of(data), key=len)
+    if 0 < keys.aval.ndim < len(shape):
+        keys = lax.broadcast_in_dim(keys, shape, (0,))
+    if 0 < len(shape_of(data)) < len(shape):
+        data = lax.broadcast_in_dim(data, shape, (0,))
+    return random_fold_in_p.bind(keys, data), 0
 
 
 def _fold_in_lower(ctx, keys, data):

@@ -8,13 +8,24 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ricci_ir import DebugInfo, get_aval, no_origin, staged_call, trace_key, trace_to_jaxpr
+from ricci_ir import (
+    DebugInfo,
+    debug_key_reuse,
+    get_aval,
+    no_origin,
+    staged_call,
+    trace_key,
+    trace_to_jaxpr,
+)
 
+from ._key_reuse import use_up
 from ._key_type import KeyType, find_generator
 from ._primitives import is_recording, random_wrap_p, unwrap
 
 
-def staged(fun: Callable[..., Any], name: str = "", inline: bool = False) -> Callable[..., Any]:
+def staged(
+    fun: Callable[..., Any], name: str = "", inline: bool = False, uses_up: bool = True
+) -> Callable[..., Any]:
     """Make a function of a key a single call.
 
     Args:
@@ -22,6 +33,7 @@ def staged(fun: Callable[..., Any], name: str = "", inline: bool = False) -> Cal
         that can be hashed; returns an array.
       name: what the call is named, by default as ``fun`` is.
       inline: whether it is part of a program that is being recorded, rather than a call there.
+      uses_up: whether the key should not be used again.
     """
     name = name or fun.__name__
     programs: dict[Any, Any] = {}
@@ -35,6 +47,8 @@ def staged(fun: Callable[..., Any], name: str = "", inline: bool = False) -> Cal
         if isinstance(dtype, KeyType):
             impl = dtype._impl
             if not recording:
+                if uses_up and debug_key_reuse.value:
+                    use_up(key, name.removeprefix("_"))
                 key = unwrap(key)
         else:
             impl = find_generator(None)

@@ -198,7 +198,7 @@ def randint(
             f"randint: samples are integers, and dtype={found} is of another kind. For floats use "
             "uniform."
         )
-    sizes = as_shape(shape)
+    sizes = sampled_shape("randint", as_shape(shape), minval, maxval)
     if found.itemsize >= 4:
         return placed(_randint(key, minval, maxval, shape=sizes, dtype=found), out_sharding)
     low, high = _limits(found)

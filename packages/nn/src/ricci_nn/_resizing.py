@@ -1,0 +1,311 @@
+"""Resampling of images, or of any array, along some of its dimensions.
+
+Each dimension is resampled on its own: the result is a product with a matrix whose columns hold the
+weights of the input's samples, a kernel's values at their distances from the output's sample.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_lax._structural import as_sizes
+from ricci_numpy._composite import composite, inlined
+from ricci_numpy._promotion import operands, promote_args_inexact
+from ricci_numpy._shapes import canonical_axes
+
+
+class ResizeMethod(Enum):
+    """Ways to resample: which kernel says how much nearby samples count.
+
+    - ``NEAREST``: the nearest sample alone.
+    - ``LINEAR``: a triangle of radius 1.
+    - ``LANCZOS3``, ``LANCZOS5``: windowed sincs of radius 3 and 5.
+    - ``CUBIC``: Keys' cubic of radius 2 with a = -1/2.
+    - ``CUBIC_PYTORCH``: the same as PyTorch has it; without antialiasing a = -3/4, and what lies
+      outside of an image is like its edge.
+    - ``AREA``: the mean over what an output's sample covers.
+
+    Example:
+      >>> ResizeMethod.from_string("bilinear")
+      <ResizeMethod.LINEAR: 1>
+    """
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
+
+    @staticmethod
+    def from_string(s: str) -> "ResizeMethod":
+        """The method of a name.
+
+        Args:
+          s: the name.
+
+        Raises:
+          ValueError: if no method has the name.
+        """
+        found = _NAMES.get(s)
+        if found is None:
+            raise ValueError(
+                f"there is no resize method {s!r}; there are {', '.join(map(repr, _NAMES))}."
+            )
+        return found
+
+
+_NAMES = {
+    "nearest": ResizeMethod.NEAREST,
+    "linear": ResizeMethod.LINEAR,
+    "bilinear": ResizeMethod.LINEAR,
+    "trilinear": ResizeMethod.LINEAR,
+    "triangle": ResizeMethod.LINEAR,
+    "cubic": ResizeMethod.CUBIC,
+    "bicubic": ResizeMethod.CUBIC,
+    "tricubic": ResizeMethod.CUBIC,
+    "cubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+    "lanczos3": ResizeMethod.LANCZOS3,
+    "lanczos5": ResizeMethod.LANCZOS5,
+    "area": ResizeMethod.AREA,
+}
+
+
+def _triangle(x: Any) -> Any:
+    return jnp.maximum(0.0, jnp.subtract(1.0, jnp.abs(x)))
+
+
+def _cubic(a: float) -> Callable[[Any], Any]:
+    def kernel(x: Any) -> Any:
+        near = (((a + 2.0) * x - (a + 3.0)) * x) * x + 1.0
+        far = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+        return jnp.where(x >= 2.0, 0.0, jnp.where(x >= 1.0, far, near))
+
+    return kernel
+
+
+def _lanczos(radius: float) -> Callable[[Any], Any]:
+    def kernel(x: Any) -> Any:
+        waves = radius * jnp.sin(np.pi * x) * jnp.sin(np.pi * x / radius)
+        # Near 0 the quotient is 1; the divisor is kept from 0 for the derivative's sake.
+        divisor = jnp.where(x != 0, np.pi**2 * x**2, 1)
+        values = jnp.where(x > 1e-3, jnp.divide(waves, divisor), 1)
+        return jnp.where(x > radius, 0.0, values)
+
+    return kernel
+
+
+_KERNELS: dict[ResizeMethod, Callable[[Any], Any]] = {
+    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.LANCZOS3: _lanczos(3.0),
+    ResizeMethod.LANCZOS5: _lanczos(5.0),
+    ResizeMethod.CUBIC: _cubic(-0.5),
+    # As PyTorch has it, where kernels are widened; see _edge_weights for where they are not.
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5),
+}
+
+
+def _edge_weights(centers: Any, size: int) -> Any:
+    """PyTorch's cubic weights: the samples at the edges also count for those outside."""
+    samples = lax.iota(centers.dtype, size + 4) - 2.0
+    weights = _cubic(-0.75)(jnp.abs(centers[None] - samples[:, None]))
+    rows = np.clip(np.arange(-2, size + 2), 0, size - 1)
+    return jnp.zeros((size, centers.shape[0]), centers.dtype).at[rows].add(weights)
+
+
+_NEGLIGIBLE = 1000 * float(np.finfo(np.float32).eps)
+
+
+def _weights(
+    size: int, out_size: int, step: Any, offset: Any, method: ResizeMethod, antialias: bool
+) -> Any:
+    """How much each of ``size`` samples (rows) counts for each sample of the result (columns).
+
+    The result's samples are ``step`` apart, the first one at ``-offset``.
+    """
+    is_static = isinstance(step, float)
+    dtype = np.dtype(np.float32) if is_static else step.dtype
+    iota, samples = lax.iota(dtype, out_size), lax.iota(dtype, size)
+    centers = (iota + 0.5) * step - offset - 0.5
+    if method == ResizeMethod.AREA:
+        start = iota * step - offset
+        ends = jnp.minimum((start + step)[None], (samples + 1.0)[:, None])
+        starts = jnp.maximum(start[None], samples[:, None])
+        weights = jnp.maximum(0.0, ends - starts)
+    elif method == ResizeMethod.CUBIC_PYTORCH and not antialias:
+        weights = _edge_weights(centers, size)
+    else:
+        # A result with fewer samples takes in more of the image with each.
+        wide = max(step, 1.0) if is_static else jnp.maximum(step, 1.0)
+        distances = jnp.abs(centers[None] - samples[:, None]) / (wide if antialias else 1.0)
+        weights = _KERNELS[method](distances)
+    total = jnp.sum(weights, axis=0, keepdims=True)
+    shares = weights / jnp.where(total != 0, total, 1)
+    shares = jnp.where(jnp.abs(total) > _NEGLIGIBLE, shares, 0)
+    if method == ResizeMethod.CUBIC_PYTORCH and not antialias:
+        return shares
+    # What lies outside of the image is zero.
+    is_inside = jnp.logical_and(centers >= -0.5, centers <= size - 0.5)
+    return jnp.where(is_inside[None], shares, 0)
+
+
+def _resampled(
+    x: Any,
+    shape: tuple[int, ...],
+    dims: Sequence[int],
+    steps: Sequence[Any],
+    offsets: Sequence[Any],
+    settings: tuple[ResizeMethod, bool, Any],
+) -> Any:
+    method, antialias, precision = settings
+    if not jnp.issubdtype(x.dtype, np.inexact):
+        x = x.astype(jnp.promote_types(x.dtype, np.float32))
+    if not dims:
+        return x
+    out = list(range(x.ndim))
+    operands: list[Any] = [x, list(out)]
+    for i, d in enumerate(dims):
+        weights = _weights(x.shape[d], shape[d], steps[i], offsets[i], method, antialias)
+        out[d] = x.ndim + i
+        operands += [weights.astype(x.dtype), [d, out[d]]]
+    return jnp.einsum(*operands, out, precision=precision)
+
+
+def _nearest(x: Any, shape: tuple[int, ...], dims: Sequence[int]) -> Any:
+    for d in dims:
+        places = (lax.iota(np.float32, shape[d]) + 0.5) * float(x.shape[d]) / float(shape[d])
+        place = jnp.floor(places).astype(np.int32)
+        x = x.at[(slice(None),) * d + (place,)].get(mode="promise_in_bounds")
+    return x
+
+
+@composite("_resize")
+def _resize(image: Any, *, shape: tuple[int, ...], settings: Any) -> Any:
+    dims = [d for d, (m, n) in enumerate(zip(image.shape, shape, strict=True)) if m != n]
+    if settings[0] == ResizeMethod.NEAREST:
+        return _nearest(image, shape, dims)
+    steps = [1.0 / (shape[d] / image.shape[d] or 1.0) for d in dims]
+    return _resampled(image, shape, dims, steps, [0.0] * len(dims), settings)
+
+
+@inlined("scale_and_translate")
+def _scale_and_translate(
+    image: Any, scale: Any, translation: Any, *, shape: Any, dims: Any, settings: Any
+) -> Any:
+    steps = [jnp.divide(1.0, scale[i]) for i in range(len(dims))]
+    offsets = [translation[i] * step for i, step in enumerate(steps)]
+    return _resampled(image, shape, dims, steps, offsets, settings)
+
+
+def _checked(name: str, image: Any, shape: Any) -> tuple[Any, tuple[int, ...]]:
+    sizes = as_sizes(shape)
+    x = operands(name, image)[0]
+    if len(sizes) != np.ndim(x):
+        raise ValueError(
+            f"{name}: shape must have one size for each dimension of the image, got {sizes} for an "
+            f"image of shape {np.shape(x)}."
+        )
+    return x, sizes
+
+
+def _as_method(name: str, method: Any) -> ResizeMethod:
+    if isinstance(method, str):
+        return ResizeMethod.from_string(method)
+    if not isinstance(method, ResizeMethod):
+        raise AssertionError(f"{name}: method must be a str or a ResizeMethod, got {method!r}.")
+    return method
+
+
+def resize(
+    image: Any,
+    shape: Sequence[int],
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Any:
+    """An image, or any array, resampled to a shape.
+
+    Args:
+      image: an array of numbers; integers become floats, unless the method is ``"nearest"``.
+      shape: the result's shape; dimensions of which it keeps the size are left as they are.
+      method: ``"nearest"``, ``"linear"``, ``"cubic"``, ``"lanczos3"``, ``"lanczos5"`` or another;
+        see ``ResizeMethod``.
+      antialias: whether kernels are widened along dimensions that become smaller.
+      precision: of the products with weights; see ``lax.Precision``.
+
+    Raises:
+      ValueError: if ``shape`` has not the image's rank, or there is no such method.
+      AssertionError: if ``method`` is neither a string nor a ``ResizeMethod``.
+      TypeError: if ``shape`` does not hold integers.
+
+    Example:
+      >>> resize(np.float32([[0.0, 4.0]]), (1, 4), "linear").tolist()
+      [[0.0, 1.0, 3.0, 4.0]]
+
+    Source: Keys, "Cubic convolution interpolation for digital image processing", 1981; Duchon,
+    "Lanczos filtering in one and two dimensions", 1979.
+    """
+    x, sizes = _checked("resize", image, shape)
+    settings = (_as_method("resize", method), bool(antialias), precision)
+    return _resize(x, shape=sizes, settings=settings)
+
+
+def scale_and_translate(
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Any:
+    """An image scaled and moved, then resampled to a shape; what lies outside of it is 0.
+
+    The sample at x of the image comes to lie at ``x * scale + translation``. Derivatives by the
+    scale and the translation exist.
+
+    Args:
+      image: an array of numbers; integers become floats.
+      shape: the result's shape; outside of ``spatial_dims`` it is that of the image.
+      spatial_dims: the dimensions to scale, n of them.
+      scale, translation: arrays of shape (n,).
+      method: as for ``resize``, but not ``"nearest"``.
+      antialias, precision: as for ``resize``.
+
+    Raises:
+      ValueError: if ``shape`` has not the image's rank, a dimension does not exist, or the method
+        is ``"nearest"`` or none.
+      AssertionError: if ``scale`` or ``translation`` has not one element for each dimension.
+      TypeError: if they are no arrays.
+
+    Example:
+      >>> x = np.float32([1.0, 2.0, 3.0])
+      >>> one = np.ones(1, np.float32)
+      >>> scale_and_translate(x, (3,), (0,), one, one, "linear").tolist()
+      [0.0, 1.0, 2.0]
+
+    Source: the same as for ``resize``.
+    """
+    name = "scale_and_translate"
+    x, sizes = _checked(name, image, shape)
+    found = _as_method(name, method)
+    if found == ResizeMethod.NEAREST:
+        raise ValueError(f"{name}: the method 'nearest' is not available; use resize with it.")
+    dims = canonical_axes(tuple(spatial_dims), np.ndim(x), "spatial_dims")
+    scale, translation = promote_args_inexact(name, scale, translation)
+    for argument, value in (("scale", scale), ("translation", translation)):
+        if value.ndim == 0:
+            raise TypeError(f"{name}: {argument} must be of shape ({len(dims)},), got a scalar.")
+        if value.shape != (len(dims),):
+            raise AssertionError(
+                f"{name}: {argument} must be of shape ({len(dims)},), one element for each of "
+                f"spatial_dims, got {value.shape}."
+            )
+    settings = (found, bool(antialias), precision)
+    return _scale_and_translate(x, scale, translation, shape=sizes, dims=dims, settings=settings)

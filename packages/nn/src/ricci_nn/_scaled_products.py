@@ -1,0 +1,253 @@
+"""Products of arrays that are quantized in blocks, each with a scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import explicit_dtype
+from ricci_lax import custom_vjp
+from ricci_numpy._composite import composite
+
+
+@dataclass(frozen=True, eq=False)
+class BlockScaleConfig:
+    """How an operand is quantized: in blocks along its contracted dimension, each with a scale.
+
+    ``data_type`` and ``scale_type`` are the dtypes of elements and scales, ``block_size`` says how
+    many elements share a scale; all are divided by ``global_scale`` before, where there is one.
+    With ``infer_only`` there are no derivatives.
+    """
+
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+    global_scale: Any
+    infer_only: bool
+
+
+def get_scaled_dot_general_config(
+    mode: Literal["nvfp4", "mxfp8"], global_scale: Any = None
+) -> BlockScaleConfig:
+    """How the operands of ``scaled_dot_general`` are quantized.
+
+    Args:
+      mode: ``"mxfp8"``: blocks of 32 of float8, whose scales are powers of 2; or ``"nvfp4"``:
+        blocks of 16 of float4, with scales in float8.
+      global_scale: for ``"nvfp4"``, a number for all blocks, by default 1.
+
+    Raises:
+      ValueError: for another mode.
+
+    Example:
+      >>> get_scaled_dot_general_config("mxfp8").block_size
+      32
+
+    Source: the OCP Microscaling Formats (MX) specification, 1.0.
+    """
+    if mode == "mxfp8":
+        return BlockScaleConfig(mode, 32, float8_e4m3fn, float8_e8m0fnu, None, False)
+    if mode == "nvfp4":
+        scale = jnp.ones((1,), np.float32) if global_scale is None else global_scale
+        return BlockScaleConfig(mode, 16, float4_e2m1fn, float8_e4m3fn, scale, False)
+    raise ValueError(
+        f"get_scaled_dot_general_config: mode={mode!r} is unknown; it is 'nvfp4' or 'mxfp8'."
+    )
+
+
+def scaled_matmul(
+    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
+) -> Any:
+    """Products of matrices of which each block of a row has a scale.
+
+    Args:
+      lhs: of shape (B, M, K), in float8 or float4 as a rule.
+      rhs: of shape (B, N, K).
+      lhs_scales, rhs_scales: of shapes (B, M, k) and (B, N, k), where k divides K: each scale is
+        that of K / k elements.
+      preferred_element_type: the result's dtype.
+
+    Returns:
+      An array of shape (B, M, N): ``lhs`` times the transposes of ``rhs``, both scaled.
+
+    Raises:
+      ValueError: if shapes do not fit.
+      TypeError: if K is not a multiple of k.
+
+    Example:
+      >>> x, scale = np.ones((1, 2, 32), np.float32), np.full((1, 2, 1), 2.0, np.float32)
+      >>> scaled_matmul(x, x, scale, scale).tolist()
+      [[[128.0, 128.0], [128.0, 128.0]]]
+
+    Source: the OCP Microscaling Formats (MX) specification, 1.0.
+    """
+    operands = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    shapes = ", ".join(str(x.shape) for x in operands)
+    if any(x.ndim != 3 for x in operands):
+        raise ValueError(f"scaled_matmul: all operands must be of rank 3, got shapes {shapes}.")
+    for what, x, y in (("lhs and rhs", *operands[:2]), ("the scales", *operands[2:])):
+        if (x.shape[0], x.shape[2]) != (y.shape[0], y.shape[2]):
+            raise ValueError(
+                f"scaled_matmul: {what} must have the same first and last sizes, got {x.shape} and "
+                f"{y.shape}."
+            )
+    for x, scale in (operands[::2], operands[1::2]):
+        if x.shape[:2] != scale.shape[:2]:
+            raise ValueError(
+                f"scaled_matmul: an operand of shape {x.shape} needs scales of shape "
+                f"{(*x.shape[:2], 'k')}, got {scale.shape}."
+            )
+        if not scale.shape[2] or x.shape[2] % scale.shape[2]:
+            raise TypeError(
+                f"scaled_matmul: the last size of {x.shape} is no multiple of that of its scales, "
+                f"{scale.shape}."
+            )
+    dtype = explicit_dtype(preferred_element_type, "scaled_matmul")
+    a, b, a_scales, b_scales = operands
+    return _scaled_matmul(a, b, a_scales, b_scales, dtype=dtype)
+
+
+@composite("_scaled_matmul")
+def _scaled_matmul(a: Any, b: Any, a_scales: Any, b_scales: Any, *, dtype: Any) -> Any:
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    wide = [_times_scales(x, s) for x, s in ((a, a_scales), (b, b_scales))]
+    product = lax.dot_general(*wide, numbers, preferred_element_type=np.float32)
+    return product.astype(dtype)
+
+
+def _times_scales(x: Any, scales: Any) -> Any:
+    batch, rows, blocks = scales.shape
+    x = x.astype(np.float32).reshape(batch, rows, blocks, -1)
+    return (x * scales.astype(np.float32)[..., None]).reshape(batch, rows, -1)
+
+
+def _power_of_two_above(x: Any) -> Any:
+    """The exponents, as bytes, of the least powers of 2 not below positive numbers."""
+    bits = lax.bitcast_convert_type(x, np.uint32)
+    exponent = lax.shift_right_logical(bits, np.uint32(23))
+    rest = lax.bitwise_and(bits, np.uint32(0x7FFFFF))
+    rounds_up = jnp.logical_and(rest > 0, exponent != 254)
+    # Of the numbers below the least normal one, the lower half belongs to the least exponent.
+    is_least = jnp.logical_and(exponent == 0, rest <= 0x400000)
+    rounds_up = jnp.logical_and(rounds_up, jnp.logical_not(is_least))
+    return jnp.where(rounds_up, exponent + np.uint32(1), exponent).astype(np.uint8)
+
+
+def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
+    """An array of shape (B, M, K) as elements and scales."""
+    batch, rows, size = x.shape
+    if size % config.block_size:
+        raise ValueError(
+            f"scaled_dot_general: in mode {config.mode!r} the contracted sizes' product must "
+            f"be a multiple of {config.block_size}, got {size}."
+        )
+    limit = float(jnp.finfo(config.data_type).max)
+    blocks = x.astype(np.float32).reshape(batch, rows, -1, config.block_size)
+    if config.mode == "nvfp4":
+        blocks = blocks / jnp.asarray(config.global_scale, np.float32).reshape(())
+    largest = jnp.max(jnp.abs(blocks), axis=3, keepdims=True) / limit
+    if config.mode == "mxfp8":
+        exponents = _power_of_two_above(largest)
+        wide = lax.shift_left(exponents.astype(np.uint32), np.uint32(23))
+        divisor = lax.bitcast_convert_type(wide, np.float32)
+        divisor = jnp.where(divisor == 0, np.float32(2.0**-127), divisor)
+        scales = lax.bitcast_convert_type(exponents, config.scale_type)
+    else:
+        top = float(jnp.finfo(config.scale_type).max)
+        # Without the barrier rounding to the scale's dtype and back could be left out.
+        scales = lax.optimization_barrier(jnp.clip(largest, 0, top).astype(config.scale_type))
+        divisor = scales.astype(np.float32)
+    elements = jnp.clip(blocks / divisor, -limit, limit).astype(config.data_type)
+    return elements.reshape(x.shape), scales[..., 0]
+
+
+def _product(a: Any, b: Any, first: BlockScaleConfig, second: BlockScaleConfig, dtype: Any) -> Any:
+    """The product of arrays of shapes (B, M, K) and (B, N, K), quantized before."""
+    (x, x_scales), (y, y_scales) = _quantized(a, first), _quantized(b, second)
+    product = scaled_matmul(x, y, x_scales, y_scales, dtype)
+    if first.mode != "nvfp4":
+        return product
+    factor = jnp.asarray(first.global_scale, np.float32) * jnp.asarray(
+        second.global_scale, np.float32
+    )
+    return product * factor.reshape(()).astype(product.dtype)
+
+
+def _quantized_product(configs: Sequence[BlockScaleConfig], dtype: Any) -> Any:
+    """The product of stacks of matrices; the third config is for the cotangents."""
+
+    @custom_vjp
+    def product(a: Any, b: Any) -> Any:
+        return _product(a, b, configs[0], configs[1], dtype)
+
+    def forward(a: Any, b: Any) -> Any:
+        return product(a, b), (a, b)
+
+    def backward(residuals: Any, ct: Any) -> Any:
+        a, b = residuals
+        turned = lambda x: jnp.swapaxes(x, 1, 2)
+        by_a = _product(ct, turned(b), configs[2], configs[1], a.dtype)
+        by_b = _product(turned(ct), turned(a), configs[2], configs[0], b.dtype)
+        return by_a, by_b
+
+    product.defvjp(forward, backward)
+    return product
+
+
+def scaled_dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    preferred_element_type: Any = np.float32,
+    configs: list[BlockScaleConfig] | None = None,
+    implementation: Literal["cudnn"] | None = None,
+) -> Any:
+    """``dot_general`` of operands that are quantized in blocks first.
+
+    Args:
+      lhs, rhs: arrays of floats.
+      dimension_numbers: as for ``lax.dot_general``.
+      preferred_element_type: the result's dtype.
+      configs: how to quantize ``lhs``, ``rhs`` and the result's cotangent, as
+        ``get_scaled_dot_general_config`` says; without them nothing is quantized.
+      implementation: ``None``, or ``"cudnn"``, which is the same here.
+
+    Raises:
+      ValueError: if the contracted sizes are no multiple of the blocks' size, or there is no such
+        implementation.
+
+    Example:
+      >>> x = np.ones((2, 32), np.float32)
+      >>> config = get_scaled_dot_general_config("mxfp8")
+      >>> scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=[config] * 3).tolist()
+      [[32.0, 32.0], [32.0, 32.0]]
+
+    Source: the OCP Microscaling Formats (MX) specification, 1.0.
+    """
+    if implementation not in (None, "cudnn"):
+        raise ValueError(
+            f"scaled_dot_general: implementation={implementation!r} is unknown; it is None or "
+            "'cudnn'."
+        )
+    dtype = explicit_dtype(preferred_element_type, "scaled_dot_general")
+    if configs is None:
+        return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=dtype)
+    (lhs_contracted, rhs_contracted), (lhs_batch, rhs_batch) = dimension_numbers
+    a, lead, rows = _as_stack(jnp.asarray(lhs), lhs_contracted, lhs_batch)
+    b, _, columns = _as_stack(jnp.asarray(rhs), rhs_contracted, rhs_batch)
+    found = _quantized_product(tuple(configs), dtype)(a, b)
+    return found.reshape(*lead, *rows, *columns)
+
+
+def _as_stack(x: Any, contracted: Sequence[int], batch: Sequence[int]) -> Any:
+    """``x`` in the shape (batch, others, contracted), and the sizes of the first two."""
+    others = [d for d in range(x.ndim) if d not in contracted and d not in batch]
+    sizes = [tuple([x.shape[d] for d in dims]) for dims in (batch, others, contracted)]
+    moved = jnp.transpose(x, (*batch, *others, *contracted))
+    return moved.reshape([prod(s) for s in sizes]), sizes[0], sizes[1]

@@ -1,0 +1,224 @@
+"""The gamma distribution, as a primitive whose samples have derivatives by the shape parameter."""
+
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_autodiff import not_linear, per_operand_with_result
+from ricci_batching import batched_at, vmap
+from ricci_ir import ShapedArray, define, issubdtype, prng_key
+from ricci_stablehlo import traced
+
+from ._arguments import float_dtype, float_info, placed, sampled_shape, to_shape
+from ._continuous import _exponential
+from ._gamma_approximate import gamma_approximate
+from ._keys import check_key, key_dtype
+from ._normal import _normal
+from ._primitives import move_dim_of_keys, random_split_p
+from ._staging import staged
+from ._uniform import _uniform, split_pair
+
+
+def _draw(key: Any, a: Any, log_space: bool) -> Any:
+    """One number of the gamma distribution, by the method of Marsaglia and Tsang."""
+    dtype = a.dtype
+    number = float_info(dtype)
+    # Their method is for a ≥ 1; a smaller one is raised by 1 and made up for at the end.
+    is_large = lax.ge(a, number(1))
+    d = lax.select(is_large, a, a + 1.0) - 1.0 / 3.0
+    c = (1.0 / 3.0) / lax.sqrt(d)
+    key, boost_key = split_pair(key)
+
+    def is_rejected(state):
+        _, x_squared, v, u = state
+        beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
+        beyond_bound = lax.ge(lax.log(u), x_squared * 0.5 + d * ((1.0 - v) + lax.log(v)))
+        return lax.bitwise_and(beyond_squeeze, beyond_bound)
+
+    def propose(state):
+        key, normal_key, uniform_key = split_pair(state[0], 3)
+        x, v = _positive_proposal(normal_key, c)
+        u = _uniform(uniform_key, 0.0, 1.0, shape=(), dtype=dtype)
+        return key, x * x, v * v * v, u
+
+    start = (key, number(0), number(1), number(2))
+    _, _, v, _ = lax.while_loop(is_rejected, propose, start)
+    if log_space:
+        log_u = lax.neg(_exponential(boost_key, shape=(), dtype=dtype))
+        no_boost = lax.bitwise_or(is_large, lax.eq(log_u, number(0)))
+        log_boost = lax.select(no_boost, number(0), log_u * (1.0 / a))
+        return lax.log(d) + lax.log(v) + log_boost
+    u = 1.0 - _uniform(boost_key, 0.0, 1.0, shape=(), dtype=dtype)
+    boost = lax.select(is_large, number(1), lax.pow(u, 1.0 / a))
+    return d * v * boost
+
+
+def _positive_proposal(key: Any, c: Any) -> Any:
+    """A normal number ``x`` for which ``v = 1 + c x`` is positive, and ``v``."""
+    number = float_info(c.dtype)
+
+    def propose(state):
+        key, subkey = split_pair(state[0])
+        x = _normal(subkey, shape=(), dtype=c.dtype)
+        return key, x, 1.0 + x * c
+
+    start = (key, number(0), number(-1))
+    _, x, v = lax.while_loop(lambda state: lax.le(state[2], number(0)), propose, start)
+    return x, v
+
+
+# random_gamma: a number for each entry of the shape parameters, whose leading dimensions are
+# those of the keys
+
+
+def _random_gamma_aval(keys, a, *, log_space):
+    if not issubdtype(keys.dtype, prng_key):
+        raise TypeError(f"random_gamma takes keys, got {keys.str_short()}. Make them with key().")
+    if not issubdtype(a.dtype, np.floating):
+        raise TypeError(f"random_gamma: the parameters must be floats, got {a.str_short()}.")
+    if a.shape[: keys.ndim] != keys.shape:
+        raise TypeError(
+            f"random_gamma: the parameters' leading dimensions must be those of the keys, got "
+            f"{a.str_short()} for {keys.str_short()}."
+        )
+    return ShapedArray(a.shape, a.dtype)
+
+
+def _slope(t, sample, keys, a, *, log_space):
+    if not log_space:
+        return lax.mul(t, lax.random_gamma_grad(a, sample))
+    sample = lax.exp(sample)
+    tiny = lax.full_like(sample, float_info(sample.dtype).tiny)
+    sample = lax.select(lax.eq(sample, float_info(sample.dtype)(0)), tiny, sample)
+    return lax.mul(t, lax.div(lax.random_gamma_grad(a, sample), sample))
+
+
+def _random_gamma_batch(axis, args, dims, *, log_space):
+    keys, a = args
+    if dims[0] is None:
+        keys = lax.broadcast(keys, (axis.size,))
+    else:
+        keys = move_dim_of_keys(keys, dims[0])
+    a = batched_at(a, dims[1], axis.size, 0)
+    return random_gamma_p.bind(keys, a, log_space=log_space), 0
+
+
+def _random_gamma(keys, a, *, log_space):
+    each = prod(a.shape[keys.ndim :])
+    keys = random_split_p.bind(lax.reshape(keys, (keys.size,)), shape=(each,))
+    keys = lax.reshape(keys, (a.size,))
+    a, shape = lax.reshape(a, (a.size,)), a.shape
+    draw = partial(_draw, log_space=log_space)
+    if keys.dtype == key_dtype("threefry2x32"):
+        return lax.reshape(vmap(draw)(keys, a), shape)
+    # Another generator may draw all of a batch from one key, again and again in these loops.
+    return lax.reshape(lax.map(lambda each: draw(*each), (keys, a)), shape)
+
+
+random_gamma_p = define(
+    "random_gamma",
+    abstract_eval=_random_gamma_aval,
+    jvp=per_operand_with_result(None, _slope),
+    transpose=not_linear,
+    batch=_random_gamma_batch,
+    lower=traced(_random_gamma),
+)
+
+
+@staged
+def _gamma(key, a, *, shape, dtype, log_space):
+    a = to_shape(lax.convert_element_type(a, dtype), shape)
+    return random_gamma_p.bind(key, a, log_space=log_space)
+
+
+@staged
+def _gamma_approx(key, a, *, shape, dtype, log_space):
+    return gamma_approximate(key, a, shape, dtype, log_space)
+
+
+METHODS = {"exact": _gamma, "approximate": _gamma_approx}
+
+
+def gamma_rule(name: str, method: str) -> Any:
+    """The staged function that draws numbers of the gamma distribution in a way.
+
+    Raises:
+      ValueError: if the method is unknown.
+    """
+    if method not in METHODS:
+        raise ValueError(f"{name}: method={method!r} is unknown; it is 'exact' or 'approximate'.")
+    return METHODS[method]
+
+
+def gamma(
+    key: Any,
+    a: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Any:
+    """Numbers of the gamma distribution, of density x^(a - 1) exp(-x) / Γ(a) for x > 0.
+
+    They have derivatives by ``a``, implicit ones: how a sample moves when ``a`` does while its
+    rank among all samples stays.
+
+    Args:
+      key: one key.
+      a: the shape parameter, a positive scalar or an array that broadcasts to ``shape``.
+      shape: the result's shape; by default that of ``a``.
+      dtype: a float dtype, by default the default one.
+      method: ``"exact"``, or ``"approximate"``, which needs no loop and is differentiated as the
+        formula it is.
+      out_sharding: the result's sharding.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the method is unknown, the dtype no float dtype, or the shapes do not fit.
+
+    Example:
+      >>> gamma(PRNGKey(0), 2.0, (3,)).shape
+      (3,)
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; Figurnov,
+    Mohamed and Mnih, "Implicit reparameterization gradients", 2018.
+    """
+    return _public("gamma", key, a, shape, dtype, method, out_sharding, log_space=False)
+
+
+def loggamma(
+    key: Any,
+    a: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Any:
+    """Logarithms of numbers of the gamma distribution, also of those too small for the dtype.
+
+    Args:
+      key, a, shape, dtype, method, out_sharding: as for ``gamma``.
+
+    Raises:
+      TypeError, ValueError: as ``gamma`` does.
+
+    Example:
+      >>> loggamma(PRNGKey(0), 1e-3, (3,)).shape
+      (3,)
+
+    Source: as ``gamma``.
+    """
+    return _public("loggamma", key, a, shape, dtype, method, out_sharding, log_space=True)
+
+
+def _public(name, key, a, shape, dtype, method, out_sharding, *, log_space):
+    key = check_key(key, name)
+    dtype = float_dtype(name, dtype)
+    sizes = sampled_shape(name, shape, a)
+    rule = gamma_rule(name, method)
+    return placed(rule(key, a, shape=sizes, dtype=dtype, log_space=log_space), out_sharding)
