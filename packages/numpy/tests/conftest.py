@@ -2,9 +2,11 @@
 
 import ast
 import importlib
+import json
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,12 @@ import pytest
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_autodiff import grad
+from ricci_batching import vmap
 from ricci_ir import ShapedArray, ShapeDtypeStruct, has_backend, make_jaxpr, trace_to_jaxpr
-from ricci_pytree import tree_flatten
+from ricci_numpy import dlpack
+from ricci_numpy._composite import Composite
+from ricci_pytree import tree_flatten, tree_leaves
 
 DATA = Path(__file__).parent / "data"
 
@@ -51,9 +57,13 @@ def printed(expression: str) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that takes ``program`` runs on every program of ``data/<test file>_jaxprs.txt``.
 
-    One that takes ``types`` runs on every block of ``data/<test file>_types.txt``.
+    One that takes ``types`` runs on every block of ``data/<test file>_types.txt``, and one that
+    takes ``recorded`` on every case of ``data/<test file>_values.json``.
     """
     name = Path(metafunc.module.__file__).stem.removeprefix("test_")
+    if "recorded" in metafunc.fixturenames:
+        cases = json.loads((DATA / f"{name}_values.json").read_text())
+        metafunc.parametrize("recorded", cases, ids=[case["expression"] for case in cases])
     for fixture, file in (("program", f"{name}_jaxprs.txt"), ("types", f"{name}_types.txt")):
         if fixture in metafunc.fixturenames:
             blocks = (DATA / file).read_text().split("## ")[1:]
@@ -132,3 +142,62 @@ def outcome(expression: str) -> str | list[str]:
 @pytest.fixture(scope="session", name="outcome")
 def _outcome():
     return outcome
+
+
+# What JAX computed with, by name; ``jax`` is what of it these packages have.
+_random = np.random.RandomState(0)
+GIVEN = {
+    "b": np.arange(5) > 2,
+    "c": (np.arange(5) * 0.5 + 1j).astype(np.complex64),
+    "e": np.zeros(0, np.float32),
+    "f": np.arange(5, dtype=np.float32) * 0.5,
+    "h": np.arange(5).astype(np.float16),
+    "i": np.arange(5, dtype=np.int32),
+    "m": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "s": _random.randn(20).astype(np.float32),
+    "q": _random.randn(3, 3).astype(np.float32),
+    "t": _random.randn(2, 3, 4).astype(np.float32),
+    "u": np.arange(5).astype(np.uint8),
+    "v": np.array([3, 1, 4, 1, 5, 9, 2, 6], np.int32),
+    "z": np.array([0, 0, 1, -3, 2], np.float32),
+}
+JAX = SimpleNamespace(
+    dlpack=dlpack, grad=grad, vmap=vmap, jacobian=lax.jacobian, jit=lambda fun: Composite(fun, "f")
+)
+
+
+def check_recorded(case: dict[str, Any]) -> None:
+    """Compare what an expression gives with what JAX gave: types and values, or the error."""
+    given = {name: jnp.asarray(value) for name, value in GIVEN.items()}
+    names = {"jax": JAX, "jnp": jnp, "np": np, **given}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if "error" in case:
+            with pytest.raises(Exception) as caught:
+                eval(case["expression"], names)
+            assert case["error"] in [cls.__name__ for cls in type(caught.value).__mro__]
+            return
+        leaves = tree_leaves(eval(case["expression"], names))
+    assert [_type_of(x) for x in leaves] == [result["type"] for result in case["results"]]
+    for x, result in zip(leaves, case["results"], strict=True):
+        found, expected = np.asarray(x), np.asarray(result["values"])
+        if found.dtype.kind == "c":
+            expected = expected[0] + 1j * expected[1]
+        found, expected = found.astype(expected.dtype), expected.reshape(found.shape)
+        exact = found.dtype.kind in "biu"
+        rtol = 0 if exact else 4e-3 if x.dtype.itemsize == 2 else 3e-5
+        scale = np.max(np.abs(expected), where=np.isfinite(expected), initial=0)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * scale)
+
+
+def _type_of(x: Any) -> str:
+    if not hasattr(x, "aval"):
+        return f"{type(x).__name__}[]"
+    weak = "*" if x.aval.weak_type else ""
+    return f"{x.dtype}[{','.join(map(str, x.shape))}]{weak}"
+
+
+@pytest.fixture(scope="session")
+def check(backend):
+    """Compare with JAX; see ``check_recorded``."""
+    return check_recorded

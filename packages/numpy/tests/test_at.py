@@ -124,3 +124,15 @@ def test_wrong_update(update, error, says):
     x = ShapeDtypeStruct((3, 4), np.dtype("float32"))
     with pytest.raises(error, match=says):
         make_jaxpr(update)(x)
+
+
+@pytest.mark.parametrize("index", [slice(0, 0), np.zeros(0, int), (slice(3, 0), 0)], ids=repr)
+def test_apply_to_nothing_changes_nothing(index, backend):
+    x = jnp.ones((3, 4))
+    np.testing.assert_array_equal(x.at[index].apply(lambda e: e > 1), x)
+
+
+@pytest.mark.parametrize("func", [lambda e: e > 1, lambda e: jnp.ones(3), lambda e: 0])
+def test_apply_needs_a_scalar_of_the_dtype(func, backend):
+    with pytest.raises(ValueError, match="func must return a scalar of the operand's dtype"):
+        jnp.ones(3).at[0].apply(func)

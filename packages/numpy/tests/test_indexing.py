@@ -155,3 +155,24 @@ def test_row_of_nothing_is_refused():
 def test_recorded_programs_have_no_calls():
     jaxpr = make_jaxpr(lambda x: x[0, 1:])(ShapeDtypeStruct((3, 4), np.dtype("float32")))
     assert all(eqn.primitive is not staged_call.call for eqn in jaxpr.eqns)
+
+
+@pytest.mark.parametrize(
+    ("index", "shape"),
+    [
+        ((slice(None), -2, Ellipsis, np.array([0])), (1, 3)),
+        ((slice(None), -2, np.array([0])), (3, 1)),
+        ((0, 1, Ellipsis, IV), (2,)),
+    ],
+    ids=repr,
+)
+def test_an_ellipsis_for_no_dimension_separates(index, shape, backend):
+    found = jnp.asarray(T)[index]
+    assert found.shape == T[index].shape == shape
+    np.testing.assert_array_equal(found, T[index])
+
+
+@pytest.mark.parametrize("part", ["a", b"a", range(2), 1.5])
+def test_part_that_is_no_index_is_a_type_error(part):
+    with pytest.raises(TypeError):
+        make_jaxpr(lambda x: x[None, part])(ShapeDtypeStruct((3, 4), np.dtype("float32")))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
-from ricci_ir import ShapedArray, ShapeDtypeStruct, config, make_jaxpr
+from ricci_ir import ShapedArray, ShapeDtypeStruct, config, float0, make_jaxpr
 from ricci_numpy._promotion import promote_dtypes, promote_dtypes_inexact, promote_shapes
 
 
@@ -78,3 +78,18 @@ def test_scalars_are_not_reshaped():
     found = promote_shapes("add", x, 2.0)
     assert found[0] is x
     assert found[1] == 2.0
+
+
+def test_integers_below_8_bits_divide_to_floats(backend):
+    found = jnp.int4(3) / jnp.int4(2)
+    assert (found.dtype, float(found)) == (np.float32, 1.5)
+
+
+@pytest.mark.parametrize("exponent", [2, np.int64(2), np.array(2), np.uint8(2)])
+def test_a_known_integer_exponent_keeps_the_dtype(exponent, backend):
+    for dtype in ("int8", "uint8", "float16"):
+        assert (jnp.ones(2, dtype) ** exponent).dtype == dtype
+
+
+def test_arrays_of_nothing_are_filled():
+    assert jnp.zeros(2, float0).dtype == float0

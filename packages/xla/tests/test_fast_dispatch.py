@@ -215,3 +215,26 @@ def test_calls_return_before_the_result_is_ready():
     y.block_until_ready()
     assert y.is_ready()
     assert not was_ready
+
+
+def test_constants_come_before_the_arguments_of_each_call(x):
+    """What a function closes over is given to the executable by the dispatcher, every time."""
+    text = (
+        "func.func public @main(%c: tensor<4xf32>, %x: tensor<4xf32>) -> (tensor<4xf32>) {\n"
+        "%y = stablehlo.subtract %x, %c : tensor<4xf32>\nreturn %y : tensor<4xf32>\n}"
+    )
+    constant = device_put(np.ones(4, "float32"))
+    executable = Executable(
+        compile_text(text, devices()[:1]), [F4, F4], [F4], kept=[False, True], consts=[constant]
+    )
+    misses = []
+
+    def miss(unused, x):
+        misses.append(x)
+        result, tree = device_put(np.asarray(x) - 1), default_registry.flatten(0)[1]
+        return result, fast_path(executable, tree)
+
+    call = make_fast_callable("subtract", miss, cache=PjitFunctionCache(64))
+    found = [np.asarray(call(x, x)).tolist() for _ in range(3)]
+    assert found == [[-1.0, 0.0, 1.0, 2.0]] * 3
+    assert len(misses) == 1

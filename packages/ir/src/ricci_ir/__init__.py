@@ -10,6 +10,7 @@ from ._aval import abstract_token as abstract_token
 from ._aval import aval_rules as aval_rules
 from ._aval import get_aval as get_aval
 from ._aval import shaped_like as shaped_like
+from ._aval import type_sharding as type_sharding
 from ._backend import Backend as Backend
 from ._backend import as_array as as_array
 from ._backend import backend as backend
@@ -122,9 +123,38 @@ from ._errors import hide_frames as hide_frames
 from ._errors import is_boundary as is_boundary
 from ._errors import leave as leave
 from ._errors import unguarded as unguarded
+from ._errors import warn_user as warn_user
 from ._evaluate import eval_jaxpr as eval_jaxpr
+from ._evaluate import eval_jaxpr_p as eval_jaxpr_p
 from ._evaluate import jaxpr_as_fun as jaxpr_as_fun
 from ._evaluate import run_equations as run_equations
+from ._extension import OpaqueTraceState as OpaqueTraceState
+from ._extension import ParamDict as ParamDict
+from ._extension import TraceTag as TraceTag
+from ._extension import Value as Value
+from ._extension import apply_primitive as apply_primitive
+from ._extension import array_types as array_types
+from ._extension import axis_names as axis_names
+from ._extension import canonicalize_dtype_handlers as canonicalize_dtype_handlers
+from ._extension import concrete_or_error as concrete_or_error
+from ._extension import dce_jaxpr as dce_jaxpr
+from ._extension import eval_context as eval_context
+from ._extension import find_top_trace as find_top_trace
+from ._extension import gensym as gensym
+from ._extension import get_opaque_trace_state as get_opaque_trace_state
+from ._extension import mapped_aval as mapped_aval
+from ._extension import max_dim as max_dim
+from ._extension import min_dim as min_dim
+from ._extension import new_jaxpr_eqn as new_jaxpr_eqn
+from ._extension import nonempty_axis_env as nonempty_axis_env
+from ._extension import physical_aval as physical_aval
+from ._extension import set_current_trace as set_current_trace
+from ._extension import take_current_trace as take_current_trace
+from ._extension import trace_state_clean as trace_state_clean
+from ._extension import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
+from ._extension import under_jit as under_jit
+from ._extension import unmapped_aval as unmapped_aval
+from ._extension import valid_jaxtype as valid_jaxtype
 from ._jaxpr import Atom as Atom
 from ._jaxpr import DebugInfo as DebugInfo
 from ._jaxpr import DropVar as DropVar
@@ -140,6 +170,8 @@ from ._jaxpr import join_effects as join_effects
 from ._jaxpr import no_effects as no_effects
 from ._jaxpr import subjaxprs as subjaxprs
 from ._jaxpr import unknown_debug_info as unknown_debug_info
+from ._key_checks import key_checks as key_checks
+from ._key_checks import register_key_checks as register_key_checks
 from ._lazy import lazy_names as lazy_names
 from ._leaks import check_leaks as check_leaks
 from ._make_jaxpr import check_results as check_results
@@ -184,6 +216,7 @@ from ._primitive import Primitive as Primitive
 from ._primitive import RuleTable as RuleTable
 from ._primitive import define as define
 from ._primitive import derived as derived
+from ._primitive import eager_rules as eager_rules
 from ._primitive import primitives as primitives
 from ._primitive import rule_table as rule_table
 from ._primitive import unsupported as unsupported
@@ -195,6 +228,13 @@ from ._promotion import is_weakly_typed as is_weakly_typed
 from ._promotion import lattice_result_type as lattice_result_type
 from ._promotion import promote_types as promote_types
 from ._promotion import result_type as result_type
+from ._references import AbstractRef as AbstractRef
+from ._references import Ref as Ref
+from ._references import new_ref as new_ref
+from ._scalars import check_index as check_index
+from ._scalars import check_item as check_item
+from ._scalars import check_number as check_number
+from ._scalars import check_truth as check_truth
 from ._settings import UNSET as UNSET
 from ._settings import Override as Override
 from ._settings import State as State
@@ -209,8 +249,10 @@ from ._shape_dtype import argument_aval as argument_aval
 from ._shape_dtype import typeof as typeof
 from ._source import Source as Source
 from ._source import caller_source as caller_source
+from ._source import excluded_paths as excluded_paths
 from ._source import is_internal_module as is_internal_module
 from ._source import no_origin as no_origin
+from ._source import register_exclusion as register_exclusion
 from ._source import register_internal_module as register_internal_module
 from ._source import unknown_source as unknown_source
 from ._staged_call import clear_single_equations as clear_single_equations
@@ -241,6 +283,10 @@ from ._trace import is_concrete as is_concrete
 from ._trace import is_scalar_type as is_scalar_type
 from ._trace import leaked_tracer as leaked_tracer
 from ._trace import set_trace as set_trace
+from ._tracer_values import values_of as values_of
+from ._typing import ArrayLike as ArrayLike
+from ._typing import DTypeLike as DTypeLike
+from ._typing import SupportsDType as SupportsDType
 from ._wrapped_function import Store as Store
 from ._wrapped_function import StoreException as StoreException
 from ._wrapped_function import WrappedFun as WrappedFun
@@ -267,9 +313,11 @@ __all__ = [
     "SMALL_INTS",
     "UINTS",
     "UNSET",
+    "AbstractRef",
     "AbstractToken",
     "AbstractValue",
     "Array",
+    "ArrayLike",
     "Atom",
     "Backend",
     "CallbackError",
@@ -277,6 +325,7 @@ __all__ = [
     "ConcretizationTypeError",
     "CondSelected",
     "Config",
+    "DTypeLike",
     "DebugInfo",
     "DonatingCall",
     "DropVar",
@@ -295,9 +344,12 @@ __all__ = [
     "Literal",
     "NonConcreteBooleanIndexError",
     "NotReversible",
+    "OpaqueTraceState",
     "Override",
+    "ParamDict",
     "Primitive",
     "ProgramCompiled",
+    "Ref",
     "RuleTable",
     "ShapeDtypeStruct",
     "ShapedArray",
@@ -307,10 +359,12 @@ __all__ = [
     "Steps",
     "Store",
     "StoreException",
+    "SupportsDType",
     "Token",
     "Trace",
     "TraceAbandoned",
     "TraceKey",
+    "TraceTag",
     "Tracer",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
@@ -318,37 +372,48 @@ __all__ = [
     "Transformation",
     "TypePromotionError",
     "UnexpectedTracerError",
+    "Value",
     "Var",
     "WrappedFun",
     "abstract_token",
     "allow_f16_reductions",
     "api_boundary",
+    "apply_primitive",
     "argnums_partial",
     "argument_aval",
     "array_dtypes",
     "array_garbage_collection_guard",
+    "array_types",
     "as_array",
     "auto_pcast",
     "aval_rules",
+    "axis_names",
     "axis_size",
     "backend",
     "bfloat16",
     "boundary",
     "caller_source",
     "canonicalize_dtype",
+    "canonicalize_dtype_handlers",
+    "check_index",
+    "check_item",
     "check_jaxpr",
     "check_leaks",
+    "check_number",
     "check_results",
     "check_tracer_leaks",
+    "check_truth",
     "checking_leaks",
     "clear_event_listeners",
     "clear_single_equations",
     "closes_over_tracers",
     "coerce_to_array_dtype",
+    "concrete_or_error",
     "config",
     "context",
     "convert_constvars",
     "current_source",
+    "dce_jaxpr",
     "debug_info",
     "debug_infs",
     "debug_key_reuse",
@@ -366,19 +431,24 @@ __all__ = [
     "drop_unused",
     "dtype",
     "dtype_and_weak_type",
+    "eager_rules",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
     "ensure_compile_time_eval",
     "equation_program",
+    "eval_context",
     "eval_jaxpr",
+    "eval_jaxpr_p",
     "eval_shape",
     "eval_trace",
+    "excluded_paths",
     "explain_cache_misses",
     "explicit_dtype",
     "explicit_x64_dtypes",
     "extend_axes",
     "extended",
+    "find_top_trace",
     "finfo",
     "flatten_fun",
     "flatten_fun_nokwargs",
@@ -394,9 +464,11 @@ __all__ = [
     "float8_e5m2",
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
-    "from_environment",
-    "get_aval",
     "follow_trace_key",
+    "from_environment",
+    "gensym",
+    "get_aval",
+    "get_opaque_trace_state",
     "global_trace_key",
     "guard_public",
     "has_backend",
@@ -425,6 +497,7 @@ __all__ = [
     "jaxprs_in_params",
     "join_effects",
     "kept_programs",
+    "key_checks",
     "lattice_result_type",
     "lazy_names",
     "leaked_tracer",
@@ -433,18 +506,25 @@ __all__ = [
     "log_compiles",
     "make_jaxpr",
     "make_user_context",
+    "mapped_aval",
+    "max_dim",
     "merge_linear_aux",
+    "min_dim",
     "named_call",
     "named_scope",
+    "new_jaxpr_eqn",
+    "new_ref",
     "no_effects",
     "no_execution",
     "no_origin",
     "no_tracing",
     "non_finite_reports",
+    "nonempty_axis_env",
     "notify",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "observing",
+    "physical_aval",
     "primitives",
     "prng_key",
     "program_rules",
@@ -459,7 +539,9 @@ __all__ = [
     "register_event_duration_secs_listener",
     "register_event_listener",
     "register_event_time_span_listener",
+    "register_exclusion",
     "register_internal_module",
+    "register_key_checks",
     "register_scalar_listener",
     "remove_size_one_mesh_axis_from_type",
     "result_type",
@@ -469,6 +551,7 @@ __all__ = [
     "scalar_type_of",
     "scope_path",
     "set_backend",
+    "set_current_trace",
     "set_trace",
     "shaped_like",
     "short_name",
@@ -479,11 +562,14 @@ __all__ = [
     "staging_switch",
     "step_rules",
     "subjaxprs",
+    "take_current_trace",
     "thread_guard",
     "threefry_partitionable",
     "to_tangent_dtype",
     "trace_key",
+    "trace_state_clean",
     "trace_to_jaxpr",
+    "trace_to_jaxpr_dynamic",
     "traceback_filtering",
     "transfer_guard",
     "transfer_guard_device_to_device",
@@ -494,20 +580,26 @@ __all__ = [
     "transformation_with_aux",
     "transformation_with_aux2",
     "transposed_stack",
+    "type_sharding",
     "typeof",
     "uint1",
     "uint2",
     "uint4",
+    "under_jit",
     "under_jvp",
     "under_vmap",
     "unguarded",
     "unknown_debug_info",
     "unknown_source",
+    "unmapped_aval",
     "unregister_event_duration_listener",
     "unregister_event_listener",
     "unregister_event_time_span_listener",
     "unregister_scalar_listener",
     "unsupported",
     "use_backend",
+    "valid_jaxtype",
+    "values_of",
+    "warn_user",
     "wrap_init",
 ]

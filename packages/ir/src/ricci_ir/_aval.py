@@ -9,10 +9,13 @@ import numpy as np
 
 from ._dtypes import (
     ExtendedDType,
+    array_dtypes,
     canonicalize_dtype,
+    coerce_to_array_dtype,
     float0,
     python_scalar_dtype,
     short_name,
+    to_tangent_dtype,
 )
 
 
@@ -41,6 +44,22 @@ class AbstractToken(AbstractValue):
 abstract_token = AbstractToken()
 
 _interned: dict[Any, "ShapedArray"] = {}
+
+
+class TypeSharding:
+    """What makes the sharding that a type shows; a runtime that has shardings registers it."""
+
+    __slots__ = ("make",)
+
+    def __init__(self):
+        self.make: Callable[[int], Any] | None = None
+
+    def register(self, make: Callable[[int], Any]) -> None:
+        """Let ``make`` give the sharding of types of a rank, where nothing says how they lie."""
+        self.make = make
+
+
+type_sharding = TypeSharding()
 
 
 class ShapedArray(AbstractValue):
@@ -84,6 +103,17 @@ class ShapedArray(AbstractValue):
     def __deepcopy__(self, memo) -> "ShapedArray":
         return self
 
+    @property
+    def sharding(self) -> Any:
+        """How such values are spread over devices: over none, as far as the type says.
+
+        Raises:
+          AttributeError: no runtime that has shardings is imported.
+        """
+        if type_sharding.make is None:
+            raise AttributeError("a type has a sharding where ricci_xla is imported")
+        return type_sharding.make(self.ndim)
+
     def strip_weak_type(self) -> "ShapedArray":
         """This type with a dtype that is not weak."""
         return self._strong
@@ -95,6 +125,11 @@ class ShapedArray(AbstractValue):
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
         )
+
+    def to_tangent_aval(self) -> "ShapedArray":
+        """The type of the tangents of such values: the same, or float0 for integers."""
+        dtype = to_tangent_dtype(self.dtype)
+        return self if dtype is self.dtype else ShapedArray(self.shape, dtype)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -143,7 +178,8 @@ def shaped_like(x: Any) -> ShapedArray:
 
 
 def _array_aval(x: np.ndarray | np.generic) -> ShapedArray:
-    return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
+    known = x.dtype in array_dtypes
+    return ShapedArray(x.shape, canonicalize_dtype(x.dtype) if known else coerce_to_array_dtype(x))
 
 
 # How values that are not Ricci's own get their type, by Python class.

@@ -25,6 +25,14 @@ class Backend(Protocol):
         """An array of this backend holding a NumPy array's values, with the given type."""
         ...
 
+    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Any:
+        """An array of what another library holds, by the DLPack protocol."""
+        ...
+
+    def devices(self) -> tuple[Any, ...]:
+        """The devices that arrays can be on, the default one first; ``None`` stands for it."""
+        ...
+
     def clear(self) -> None:
         """Forget the programs that are kept between calls."""
         ...
@@ -42,6 +50,12 @@ class _Missing:
 
     def array(self, value, aval):
         return self.evaluate(_array_p, (), {})
+
+    def from_dlpack(self, x, device, copy):
+        return self.evaluate(_array_p, (), {})
+
+    def devices(self):
+        return ()
 
     def clear(self):
         return None

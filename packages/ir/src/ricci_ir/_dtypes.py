@@ -1,6 +1,5 @@
 """Element types of arrays: what they are called, how they nest, and their 32-bit forms."""
 
-import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -8,6 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from ._config import enable_x64, explicit_x64_dtypes
+from ._errors import warn_user
 from ._options import ExplicitX64Mode
 
 bfloat16 = ml_dtypes.bfloat16
@@ -229,10 +229,17 @@ def explicit_dtype(dtype: Any, where: str = "") -> Any:
       where: the function it was given to, for the message.
 
     Raises:
-      ValueError: if 64-bit dtypes are off and the option says ``"error"``.
+      TypeError: if ``dtype`` does not name a dtype.
+      ValueError: if 64-bit dtypes are off and the option says ``"error"``; for an array.
     """
-    if dtype in array_dtypes and (dtype not in _NARROW or enable_x64.value):
-        return dtype
+    try:
+        if dtype in array_dtypes and (dtype not in _NARROW or enable_x64.value):
+            return dtype
+    except TypeError:
+        if hasattr(dtype, "aval"):
+            raise ValueError(
+                f"{where}: expected a dtype, got an array of dtype {dtype.dtype}. Write x.dtype."
+            ) from None
     if dtype is None:
         return python_scalar_dtype(float)
     if is_extended(dtype):
@@ -250,11 +257,8 @@ def explicit_dtype(dtype: Any, where: str = "") -> Any:
     advice = "Turn on the option jax_enable_x64 to have 64-bit dtypes."
     if mode is ExplicitX64Mode.ERROR:
         raise ValueError(f"{what}dtype {wanted} was asked for, but they are off. {advice}")
-    warnings.warn(
-        f"{what}dtype {wanted} was asked for and is not available, so {canonical} is used. "
-        f"{advice}",
-        UserWarning,
-        stacklevel=3,
+    warn_user(
+        f"{what}dtype {wanted} was asked for and is not available, so {canonical} is used. {advice}"
     )
     return canonical
 
@@ -332,11 +336,14 @@ def scalar_type_of(x: Any) -> type:
 
     Raises:
       TypeError: if they are not numbers.
+      ValueError: for ``None``.
 
     Example:
       >>> scalar_type_of(bfloat16), scalar_type_of(3), scalar_type_of(np.ones(2, bool))
       (<class 'float'>, <class 'int'>, <class 'bool'>)
     """
+    if x is None:
+        raise ValueError("scalar_type_of: expected an array, a scalar or a dtype, got None")
     found = dtype(x)
     for family, scalar in _SCALARS:
         if issubdtype(found, family):

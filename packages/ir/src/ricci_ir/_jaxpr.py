@@ -166,14 +166,18 @@ class Jaxpr:
 
     def __init__(
         self,
-        constvars: Sequence[Var],
-        invars: Sequence[Var],
-        outvars: Sequence[Atom],
-        eqns: Sequence[JaxprEqn],
+        constvars: "Sequence[Var] | Jaxpr",
+        invars: Sequence[Any] = (),
+        outvars: Sequence[Atom] = (),
+        eqns: Sequence[JaxprEqn] = (),
         effects: frozenset = no_effects,
         debug_info: DebugInfo = unknown_debug_info,
         consts: Sequence[Any] = (),
     ):
+        if isinstance(constvars, Jaxpr):  # a program and its constants: ``Jaxpr(jaxpr, consts)``
+            jaxpr, consts = constvars, invars
+            constvars, invars, outvars = jaxpr.constvars, jaxpr.invars, jaxpr.outvars
+            eqns, effects, debug_info = jaxpr.eqns, jaxpr.effects, jaxpr.debug_info
         self.constvars = list(constvars)
         self.invars = list(invars)
         self.outvars = list(outvars)

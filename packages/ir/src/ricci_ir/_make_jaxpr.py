@@ -13,9 +13,10 @@ from ricci_pytree import (
 )
 
 from ._aval import AbstractValue, get_aval
-from ._config import no_tracing
+from ._config import debug_key_reuse, no_tracing
 from ._errors import api_boundary
 from ._jaxpr import DebugInfo, Jaxpr
+from ._key_checks import key_checks
 from ._shape_dtype import ShapeDtypeStruct, argument_aval
 from ._staging import trace_to_jaxpr
 from ._trace import extend_axes
@@ -58,6 +59,8 @@ def make_jaxpr(
         else:
             with extend_axes(axes):
                 jaxpr, out_tree = _trace(fun, static, args, kwargs)
+        if debug_key_reuse.value:
+            key_checks().program(jaxpr)
         return (jaxpr, _described(jaxpr, out_tree)) if return_shape else jaxpr
 
     jaxpr_fun.__name__ = jaxpr_fun.__qualname__ = f"make_jaxpr({_name(fun)})"

@@ -23,7 +23,15 @@ class Primitive:
         hold programs, which would be kept alive.
     """
 
-    __slots__ = ("__weakref__", "abstract_eval", "aval_memo", "effects", "multiple_results", "name")
+    __slots__ = (
+        "__weakref__",
+        "abstract_eval",
+        "aval_memo",
+        "effects",
+        "impl",
+        "multiple_results",
+        "name",
+    )
 
     def __init__(
         self,
@@ -39,6 +47,7 @@ class Primitive:
         self.multiple_results = multiple_results
         self.effects = effects
         self.aval_memo: dict[Any, Any] | None = {} if memo else None
+        self.impl: Callable[..., Any] | None = None
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive in the current trace."""
@@ -57,6 +66,48 @@ class Primitive:
         if result is None:
             result = memo[key] = self.abstract_eval(*avals, **params)
         return result
+
+    def bind_with_trace(self, trace: Any, args: Any, avals: Any, params: dict[str, Any]) -> Any:
+        """Apply the primitive in a trace, whichever is the current one.
+
+        Args:
+          avals: the operands' types; not needed here.
+        """
+        previous, context.trace = context.trace, trace
+        try:
+            return self.bind(*args, **params)
+        finally:
+            context.trace = previous
+
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        """Say how arrays are computed now, outside of any program; returns ``impl``."""
+        self.impl = impl
+        eager_rules[self] = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Say of what type the result is; returns the rule."""
+        self.abstract_eval = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Say of what type the result is, and which side effects there are; returns the rule.
+
+        Effects count as the primitive's own from the first operands on that have them.
+
+        Args:
+          rule: gives ``(result types, effects)``.
+        """
+        found: set[Any] = set()
+
+        def abstract_eval(*avals: Any, **params: Any) -> Any:
+            result, effects = rule(*avals, **params)
+            found.update(effects)
+            return result
+
+        self.abstract_eval = abstract_eval
+        self.effects = lambda params: frozenset(found)
+        return rule
 
     def __repr__(self) -> str:
         return self.name
@@ -131,6 +182,9 @@ def rule_table(kind: str, *, required: bool = True) -> RuleTable:
     (_required if required else _optional)[kind] = table
     return table
 
+
+# For primitives that are done on arrays without a program: ``rule(*args, **params)``.
+eager_rules = rule_table("eager", required=False)
 
 primitives: dict[str, Primitive] = {}
 

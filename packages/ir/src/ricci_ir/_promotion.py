@@ -99,6 +99,8 @@ def _least_upper_bound(nodes: Iterable[Any]) -> Any:
     mode = numpy_dtype_promotion.value
     upper = _UPPER[mode]
     for node in nodes:
+        if isinstance(node, ExtendedDType):
+            raise TypeError(f"{node} is an extended dtype, and those are not promoted")
         if node not in upper:
             raise ValueError(f"{node} does not take part in dtype promotion")
     common = frozenset.intersection(*(upper[node] for node in nodes))

@@ -61,12 +61,38 @@ def register_internal_module(root: str) -> None:
     _internal_modules.clear()
 
 
+class ExcludedPaths(list[str]):
+    """Files, or beginnings of their paths, whose frames are not the user's."""
+
+    def append(self, path: str) -> None:
+        super().append(path)
+        _internal_modules.clear()
+
+    def remove(self, path: str) -> None:
+        super().remove(path)
+        _internal_modules.clear()
+
+
+excluded_paths = ExcludedPaths()
+
+
+def register_exclusion(path: str) -> None:
+    """Count a file, or all whose paths begin so, among the internal ones.
+
+    A library calls it with its ``__file__``, so that errors and equations point to its callers.
+    """
+    excluded_paths.append(path)
+
+
 def is_internal_module(name: str | None) -> bool:
     """Whether a module is part of Ricci (or of the machinery under it) rather than the user's."""
     found = _internal_modules.get(name)
     if found is None:
         root = (name or "").partition(".")[0]
         found = root in _internal_roots or root.startswith("ricci_")
+        if not found and excluded_paths:
+            file = getattr(sys.modules.get(name or ""), "__file__", None)
+            found = file is not None and file.startswith(tuple(excluded_paths))
         _internal_modules[name] = found
     return found
 

@@ -18,6 +18,7 @@ from ._errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from ._scalars import check_index, check_number, check_truth
 
 if TYPE_CHECKING:
     from ._primitive import Primitive
@@ -30,13 +31,27 @@ class Trace:
 
     parent: "Trace | None"
 
-    def __init__(self, parent: "Trace | None"):
+    def __init__(self, parent: "Trace | None" = None):
         self.parent = parent
         self.alive = True
 
+    @property
+    def main(self) -> "Trace":
+        """What tells this trace from others, by identity."""
+        return self
+
     def process(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
-        """Apply a primitive to operands that may be tracers of this trace or of its parents."""
-        raise NotImplementedError
+        """Apply a primitive to operands that may be tracers of this trace or of its parents.
+
+        A trace that is written outside of Ricci gives ``process_primitive`` instead.
+        """
+        return self.process_primitive(primitive, args, params)
+
+    def process_primitive(
+        self, primitive: "Primitive", tracers: Any, params: dict[str, Any]
+    ) -> Any:
+        """See ``process``."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it applies primitives")
 
     def lift(self, value: Any) -> Any:
         """A value that is no tracer, as one of the program that is being recorded, if any is."""
@@ -97,18 +112,23 @@ class Tracer:
         return len(self.aval)
 
     def __bool__(self) -> bool:
+        check_truth(self.aval)
         return bool(self._concrete_or(TracerBoolConversionError))
 
     def __int__(self) -> int:
+        check_number(self.aval)
         return int(self._concrete_or(_concretization("int")))
 
     def __float__(self) -> float:
+        check_number(self.aval)
         return float(self._concrete_or(_concretization("float")))
 
     def __complex__(self) -> complex:
+        check_number(self.aval)
         return complex(self._concrete_or(_concretization("complex")))
 
     def __index__(self) -> int:
+        check_index(self.aval)
         return self._concrete_or(TracerIntegerConversionError).__index__()
 
     def _concrete_or(self, error) -> Any:
@@ -120,11 +140,14 @@ class Tracer:
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         raise TracerArrayConversionError(self)
 
-    def item(self) -> Any:
-        return self._concrete_or(_concretization("item")).item()
+    def __copy__(self) -> "Tracer":
+        return self
 
-    def tolist(self) -> Any:
-        return self._concrete_or(_concretization("tolist")).tolist()
+    def __deepcopy__(self, memo: Any) -> "Tracer":
+        return self
+
+    def __reduce__(self) -> Any:
+        raise ConcretizationTypeError(self, "It cannot be pickled, nor sent to another process.")
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 

@@ -185,8 +185,8 @@ def checkpoint[**P, R](
         after all; not needed inside of ``scan``.
       policy: which results of operations may be kept, one of ``checkpoint_policies``, or a
         function of a primitive, the types of its operands, and its parameters.
-      static_argnums, static_argnames: arguments that are passed as they are; they must be
-        hashable.
+      static_argnums, static_argnames: arguments that are passed as they are; where they can be
+        hashed, equal ones share a trace.
 
     Returns:
       A function with the same results.
@@ -217,9 +217,12 @@ def checkpoint[**P, R](
         fixed = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
         dynamic = tuple(None if i in places else x for i, x in enumerate(args))
         options = {k: v for k, v in kwargs.items() if k not in names}
-        call = calls.get((static, fixed))
-        if call is None:
-            call = calls[static, fixed] = _with_static(fun, dict(static), dict(fixed))
+        try:
+            call = calls.get((static, fixed))
+            if call is None:
+                call = calls[static, fixed] = _with_static(fun, dict(static), dict(fixed))
+        except TypeError:  # a static argument that cannot be hashed: traced anew
+            call = _with_static(fun, dict(static), dict(fixed))
         leaves, tree = tree_flatten((dynamic, options))
         avals = leaf_avals("checkpoint", argument_paths(dynamic, options, fun), leaves)
         body = trace_body("checkpoint", call, tree, avals)

@@ -374,7 +374,7 @@ def cond(
       true_fun, false_fun: functions of pytrees of arrays that return the same structure, shapes
         and dtypes.
       operands: their arguments.
-      operand: an older spelling of a single operand; ``None`` is none.
+      operand: an older spelling of a single operand, which may be ``None``.
 
     Returns:
       The result of the chosen function.
@@ -415,7 +415,7 @@ def switch(
       index: an integer scalar; one out of range is clamped to it.
       branches: functions of pytrees of arrays that return the same structure, shapes and dtypes.
       operands: their arguments.
-      operand: an older spelling of a single operand; ``None`` is none.
+      operand: an older spelling of a single operand, which may be ``None``.
 
     Returns:
       The result of the chosen function.
@@ -459,7 +459,7 @@ def _operands(what: str, operands: tuple, operand: Any) -> tuple:
         return operands
     if operands:
         raise TypeError(f"{what}: give operands by position or as operand=, not both.")
-    return () if operand is None else (operand,)
+    return (operand,)
 
 
 def _check_scalar(what: str, x: Any) -> None:

@@ -2,7 +2,6 @@
 
 from operator import index
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
@@ -16,8 +15,10 @@ from ricci_ir import (
     float0,
     get_aval,
     hides,
+    is_extended,
     issubdtype,
     itemsize_bits,
+    warn_user,
 )
 from ricci_stablehlo import Lowering, Value
 
@@ -30,6 +31,12 @@ from ._structural import write
 
 
 def _convert_aval(x: ShapedArray, *, new_dtype, weak_type, sharding) -> ShapedArray:
+    if is_extended(x.dtype) or is_extended(new_dtype):
+        raise ValueError(
+            f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: random keys "
+            "are no numbers. random.key_data gives the integers behind them, random.wrap_key_data "
+            "makes keys of such."
+        )
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
@@ -104,11 +111,10 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     dtype = explicit_dtype(new_dtype, "convert_element_type")
     aval: Any = get_aval(operand)
     if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
-        warn(
+        warn_user(
             f"converting {aval.dtype} to {dtype} discards the imaginary part; take its real part "
             "to say so",
             np.exceptions.ComplexWarning,
-            stacklevel=2,
         )
     return as_array(converted(operand, dtype))
 

@@ -1,7 +1,8 @@
 """``custom_vjp``: a function with a reverse-mode derivative rule of its own."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ricci_autodiff import (
     SymbolicZero,
@@ -34,8 +35,9 @@ from ._custom_function import Call, CustomFunction, call_rule, lower_inline
 from ._structural import reduce_sum
 
 
-class CustomVJPPrimal(NamedTuple):
-    """An argument as a forward rule with ``symbolic_zeros`` sees it.
+@dataclass(frozen=True, slots=True)
+class CustomVJPPrimal:
+    """An argument as a forward rule with ``symbolic_zeros`` sees it: a leaf of its pytree.
 
     ``perturbed`` is whether the argument is being differentiated.
     """
@@ -182,7 +184,9 @@ class Rules:
         leaves, tree = tree_flatten(
             value, is_leaf=lambda x: x is None or isinstance(x, SymbolicZero)
         )
-        if len(leaves) != entry.num_leaves:
+        if len(leaves) != entry.num_leaves:  # some None stand where the argument has None, too
+            leaves = _flattened_like(entry, value)
+        if leaves is None:
             raise TypeError(
                 f"the custom VJP backward rule of {name} must return, for argument {i}, a "
                 f"cotangent with the argument's tree structure:\n  expected {entry}\n"
@@ -208,6 +212,14 @@ class Rules:
 def _as_array(x: Any) -> Any:
     """A cotangent as a rule expects it: no Python number, which divides by zero in its own way."""
     return x if hasattr(x, "dtype") else as_array(context.trace.lift(x))
+
+
+def _flattened_like(tree: Any, value: Any) -> list[Any] | None:
+    """What a pytree has where ``tree`` has leaves, or ``None`` if it is built otherwise."""
+    try:
+        return tree.flatten_up_to(value)
+    except ValueError:
+        return None
 
 
 class BatchedRules:

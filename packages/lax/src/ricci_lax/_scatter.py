@@ -4,12 +4,24 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Primitive, ShapedArray, Tracer, define, get_aval, iinfo, trace_to_jaxpr
+from ricci_ir import (
+    Jaxpr,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    define,
+    get_aval,
+    iinfo,
+    kept_programs,
+    trace_key,
+    trace_to_jaxpr,
+)
 from ricci_stablehlo import Lowering, Value
 
 from ._arithmetic import add, div, max, min, mul, neg, sub
@@ -479,6 +491,25 @@ scatter_max = _public(
 )
 
 
+_update_programs: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def _update_program(func: Callable[[Any], Any], dtype: Any) -> Jaxpr:
+    """The program of a function of an element, kept by function so that it is compiled once."""
+    key = dtype, trace_key()
+    try:
+        kept = kept_programs(_update_programs.setdefault(func, {}))
+        found = kept.get(key)
+    except TypeError:  # a function that has no hash or cannot be referred to weakly
+        kept = found = None
+    if found is None:
+        scalar = ShapedArray((), dtype)
+        found = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
+        if kept is not None and not any(isinstance(const, Tracer) for const in found.consts):
+            kept[key] = found
+    return found
+
+
 def scatter_apply(
     operand: Any,
     scatter_indices: Any,
@@ -503,17 +534,23 @@ def scatter_apply(
 
     Raises:
       TypeError: if the dimension numbers do not fit the shapes.
+      ValueError: if ``func`` does not return a scalar of the operand's dtype.
       NotImplementedError: if ``func`` closes over arrays of an enclosing transformation.
 
     Source: StableHLO ``scatter``.
     """
     dtype = get_aval(operand).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    scalar = ShapedArray((), dtype)
-    jaxpr = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
+    jaxpr = _update_program(func, dtype)
     if any(isinstance(const, Tracer) for const in jaxpr.consts):
         raise NotImplementedError(
             "scatter_apply: func closes over arrays of an enclosing jit, grad or vmap. Write it "
             "as a gather, the function, and a scatter."
+        )
+    result = jaxpr.outvars[0].aval
+    if result.shape or result.dtype != dtype:
+        raise ValueError(
+            f"scatter_apply: func must return a scalar of the operand's dtype {dtype}, and returns "
+            f"{result.str_short()}. Convert its result with astype."
         )
     updates = full(as_sizes(update_shape), 0, dtype)
     flags = indices_are_sorted, unique_indices

@@ -8,28 +8,12 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
-from ricci_ir import ShapedArray, define, issubdtype
+from ricci_ir import ShapedArray, define, is_extended, issubdtype
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from ._constants import broadcasted_iota
-from ._gather import gather
-from ._indexing import GatherDimensionNumbers, GatherScatterMode
+from ._sorting_packed import can_pack, sort_packed, take_along
 from ._structural import canonical_axis, expand_dims, lower_transpose, reshape, shape_of
-
-
-def _take_along(x: Any, indices: Any, dimension: int) -> Any:
-    """The elements of ``x`` at indices along a dimension; indices end in a dimension of 1."""
-    shape = shape_of(x)
-    others = tuple(d for d in range(len(shape)) if d != dimension)
-    numbers = GatherDimensionNumbers(
-        offset_dims=(),
-        collapsed_slice_dims=(dimension,),
-        start_index_map=(dimension,),
-        operand_batching_dims=others,
-        start_indices_batching_dims=others,
-    )
-    return gather(x, indices, numbers, (1,) * len(shape), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
-
 
 # sort
 
@@ -40,6 +24,9 @@ def _sort_aval(*avals: ShapedArray, dimension, is_stable, num_keys):
         raise TypeError(
             f"sort: the operands are sorted together, but their shapes differ: {shapes}."
         )
+    if any(is_extended(aval.dtype) for aval in avals[:num_keys]):
+        keys = " ".join(aval.str_short() for aval in avals[:num_keys])
+        raise TypeError(f"sort: random keys have no order, so they cannot be sorted by: {keys}.")
     return list(avals)
 
 
@@ -52,7 +39,7 @@ def _sort_jvp(primals, tangents, *, dimension, is_stable, num_keys):
     positions = broadcasted_iota(np.dtype(np.uint32), shape, dimension)
     *results, order = sort_p.bind(*primals, positions, **params)
     indices = expand_dims(order, (len(shape),))
-    return results, [t if type(t) is Zero else _take_along(t, indices, dimension) for t in tangents]
+    return results, [t if type(t) is Zero else take_along(t, indices, dimension) for t in tangents]
 
 
 def _sort_batch(axis, args, dims, *, dimension, is_stable, num_keys):
@@ -111,6 +98,8 @@ def _lexicographic(ctx: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value
 
 def _sort_lower(ctx: Lowering, *operands: Value, dimension, is_stable, num_keys):
     outs = list(ctx.outs)
+    if can_pack(ctx.platform, operands, dimension, num_keys):
+        return sort_packed(ctx, *operands, dimension=dimension)
 
     def build(inner: Lowering, *scalars: Value):
         keys = [[_sort_keys(inner, x) for x in scalars[2 * i : 2 * i + 2]] for i in range(num_keys)]
@@ -214,7 +203,7 @@ def _top_k_jvp(primals, tangents, *, k, axis, is_stable):
     if type(t) is Zero:
         tangent = Zero.from_primal(values)
     else:
-        tangent = _take_along(t, reshape(indices, (*shape_of(indices), 1)), axis)
+        tangent = take_along(t, reshape(indices, (*shape_of(indices), 1)), axis)
     return [values, indices], [tangent, Zero.from_primal(indices)]
 
 

@@ -26,15 +26,12 @@ from numpy import printoptions as printoptions
 from numpy import s_ as s_
 from numpy import save as save
 from numpy import savez as savez
-from numpy import set_printoptions as set_printoptions
 from numpy import signedinteger as signedinteger
 from numpy import unsignedinteger as unsignedinteger
 from numpy.exceptions import ComplexWarning as ComplexWarning
 
 from ricci_ir import Array as ndarray
-from ricci_ir import issubdtype as issubdtype
 from ricci_ir import promote_types as promote_types
-from ricci_ir import result_type as result_type
 
 from . import _array_methods as _array_methods
 from . import _operators as _operators
@@ -58,9 +55,13 @@ from ._arithmetic import remainder as remainder
 from ._arithmetic import rint as rint
 from ._arithmetic import round as round
 from ._arithmetic import trunc as trunc
+from ._array_api import ARRAY_API_VERSION as __array_api_version__  # noqa: F401
+from ._array_api import array_namespace_info as __array_namespace_info__  # noqa: F401
 from ._array_info import ndim as ndim
 from ._array_info import shape as shape
 from ._array_info import size as size
+from ._bits import packbits as packbits
+from ._bits import unpackbits as unpackbits
 from ._comparison import allclose as allclose
 from ._comparison import array_equal as array_equal
 from ._comparison import array_equiv as array_equiv
@@ -78,6 +79,8 @@ from ._comparison import isscalar as isscalar
 from ._comparison import iterable as iterable
 from ._convolving import convolve as convolve
 from ._convolving import correlate as correlate
+from ._correlations import corrcoef as corrcoef
+from ._correlations import cov as cov
 from ._creation import array as array
 from ._creation import asarray as asarray
 from ._creation import astype as astype
@@ -96,6 +99,10 @@ from ._diagonals import diag as diag
 from ._diagonals import diagflat as diagflat
 from ._diagonals import diagonal as diagonal
 from ._diagonals import trace as trace
+from ._differences import diff as diff
+from ._differences import ediff1d as ediff1d
+from ._differences import gradient as gradient
+from ._differences import trapezoid as trapezoid
 from ._divisors import gcd as gcd
 from ._divisors import lcm as lcm
 from ._dtypes import bfloat16 as bfloat16
@@ -132,6 +139,8 @@ from ._dtypes import int32 as int32
 from ._dtypes import int64 as int64
 from ._dtypes import int_ as int_
 from ._dtypes import isdtype as isdtype
+from ._dtypes import issubdtype as issubdtype
+from ._dtypes import result_type as result_type
 from ._dtypes import single as single
 from ._dtypes import uint as uint
 from ._dtypes import uint1 as uint1
@@ -153,6 +162,8 @@ from ._filling import ones as ones
 from ._filling import ones_like as ones_like
 from ._filling import zeros as zeros
 from ._filling import zeros_like as zeros_like
+from ._fitting import polyfit as polyfit
+from ._fitting import roots as roots
 from ._float_parts import angle as angle
 from ._float_parts import bitwise_count as bitwise_count
 from ._float_parts import copysign as copysign
@@ -165,12 +176,24 @@ from ._float_parts import signbit as signbit
 from ._float_parts import sinc as sinc
 from ._float_parts import spacing as spacing
 from ._float_parts import unwrap as unwrap
+from ._grids import c_ as c_
+from ._grids import mgrid as mgrid
+from ._grids import ogrid as ogrid
+from ._grids import r_ as r_
+from ._histograms import bincount as bincount
+from ._histograms import histogram as histogram
+from ._histograms import histogram_bin_edges as histogram_bin_edges
+from ._histograms_multi import histogram2d as histogram2d
+from ._histograms_multi import histogramdd as histogramdd
 from ._index_arithmetic import ix_ as ix_
 from ._index_arithmetic import ravel_multi_index as ravel_multi_index
 from ._index_arithmetic import unravel_index as unravel_index
 from ._index_entries import ds as ds
 from ._inserting import delete as delete
 from ._inserting import insert as insert
+from ._interchange import from_dlpack as from_dlpack
+from ._interchange import load as load
+from ._interpolation import interp as interp
 from ._joining import append as append
 from ._joining import array_split as array_split
 from ._joining import block as block
@@ -210,6 +233,16 @@ from ._nan_functions import nanstd as nanstd
 from ._nan_functions import nansum as nansum
 from ._nan_functions import nanvar as nanvar
 from ._padding import pad as pad
+from ._polynomials import poly as poly
+from ._polynomials import polyadd as polyadd
+from ._polynomials import polyder as polyder
+from ._polynomials import polydiv as polydiv
+from ._polynomials import polyint as polyint
+from ._polynomials import polymul as polymul
+from ._polynomials import polysub as polysub
+from ._polynomials import polyval as polyval
+from ._polynomials import vander as vander
+from ._printing import set_printoptions as set_printoptions
 from ._ranges import arange as arange
 from ._ranges import geomspace as geomspace
 from ._ranges import indices as indices
@@ -238,6 +271,8 @@ from ._reductions import minmax as minmax
 from ._reductions import prod as prod
 from ._reductions import ptp as ptp
 from ._reductions import sum as sum
+from ._searching import digitize as digitize
+from ._searching import searchsorted as searchsorted
 from ._sets import intersect1d as intersect1d
 from ._sets import isin as isin
 from ._sets import setdiff1d as setdiff1d
@@ -266,10 +301,8 @@ from ._shapes import swapaxes as swapaxes
 from ._shapes import transpose as transpose
 from ._sorting import argpartition as argpartition
 from ._sorting import argsort as argsort
-from ._sorting import digitize as digitize
 from ._sorting import lexsort as lexsort
 from ._sorting import partition as partition
-from ._sorting import searchsorted as searchsorted
 from ._sorting import sort as sort
 from ._sorting import sort_complex as sort_complex
 from ._sorting import top_k as top_k
@@ -293,6 +326,7 @@ from ._triangles import diag_indices as diag_indices
 from ._triangles import diag_indices_from as diag_indices_from
 from ._triangles import eye as eye
 from ._triangles import identity as identity
+from ._triangles import mask_indices as mask_indices
 from ._triangles import tri as tri
 from ._triangles import tril as tril
 from ._triangles import tril_indices as tril_indices
@@ -379,6 +413,7 @@ from ._ufuncs_binary import nextafter as nextafter
 from ._ufuncs_binary import not_equal as not_equal
 from ._ufuncs_binary import right_shift as right_shift
 from ._ufuncs_binary import true_divide as true_divide
+from ._vectorize import fromfunction as fromfunction
 from ._vectorize import vectorize as vectorize
 from ._where import argwhere as argwhere
 from ._where import flatnonzero as flatnonzero
@@ -441,6 +476,7 @@ __all__ = [
     "average",
     "bartlett",
     "bfloat16",
+    "bincount",
     "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
@@ -456,6 +492,7 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
+    "c_",
     "can_cast",
     "cbrt",
     "cdouble",
@@ -476,10 +513,12 @@ __all__ = [
     "convolve",
     "copy",
     "copysign",
+    "corrcoef",
     "correlate",
     "cos",
     "cosh",
     "count_nonzero",
+    "cov",
     "cross",
     "csingle",
     "cumprod",
@@ -494,6 +533,7 @@ __all__ = [
     "diag_indices_from",
     "diagflat",
     "diagonal",
+    "diff",
     "digitize",
     "divide",
     "divmod",
@@ -503,6 +543,7 @@ __all__ = [
     "dstack",
     "dtype",
     "e",
+    "ediff1d",
     "einsum",
     "einsum_path",
     "empty",
@@ -547,8 +588,10 @@ __all__ = [
     "fmin",
     "fmod",
     "frexp",
+    "from_dlpack",
     "frombuffer",
     "fromfile",
+    "fromfunction",
     "fromiter",
     "frompyfunc",
     "fromstring",
@@ -558,11 +601,16 @@ __all__ = [
     "generic",
     "geomspace",
     "get_printoptions",
+    "gradient",
     "greater",
     "greater_equal",
     "hamming",
     "hanning",
     "heaviside",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",
@@ -585,6 +633,7 @@ __all__ = [
     "int64",
     "int_",
     "integer",
+    "interp",
     "intersect1d",
     "invert",
     "isclose",
@@ -613,6 +662,7 @@ __all__ = [
     "lexsort",
     "linalg",
     "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -624,6 +674,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "logspace",
+    "mask_indices",
     "matmul",
     "matrix_transpose",
     "matvec",
@@ -632,6 +683,7 @@ __all__ = [
     "mean",
     "median",
     "meshgrid",
+    "mgrid",
     "min",
     "minimum",
     "minmax",
@@ -664,9 +716,11 @@ __all__ = [
     "not_equal",
     "number",
     "object_",
+    "ogrid",
     "ones",
     "ones_like",
     "outer",
+    "packbits",
     "pad",
     "partition",
     "percentile",
@@ -674,6 +728,15 @@ __all__ = [
     "pi",
     "piecewise",
     "place",
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
     "positive",
     "pow",
     "power",
@@ -684,6 +747,7 @@ __all__ = [
     "put",
     "put_along_axis",
     "quantile",
+    "r_",
     "rad2deg",
     "radians",
     "ravel",
@@ -699,6 +763,7 @@ __all__ = [
     "rint",
     "roll",
     "rollaxis",
+    "roots",
     "rot90",
     "round",
     "s_",
@@ -739,6 +804,7 @@ __all__ = [
     "top_k",
     "trace",
     "transpose",
+    "trapezoid",
     "tri",
     "tril",
     "tril_indices",
@@ -764,10 +830,12 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unpackbits",
     "unravel_index",
     "unsignedinteger",
     "unstack",
     "unwrap",
+    "vander",
     "var",
     "vdot",
     "vecdot",

@@ -183,8 +183,9 @@ def power(x1: Any, x2: Any, /) -> Any:
     """The first operand to the power of the second.
 
     Args:
-      x1, x2: arrays or scalars; dtypes are promoted and shapes broadcast. A Python integer as
-        exponent multiplies, which is faster and differentiable everywhere.
+      x1, x2: arrays or scalars; dtypes are promoted and shapes broadcast. An integer that is
+        known, as exponent, multiplies, which is faster and differentiable everywhere; the result
+        has the dtype of the base.
 
     Raises:
       TypeError: if an operand is no array or scalar, or an integer is raised to a negative
@@ -198,14 +199,19 @@ def power(x1: Any, x2: Any, /) -> Any:
     Source: numpy.power.
     """
     x1, x2 = operands("power", x1, x2)
+    if isinstance(x2, np.ndarray) and not x2.shape:
+        x2 = x2[()]
     if isinstance(x2, int | np.integer | np.bool_):
         base = asarray(x1) if not hasattr(x1, "aval") else x1
-        if isinstance(x2, np.generic):
-            base = convert(base, *common_dtype(base, x2)) if base.dtype != BOOL else base
         if base.dtype == BOOL:
             base = convert(base, python_scalar_dtype(int))
         return lax.integer_pow(base, int(x2))
-    dtype, weak = common_dtype(x1, x2)
+    exponent = _dtype_of(x2)
+    if type(x1) is int and exponent == BOOL:
+        x1 = python_scalar_dtype(int).type(x1)
+    dtype, weak = common_dtype(x1)
+    if dtype not in INEXACT_DTYPES or exponent not in INTEGER_DTYPES:
+        dtype, weak = common_dtype(x1, x2)
     if dtype in INEXACT_DTYPES:
         x1 = scalar_or_array(x1, dtype, weak)
         if _dtype_of(x2) not in INTEGER_DTYPES or not hasattr(x2, "aval"):
@@ -443,11 +449,11 @@ def _rounded(x: Any, decimals: int) -> Any:
     even = lax.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
         return lax.round(x, even)
-    dtype = x.dtype
+    dtype, weak = x.dtype, x.weak_type
     if dtype.itemsize < 4:
         x = convert(x, np.dtype("float32"))
     factor = constant(x, 10.0**decimals)
-    return convert(lax.div(lax.round(lax.mul(x, factor), even), factor), dtype)
+    return convert(lax.div(lax.round(lax.mul(x, factor), even), factor), dtype, weak)
 
 
 def around(a: Any, decimals: int = 0, out: None = None) -> Any:

@@ -1,10 +1,24 @@
-"""What is known of an array without its values: rank, shape and size."""
+"""What is known of an array: rank, shape, size, and values where they are not traced."""
 
 from typing import Any
 
 import numpy as np
 
+from ricci_ir import ConcretizationTypeError, Tracer
+
 from ._promotion import operands
+
+
+def known_values(x: Any, advice: str) -> np.ndarray:
+    """The values of an array, where they decide the size of a result.
+
+    Raises:
+      ConcretizationTypeError: if ``x`` is traced; the message is ``advice``.
+    """
+    value = x.concrete() if isinstance(x, Tracer) else x
+    if value is None:
+        raise ConcretizationTypeError(x, advice)
+    return np.asarray(value)
 
 
 def _shape(name: str, a: Any) -> tuple[int, ...]:
@@ -67,6 +81,8 @@ def size(a: Any, axis: Any = None) -> int:
     sizes = _shape("size", a)
     if axis is not None:
         axes = axis if isinstance(axis, tuple | list) else (axis,)
+        if not all(-len(sizes) <= i < len(sizes) for i in axes):
+            raise ValueError(f"size: there is no axis {axis} among {len(sizes)} dimensions.")
         sizes = tuple(sizes[i] for i in axes)
     count = 1
     for n in sizes:

@@ -11,6 +11,7 @@ import ricci_lax as lax
 from ricci_ir import (
     BOOL,
     Array,
+    Tracer,
     array_dtypes,
     backend,
     context,
@@ -21,6 +22,7 @@ from ricci_ir import (
 )
 
 from ._arithmetic import clip, round
+from ._array_api import check_version
 from ._creation import astype, checked_dtype, placed
 from ._cumulative import cumprod, cumsum
 from ._extreme_places import argmax, argmin
@@ -79,7 +81,7 @@ def _rows(self) -> Iterator[Any]:
         raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
     if not aval.shape[0]:
         return iter(())
-    if context.trace is eval_trace and hasattr(self, "is_deleted"):
+    if context.trace is eval_trace and not isinstance(self, Tracer):
         if aval.size <= _ROWS_ON_HOST and aval.dtype in array_dtypes and not self.committed:
             return _host_rows(np.asarray(self), aval)
         return (self[i] for i in range(aval.shape[0]))
@@ -194,8 +196,7 @@ def _to_device(self, device: Any, *, stream: Any = None) -> Any:
 
 def _namespace(self, *, api_version: str | None = None) -> Any:
     """The module whose functions take this array, by the array API standard."""
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"The array API has no version {api_version!r} that is supported.")
+    check_version(api_version)
     return sys.modules["ricci_numpy"]
 
 

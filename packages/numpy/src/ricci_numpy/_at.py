@@ -1,13 +1,12 @@
 """``x.at[index]``: updated copies of an array, in place of assignment to its elements."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval, lattice_result_type
+from ricci_ir import get_aval, lattice_result_type, warn_user
 
 from ._arithmetic import power
 from ._composite import composite, is_recording
@@ -166,6 +165,8 @@ class IndexUpdateRef:
             read_index(x.shape, self.index), wrap_negative_indices, positions_as_operands=False
         )
         plan = form.plan(operands)
+        if 0 in plan.shape:
+            return x
         dtype = x.dtype
         zeros = broadcast(scalar_or_array(0, dtype, False), plan.final_shape())
         updated = lax.scatter_apply(
@@ -231,12 +232,11 @@ def _check_dtypes(x: Any, values: Any) -> None:
         return
     dtype, _ = lattice_result_type((aval.dtype, aval.weak_type), (given.dtype, given.weak_type))
     if dtype != aval.dtype:
-        warnings.warn(
+        warn_user(
             f"values of dtype {given.dtype} are written into an array of dtype {aval.dtype}, "
             "which cannot hold them all. This will be an error: convert the values with astype, "
             "or the array.",
             FutureWarning,
-            stacklevel=4,
         )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import ricci_lax as lax
+from ricci_ir import explicit_dtype
 
 from ._composite import composite
 from ._promotion import check_arraylike, promote_dtypes_inexact
@@ -103,14 +104,17 @@ def _slid(x: Any, y: Any, mode: str, precision: Any, preferred: Any) -> Any:
         "same": (size // 2, size - size // 2 - 1),
         "full": (size - 1, size - 1),
     }[mode]
-    return lax.conv_general_dilated(
+    # The operands are floating: what is to be integers is converted after that.
+    afterwards = preferred is not None and explicit_dtype(preferred).kind in "iu"
+    found = lax.conv_general_dilated(
         lax.expand_dims(x, (0, 1)),
         lax.expand_dims(y, (0, 1)),
         (1,),
         [padding],
         precision=precision,
-        preferred_element_type=preferred,
+        preferred_element_type=None if afterwards else preferred,
     )
+    return lax.convert_element_type(found, preferred) if afterwards else found
 
 
 @composite("convolve")

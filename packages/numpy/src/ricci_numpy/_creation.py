@@ -7,6 +7,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import (
     ShapedArray,
+    Tracer,
     array_dtypes,
     backend,
     canonicalize_dtype,
@@ -18,6 +19,7 @@ from ricci_ir import (
     is_array_dtype,
     lattice_result_type,
     python_scalar_dtype,
+    warn_user,
 )
 
 from ._promotion import as_operand, check_arraylike, convert, operands, scalar_kinds
@@ -92,10 +94,10 @@ def asarray(
 def array(
     object: Any,
     dtype: Any = None,
+    *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    *,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
@@ -105,13 +107,15 @@ def array(
       object: an array, a scalar, a nested list or tuple of those (traced arrays included), or an
         object with a method ``__jax_array__`` or ``__array__``.
       dtype: the result's dtype; see ``asarray``.
+      args: ``copy``, ``order`` and ``ndmin`` by position, which is deprecated.
       copy: whether an array is copied.
       order: only ``None`` and ``"K"``.
       ndmin: the least number of dimensions; leading ones of size 1 are added.
       device, out_sharding: where the result goes.
 
     Raises:
-      TypeError: if ``object`` holds strings, objects or other values that are no numbers.
+      TypeError: if there are too many arguments, or ``object`` holds strings, objects or other
+        values that are no numbers.
       ValueError: if ``object`` is or holds ``None``, or is ragged.
       OverflowError: if the dtype cannot hold an integer.
 
@@ -122,9 +126,25 @@ def array(
 
     Source: numpy.array.
     """
+    if args:
+        copy, order, ndmin = _by_position(args, copy, order, ndmin)
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "array"), "array")
     return _array(object, dtype, copy, order, ndmin, device, out_sharding, "array")
+
+
+def _by_position(args: tuple, *defaults: Any) -> tuple:
+    """The options of ``array`` of which some are given by position."""
+    if len(args) > len(defaults):
+        raise TypeError(
+            "array: takes at most 5 arguments by position, object, dtype, copy, order and ndmin, "
+            f"got {2 + len(args)}."
+        )
+    warn_user(
+        "array: give copy, order and ndmin by name; by position they are deprecated.",
+        DeprecationWarning,
+    )
+    return (*args, *defaults[len(args) :])
 
 
 def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Any:
@@ -270,7 +290,7 @@ def _from_sequence(x: Any, dtype: Any, name: str) -> Any:
     if not elements.arrays:
         return from_host(_host_array(x, dtype, name), dtype=dtype)
     if context.trace is eval_trace and all(
-        not a.aval.shape and hasattr(a, "is_deleted") and a.aval.dtype in array_dtypes
+        not a.aval.shape and not isinstance(a, Tracer) and a.aval.dtype in array_dtypes
         for a in elements.arrays
     ):
         return from_host(_host_array(_on_host(x), dtype, name), dtype=dtype)

@@ -1,5 +1,6 @@
 """Diagonals of arrays, and matrices made from them."""
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
             "along."
         )
     axes = canonical_axes((axis1, axis2), np.ndim(a), "axis")
-    return _diagonal(a, offset=int(offset), axes=axes)
+    return _diagonal(a, offset=index(offset), axes=axes)
 
 
 @composite("diagonal")
@@ -63,12 +64,11 @@ def _diagonal(a: Any, *, offset: int, axes: tuple[int, ...]) -> Any:
 def _on_diagonal(shape: tuple[int, int], offset: Any) -> Any:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
-    return lax.eq(
-        lax.add(
-            rows, lax.convert_element_type(offset, _INT32) if hasattr(offset, "aval") else offset
-        ),
-        columns,
-    )
+    if hasattr(offset, "aval"):
+        offset = lax.convert_element_type(offset, _INT32)
+    else:
+        offset = np.int32(offset)
+    return lax.eq(lax.add(rows, offset), columns)
 
 
 def trace(
@@ -148,7 +148,7 @@ def diag(v: Any, k: int = 0) -> Any:
     (v,) = operands("diag", v)
     if np.ndim(v) not in (1, 2):
         raise ValueError(f"diag needs a vector or a matrix, got shape {np.shape(v)}.")
-    return _diag(v, k=int(k))
+    return _diag(v, k=index(k))
 
 
 @composite("_diag")

@@ -5,7 +5,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ricci_ir import issubdtype
+from ricci_ir import issubdtype as _is_in_family
+from ricci_ir import result_type as _common_type
 
 from ._creation import asarray
 
@@ -103,7 +104,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         these, of which one suffices.
 
     Raises:
-      ValueError: if ``kind`` is none of these.
+      ValueError: if ``kind`` is another string.
+      TypeError: if ``kind`` is none of these.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -118,13 +120,53 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 def _is_of_kind(dtype: np.dtype, kind: Any) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
-        return any(issubdtype(dtype, family) for family in _KINDS[kind])
+        return any(_is_in_family(dtype, family) for family in _KINDS[kind])
     try:
         return dtype == np.dtype(kind)
     except TypeError:
-        raise ValueError(
+        error = ValueError if isinstance(kind, str) else TypeError
+        raise error(
             f"isdtype: kind={kind!r} is unknown; give a dtype or one of {', '.join(_KINDS)}."
         ) from None
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is another, or belongs to a family.
+
+    Args:
+      arg1, arg2: dtypes, scalar types, families such as ``floating``, or names.
+
+    Raises:
+      TypeError: if one is none of these.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+      True
+
+    Source: numpy.issubdtype.
+    """
+    return _is_in_family(arg1, arg2)
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype that the result of an operation on these operands has.
+
+    Args:
+      args: arrays, scalars or dtypes.
+
+    Raises:
+      TypePromotionError: if there is no common dtype.
+      TypeError: if an operand cannot be an array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.result_type(jnp.int8(1), 2.0)
+      dtype('float32')
+
+    Source: numpy.result_type.
+    """
+    return _common_type(*args)
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:

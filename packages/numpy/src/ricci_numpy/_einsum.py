@@ -20,7 +20,8 @@ from ricci_ir import get_aval
 from ._composite import composite, is_recording
 from ._creation import placed
 from ._linear_algebra import contract, preferred_type
-from ._promotion import convert, operands
+from ._promotion import convert
+from ._promotion import operands as checked_operands
 
 _SEARCHED = 5  # up to this number of operands all orders are tried
 
@@ -229,6 +230,8 @@ def _pair(
     second = _prepared(second, kept, first.labels)
     first = _prepared(first, kept, second.labels)
     first, second = _without_ones(first, second), _without_ones(second, first)
+    # What stood against a dimension of size 1 stands alone now.
+    first, second = (_prepared(x, kept, y.labels) for x, y in ((first, second), (second, first)))
     shared = [c for c in first.labels if c in second.labels]
     batch = [c for c in result if c in shared]
     summed = [c for c in shared if c not in kept]
@@ -323,7 +326,7 @@ def _interleaved(args: tuple) -> tuple[str, list[Any]]:
 def einsum(
     subscripts: Any,
     /,
-    *operands_: Any,
+    *operands: Any,
     out: None = None,
     optimize: Any = "auto",
     precision: Any = None,
@@ -338,7 +341,7 @@ def einsum(
         the output lacks are summed over. ``...`` stands for leading dimensions, which broadcast.
         Without ``->`` the output has the letters that appear once, sorted. Or operands and
         lists of ints in turn.
-      operands_: the arrays.
+      operands: the arrays.
       out: must be ``None``.
       optimize: a strategy by name (all mean the same here), ``False`` for the order written, or
         a path: a sequence of pairs of positions.
@@ -358,10 +361,10 @@ def einsum(
     """
     if out is not None:
         raise NotImplementedError("einsum: arrays cannot be written to; leave out=... away.")
-    given: Sequence[Any] = operands_
+    given: Sequence[Any] = operands
     if not isinstance(subscripts, str):
-        subscripts, given = _interleaved((subscripts, *operands_))
-    arrays = operands("einsum", *given)
+        subscripts, given = _interleaved((subscripts, *operands))
+    arrays = checked_operands("einsum", *given)
     expression, order = _program(subscripts, tuple(map(np.shape, arrays)), optimize)
     dtype, weak = preferred_type("einsum", preferred_element_type, *arrays)
     settings = {
@@ -396,11 +399,11 @@ def _einsum_step(*arrays: Any, **settings: Any) -> Any:
     return _run(arrays, **settings, contractor=_contract)
 
 
-def einsum_path(subscripts: Any, /, *operands_: Any, optimize: Any = "auto") -> tuple[list, str]:
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
     """The order in which ``einsum`` contracts its operands, and a description of it.
 
     Args:
-      subscripts, operands_, optimize: see ``einsum``.
+      subscripts, operands, optimize: see ``einsum``.
 
     Returns:
       The pairs of positions to contract, each result being appended to what is left; and a text.
@@ -415,9 +418,9 @@ def einsum_path(subscripts: Any, /, *operands_: Any, optimize: Any = "auto") -> 
 
     Source: numpy.einsum_path.
     """
-    given: Sequence[Any] = operands_
+    given: Sequence[Any] = operands
     if not isinstance(subscripts, str):
-        subscripts, given = _interleaved((subscripts, *operands_))
+        subscripts, given = _interleaved((subscripts, *operands))
     shapes = tuple(np.shape(x) for x in given)
     expression, order = _program(subscripts, shapes, optimize)
     text = f"{','.join(expression.inputs)}->{expression.output}: {list(order)}"

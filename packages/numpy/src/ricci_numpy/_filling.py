@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    ConcretizationTypeError,
+    ExtendedDType,
     ShapedArray,
     Tracer,
+    array_dtypes,
     backend,
     context,
     eval_trace,
@@ -34,9 +37,10 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     """
     if type(shape) is int:
         return (shape,)
-    if isinstance(shape, Tracer):
-        index(shape)  # raises, and says why a traced value cannot be a shape
-    parts = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    if isinstance(shape, Tracer) and shape.concrete() is None:
+        raise ConcretizationTypeError(shape, "It is a shape, which decides what is traced.")
+    is_sequence = isinstance(shape, tuple | list) or np.ndim(shape)
+    parts = tuple(shape) if is_sequence else (shape,)
     try:
         return tuple(index(n) for n in parts)
     except TypeError as error:
@@ -52,11 +56,20 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool, name
         if n < 0:
             raise TypeError(f"{name}: sizes must not be negative, got shape {shape}.")
         size *= n
+    if dtype not in array_dtypes:
+        return _filled_without_numbers(shape, value, dtype, name)
     if context.trace is eval_trace and size <= _FILLED_ON_HOST and has_backend():
         return backend().array(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak_type))
     if not weak_type:
         value = np.asarray(value).astype(dtype)[()]
     return broadcast(value, shape) if shape else _rank_zero(value, dtype, weak_type)
+
+
+def _filled_without_numbers(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
+    if isinstance(dtype, ExtendedDType):
+        held: Any = dtype.physical_aval(ShapedArray(shape, dtype))
+        return dtype.from_physical(filled(held.shape, value, held.dtype, False, name))
+    return np.zeros(shape, dtype)  # of float0: no array of a backend, there is nothing to hold
 
 
 def _rank_zero(value: Any, dtype: Any, weak_type: bool) -> Any:

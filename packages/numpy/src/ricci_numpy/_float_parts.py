@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, finfo, issubdtype, itemsize_bits, python_scalar_dtype
+from ricci_ir import BOOL, finfo, float0, issubdtype, itemsize_bits, python_scalar_dtype
 
 from ._arithmetic import remainder
 from ._comparison import isinf
@@ -140,6 +140,11 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     (x,) = promote_dtypes_inexact(x)
     if x.dtype not in FLOAT_DTYPES:
         raise TypeError(f"frexp is not defined for dtype {x.dtype}.")
+    return _mantissa_and_power(x)
+
+
+@lax.custom_jvp
+def _mantissa_and_power(x: Any) -> tuple[Any, Any]:
     dtype = x.dtype
     integer, mantissa, bias = _layout(dtype)
     # Subnormal numbers are first scaled to be normal; XLA may flush them to zero before.
@@ -164,6 +169,14 @@ def _frexp(x: Any) -> tuple[Any, Any]:
         select_where(special, x, fraction, "frexp"),
         select_where(special, strong_constant(power.dtype, 0), power, "frexp"),
     )
+
+
+@_mantissa_and_power.defjvp
+def _mantissa_and_power_jvp(primals: Any, tangents: Any) -> Any:
+    fraction, power = _mantissa_and_power(*primals)
+    (t,) = tangents
+    slope = lax.exp2(lax.neg(convert(power, t.dtype)))
+    return (fraction, power), (lax.mul(t, slope), np.zeros(power.shape, float0))
 
 
 def ldexp(x1: Any, x2: Any, /) -> Any:
@@ -222,10 +235,14 @@ def _spacing(x: Any) -> Any:
     info = finfo(x.dtype)
     smallest = strong_constant(x.dtype, info.smallest_subnormal)
     infinity = strong_constant(x.dtype, np.inf)
-    below = _signbit.fun(x)
-    away = select_where(below, lax.neg(infinity), infinity, "spacing")
+    away, least = infinity, smallest
+    # As in NumPy: negative for negative numbers, but of float16.
+    if x.dtype != np.float16:
+        below = _signbit.fun(x)
+        away = select_where(below, lax.neg(infinity), infinity, "spacing")
+        least = select_where(below, lax.neg(smallest), smallest, "spacing")
+    away = lax.broadcast(away, x.shape) if not np.shape(away) else away
     step = lax.sub(lax.nextafter(x, away), x)
-    least = select_where(below, lax.neg(smallest), smallest, "spacing")
     return select_where(lax.eq(step, strong_constant(x.dtype, 0)), least, step, "spacing")
 
 

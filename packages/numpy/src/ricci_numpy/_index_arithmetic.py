@@ -13,7 +13,7 @@ from ._arithmetic import clip, remainder
 from ._composite import composite
 from ._creation import asarray
 from ._index_gather import dtype_of, widened, wrapped
-from ._promotion import constant, operands
+from ._promotion import constant, convert, operands
 from ._taking import check_integers
 from ._where import nonzero
 
@@ -95,7 +95,7 @@ def ravel_multi_index(
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}.")
     indices = operands("ravel_multi_index", *multi_index)
     for i in indices:
-        check_integers("ravel_multi_index", i)
+        check_integers("ravel_multi_index", i, ValueError)
     bounded = []
     for i, n in zip(indices, dims, strict=True):
         if mode == "raise":
@@ -113,6 +113,7 @@ def ravel_multi_index(
             raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip': {mode!r}")
         bounded.append(i)
     result: Any = np.int32(0) if dtype is None else np.zeros((), dtype)[()]
+    bounded = [asarray(i) if dtype is None else convert(i, np.dtype(dtype)) for i in bounded]
     below = 1
     pairs = list(zip(bounded, dims, strict=True))
     strides = []

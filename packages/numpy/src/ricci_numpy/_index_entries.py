@@ -71,6 +71,7 @@ class Index(NamedTuple):
       added: the positions of those dimensions.
       has_array: whether an entry is an array of rank 1 or more.
       has_dynamic: whether an entry is an array of rank 0, or a window.
+      gap: before which entry an ellipsis stands for no dimension: it separates those around it.
     """
 
     entries: list[tuple]
@@ -78,13 +79,16 @@ class Index(NamedTuple):
     added: tuple[int, ...]
     has_array: bool
     has_dynamic: bool
+    gap: int | None = None
 
 
 def _refused(part: Any) -> Exception:
-    if isinstance(part, str):
+    if isinstance(part, str | bytes | bytearray):
         return TypeError(
             f"an array cannot be indexed with a string, got {part!r}: arrays have no named fields."
         )
+    if isinstance(part, range):
+        return TypeError(f"an index must be an array, not a sequence: write jnp.array({part!r}).")
     if isinstance(part, float | complex):
         return TypeError(
             f"an index must be an integer or a boolean, got {part!r} of type "
@@ -213,9 +217,12 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> Index:
     sizes: list[int] = []
     added: list[int] = []
     axis = 0
+    gap = None
     has_array = has_dynamic = False
     for position, part in enumerate(parts):
         if part is Ellipsis:
+            if not missing:
+                gap = len(entries)
             entries += [(SLICE, 0, n, 1, n) for n in shape[axis : axis + missing]]
             sizes += shape[axis : axis + missing]
             axis += missing
@@ -252,7 +259,7 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> Index:
             has_dynamic = True
         sizes.append(size)
         axis += 1
-    return Index(entries, tuple(sizes), tuple(added), has_array, has_dynamic)
+    return Index(entries, tuple(sizes), tuple(added), has_array, has_dynamic, gap)
 
 
 def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int, position: int) -> None:

@@ -75,6 +75,7 @@ class GatherForm(NamedTuple):
     added: tuple[int, ...]
     has_array: bool
     wrap: bool
+    gap: int | None
 
     def plan(self, operands: list[Any]) -> GatherPlan:
         """The plan for given operands: one for each entry that has no value in the form."""
@@ -93,6 +94,7 @@ def gather_form(
     """
     entries: list[tuple] = []
     operands: list[Any] = []
+    sizes, axis = index.shape, 0
     for entry in index.entries:
         kind = entry[0]
         if kind in (ARRAY, DYNAMIC) or (kind == INT and positions_as_operands):
@@ -100,10 +102,14 @@ def gather_form(
             entries.append((ARRAY,) if kind == ARRAY else (DYNAMIC,))
         elif kind == WINDOW:
             operands.append(entry[1])
-            entries.append((WINDOW, entry[2]))
+            entries.append((WINDOW, entry[2], 1))
+        elif kind == SLICE and positions_as_operands and entry[2:4] != (sizes[axis], 1):
+            operands.append(entry[1])
+            entries.append((WINDOW, entry[2], entry[3]))
         else:
             entries.append(entry[:4])
-    form = GatherForm(tuple(entries), index.shape, index.added, index.has_array, wrap)
+        axis += kind != NEW
+    form = GatherForm(tuple(entries), index.shape, index.added, index.has_array, wrap, index.gap)
     return form, operands
 
 
@@ -155,7 +161,7 @@ class _Planner:
             common = broadcast_shape("indexing", *(np.shape(v) for _, _, v in looked_up))
             looked_up = [(p, a, strong_int32(broadcast(v, common))) for p, a, v in looked_up]
         positions = [position for position, _, _ in looked_up]
-        together = bool(positions) and positions[-1] - positions[0] == len(positions) - 1
+        together = bool(positions) and self._adjoin(positions)
         if form.has_array and not together:
             self._place(looked_up, common)
         axis = 0
@@ -169,7 +175,7 @@ class _Planner:
                 self._slice(axis, *entry[1:])
             elif kind == WINDOW:
                 start = next(v for p, _, v in self.windows if p == position)
-                self._window(axis, start, entry[1])
+                self._window(axis, start, *entry[1:])
             elif not form.has_array:
                 self._place([item for item in looked_up if item[0] == position], ())
             elif together and position == positions[0]:
@@ -186,6 +192,12 @@ class _Planner:
             tuple(self.new),
             not form.has_array,
         )
+
+    def _adjoin(self, positions: list[int]) -> bool:
+        """Whether nothing stands between these entries, not even an ellipsis for no dimension."""
+        first, last = positions[0], positions[-1]
+        gap = self.form.gap
+        return last - first == len(positions) - 1 and (gap is None or not first < gap <= last)
 
     def _looked_up(self) -> list[tuple[int, int, Any]]:
         """The entry's position, the dimension and the wrapped value of each position."""
@@ -239,20 +251,28 @@ class _Planner:
                 self.slice_sizes[axis] = size
             self.offset.append(len(self.shape))
         else:
-            steps = lax.mul(step, lax.iota(_INT32, size))
-            places = lax.add(start, steps)
-            if step < 0:
-                places = lax.rev(places, (0,))
-                self.reverse.append(len(self.shape))
-            self.components.append((places, (len(self.batch),)))
-            self.mapped.append(axis)
-            self.collapsed.append(axis)
-            self.slice_sizes[axis] = 1
-            self.batch.append(size)
+            self._strided(axis, start, size, step)
         self.shape.append(size)
         self.final += 1
 
-    def _window(self, axis: int, start: Any, size: int) -> None:
+    def _strided(self, axis: int, start: Any, size: int, step: int) -> None:
+        steps = lax.mul(step, lax.iota(_INT32, size))
+        places = lax.add(start, steps)
+        if step < 0:
+            places = lax.rev(places, (0,))
+            self.reverse.append(len(self.shape))
+        self.components.append((places, (len(self.batch),)))
+        self.mapped.append(axis)
+        self.collapsed.append(axis)
+        self.slice_sizes[axis] = 1
+        self.batch.append(size)
+
+    def _window(self, axis: int, start: Any, size: int, step: int) -> None:
+        if step != 1:
+            self._strided(axis, strong_int32(start), size, step)
+            self.shape.append(size)
+            self.final += 1
+            return
         self.components.append((start, ()))
         self.mapped.append(axis)
         self.slice_sizes[axis] = size

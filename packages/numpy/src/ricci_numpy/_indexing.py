@@ -74,6 +74,8 @@ def getitem(x: Any, index: Any) -> Any:
             found = _windows_now(x, index if type(index) is tuple else (index,))
             if found is not None:
                 return found
+        if isinstance(index, np.integer):
+            return _row(x, int(index))
     return _getitem(x, read_index(x.shape, index))
 
 

@@ -14,7 +14,7 @@ from ._indexing import getitem
 from ._promotion import operands
 from ._selection import broadcast
 from ._shapes import canonical_axis, moveaxis, ravel
-from ._taking import take
+from ._taking import check_integers, take
 from ._where import nonzero
 
 
@@ -29,6 +29,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 
     Raises:
       IndexError: if a part does not exist.
+      ValueError: if ``obj`` holds anything but integers and booleans.
       TypeError: if an operand is no array.
 
     Example:
@@ -54,6 +55,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         return _delete_unique(arr, ravel(operands("delete", obj)[0]), axis, size)
     else:
         (obj,) = operands("delete", obj)
+        if dtype_of(obj) != BOOL:
+            check_integers("delete", obj, ValueError)
         kept = np.delete(np.arange(size), np.asarray(obj))
     return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
 
@@ -82,7 +85,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
       axis: the dimension; by default the array is flattened.
 
     Raises:
-      ValueError: if the shapes do not broadcast.
+      ValueError: if the shapes do not broadcast, or ``obj`` does not hold integers.
       TypeError: if an operand is no array.
 
     Example:
@@ -104,6 +107,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         obj = np.arange(*obj.indices(size), dtype=np.int32)
     is_scalar = not np.ndim(obj)
     (obj,) = operands("insert", obj)
+    check_integers("insert", obj, ValueError)
     positions = ravel(obj)
     if np.ndim(values):
         # One position takes the values as they are; several, one part each.

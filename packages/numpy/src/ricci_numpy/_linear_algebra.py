@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import explicit_dtype, get_aval
+from ricci_ir import BOOL, default_matmul_precision, explicit_dtype, get_aval, trace_key
 
 from ._composite import composite
 from ._creation import placed
@@ -117,6 +117,11 @@ def matmul(
 
     Source: numpy.matmul.
     """
+    types = getattr(a, "aval", None), getattr(b, "aval", None)
+    plain = precision is None and preferred_element_type is None and out_sharding is None
+    known = _products.get((types, trace_key())) if plain else None
+    if known is not None:
+        return lax.dot_general_p.bind(a, b, **known)
     a, b = operands("matmul", a, b)
     shape_a, shape_b = np.shape(a), np.shape(b)
     rank_a, rank_b = len(shape_a), len(shape_b)
@@ -128,8 +133,26 @@ def matmul(
         )
     if rank_a <= 2 and rank_b <= 2:
         dims = (((rank_a - 1,), (max(0, rank_b - 2),)), ((), ()))
+        if plain and default_matmul_precision.value is None and _need_no_promotion(*types):
+            _products[types, trace_key()] = {
+                "dimension_numbers": dims,
+                "precision": None,
+                "preferred_element_type": types[0].dtype,
+                "out_sharding": None,
+            }
         return contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
     return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
+
+
+# By the operands' types, the parameters of a product that needs no promotion.
+_products: dict[Any, dict[str, Any]] = {}
+
+
+def _need_no_promotion(a: Any, b: Any) -> bool:
+    """Whether types are those of arrays of one dtype, and neither is weak."""
+    return (
+        a is not None and b is not None and a.dtype == b.dtype and not (a.weak_type or b.weak_type)
+    )
 
 
 def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Any:
@@ -298,7 +321,8 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     if out is not None:
         raise NotImplementedError("outer: arrays cannot be written to; leave out=... away.")
     a, b = promote_dtypes(*operands("outer", a, b))
-    return lax.mul(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
+    times = lax.bitwise_and if get_aval(a).dtype == BOOL else lax.mul
+    return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
 
 
 def tensordot(
@@ -353,6 +377,15 @@ def tensordot(
     return contract("tensordot", a, b, dims, precision, preferred_element_type, out_sharding)
 
 
+def _check_core(name: str, x1: Any, i: int, x2: Any, j: int) -> None:
+    first, second = np.shape(x1), np.shape(x2)
+    if first[i] != second[j]:
+        raise ValueError(
+            f"{name}: shapes {first} and {second} do not fit: size {first[i]} of dimension {i} of "
+            f"the first stands against {second[j]} of dimension {j} of the second."
+        )
+
+
 def matvec(x1: Any, x2: Any, /) -> Any:
     """The product of matrices with vectors, over leading dimensions that broadcast.
 
@@ -360,8 +393,8 @@ def matvec(x1: Any, x2: Any, /) -> Any:
       x1, x2: arrays of shapes ``(..., m, n)`` and ``(..., n)``.
 
     Raises:
-      ValueError: if an operand has too few dimensions.
-      TypeError: if the contracted sizes differ, or an operand is no array.
+      ValueError: if an operand has too few dimensions, or the contracted sizes differ.
+      TypeError: if an operand is no array.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -373,6 +406,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     x1, x2 = operands("matvec", x1, x2)
     _check_rank("matvec", x1, 2)
     _check_rank("matvec", x2, 1)
+    _check_core("matvec", x1, -1, x2, -1)
     return _matvec(x1, x2)
 
 
@@ -391,8 +425,8 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
       x1, x2: arrays of shapes ``(..., m)`` and ``(..., m, n)``.
 
     Raises:
-      ValueError: if an operand has too few dimensions.
-      TypeError: if the contracted sizes differ, or an operand is no array.
+      ValueError: if an operand has too few dimensions, or the contracted sizes differ.
+      TypeError: if an operand is no array.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -404,6 +438,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     x1, x2 = operands("vecmat", x1, x2)
     _check_rank("vecmat", x1, 1)
     _check_rank("vecmat", x2, 2)
+    _check_core("vecmat", x1, -1, x2, -2)
     return _vecmat(x1, x2)
 
 

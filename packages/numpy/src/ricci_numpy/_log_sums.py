@@ -47,7 +47,9 @@ def _differentiable(name: str, power: Callable[[Any], Any], scale: float, full_t
     def weight(x: Any, result: Any) -> Any:
         """The share of one operand in the sum."""
         infinite = lax.eq(result, constant(result, np.inf))
-        shares = power(lax.sub(x, select_where(infinite, constant(result, 0), result)))
+        # Kept finite where it is not chosen, so that its derivative is.
+        finite = [select_where(infinite, constant(v, 0), v) for v in (x, result)]
+        shares = power(lax.sub(*finite))
         chosen = lax.eq(x, result)
         return select_where(
             infinite, select_where(chosen, constant(x, 1), constant(x, 0)), shares, name

@@ -11,13 +11,14 @@ from ricci_ir import get_aval, issubdtype
 
 from ._arithmetic import round as rounded
 from ._composite import composite
+from ._creation import asarray
 from ._moments import mean
 from ._promotion import convert, operands
 from ._rearranging import flip
 from ._reductions import max as maximum_of
 from ._reductions import min as minimum_of
 from ._selection import broadcast
-from ._shapes import moveaxis
+from ._shapes import canonical_axis, moveaxis
 
 Widths = tuple[tuple[int, int], ...]
 
@@ -55,6 +56,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     (array,) = operands("pad", array)
     ndim = np.ndim(array)
     widths = _widths(pad_width, ndim)
+    if not ndim:
+        return asarray(array)
     if callable(mode):
         return _pad_by(array, widths, mode, kwargs)
     if mode not in _allowed:
@@ -103,7 +106,7 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
     if isinstance(pad_width, Mapping):
         found = [(0, 0)] * ndim
         for axis, width in pad_width.items():
-            found[axis] = _integer_pairs("pad_width", width, 1)[0]
+            found[canonical_axis(axis, ndim)] = _integer_pairs("pad_width", width, 1)[0]
         widths = tuple(found)
     else:
         widths = _integer_pairs("pad_width", pad_width, ndim)

@@ -4,7 +4,6 @@ Operands stay what they are where they can: a Python scalar of the result's dtyp
 weakly typed literal of the program), an array of the right dtype is not touched.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from ricci_ir import (
     lattice_result_type,
     numpy_rank_promotion,
     python_scalar_dtype,
+    warn_user,
 )
 from ricci_lax import broadcast_in_dim, convert_element_type_p
 
@@ -151,8 +151,7 @@ def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[Any, bool]:
     """A dtype, and whether it is weak, with integers and booleans replaced by floats."""
     if dtype in INEXACT_DTYPES:
         return dtype, weak
-    found, _ = lattice_result_type((dtype, weak), (python_scalar_dtype(float), True))
-    return found, weak
+    return python_scalar_dtype(float), weak
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
@@ -229,7 +228,7 @@ def _rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
     )
     if numpy_rank_promotion.value == "raise":
         raise ValueError(message)
-    warnings.warn(message, stacklevel=3)
+    warn_user(message)
 
 
 def _add_leading(x: Any, shape: tuple[int, ...], rank: int) -> Any:

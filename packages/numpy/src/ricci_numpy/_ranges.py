@@ -46,7 +46,7 @@ def _concrete(name: str, x: Any) -> Any:
         )
     value = np.asarray(x)[()] if hasattr(x, "aval") else x
     if np.shape(value):
-        raise TypeError(f"arange: {name} must be a scalar, got an array of shape {value.shape}.")
+        raise ValueError(f"arange: {name} must be a scalar, got an array of shape {value.shape}.")
     if isinstance(value, complex | np.complexfloating):
         raise ValueError(f"arange: {name} must be real, got {value}.")
     return value

@@ -1,34 +1,34 @@
 """Arrays as sets: unique elements, membership, unions and differences."""
 
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, ConcretizationTypeError, Tracer, get_aval
+from ricci_ir import BOOL, get_aval, python_scalar_dtype
 
+from ._array_info import known_values
 from ._at import at
 from ._composite import composite, is_recording
 from ._indexing import getitem
 from ._promotion import INEXACT_DTYPES, operands, promote_dtypes
+from ._searching import searchsorted
 from ._selection import broadcast
 from ._shapes import canonical_axis, moveaxis, ravel
-from ._sorting import lexsort, searchsorted
+from ._sorting import lexsort
 from ._where import nonzero, where_step
 
 _INT32 = np.dtype(np.int32)
 
 
-def _known(name: str, x: Any) -> Any:
+def _known(name: str, x: Any) -> np.ndarray:
     """The array behind ``x``, whose values decide the result's size."""
-    value = x.concrete() if isinstance(x, Tracer) else x
-    if value is None:
-        raise ConcretizationTypeError(
-            x,
-            f"The size of the result of {name} depends on values: give it with size=... to use "
-            "it in programs.",
-        )
-    return value
+    return known_values(
+        x,
+        f"The size of the result of {name} depends on values: give it with size=... to use it in "
+        "programs.",
+    )
 
 
 def unique(
@@ -79,10 +79,10 @@ def unique(
         along = canonical_axis(axis, len(shape))
         flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
     if size is None:
-        known = np.asarray(_known("unique", flat))
+        known = _known("unique", flat)
         size = _count_unique(known, equal_nan)
     settings = {
-        "size": int(size),
+        "size": index(size),
         "equal_nan": equal_nan,
         "wanted": wanted,
         "has_fill": fill_value is not None,
@@ -114,6 +114,8 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
 def _sorted_with_firsts(x: Any, *, equal_nan: bool) -> Any:
     """The rows in order, whether each differs from the one before, and where it was."""
     shape = np.shape(x)
+    if not shape[0]:
+        return x, lax.full((0,), True, BOOL), lax.iota(_INT32, 0)
     columns = lax.transpose(lax.reshape(x, (shape[0], int(np.prod(shape[1:])))), (1, 0))
     order = lexsort(lax.rev(columns, (0,)))
     rows = getitem(x, order)
@@ -156,7 +158,8 @@ def _unique(
         ends = nonzero(first, size=size + 1, fill_value=count)[0]
         after, before = lax.slice_in_dim(ends, 1, None), lax.slice_in_dim(ends, 0, -1)
         results.append(lax.sub(after, before))
-    return results
+    integer = python_scalar_dtype(int)
+    return [values, *(lax.convert_element_type(x, integer) for x in results[1:])]
 
 
 def _nothing_unique(x: Any, fills: Any, size: int, wanted: tuple) -> list[Any]:
@@ -165,7 +168,8 @@ def _nothing_unique(x: Any, fills: Any, size: int, wanted: tuple) -> list[Any]:
     fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]
     results = [broadcast(fill, shape)]
     sizes = (size, 0, size)
-    results += [lax.full((n,), 0, _INT32) for n, w in zip(sizes, wanted, strict=True) if w]
+    integer = python_scalar_dtype(int)
+    results += [lax.full((n,), 0, integer) for n, w in zip(sizes, wanted, strict=True) if w]
     return results
 
 
@@ -364,7 +368,7 @@ def setdiff1d(
             return _setdiff_sized(x, y, size, fill_value)
     outside = isin(x, y, invert=True)
     if size is None:
-        return getitem(x, np.asarray(_known("setdiff1d", outside)))
+        return getitem(x, _known("setdiff1d", outside))
     return _gathered(x, outside, size, fill_value)
 
 
@@ -412,12 +416,14 @@ def intersect1d(
     rows, first, order = _sorted_with_firsts(x, equal_nan=True)
     common = lax.bitwise_and(first, isin(rows, y))
     if size is None:
-        size = int(np.asarray(_known("intersect1d", common)).sum())
+        size = int(_known("intersect1d", common).sum())
     found = lax.reduce_sum(lax.convert_element_type(common, _INT32), (0,))
     places = nonzero(common, size=size)[0]
     smallest = getitem(rows, places)
     if size and fill_value is None:
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
+        zero = np.zeros((), smallest.dtype)[()]
+        fill = lax.select(lax.gt(found, np.int32(0)), fill, lax.full_like(fill, zero))
     else:
         fill = lax.convert_element_type(fill_value or 0, smallest.dtype)
     inside = lax.lt(lax.iota(_INT32, size), found)
@@ -460,7 +466,7 @@ def setxor1d(
     alone = lax.ne(isin(rows, x), isin(rows, y))
     wanted = lax.bitwise_and(first, alone)
     if size is None:
-        size = int(np.asarray(_known("setxor1d", wanted)).sum())
+        size = int(_known("setxor1d", wanted).sum())
     if fill_value is None and size:
         fill_value = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
     return _gathered(rows, wanted, size, fill_value)

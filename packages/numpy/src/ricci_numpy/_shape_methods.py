@@ -10,8 +10,9 @@ from ._indexing import getitem
 from ._linear_algebra import dot, matmul
 from ._promotion import is_arraylike
 from ._rearranging import repeat
+from ._searching import searchsorted
 from ._shapes import ravel, reshape_method, squeeze, swapaxes, transpose_method
-from ._sorting import argpartition, argsort, searchsorted, sort
+from ._sorting import argpartition, argsort, sort
 from ._taking import choose, compress, take
 from ._where import nonzero
 

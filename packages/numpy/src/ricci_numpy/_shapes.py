@@ -201,7 +201,17 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     return lax.transpose(a, order)
 
 
-permute_dims = transpose
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """An array with its dimensions in another order; see ``transpose``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
+      (3, 2)
+
+    Source: numpy.permute_dims.
+    """
+    return transpose(a, axes)
 
 
 def matrix_transpose(x: Any, /) -> Any:
@@ -377,7 +387,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """
     if not shapes:
         return ()
-    return broadcast_shape("broadcast_shapes", *map(as_shape, shapes))
+    shapes = tuple(map(as_shape, shapes))
+    if any(n < 0 for shape in shapes for n in shape):
+        raise TypeError(f"broadcast_shapes: sizes must not be negative, got {shapes}.")
+    return broadcast_shape("broadcast_shapes", *shapes)
 
 
 @composite("atleast_1d")

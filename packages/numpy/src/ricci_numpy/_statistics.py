@@ -19,7 +19,7 @@ from ._promotion import (
     strong_constant,
 )
 from ._reductions import any as _any
-from ._reductions import keep_axes, no_out, reduced_axes, sum
+from ._reductions import keep_axes, reduced_axes, sum
 from ._selection import broadcast, select_where
 
 _INDEX = np.dtype("int32")
@@ -105,7 +105,8 @@ def median(
       keepdims: whether the axes stay, with size 1.
 
     Raises:
-      ValueError: for complex numbers, or if there are no elements.
+      ValueError: for complex numbers, if there are no elements, or with ``out`` or
+        ``overwrite_input``.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -145,7 +146,8 @@ def quantile(
 
     Raises:
       TypeError: if ``a`` or ``q`` is no array.
-      ValueError: if the method is unknown, for complex numbers, or if there are no elements.
+      ValueError: if the method is unknown, for complex numbers, if there are no elements, or with
+        ``out`` or ``overwrite_input``.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -278,14 +280,14 @@ def _quantile(
     a, q = operands(name, a, q)
     if weights is not None:
         (weights,) = operands(name, weights)
-    no_out(name, out)
-    if overwrite_input:
-        raise NotImplementedError(
-            f"{name}: overwrite_input is not supported; arrays do not change."
+    if out is not None or overwrite_input:
+        raise ValueError(
+            f"{name}: out= and overwrite_input= are not supported, since arrays do not change. Use "
+            "the result."
         )
     if method not in _METHODS:
         raise ValueError(f"{name}: method={method!r} is unknown; known are {', '.join(_METHODS)}.")
-    if weights is not None and (method != "inverted_cdf" or skip_nan):
+    if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(f"{name}: weights= needs method='inverted_cdf'.")
     if common_dtype(a)[0] in COMPLEX_DTYPES:
         raise ValueError(f"{name} is not defined for complex numbers: they have no order.")
@@ -316,7 +318,7 @@ def _quantiles(
         raise ValueError(f"{name}: an array of shape {a.shape} has no elements along axes {axes}.")
     q = _fractions(q if known is None else np.asarray(known), a.dtype)
     if weights is not None:
-        found = _weighted(name, rows, q, weights, a.shape, axes)
+        found = _weighted(name, rows, q, weights, a.shape, axes, skip_nan)
     else:
         found = _of_rows(rows, q, method, skip_nan)
     result = lax.reshape(found, (*q_shape, *rest))
@@ -444,7 +446,9 @@ def _columns(rows: Any, places: Any) -> Any:
     return lax.transpose(found, (1, 0))
 
 
-def _weighted(name: str, rows: Any, q: Any, weights: Any, shape: Any, axes: Any) -> Any:
+def _weighted(
+    name: str, rows: Any, q: Any, weights: Any, shape: Any, axes: Any, skip_nan: bool
+) -> Any:
     """The least elements up to which a row has at least the fraction ``q`` of its weight."""
     if weights.shape != shape:
         along = tuple(shape[i] for i in axes)
@@ -455,9 +459,13 @@ def _weighted(name: str, rows: Any, q: Any, weights: Any, shape: Any, axes: Any)
             )
         weights = lax.broadcast_in_dim(weights, shape, tuple(axes))
     weights, _ = _rows(convert(weights, rows.dtype), axes)
-    bad = keep_axes(_any(lax.ne(rows, rows), 1), (1,))
+    invalid = lax.ne(rows, rows)
     nan = strong_constant(rows.dtype, np.nan)
-    rows, weights = lax.sort((select_where(bad, nan, rows), weights), dimension=1, num_keys=1)
+    if skip_nan:
+        weights = select_where(invalid, strong_constant(weights.dtype, 0), weights)
+    else:
+        rows = select_where(keep_axes(_any(invalid, 1), (1,)), nan, rows)
+    rows, weights = lax.sort((rows, weights), dimension=1, num_keys=1)
     sums = lax.cumsum(weights, 1)
     total = lax.slice_in_dim(sums, rows.shape[1] - 1, rows.shape[1], axis=1)
     q = convert(asarray(q), rows.dtype)
@@ -467,4 +475,6 @@ def _weighted(name: str, rows: Any, q: Any, weights: Any, shape: Any, axes: Any)
     short = lax.lt(lax.broadcast_in_dim(sums, full, (1, 2)), wanted)
     places = sum(short, 2, _INDEX)
     places = lax.min(places, strong_constant(_INDEX, rows.shape[1] - 1))
-    return _columns(rows, places)
+    found = _columns(rows, places)
+    total = lax.broadcast_in_dim(total, (1, rows.shape[0]), (1, 0))
+    return select_where(lax.ne(total, total), nan, found)

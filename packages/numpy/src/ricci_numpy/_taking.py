@@ -265,7 +265,7 @@ def put_along_axis(
 
 def _check_not_inplace(name: str, inplace: bool) -> None:
     if inplace:
-        raise ValueError(
+        raise NotImplementedError(
             f"{name}: arrays do not change, so that inplace=True is impossible. Pass "
             "inplace=False and use the array that is returned."
         )
@@ -322,7 +322,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     elif mode == "wrap":
         positions = remainder(positions, size)
     else:
-        raise ValueError(f"put: mode must be None, 'clip' or 'wrap', got {mode!r}.")
+        refusal = NotImplementedError if mode == "raise" else ValueError
+        raise refusal(f"put: mode must be None, 'clip' or 'wrap', got {mode!r}.")
     times = -(-count // np.shape(values)[0])
     values = lax.slice(lax.tile(values, (times,)), (0,), (count,))
     return lax.reshape(at(flat)[positions].set(values, mode="drop"), np.shape(a))
@@ -353,7 +354,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         raise NotImplementedError("choose: arrays cannot be written to; leave out=... away.")
     cases = list(choices) if isinstance(choices, Sequence) else list(lax.unstack(choices, 0))
     a, *cases = operands("choose", a, *cases)
-    check_integers("choose", a)
+    check_integers("choose", a, ValueError)
     count = len(cases)
     if mode == "raise":
         numbers = np.asarray(a)
@@ -420,6 +421,10 @@ def compress(
     length = np.shape(a)[axis]
     positions = nonzero(condition, size=size, fill_value=None if size is None else length)[0]
     if size is None:
+        if np.any(np.asarray(positions) >= length):
+            raise ValueError(
+                f"compress: the condition holds beyond the {length} slices of axis {axis}."
+            )
         return take(a, positions, axis=axis)
     found = take(a, positions, axis=axis, mode="clip") if length else None
     inside = lax.lt(positions, np.int32(length))

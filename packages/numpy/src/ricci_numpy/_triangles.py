@@ -1,5 +1,6 @@
 """Matrices with ones on a diagonal, triangular matrices, and the indices of triangles."""
 
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -10,8 +11,10 @@ from ricci_ir import explicit_dtype
 
 from ._composite import composite, inlined
 from ._creation import asarray, checked_dtype, from_host, placed
+from ._filling import ones
 from ._promotion import constant_like, convert, operands, strong_constant
 from ._selection import broadcast, select_where
+from ._where import nonzero
 
 _INT = np.dtype("int32")
 
@@ -20,7 +23,8 @@ def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
     n = index(n)
     m = n if m is None else index(m)
     if n < 0 or m < 0:
-        raise ValueError(f"{name}: sizes must not be negative, got {n} and {m}.")
+        refusal = TypeError if name == "tri" else ValueError  # as in JAX
+        raise refusal(f"{name}: sizes must not be negative, got {n} and {m}.")
     return n, m
 
 
@@ -237,6 +241,31 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     """
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
+
+
+def mask_indices(
+    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
+) -> tuple[Any, Any]:
+    """The rows and columns of the elements that a function such as ``triu`` keeps.
+
+    Args:
+      n: the number of rows and columns.
+      mask_func: a function of a matrix and an offset, which sets elements to zero.
+      k: the offset.
+      size: how many indices to give, for use in programs; see ``nonzero``.
+
+    Raises:
+      TypeError: if ``n`` is no int.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.tolist() for x in jnp.mask_indices(2, jnp.triu)]
+      [[0, 0, 1], [0, 1, 1]]
+
+    Source: numpy.mask_indices.
+    """
+    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
+    return rows, columns
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:

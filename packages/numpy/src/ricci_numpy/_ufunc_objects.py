@@ -12,9 +12,12 @@ from ricci_ir import api_boundary
 
 from . import _cumulative, _log_sums, _reductions, _ufuncs, _ufuncs_binary
 from ._creation import asarray
-from ._promotion import operands, promote_dtypes_inexact
+from ._promotion import INTEGER_DTYPES, operands, promote_dtypes_inexact
 from ._reductions import checked_mask, keep_axes, no_out, reduced_axes
 from ._selection import select_where
+from ._shapes import moveaxis, ravel
+from ._ufunc_loops import loops
+from ._vectorize import vectorize
 
 
 class ufunc:
@@ -26,7 +29,7 @@ class ufunc:
       name: what it is called.
       nargs: the number of operands that arrays may be given for.
       identity: the value that changes nothing when combined, for reductions of no elements.
-      call: how to apply it to arrays; ``func`` by default.
+      call: how to apply it to arrays; by default ``func`` is mapped over their elements.
       reduce, accumulate, at, reduceat: faster ways of doing what the methods of those names do.
 
     Example:
@@ -55,12 +58,13 @@ class ufunc:
     ):
         update_wrapper(self, func)
         self.__name__ = name or func.__name__
-        self.func = call or func
+        self.func = call or vectorize(func)
         self.nin, self.nout = operator.index(nin), operator.index(nout)
         self.nargs = self.nin if nargs is None else operator.index(nargs)
         self.identity = identity
         self._reduce, self._accumulate, self._at = reduce, accumulate, at
         self._reduceat = reduceat
+        self._loops = loops(self.func)
 
     @api_boundary
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
@@ -118,18 +122,7 @@ class ufunc:
             raise ValueError(
                 f"{name}: there is nothing to reduce, and the function has no identity."
             )
-        state = None if initial is None else asarray(initial)
-        # The result's dtype is what combining gives: a loop needs it from the start.
-        first = rows.shape[0] > 0 and state is None
-        if first:
-            state = lax.index_in_dim(rows, 0, 0, keepdims=False)
-        for i in range(1 if first else 0, rows.shape[0]):
-            combined = self.func(state, lax.index_in_dim(rows, i, 0, keepdims=False))
-            if where is not None:
-                mask = lax.index_in_dim(where, i, 0, keepdims=False)
-                combined = select_where(mask, combined, state, name)
-            state = combined
-        result = _broadcast_to(state, kept)
+        result = _broadcast_to(self._loops.reduce(rows, initial, where), kept)
         return keep_axes(result, axes) if keepdims else result
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
@@ -144,11 +137,8 @@ class ufunc:
             return self._accumulate(a, axis=axis, dtype=dtype)
         a = asarray(a, dtype=dtype)
         (axis,) = reduced_axes(name, axis, a.ndim)
-        parts = []
-        for i in range(a.shape[axis]):
-            part = lax.index_in_dim(a, i, axis, keepdims=True)
-            parts.append(part if not parts else self.func(parts[-1], part))
-        return lax.concatenate(parts, axis) if parts else a
+        chosen = None if dtype is None else a.dtype
+        return moveaxis(self._loops.accumulate(moveaxis(a, axis, 0), dtype=chosen), 0, axis)
 
     def outer(self, A: Any, B: Any, /) -> Any:
         """The results for all pairs of an element of each array."""
@@ -179,15 +169,14 @@ class ufunc:
             return self._at(a.at[indices], b)
         if self.nin != 2 or b is None:
             raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
-        return self._one_by_one(a, indices, b)
-
-    def _one_by_one(self, a: Any, indices: Any, b: Any) -> Any:
-        places = np.arange(a.size).reshape(a.shape)[indices]
+        (b,) = operands(f"{self.__name__}.at", b)
+        # Places are found as elements are: by indexing their numbers.
+        numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
+        places = numbers.at[indices].get(mode="fill", fill_value=a.size)
         values = _broadcast_to(asarray(b), places.shape)
-        flat = lax.reshape(a, (a.size,))
-        for place, value in zip(places.ravel(), lax.reshape(values, (places.size,)), strict=True):
-            flat = flat.at[int(place)].set(self.func(flat[int(place)], value))
-        return lax.reshape(flat, a.shape)
+        count = (places.size,)
+        updated = self._loops.at(ravel(a), lax.reshape(places, count), lax.reshape(values, count))
+        return lax.reshape(updated, a.shape)
 
     def reduceat(
         self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
@@ -196,25 +185,30 @@ class ufunc:
 
         Args:
           a: an array.
-          indices: a vector of known integers: part ``i`` starts at ``indices[i]`` and ends before
+          indices: a vector of integers: part ``i`` starts at ``indices[i]`` and ends before
             ``indices[i + 1]``, the last at the end; one that would end before it starts is the
             single element at its start.
+          axis: the axis.
+          dtype: of the elements that are combined, and of the result.
+          out: not supported.
+
+        Raises:
+          TypeError: if ``indices`` is no array of integers.
+          ValueError: if it is no vector.
         """
         self._check_binary("reduceat")
         name = f"{self.__name__}.reduceat"
         no_out(name, out)
-        a = asarray(*operands(name, a), dtype=dtype)
+        a, indices = operands(name, a, indices)
+        a, indices = asarray(a, dtype=dtype), asarray(indices)
+        if indices.ndim != 1:
+            raise ValueError(f"{name}: the indices must be a vector, found rank {indices.ndim}.")
+        if indices.dtype not in INTEGER_DTYPES:
+            raise TypeError(f"{name}: the indices must be integers, found {indices.dtype}.")
         (axis,) = reduced_axes(name, axis, a.ndim)
         if self._reduceat is not None:
             return self._reduceat(a, indices, axis=axis)
-        starts = np.asarray(indices)
-        ends = [*starts[1:], a.shape[axis]]
-        parts = []
-        for start, end in zip(map(int, starts), map(int, ends), strict=True):
-            stop = end if end > start else start + 1
-            part = lax.slice_in_dim(a, start, stop, axis=axis)
-            parts.append(self.reduce(part, axis=axis, keepdims=True))
-        return lax.concatenate(parts, axis)
+        return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)
 
 
 def _broadcast_like(x: Any, a: Any) -> Any:
@@ -275,7 +269,8 @@ def _logical_reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
 def _running(operation: Callable[..., Any]) -> Callable[..., Any]:
     def accumulate(a, *, axis, dtype):
         a = asarray(a, dtype=dtype)
-        return operation(a, axis % a.ndim)
+        (axis,) = reduced_axes("accumulate", axis, a.ndim)
+        return operation(a, axis)
 
     return accumulate
 
@@ -313,7 +308,7 @@ def _log_of_sum(combine: Any, power: Any, log: Any) -> Callable[..., Any]:
 
 def _made(function: Callable[..., Any], **options: Any) -> ufunc:
     nin = options.pop("nin", 2)
-    return ufunc(function, nin, 1, **options)
+    return ufunc(function, nin, 1, call=function, **options)
 
 
 add = _made(

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 from ricci_batching import vmap
 from ricci_ir import api_boundary, get_aval
 
 from ._creation import asarray
+from ._filling import as_shape
+from ._ranges import arange
 from ._shapes import broadcast_shapes, expand_dims, squeeze
 
 _DIMENSIONS = r"\((?:\w+(?:,\w+)*)?\)"
@@ -191,3 +193,34 @@ def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
     if isinstance(out, tuple):
         return tuple(expand_dims(x, axes) for x in out)
     return expand_dims(out, axes)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """The values of a function at the indices of the elements of an array.
+
+    Args:
+      function: a function of scalars, one for each dimension; it is mapped by ``vmap``.
+      shape: the sizes of the dimensions.
+      dtype: the dtype of the indices that it is given.
+      kwargs: passed to the function as they are.
+
+    Returns:
+      What the function returns, with ``shape`` before the shapes of its arrays.
+
+    Raises:
+      TypeError: if ``shape`` holds anything but integers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
+      [[0, 1, 2], [10, 11, 12]]
+
+    Source: numpy.fromfunction.
+    """
+    sizes = as_shape(shape)
+    mapped = partial(function, **kwargs)
+    for axis in reversed(range(len(sizes))):
+        mapped = vmap(mapped, in_axes=tuple(0 if i == axis else None for i in range(len(sizes))))
+    return mapped(*(arange(size, dtype=dtype) for size in sizes))

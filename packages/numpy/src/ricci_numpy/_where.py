@@ -178,7 +178,9 @@ def _positions(a: Any, *fills: Any, size: int) -> list[Any]:
     mask = _as_mask(a)
     if not size or not all(shape):
         empty = [lax.full((size,), 0, np.int32) for _ in shape]
-        return [_filled(i, f, np.int32(0)) for i, f in zip(empty, fills, strict=True)] or empty
+        if not fills:
+            return empty
+        return [_filled(i, f, np.int32(0)) for i, f in zip(empty, fills, strict=True)]
     # How many hold up to each element; an element that holds is counted one before.
     counts = lax.cumsum(lax.convert_element_type(ravel(mask), np.int32), 0)
     per_rank = _bincount(counts, size)

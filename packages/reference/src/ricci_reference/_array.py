@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray, register_array_type
+from ricci_ir import (
+    ShapedArray,
+    check_index,
+    check_item,
+    check_number,
+    check_truth,
+    register_array_type,
+)
 
 
 class ReferenceArray:
@@ -89,11 +96,7 @@ class ReferenceArray:
         Raises:
           ValueError: if no element is named and there is not exactly one.
         """
-        if not args and self.aval.size != 1:
-            raise ValueError(
-                "x.item() without an index needs an array of one element. Say which element, or "
-                "use tolist()."
-            )
+        check_item(self.aval, args)
         return self._value.item(*args)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -142,23 +145,11 @@ class ReferenceArray:
         return reversed(list(self))
 
     def _scalar(self) -> np.ndarray:
-        if self.aval.shape:
-            raise TypeError(
-                f"an array of rank {self.ndim} is no single number. Take one element, or x.item() "
-                "if there is only one."
-            )
+        check_number(self.aval)
         return self._value
 
     def __bool__(self) -> bool:
-        if self.aval.size == 0:
-            raise ValueError(
-                "an empty array is neither true nor false. To ask whether it is empty, compare "
-                "x.size with 0."
-            )
-        if self.aval.size > 1:
-            raise ValueError(
-                "an array of several elements is neither true nor false. Say x.any() or x.all()."
-            )
+        check_truth(self.aval)
         return bool(self._value.reshape(()))
 
     def __int__(self) -> int:
@@ -171,10 +162,7 @@ class ReferenceArray:
         return complex(self._scalar())
 
     def __index__(self) -> int:
-        if self.aval.shape or self.aval.dtype.kind not in "iu":
-            raise TypeError(
-                f"{self.aval.str_short()} cannot serve as a Python index, which is one integer."
-            )
+        check_index(self.aval)
         return int(self._value)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]

@@ -41,6 +41,8 @@ class ReferenceBackend:
             with set_trace(eval_trace):
                 results = host_rules[primitive](*args, **params)
             return [self.array(x, get_aval(x)) for x in results]
+        if rule is None and primitive.impl is not None:
+            return primitive.impl(*args, **params)
         if rule is None:
             program = program_rules.get(primitive)
             if program is None:
@@ -66,6 +68,24 @@ class ReferenceBackend:
     def array(self, value: Any, aval: Any) -> ReferenceArray:
         """An array with a copy of a NumPy array's values."""
         return ReferenceArray(np.array(value, aval.dtype), aval)
+
+    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> ReferenceArray:
+        """An array with a copy of what another library holds.
+
+        Raises:
+          TypeError: if ``x`` does not follow the protocol.
+          ValueError: if the values must not be copied, or are to go to a device.
+        """
+        if not hasattr(x, "__dlpack__"):
+            raise TypeError(f"from_dlpack: expected an array with __dlpack__, got {type(x)}.")
+        if copy is False or device is not None:
+            raise ValueError("from_dlpack: the reference backend copies, and has no devices.")
+        value = np.from_dlpack(x)
+        return self.array(value, get_aval(value))
+
+    def devices(self) -> tuple[Any, ...]:
+        """No devices, but where it runs."""
+        return (None,)
 
     def clear(self) -> None:
         """Forget what is kept between calls: nothing."""

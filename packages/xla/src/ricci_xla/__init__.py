@@ -1,10 +1,12 @@
 """Runs StableHLO on CPU, GPU and TPU through jaxlib: devices, arrays, compiling, dispatch."""
 
+from . import _mlir_rules as _mlir_rules
 from ._array import ArrayImpl as ArrayImpl
 from ._array import Shard as Shard
 from ._array import check_not_deleted as check_not_deleted
 from ._client import Client as Client
 from ._client import Device as Device
+from ._client import DeviceList as DeviceList
 from ._client import backends as backends
 from ._client import backends_are_made as backends_are_made
 from ._client import clear_backends as clear_backends
@@ -60,6 +62,7 @@ from ._mesh import AbstractMesh as AbstractMesh
 from ._mesh import AxisType as AxisType
 from ._mesh import Mesh as Mesh
 from ._mesh import entered_mesh as entered_mesh
+from ._mesh import create_device_mesh as create_device_mesh
 from ._mesh import make_mesh as make_mesh
 from ._parts import disassemble as disassemble
 from ._parts import parts as parts
@@ -105,6 +108,7 @@ __all__ = [
     "CompilerEffortLevel",
     "CompilerOptions",
     "Device",
+    "DeviceList",
     "DuplicateSpecError",
     "Executable",
     "FastPath",
@@ -141,6 +145,7 @@ __all__ = [
     "compile_options",
     "compile_text",
     "copy_to_host_async",
+    "create_device_mesh",
     "default_backend",
     "default_device",
     "default_registry",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import api_boundary
+from ricci_ir import api_boundary, check_index, check_item, check_number, check_truth
 
 from . import _state as _state
 from ._jaxlib import runtime
@@ -157,47 +157,24 @@ def _reversed(self: Any) -> Iterator[Any]:
 
 
 def _scalar(self: Any) -> Any:
-    ndim = len(self.aval.shape)
-    if ndim:
-        raise TypeError(
-            f"an array of rank {ndim} is no single number. Take one element, or x.item() if there "
-            "is only one."
-        )
+    check_number(self.aval)
     return self._value
 
 
 def _bool(self: Any) -> bool:
-    value = None
-    if self.aval.shape:
-        count = self.aval.size
-        if count == 0:
-            raise ValueError(
-                "an empty array is neither true nor false. To ask whether it is empty, compare "
-                "x.size with 0."
-            )
-        if count > 1:
-            raise ValueError(
-                "an array of several elements is neither true nor false. Say x.any() or x.all()."
-            )
-        value = self._value.reshape(())
-    return bool(self._value if value is None else value)
+    if not self.aval.shape:
+        return bool(self._value)
+    check_truth(self.aval)
+    return bool(self._value.reshape(()))
 
 
 def _index(self: Any) -> int:
-    aval = self.aval
-    if aval.shape or not np.issubdtype(aval.dtype, np.integer):
-        raise TypeError(
-            f"{self.aval.str_short()} cannot serve as a Python index, which is one integer."
-        )
+    check_index(self.aval)
     return int(self._value)
 
 
 def _item(self: Any, *args: Any) -> Any:
-    if not args and self.aval.size != 1:
-        raise ValueError(
-            "x.item() without an index needs an array of one element. Say which element, or use "
-            "tolist()."
-        )
+    check_item(self.aval, args)
     return self._value.item(*args)
 
 

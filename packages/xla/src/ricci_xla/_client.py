@@ -13,6 +13,7 @@ from ._plugins import find_plugins, make_plugin_client
 
 Client = runtime.Client
 Device = runtime.Device
+DeviceList = runtime.DeviceList
 
 default_device = config.state("jax_default_device")
 

@@ -1,7 +1,6 @@
 """From a program to an executable: where it runs, how its text is completed, how it is called."""
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,11 +8,14 @@ from ricci_ir import (
     Jaxpr,
     ProgramCompiled,
     current_source,
+    debug_key_reuse,
     get_aval,
     is_observed,
+    key_checks,
     no_execution,
     notify,
     rule_table,
+    warn_user,
 )
 from ricci_stablehlo import HostCallback, lower_jaxpr, string
 
@@ -269,10 +271,9 @@ def _donations(program: Program, kept, options) -> tuple[dict[int, int], list[in
             donors.append(new)
             unused.append(aval.str_short())
     if unused:
-        warnings.warn(
+        warn_user(
             f"Some donated buffers of {program.name} were not usable: {', '.join(unused)}. No "
-            "result has the same shape and dtype.",
-            stacklevel=2,
+            "result has the same shape and dtype."
         )
     return aliases, donors
 
@@ -304,9 +305,14 @@ class CompiledProgram:
         except RuntimeError:
             name_deleted(program.name, program.arg_names, leaves)
             raise
+        given = [*program.consts, *leaves]
+        if debug_key_reuse.value:
+            key_checks().call(program.jaxpr, program.name, given, ())
         results = executable.execute(arrays)
+        if debug_key_reuse.value:
+            key_checks().call(program.jaxpr, program.name, given, results)
         if checks_results():
-            check_results(program.jaxpr, program.name, [*program.consts, *leaves], results)
+            check_results(program.jaxpr, program.name, given, results)
             return results, None
         if executable.has_extended_results or executable.effects:
             return results, None

@@ -42,8 +42,13 @@ def fast_path(executable: Executable, out_tree: Any) -> FastPath:
       executable: the program, whose results are all arrays.
       out_tree: the ``PyTreeDef`` of the results.
     """
-    kept = executable.kept
-    shardings = [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep]
+    # The dispatcher puts the constants before the arguments, and counts them among these.
+    consts = executable.consts
+    kept = [*(True for _ in consts), *executable.kept]
+    shardings = [x.sharding for x in consts]
+    shardings += [
+        s for s, keep in zip(executable.in_shardings, executable.kept, strict=True) if keep
+    ]
     return FastPath(
         executable.loaded,
         out_tree,
@@ -53,7 +58,7 @@ def fast_path(executable: Executable, out_tree: Any) -> FastPath:
         [executable.committed] * len(executable.out_avals),
         kept,
         [None] * len(shardings),
-        executable.consts,
+        consts,
     )
 
 

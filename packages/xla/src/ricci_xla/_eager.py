@@ -8,34 +8,36 @@ from ricci_ir import (
     CallbackError,
     Jaxpr,
     Primitive,
+    Trace,
     Tracer,
     clear_single_equations,
     convert_constvars,
+    eager_rules,
     ensure_compile_time_eval,
     equation_program,
+    eval_jaxpr,
     get_aval,
     host_rules,
     jaxprs_in_params,
     leaked_tracer,
     program_rules,
     register_array_type,
-    rule_table,
     set_backend,
+    set_trace,
     single_equation,
 )
 from ricci_pytree import tree_structure
 
 from ._array import ArrayImpl
+from ._client import local_devices
 from ._compiled import Options, compile_program
 from ._dispatch import clear_caches as clear_dispatch
 from ._dispatch import make_fast_callable
 from ._effects import runtime_tokens
 from ._errors import JaxRuntimeError
+from ._interchange import from_dlpack
 from ._placement import array_from_host
 from ._program import Program, programs
-
-# For primitives that are done on arrays without a program: ``rule(*args, **params)``.
-eager_rules = rule_table("eager", required=False)
 
 _leaf = tree_structure(0)
 
@@ -54,6 +56,10 @@ class XlaBackend:
 
     def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
+        rule = program_rules.get(primitive)
+        if rule is not None:
+            jaxpr, name = rule(**params)
+            return jaxpr.derived("callable", lambda: _jaxpr_callable(jaxpr, name))(*args)
         try:
             function = self._callables.get((primitive, *params.items()) if params else primitive)
         except TypeError:  # a parameter that cannot be hashed: compiled anew
@@ -63,10 +69,6 @@ class XlaBackend:
         return function(*args)
 
     def _make(self, primitive: Primitive, params: dict[str, Any]) -> Any:
-        rule = program_rules.get(primitive)
-        if rule is not None:
-            jaxpr, name = rule(**params)
-            return jaxpr.derived("callable", lambda: _jaxpr_callable(jaxpr, name))
         host = host_rules.get(primitive)
         if host is not None:
             return lambda *args: _on_host(primitive, host, args, params)
@@ -86,6 +88,14 @@ class XlaBackend:
         """An array with a NumPy array's values on the default device."""
         return array_from_host(np.asarray(value), aval)
 
+    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Any:
+        """An array that shares the memory of another library's where it can."""
+        return from_dlpack(x, device, copy)
+
+    def devices(self) -> tuple[Any, ...]:
+        """The devices of this process."""
+        return (None, *local_devices())
+
     def clear(self) -> None:
         """Forget all traced and compiled programs."""
         programs.clear()
@@ -95,13 +105,17 @@ class XlaBackend:
 
 
 def _eagerly(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> Any:
-    _check_concrete(args, primitive)
+    trace = _trace_of(args, primitive)
+    if trace is not None:
+        return _in_trace(trace, primitive, args, params)
     return rule(*args, **params)
 
 
 def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> list[Any]:
     """Call Python now: nothing need be compiled for that."""
-    _check_concrete(args, primitive)
+    trace = _trace_of(args, primitive)
+    if trace is not None:
+        return _in_trace(trace, primitive, args, params)
     if primitive.effects is not None and any(e.ordered for e in primitive.effects(params)):
         runtime_tokens.wait()
     try:
@@ -118,7 +132,9 @@ def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any
 
 def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
     def on_miss(*args: Any) -> tuple[Any, Any]:
-        _check_concrete(args, primitive)
+        trace = _trace_of(args, primitive)
+        if trace is not None:
+            return _in_trace(trace, primitive, args, params), None
         avals = tuple(get_aval(x) for x in args)
         jaxpr = None
         if next(jaxprs_in_params(params), None) is None:
@@ -140,7 +156,10 @@ def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
     tree = _list_tree(len(jaxpr.outvars))
 
     def on_miss(*args: Any) -> tuple[Any, Any]:
-        _check_concrete(args, None)
+        trace = _trace_of(args, None)
+        if trace is not None:
+            with set_trace(trace):
+                return eval_jaxpr(jaxpr, (), *args), None
         return _run(jaxpr, name, tree, args)
 
     return make_fast_callable(name, on_miss)
@@ -151,10 +170,26 @@ def _run(jaxpr: Jaxpr, name: str, out_tree: Any, args: tuple) -> tuple[list[Any]
     return compile_program(program, args, Options()).call(args)
 
 
-def _check_concrete(args: tuple, primitive: Primitive | None) -> None:
+def _trace_of(args: tuple, primitive: Primitive | None) -> Trace | None:
+    """The innermost trace of the arguments that are traced, inside ``ensure_compile_time_eval``.
+
+    Raises:
+      UnexpectedTracerError: if the trace of one has ended.
+    """
+    found = None
     for x in args:
-        if isinstance(x, Tracer):
+        if not isinstance(x, Tracer):
+            continue
+        if not x._trace.alive:
             raise leaked_tracer(x, primitive)
+        if found is None or not found.accepts(x):
+            found = x._trace
+    return found
+
+
+def _in_trace(trace: Trace, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    with set_trace(trace):
+        return primitive.bind(*args, **params)
 
 
 xla_backend = XlaBackend()

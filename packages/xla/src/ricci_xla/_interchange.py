@@ -7,11 +7,12 @@ import numpy as np
 from ricci_ir import ShapedArray
 
 from ._array import ArrayImpl, check_not_deleted
-from ._client import get_backend
+from ._client import Device, get_backend
+from ._errors import JaxRuntimeError
 from ._jaxlib import runtime
 from ._parts import single_array
 from ._placement import array_from_host, move_array
-from ._sharding import single_device_sharding
+from ._sharding import Sharding, single_device_sharding
 
 # Device types of the DLPack standard.
 DLPACK_CPU = 1
@@ -69,12 +70,13 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
-      device: the device of the result; that of the external array by default.
+      device: the device of the result, or the sharding of one; by default that of the external
+        array.
       copy: ``True``: copy; ``False``: never; ``None``: only if it must be.
 
     Raises:
       TypeError: if ``external_array`` does not follow the protocol.
-      ValueError: if a copy is needed but ``copy`` is ``False``.
+      ValueError: if a copy is needed but ``copy`` is ``False``, or ``device`` is no single device.
 
     Example:
       >>> from_dlpack(np.arange(3, dtype="int32"))
@@ -95,15 +97,35 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         if platform == "cpu"
         else client.device_from_local_hardware_id(number)
     )
-    target = source if device is None else device
+    target = source if device is None else _single_device(device)
     if copy is False and target != source:
         raise ValueError(f"from_dlpack: moving the array from {source} to {target} needs a copy.")
     stream = None if platform == "cpu" else source.get_stream_for_external_ready_events()
     capsule = external_array.__dlpack__(stream=stream)
-    array = single_array(
-        lambda: runtime.dlpack_managed_tensor_to_buffer(capsule, source, stream, copy, int(kind))
-    )
-    return array if target == source else move_array(array, single_device_sharding(target))
+    try:
+        array = single_array(
+            lambda: runtime.dlpack_managed_tensor_to_buffer(
+                capsule, source, stream, copy, int(kind)
+            )
+        )
+    except JaxRuntimeError as error:
+        if copy is not False:
+            raise
+        raise ValueError(
+            f"from_dlpack: the memory cannot be shared, and copy=False forbids a copy: {error}"
+        ) from None
+    if target == source and not copy:
+        return array
+    # The runtime shares aligned memory even when it is told to copy.
+    return move_array(array, single_device_sharding(target), copy=bool(copy))
+
+
+def _single_device(device: Any) -> Any:
+    if isinstance(device, Sharding):
+        (device,) = device.device_set if len(device.device_set) == 1 else (device,)
+    if not isinstance(device, Device):
+        raise ValueError(f"from_dlpack: device must be one device, got {device!r}.")
+    return device
 
 
 for _name, _method in {

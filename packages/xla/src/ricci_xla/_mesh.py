@@ -6,13 +6,18 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ricci_ir import type_sharding
+
 from ._client import devices as all_devices
 from ._jaxlib import runtime
+from ._sharding import NamedSharding
+from ._spec import PartitionSpec
 
 
 class AxisType(enum.Enum):
@@ -93,8 +98,8 @@ class _Axes:
         return self._all(AxisType.Explicit, AxisType.Manual)
 
     def _axes_text(self) -> str:
-        sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
-        return f"{sizes}axis_types={_types_text(self.axis_types)}"
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
+        return f"{sizes}, axis_types={_types_text(self.axis_types)}"
 
 
 def _types_text(axis_types: tuple[AxisType, ...]) -> str:
@@ -180,6 +185,13 @@ class AbstractMesh(_Axes):
         device = f", {self.abstract_device}" if self.abstract_device else ""
         return f"AbstractMesh({self._axes_text()}{device})"
 
+
+@lru_cache
+def _nowhere(ndim: int) -> Any:
+    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
+
+
+type_sharding.register(_nowhere)
 
 _meshes: weakref.WeakValueDictionary[tuple, "Mesh"] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -352,3 +364,30 @@ def make_mesh(
     types = _checked_types(names, axis_types, AxisType.Explicit)
     grid = np.array(found[: prod(sizes)], dtype=object).reshape(sizes)
     return Mesh(grid, names, types)
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """An array of devices for a mesh, in the order in which the runtime lists them.
+
+    Args:
+      mesh_shape: the size of each axis.
+      devices: the devices to arrange; all of the default platform by default.
+      contiguous_submeshes, allow_split_physical_axes: not needed, as the devices' places in a
+        physical network are not looked at.
+
+    Raises:
+      ValueError: if the sizes do not multiply to the number of devices.
+    """
+    found = list(all_devices() if devices is None else devices)
+    if prod(mesh_shape) != len(found):
+        raise ValueError(
+            f"create_device_mesh: mesh_shape={tuple(mesh_shape)} is for {prod(mesh_shape)} "
+            f"devices, and there are {len(found)}. Pass as many with devices=."
+        )
+    return np.array(found, dtype=object).reshape(tuple(mesh_shape))

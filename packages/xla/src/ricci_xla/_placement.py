@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray, Tracer, canonicalize_dtype, get_aval
+from ricci_ir import ShapedArray, Tracer, canonicalize_dtype, get_aval, is_extended
 from ricci_pytree import default_registry
 
 from ._array import ArrayImpl, check_not_deleted
@@ -163,6 +163,9 @@ def put_leaf(
     if isinstance(x, Tracer):
         raise TypeError(f"device_put of a traced value {x!r} is not done by the runtime.")
     aval = _aval_of(x, name)
+    if is_extended(aval.dtype):
+        words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias, name=name)
+        return aval.dtype.from_physical(words)
     value = np.asarray(x)
     if sharding is not None:
         try:
@@ -249,8 +252,8 @@ def _path_text(path: tuple) -> str:
 def device_get(x: Any) -> Any:
     """The values of arrays in a pytree as NumPy arrays.
 
-    Leaves that have no ``__array__`` are returned as they are. All transfers are begun before
-    the first is waited for.
+    Leaves that have no ``__array__`` are returned as they are, and so are random keys, which NumPy
+    cannot hold. All transfers are begun before the first is waited for.
 
     Args:
       x: the pytree.
@@ -263,8 +266,11 @@ def device_get(x: Any) -> Any:
     for leaf in leaves:
         if isinstance(leaf, ArrayImpl):
             leaf.copy_to_host_async()
-    found = [np.asarray(leaf) if hasattr(leaf, "__array__") else leaf for leaf in leaves]
-    return treedef.unflatten(found)
+    return treedef.unflatten([np.asarray(x) if _has_numbers(x) else x for x in leaves])
+
+
+def _has_numbers(leaf: Any) -> bool:
+    return hasattr(leaf, "__array__") and not is_extended(getattr(leaf, "dtype", None))
 
 
 def block_until_ready(x: Any) -> Any:

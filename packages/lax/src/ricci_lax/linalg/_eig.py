@@ -2,13 +2,12 @@
 
 import enum
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, define, get_aval
+from ricci_ir import ShapedArray, define, get_aval, warn_user
 from ricci_lax._arithmetic import (
     abs,
     add,
@@ -242,10 +241,9 @@ def eig(
     forward and reverse mode algorithmic differentiation", 2008, 3.1.
     """
     if use_magma is not None:
-        warn(
+        warn_user(
             "eig: use_magma is deprecated; give implementation=EigImplementation.MAGMA or LAPACK",
             DeprecationWarning,
-            stacklevel=2,
         )
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     if implementation is not None and not isinstance(implementation, EigImplementation):

@@ -1,0 +1,96 @@
+"""What the array API standard lets a library ask of the namespace."""
+
+from typing import Any, final
+
+import numpy as np
+
+from ricci_ir import backend, canonicalize_dtype, python_scalar_dtype
+
+from ._dtypes import isdtype
+
+ARRAY_API_VERSION = "2025.12"
+_DTYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+).split()
+_MAX_DIMENSIONS = 64
+
+
+@final
+class ArrayNamespaceInfo:
+    """The namespace's dtypes, devices and capabilities, in the words of the array API standard.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.__array_namespace_info__().default_dtypes()["integral"]
+      dtype('int32')
+
+    Source: the array API standard, inspection.
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """What arrays can do."""
+        return {
+            "boolean indexing": False,
+            "data-dependent shapes": False,
+            "max dimensions": _MAX_DIMENSIONS,
+        }
+
+    def default_device(self) -> None:
+        """The device that new arrays are on; ``None`` stands for it."""
+
+    def devices(self) -> tuple[Any, ...]:
+        """The devices that arrays can be on."""
+        return backend().devices()
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
+        """The dtypes that arrays have if none is asked for, by kind."""
+        integer = python_scalar_dtype(int)
+        return {
+            "real floating": python_scalar_dtype(float),
+            "complex floating": python_scalar_dtype(complex),
+            "integral": integer,
+            "indexing": integer,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype]:
+        """The dtypes of the standard that arrays can have, by name.
+
+        Args:
+          device: has no effect.
+          kind: only those of a kind; see ``isdtype``.
+
+        Raises:
+          ValueError: if the kind is unknown.
+        """
+        known = {name: np.dtype(name) for name in _DTYPES}
+        return {
+            name: dtype
+            for name, dtype in known.items()
+            if canonicalize_dtype(dtype) == dtype and (kind is None or isdtype(dtype, kind))
+        }
+
+
+def array_namespace_info() -> ArrayNamespaceInfo:
+    """What can be asked about the namespace.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> sorted(jnp.__array_namespace_info__().dtypes(kind="complex floating"))
+      ['complex64']
+
+    Source: the array API standard, inspection.
+    """
+    return ArrayNamespaceInfo()
+
+
+def check_version(api_version: str | None) -> None:
+    """Raise unless the namespace follows a version of the standard.
+
+    Raises:
+      ValueError: if it follows another.
+    """
+    if api_version is not None and api_version != ARRAY_API_VERSION:
+        raise ValueError(
+            f"x.__array_namespace__: version {api_version!r} of the array API is not supported; "
+            f"there is {ARRAY_API_VERSION}."
+        )

@@ -1,0 +1,203 @@
+"""Profiles of what runs, on the host and on devices, for XProf, TensorBoard and Perfetto.
+
+The work is jaxlib's; here are its sessions, one at a time, and names for what is going on.
+"""
+
+import gzip
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from jaxlib import _profiler  # pyright: ignore[reportAttributeAccessIssue]
+from jaxlib._profile_data import ProfileData as ProfileData
+from jaxlib._profile_data import ProfileEvent as ProfileEvent
+from jaxlib._profile_data import ProfilePlane as ProfilePlane
+
+from ._client import get_backend
+
+ProfileOptions = _profiler.ProfileOptions
+
+
+class TraceAnnotation(_profiler.TraceMe):
+    """Names what a ``with`` block does on this thread, in profiles.
+
+    Args:
+      name: what to call it.
+      kwargs: further facts to show.
+
+    Example:
+      >>> with TraceAnnotation("load", file="a.npy"):
+      ...     pass
+    """
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """Names one step of training in profiles, by which they are divided.
+
+    Args:
+      name: what to call it.
+      kwargs: further facts; ``step_num`` numbers the step.
+    """
+
+    def __init__(self, name: str, **kwargs: Any):
+        super().__init__(name, _r=1, **kwargs)
+
+
+def annotate_function(
+    func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any
+) -> Callable[..., Any]:
+    """Return the function with its calls named in profiles.
+
+    Args:
+      func: the function.
+      name: what to call it, by default its qualified name.
+      decorator_kwargs: further facts to show.
+    """
+    shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with TraceAnnotation(shown, **decorator_kwargs):
+            return func(*args, **kwargs)
+
+    return call
+
+
+class _Running:
+    """The profile and the server that run in this process, at most one of each."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.session: Any = None
+        self.folder = ""
+        self.perfetto = False
+        self.server: Any = None
+
+
+_running = _Running()
+
+
+def start_trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> None:
+    """Start to profile what runs, until ``stop_trace``.
+
+    Args:
+      log_dir: the folder to write to.
+      create_perfetto_link: not supported: nothing of a profile leaves this machine.
+      create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` too.
+      profiler_options: a ``ProfileOptions``.
+
+    Raises:
+      RuntimeError: if a profile is running already.
+      NotImplementedError: for ``create_perfetto_link``.
+    """
+    if create_perfetto_link:
+        raise NotImplementedError(
+            "start_trace: create_perfetto_link=True is not supported. Pass "
+            "create_perfetto_trace=True, and open the file that it writes at ui.perfetto.dev."
+        )
+    with _running.lock:
+        if _running.session is not None:
+            raise RuntimeError("a profile is running already: call stop_trace() first")
+        get_backend()  # devices that are found later would not be in the profile
+        options = () if profiler_options is None else (profiler_options,)
+        _running.session = _profiler.ProfilerSession(*options)
+        _running.folder = os.fspath(log_dir)
+        _running.perfetto = create_perfetto_trace
+
+
+def stop_trace() -> None:
+    """Stop the profile and write it.
+
+    Raises:
+      RuntimeError: if none is running.
+    """
+    with _running.lock:
+        session = _running.session
+        if session is None:
+            raise RuntimeError("no profile is running: call start_trace(log_dir) first")
+        _running.session = None
+        session.stop_and_export(_running.folder)
+        if _running.perfetto:
+            _write_perfetto(Path(_running.folder))
+
+
+def _write_perfetto(folder: Path) -> None:
+    """Write the newest profile's events again, as Perfetto reads them."""
+    newest = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=os.path.getmtime)
+    with gzip.open(newest, "rt", encoding="utf-8") as file:
+        events = json.load(file)
+    with gzip.open(newest.with_name("perfetto_trace.json.gz"), "wt", encoding="utf-8") as file:
+        json.dump({"traceEvents": [e for e in events["traceEvents"] if e]}, file)
+
+
+@contextmanager
+def trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Iterator[None]:
+    """Profile what runs in a ``with`` block; the arguments are those of ``start_trace``."""
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()
+
+
+def start_server(port: int, requires_backend: bool = True) -> Any:
+    """Let tools connect to a port and profile this process.
+
+    Args:
+      port: the port.
+      requires_backend: whether to look for devices first.
+
+    Raises:
+      ValueError: if there is a server already.
+    """
+    with _running.lock:
+        if _running.server is not None:
+            raise ValueError("a profiler server is running already: call stop_server() first")
+        if requires_backend:
+            get_backend()
+        _running.server = _profiler.start_server(port)
+        return _running.server
+
+
+def stop_server() -> None:
+    """Stop the server.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    with _running.lock:
+        if _running.server is None:
+            raise ValueError("no profiler server is running: call start_server(port) first")
+        _running.server = None
+
+
+def register_subprocess(pid: int, port: int) -> Callable[[], None]:
+    """Profile a process that this one started, too; returns a function that ends that."""
+    return _profiler.register_subprocess(pid, port)
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """Return what holds the devices' memory, as pprof reads it, compressed with gzip."""
+    return gzip.compress(get_backend(backend).heap_profile())
+
+
+def save_device_memory_profile(
+    filename: os.PathLike[str] | str, backend: str | None = None
+) -> None:
+    """Write what ``device_memory_profile`` gives to a file."""
+    Path(filename).write_bytes(device_memory_profile(backend))
