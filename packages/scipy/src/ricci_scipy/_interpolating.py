@@ -1,0 +1,243 @@
+"""Values between the elements of arrays."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_numpy._composite import inlined
+from ricci_numpy._promotion import check_arraylike, operands
+
+
+def _mirror(i: Any, size: int) -> Any:
+    period = max(2 * (size - 1), 1)
+    return jnp.abs((i + (size - 1)) % period - (size - 1))
+
+
+def _reflect(i: Any, size: int) -> Any:
+    # The edges count twice: as mirror with half places between.
+    return jnp.floor_divide(_mirror(2 * i + 1, 2 * size + 1), 2)
+
+
+_PLACES: dict[str, Callable[[Any, int], Any]] = {
+    "constant": lambda i, size: i,
+    "nearest": lambda i, size: jnp.clip(i, 0, size - 1),
+    "wrap": lambda i, size: i % size,
+    "mirror": _mirror,
+    "reflect": _reflect,
+}
+
+
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> Any:
+    """The values of an array at places between its elements.
+
+    Args:
+      input: an array of rank n.
+      coordinates: n arrays of one shape: the places along each dimension.
+      order: 0 for the nearest element's value, 1 for linear interpolation.
+      mode: what lies outside of the array: ``"constant"`` the value ``cval``, ``"nearest"`` the
+        nearest element, ``"wrap"`` the array again, ``"mirror"`` the array mirrored about its
+        outermost elements, ``"reflect"`` mirrored about their outer edges.
+      cval: see ``mode``.
+
+    Returns:
+      An array of the shape of the coordinates and the dtype of ``input``.
+
+    Raises:
+      ValueError: if there are not n arrays of coordinates.
+      NotImplementedError: for another order or mode.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> map_coordinates(np.float32([0.0, 10.0, 20.0]), [np.float32([0.5, 1.5])], 1).tolist()
+      [5.0, 15.0]
+
+    Source: scipy.ndimage.map_coordinates.
+    """
+    x = jnp.asarray(input)
+    places = [jnp.asarray(c) for c in coordinates]
+    check_arraylike("map_coordinates", cval)
+    if len(places) != x.ndim:
+        raise ValueError(
+            f"map_coordinates: an array of rank {x.ndim} needs as many arrays of coordinates, got "
+            f"{len(places)}."
+        )
+    if mode not in _PLACES:
+        raise NotImplementedError(
+            f"map_coordinates: mode={mode!r} is not available; there are "
+            f"{', '.join(map(repr, _PLACES))}."
+        )
+    if order not in (0, 1):
+        raise NotImplementedError(
+            f"map_coordinates: order={order!r} is not available; there are 0 and 1."
+        )
+    return _mapped(x, cval, *places, order=int(order), mode=mode)
+
+
+@inlined("map_coordinates")
+def _mapped(x: Any, cval: Any, *places: Any, order: int, mode: str) -> Any:
+    cval = jnp.asarray(cval, x.dtype)
+    # For each dimension its neighbours: their index, whether it exists, and their weight.
+    neighbours = []
+    for place, size in zip(places, x.shape, strict=True):
+        around = []
+        for i, weight in _around(place, order):
+            inside = jnp.logical_and(i >= 0, i < size) if mode == "constant" else None
+            around.append((_PLACES[mode](i, size), inside, weight))
+        neighbours.append(around)
+    total: Any = None
+    for corner in product(*neighbours):
+        value = x[tuple([i for i, _, _ in corner])]
+        for _, inside, _ in corner:
+            if inside is not None:
+                value = jnp.where(inside, value, cval)
+        for _, _, weight in corner:
+            if weight is not None:
+                value = value * weight
+        total = value if total is None else total + value
+    if jnp.issubdtype(x.dtype, np.integer) and jnp.issubdtype(total.dtype, np.inexact):
+        total = lax.round(total)
+    return total.astype(x.dtype)
+
+
+def _around(place: Any, order: int) -> list[tuple[Any, Any]]:
+    """The indices that count for a place along one dimension, with their weights."""
+    if order == 0:
+        is_integer = jnp.issubdtype(place.dtype, np.integer)
+        nearest = place if is_integer else lax.round(place)
+        return [(nearest.astype(np.int32), None)]
+    lower = jnp.floor(place)
+    above = place - lower
+    i = lower.astype(np.int32)
+    return [(i, 1 - above), (i + 1, above)]
+
+
+class RegularGridInterpolator:
+    """The values of a function between the points of a grid on which it is known.
+
+    Args:
+      points: vectors of ascending coordinates, one for each dimension.
+      values: an array, whose leading dimensions have the sizes of these vectors.
+      method: ``"linear"`` or ``"nearest"``.
+      bounds_error: must be false: whether a point lies outside cannot be known while tracing.
+      fill_value: what points outside of the grid give; ``None`` to extrapolate.
+
+    Raises:
+      ValueError: if the method is unknown, sizes do not fit, or the fill value is complex.
+      NotImplementedError: if ``bounds_error`` is true.
+
+    Example:
+      >>> f = RegularGridInterpolator((np.float32([0.0, 1.0]),), np.float32([0.0, 10.0]))
+      >>> f(np.float32([[0.25], [0.5]])).tolist()
+      [2.5, 5.0]
+
+    Source: scipy.interpolate.RegularGridInterpolator.
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = False,
+        fill_value: Any = np.nan,
+    ):
+        _check_method(method)
+        if bounds_error:
+            raise NotImplementedError(
+                "RegularGridInterpolator: bounds_error=True is not available, since values are not "
+                "known while tracing. Check the points before, or use fill_value."
+            )
+        self.method = method
+        self.bounds_error = bounds_error
+        self.fill_value = fill_value
+        (values,) = operands("RegularGridInterpolator", values)
+        values = jnp.asarray(values)
+        if jnp.issubdtype(values.dtype, np.integer):
+            values = values.astype(jnp.result_type(float))
+        if np.iscomplexobj(fill_value) and not np.iscomplexobj(values):
+            raise ValueError(
+                f"RegularGridInterpolator: fill_value={fill_value!r} is complex, but values are "
+                "real."
+            )
+        self.values = values
+        self.grid = tuple([jnp.asarray(p) for p in points])
+        sizes = tuple([p.shape[0] if p.ndim == 1 else -1 for p in self.grid])
+        if sizes != values.shape[: len(sizes)]:
+            raise ValueError(
+                "RegularGridInterpolator: points must be vectors whose lengths are the sizes of "
+                f"values, of shape {values.shape}; got shapes {[p.shape for p in self.grid]}."
+            )
+        for i, p in enumerate(self.grid):
+            known = p.concrete() if hasattr(p, "concrete") else p
+            if known is not None and not np.all(np.diff(np.asarray(known)) > 0):
+                raise ValueError(
+                    f"RegularGridInterpolator: the points of dimension {i} must ascend strictly."
+                )
+
+    def __call__(self, xi: Any, method: str | None = None) -> Any:
+        """The values at points.
+
+        Args:
+          xi: points of shape ``(..., n)`` for n dimensions, or a tuple of n arrays that broadcast.
+          method: another method than that of the interpolator.
+
+        Raises:
+          ValueError: if the points have another number of coordinates, or the method is unknown.
+        """
+        method = self.method if method is None else method
+        _check_method(method)
+        ndim = len(self.grid)
+        if isinstance(xi, tuple):
+            xi = jnp.stack(jnp.broadcast_arrays(*xi), axis=-1)
+        xi = jnp.asarray(xi)
+        if xi.ndim == 1:
+            xi = xi[:, None] if ndim == 1 else xi[None]
+        if xi.shape[-1:] != (ndim,):
+            raise ValueError(
+                f"RegularGridInterpolator: points need {ndim} coordinates, got shape {xi.shape}."
+            )
+        found = _interpolated(self.values, xi.reshape(-1, ndim), *self.grid, method=method)
+        if self.fill_value is not None:
+            found = _outside(found, xi.reshape(-1, ndim), self.grid, self.fill_value)
+        return found.reshape(*xi.shape[:-1], *self.values.shape[ndim:])
+
+
+def _check_method(method: str) -> None:
+    if method not in ("linear", "nearest"):
+        raise ValueError(
+            f"RegularGridInterpolator: method={method!r} is unknown; it is 'linear' or 'nearest'."
+        )
+
+
+def _outside(found: Any, xi: Any, grid: Sequence[Any], fill: Any) -> Any:
+    ends = jnp.stack([p[0] for p in grid]), jnp.stack([p[-1] for p in grid])
+    is_out = jnp.any(jnp.logical_or(xi < ends[0], xi > ends[1]), axis=-1)
+    return jnp.where(is_out.reshape(-1, *[1] * (found.ndim - 1)), fill, found)
+
+
+@inlined("interpolate")
+def _interpolated(values: Any, xi: Any, *grid: Any, method: str) -> Any:
+    cells, shares = [], []
+    for d, points in enumerate(grid):
+        i = jnp.clip(jnp.searchsorted(points, xi[:, d]) - 1, 0, points.shape[0] - 2)
+        width = points[i + 1] - points[i]
+        cells.append(i)
+        shares.append(jnp.where(width == 0, 0, (xi[:, d] - points[i]) / width))
+    if method == "nearest":
+        nearest = [jnp.where(s <= 0.5, i, i + 1) for i, s in zip(cells, shares, strict=True)]
+        return values[tuple(nearest)]
+    extra = [1] * (values.ndim - len(grid))
+    total: Any = 0
+    for corner in product((0, 1), repeat=len(grid)):
+        weight: Any = 1
+        for side, share in zip(corner, shares, strict=True):
+            weight = weight * (share if side else 1 - share)
+        places = tuple([i + side for i, side in zip(cells, corner, strict=True)])
+        total = total + values[places] * jnp.reshape(weight, (-1, *extra))
+    return total

@@ -1,0 +1,341 @@
+"""Iterative solvers of linear systems, over pytrees of arrays."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import eval_shape
+from ricci_numpy.flatten_util import ravel_pytree
+from ricci_pytree import tree_leaves, tree_map, tree_structure
+
+_dot = partial(jnp.vdot, precision=lax.Precision.HIGHEST)
+
+
+def _real_dot(x: Any, y: Any) -> Any:
+    """The real part of the inner product of two pytrees."""
+    pairs = zip(tree_leaves(x), tree_leaves(y), strict=True)
+    return sum(jnp.real(_dot(a, b)) for a, b in pairs)
+
+
+def _full_dot(x: Any, y: Any) -> Any:
+    return sum(_dot(a, b) for a, b in zip(tree_leaves(x), tree_leaves(y), strict=True))
+
+
+def _scaled(factor: Any, x: Any) -> Any:
+    return tree_map(lambda a: factor * a, x)
+
+
+def _add(x: Any, y: Any) -> Any:
+    return tree_map(jnp.add, x, y)
+
+
+def _sub(x: Any, y: Any) -> Any:
+    return tree_map(jnp.subtract, x, y)
+
+
+def _operator(name: str, what: str, a: Any, b: Any) -> Callable[[Any], Any]:
+    """A linear operator, given as a function or as a matrix, as a function."""
+    if callable(a):
+        return a
+    if not isinstance(a, np.ndarray) and not hasattr(a, "aval"):
+        raise TypeError(
+            f"{name}: {what} must be a function or a matrix, got {a!r} of type {type(a).__name__}."
+        )
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError(f"{name}: {what} must be a square matrix, got shape {a.shape}.")
+    return partial(jnp.matmul, a, precision=lax.Precision.HIGHEST)
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+def _solved(
+    name: str,
+    method: Callable[..., Any],
+    A: Any,
+    b: Any,
+    x0: Any,
+    tol: float,
+    atol: float,
+    maxiter: int | None,
+    M: Any,
+    *,
+    is_symmetric: bool,
+) -> tuple[Any, None]:
+    b = tree_map(_as_inexact, b)
+    operator = _operator(name, "A", A, b)
+    precondition = _identity if M is None else _operator(name, "M", M, b)
+    x0 = tree_map(jnp.zeros_like, b) if x0 is None else tree_map(_as_inexact, x0)
+    structure = tree_structure(b)
+    if tree_structure(x0) != structure:
+        raise ValueError(
+            f"{name}: x0 and b must have one structure, got {tree_structure(x0)} and {structure}."
+        )
+    shapes = [tuple(np.shape(x) for x in tree_leaves(v)) for v in (x0, b)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"{name}: x0 and b must have one shape, got {shapes[0]} and {shapes[1]}.")
+    found = tree_structure(eval_shape(operator, b))
+    if found != structure:
+        raise TypeError(f"{name}: A must return the structure of b, {structure}, got {found}.")
+    if maxiter is None:
+        maxiter = 10 * sum(np.size(x) for x in tree_leaves(b))
+
+    def solve(matvec: Callable[[Any], Any], rhs: Any) -> Any:
+        return method(matvec, rhs, x0, tol=tol, atol=atol, maxiter=maxiter, M=precondition)
+
+    is_real = not any(jnp.iscomplexobj(x) for x in tree_leaves(b))
+    x = lax.custom_linear_solve(
+        operator, b, solve, transpose_solve=solve, symmetric=is_symmetric and is_real
+    )
+    return x, None
+
+
+def _as_inexact(x: Any) -> Any:
+    x = jnp.asarray(x)
+    return x if jnp.issubdtype(x.dtype, np.inexact) else x.astype(jnp.result_type(float))
+
+
+def _limit(b: Any, tol: float, atol: float) -> Any:
+    """The square of the residual's norm at which to stop."""
+    return jnp.maximum(jnp.square(tol) * _real_dot(b, b), jnp.square(atol))
+
+
+def _cg(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
+    limit = _limit(b, tol, atol)
+
+    def goes_on(state: Any) -> Any:
+        _, r, gamma, _, k = state
+        size = jnp.real(gamma) if M is _identity else _real_dot(r, r)
+        return jnp.logical_and(size > limit, k < maxiter)
+
+    def step(state: Any) -> Any:
+        x, r, gamma, p, k = state
+        Ap = A(p)
+        alpha = gamma / _real_dot(p, Ap).astype(gamma.dtype)
+        x, r = _add(x, _scaled(alpha, p)), _sub(r, _scaled(alpha, Ap))
+        z = M(r)
+        new = _real_dot(r, z).astype(gamma.dtype)
+        return x, r, new, _add(z, _scaled(new / gamma, p)), k + 1
+
+    r = _sub(b, A(x0))
+    p = M(r)
+    return lax.while_loop(goes_on, step, (x0, r, _real_dot(r, p), p, 0))[0]
+
+
+def _bicgstab(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
+    limit = _limit(b, tol, atol)
+
+    def goes_on(state: Any) -> Any:
+        _, r, *_, k, broke_down = state
+        unfinished = jnp.logical_and(_real_dot(r, r) > limit, k < maxiter)
+        return jnp.logical_and(unfinished, jnp.logical_not(broke_down))
+
+    def step(state: Any) -> Any:
+        x, r, alpha, omega, rho, p, q, k, _ = state
+        new = _full_dot(start, r)
+        beta = new / rho * alpha / omega
+        p = _add(r, _scaled(beta, _sub(p, _scaled(omega, q))))
+        p_hat = M(p)
+        q = A(p_hat)
+        alpha = new / _full_dot(start, q)
+        s = _sub(r, _scaled(alpha, q))
+        ends_early = _real_dot(s, s) < limit
+        s_hat = M(s)
+        t = A(s_hat)
+        omega = _full_dot(t, s) / _full_dot(t, t)
+        half = _add(x, _scaled(alpha, p_hat))
+        whole = _add(half, _scaled(omega, s_hat))
+        choose = lambda a, b: tree_map(partial(jnp.where, ends_early), a, b)
+        broke_down = jnp.logical_or(new == 0, jnp.logical_or(alpha == 0, omega == 0))
+        state = choose(half, whole), choose(s, _sub(s, _scaled(omega, t)))
+        return *state, alpha, omega, new, p, q, k + 1, broke_down
+
+    start = _sub(b, A(x0))
+    dtype = jnp.result_type(*tree_leaves(b))
+    one = np.ones((), dtype)[()]
+    zeros = tree_map(jnp.zeros_like, start)
+    state = (x0, start, one, one, one, zeros, zeros, 0, False)
+    return lax.while_loop(goes_on, step, state)[0]
+
+
+def _gmres(
+    A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any, restart: int
+) -> Any:
+    """GMRES on vectors, preconditioned from the left."""
+    flat_b, unravel = ravel_pytree(b)
+    start, _ = ravel_pytree(x0)
+    apply = lambda v: ravel_pytree(M(A(unravel(v))))[0]
+    target = ravel_pytree(M(b))[0]
+    restart = min(restart, flat_b.size)
+    size = jnp.linalg.norm(flat_b)
+    # As much smaller than M b as the true residual is to be than b.
+    share = jnp.minimum(1.0, jnp.maximum(tol * size, atol) / jnp.where(size == 0, 1, size))
+    limit = jnp.linalg.norm(target) * share
+
+    def goes_on(state: Any) -> Any:
+        _, r, k = state
+        return jnp.logical_and(jnp.linalg.norm(r) > limit, k < maxiter)
+
+    def step(state: Any) -> Any:
+        x, r, k = state
+        x = x + _best_in_krylov_space(apply, r, restart)
+        return x, target - apply(x), k + 1
+
+    x = lax.while_loop(goes_on, step, (start, target - apply(start), 0))[0]
+    return unravel(x)
+
+
+def _best_in_krylov_space(apply: Any, r: Any, restart: int) -> Any:
+    """What makes the residual ``r`` smallest, of the space of r, A r, A² r, ..."""
+    eps = jnp.finfo(r.dtype).eps
+    norm = jnp.linalg.norm(r)
+
+    def extend(k: Any, carry: Any) -> Any:
+        basis, h = carry
+        w = apply(basis[k])
+        before = jnp.linalg.norm(w)
+        column = jnp.zeros(restart + 1, r.dtype)
+        # Twice is enough to be orthogonal to working precision (Giraud et al. 2005).
+        for _ in range(2):
+            shares = jnp.matmul(jnp.conj(basis), w, precision=lax.Precision.HIGHEST)
+            w = w - jnp.matmul(shares, basis, precision=lax.Precision.HIGHEST)
+            column = column + shares
+        length = jnp.linalg.norm(w)
+        # No new direction: the space holds the solution.
+        is_done = length <= eps * before
+        w = jnp.where(is_done, 0, w / jnp.where(is_done, 1, length).astype(w.dtype))
+        column = column.at[k + 1].set(jnp.where(is_done, 0, length).astype(w.dtype))
+        # A column without a direction of its own must not make the matrix singular.
+        column = jnp.where(before == 0, jnp.zeros_like(column).at[k].set(1), column)
+        return basis.at[k + 1].set(w), h.at[:, k].set(column)
+
+    basis = jnp.zeros((restart + 1, r.size), r.dtype)
+    basis = basis.at[0].set(r / jnp.where(norm == 0, 1, norm).astype(r.dtype))
+    h = jnp.zeros((restart + 1, restart), r.dtype)
+    basis, h = lax.fori_loop(0, restart, extend, (basis, h))
+    right = jnp.zeros(restart + 1, r.dtype).at[0].set(norm.astype(r.dtype))
+    shares = jnp.linalg.lstsq(h, right)[0]
+    return jnp.matmul(shares, basis[:-1], precision=lax.Precision.HIGHEST)
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+) -> tuple[Any, None]:
+    """The solution of ``A x = b`` by conjugate gradients, for a positive definite ``A``.
+
+    Derivatives are those of the exact solution, by systems with the same ``A``.
+
+    Args:
+      A: a Hermitian matrix, or a linear function of pytrees like ``b``.
+      b: the right-hand side, a pytree of arrays.
+      x0: where to start, by default from zeros.
+      tol, atol: the residual's norm at which to stop is max(tol · norm(b), atol).
+      maxiter: how many steps to take at most, by default ten times the number of unknowns.
+      M: a preconditioner: a matrix or linear function near the inverse of ``A``.
+
+    Returns:
+      The solution, like ``b``, and ``None``.
+
+    Raises:
+      TypeError: if ``A`` or ``M`` is neither, or returns another structure than that of ``b``.
+      ValueError: if a matrix is not square, or ``x0`` is not like ``b``.
+
+    Example:
+      >>> x, _ = cg(np.float32([[2.0, 0.0], [0.0, 4.0]]), np.float32([2.0, 4.0]))
+      >>> x.round(4).tolist()
+      [1.0, 1.0]
+
+    Source: Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
+    """
+    return _solved("cg", _cg, A, b, x0, tol, atol, maxiter, M, is_symmetric=True)
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+) -> tuple[Any, None]:
+    """The solution of ``A x = b`` by stabilised biconjugate gradients, for any ``A``.
+
+    Args:
+      A: a matrix, or a linear function of pytrees like ``b``.
+      b, x0, tol, atol, maxiter, M: as for ``cg``.
+
+    Returns:
+      The solution, like ``b``, and ``None``.
+
+    Raises:
+      TypeError, ValueError: as ``cg``.
+
+    Example:
+      >>> x, _ = bicgstab(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
+      >>> x.round(3).tolist()
+      [1.0, 1.0]
+
+    Source: van der Vorst, "Bi-CGSTAB", 1992.
+    """
+    return _solved("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, is_symmetric=False)
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Any = None,
+    solve_method: str = "batched",
+) -> tuple[Any, None]:
+    """The solution of ``A x = b`` by the generalised minimal residual method, for any ``A``.
+
+    Args:
+      A: a matrix, or a linear function of pytrees like ``b``.
+      b, x0, tol, atol, M: as for ``cg``.
+      restart: how large the space grows in which the residual is minimised, before it is begun
+        anew.
+      maxiter: how often it is begun at most.
+      solve_method: ``"batched"`` or ``"incremental"``, which are the same here: the residual is
+        looked at once for each space.
+
+    Returns:
+      The solution, like ``b``, and ``None``.
+
+    Raises:
+      TypeError, ValueError: as ``cg``; ``ValueError`` also for another ``solve_method`` or a
+        ``restart`` that is not positive.
+
+    Example:
+      >>> x, _ = gmres(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
+      >>> x.round(3).tolist()
+      [1.0, 1.0]
+
+    Source: Saad and Schultz, "GMRES", 1986.
+    """
+    if solve_method not in ("batched", "incremental"):
+        raise ValueError(
+            f"gmres: solve_method={solve_method!r} is unknown; it is 'batched' or 'incremental'."
+        )
+    if restart < 1:
+        raise ValueError(f"gmres: restart must be positive, got {restart}.")
+    method = partial(_gmres, restart=restart)
+    return _solved("gmres", method, A, b, x0, tol, atol, maxiter, M, is_symmetric=False)

@@ -1,0 +1,279 @@
+"""Minimising a function of a vector by quasi-Newton methods."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_autodiff import value_and_grad
+
+from ._line_search import line_search
+
+_LBFGS = "l-bfgs-experimental-do-not-rely-on-this"
+
+# How a run ended.
+_CONVERGED, _OUT_OF_STEPS, _OUT_OF_CALLS, _STUCK = 0, 1, 2, 5
+
+
+class OptimizeResults(NamedTuple):
+    """What ``minimize`` found.
+
+    - ``x``: the place; ``fun`` and ``jac`` are the value and the gradient there.
+    - ``success``: whether it is a minimum, to the tolerance asked for.
+    - ``status``: how the run ended: 0 at a minimum, 1 after ``maxiter`` steps, 2 after ``maxfun``
+      or ``maxgrad`` evaluations, 5 where the line search found nothing lower.
+    - ``hess_inv``: an estimate of the inverse of the Hessian, or ``None``.
+    - ``nfev``, ``njev``, ``nit``: how many values, gradients and steps were computed.
+
+    Example:
+      >>> bowl = lambda x: jnp.sum((x - 1.0) ** 2)
+      >>> found = minimize(bowl, np.zeros(2, np.float32), method="BFGS")
+      >>> found.x.tolist(), bool(found.success)
+      ([1.0, 1.0], True)
+    """
+
+    x: Any
+    success: Any
+    status: Any
+    fun: Any
+    jac: Any
+    hess_inv: Any
+    nfev: Any
+    njev: Any
+    nit: Any
+
+
+class _State(NamedTuple):
+    x: Any
+    value: Any
+    gradient: Any
+    memory: Any
+    status: Any
+    evaluations: Any
+    steps: Any
+
+
+_UNFINISHED = -1
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
+    """A minimum of a function of a vector, found by going downwards from a start.
+
+    It can be part of a program: staged, mapped over starts; not differentiated in reverse.
+
+    Args:
+      fun: ``fun(x, *args)`` gives a scalar; its gradient is taken.
+      x0: where to start, a vector of floats.
+      args: further arguments of ``fun``.
+      method: ``"BFGS"``, or ``"l-bfgs-experimental-do-not-rely-on-this"``, which keeps no matrix.
+      tol: ignored; use ``options``.
+      options: for both methods ``maxiter``, ``norm`` (the order of the gradient's norm) and
+        ``gtol`` (the norm at which to stop); for BFGS ``line_search_maxiter``; for the other
+        ``maxcor`` (how many steps to remember), ``ftol`` (the relative decrease at which to stop),
+        ``maxfun``, ``maxgrad`` and ``maxls``.
+
+    Raises:
+      TypeError: if ``args`` is no tuple, an option is unknown, or ``x0`` holds no floats.
+      ValueError: if the method is unknown, or ``x0`` is no vector.
+
+    Example:
+      >>> rosenbrock = lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2
+      >>> minimize(rosenbrock, np.float32([-1.0, 1.0]), method="BFGS").x.round(2).tolist()
+      [1.0, 1.0]
+
+    Source: Nocedal and Wright, "Numerical optimization", algorithms 6.1 and 7.5.
+    """
+    if not isinstance(args, tuple):
+        raise TypeError(f"minimize: args must be a tuple, got {args!r}. For one, write (arg,).")
+    run = {"bfgs": _bfgs, _LBFGS: _lbfgs}.get(method.lower())
+    if run is None:
+        raise ValueError(f"minimize: method={method!r} is unknown; it is 'BFGS' or {_LBFGS!r}.")
+    x0 = jnp.asarray(x0)
+    if x0.ndim != 1:
+        raise ValueError(f"minimize: x0 must be a vector, got shape {x0.shape}.")
+    return run(value_and_grad(lambda x: fun(x, *args)), x0, **(options or {}))
+
+
+def _norm(x: Any, order: Any) -> Any:
+    return jnp.linalg.norm(x, ord=order)
+
+
+def _descend(
+    fun: Callable[[Any], tuple[Any, Any]],
+    x0: Any,
+    memory: Any,
+    direction_of: Callable[[Any, Any], Any],
+    remember: Callable[..., Any],
+    *,
+    maxiter: Any,
+    norm: Any,
+    gtol: float,
+    maxls: int,
+    ftol: float = 0.0,
+    maxcalls: Any = None,
+) -> _State:
+    """Line searches in directions that follow from the gradient and what is remembered."""
+
+    def step(state: _State) -> _State:
+        direction = direction_of(state.gradient, state.memory)
+        size = jnp.sum(jnp.abs(state.gradient))
+        # Nothing is known of the scale yet: the first step is a short one.
+        first = jnp.where(state.steps == 0, jnp.minimum(1.0, 1.0 / jnp.where(size > 0, size, 1)), 1)
+        found = line_search(
+            fun,
+            state.x,
+            direction,
+            state.value,
+            state.gradient,
+            first.astype(state.x.dtype),
+            maxls,
+        )
+        new = found.point
+        change = new.step * direction
+        memory = remember(state.memory, change, new.gradient - state.gradient, state.steps)
+        evaluations = state.evaluations + found.evaluations
+        decrease = state.value - new.value
+        scale = jnp.maximum(jnp.maximum(jnp.abs(state.value), jnp.abs(new.value)), 1)
+        is_minimum = _norm(new.gradient, norm) < gtol
+        is_flat = jnp.logical_and(ftol > 0, decrease <= ftol * scale)
+        status = jnp.where(state.steps + 1 >= maxiter, _OUT_OF_STEPS, _UNFINISHED)
+        if maxcalls is not None:
+            status = jnp.where(evaluations >= maxcalls, _OUT_OF_CALLS, status)
+        status = jnp.where(jnp.logical_and(found.success, is_flat), _CONVERGED, status)
+        # Without a step that satisfies both conditions a lower place will do, if there is one.
+        status = jnp.where(new.step > 0, status, _STUCK)
+        status = jnp.where(is_minimum, _CONVERGED, status)
+        x = state.x + change
+        return _State(x, new.value, new.gradient, memory, status, evaluations, state.steps + 1)
+
+    value, gradient = fun(x0)
+    status = jnp.where(_norm(gradient, norm) < gtol, _CONVERGED, _UNFINISHED)
+    state = _State(x0, value, gradient, memory, status, 1, 0)
+    return lax.while_loop(lambda s: s.status == _UNFINISHED, step, state)
+
+
+def _results(state: _State, hess_inv: Any) -> OptimizeResults:
+    return OptimizeResults(
+        x=state.x,
+        success=lax.convert_element_type(state.status == _CONVERGED, np.bool_),
+        status=state.status,
+        fun=state.value,
+        jac=state.gradient,
+        hess_inv=hess_inv,
+        nfev=state.evaluations,
+        njev=state.evaluations,
+        nit=state.steps,
+    )
+
+
+def _bfgs(
+    fun: Any,
+    x0: Any,
+    *,
+    maxiter: int | None = None,
+    norm: Any = np.inf,
+    gtol: float = 1e-5,
+    line_search_maxiter: int = 20,
+) -> OptimizeResults:
+    size = x0.shape[0]
+    one = jnp.eye(size, dtype=x0.dtype)
+    dot = lambda a, b: jnp.dot(a, b, precision=lax.Precision.HIGHEST)
+
+    def remember(h: Any, s: Any, y: Any, steps: Any) -> Any:
+        product = dot(s, y)
+        is_curved = product > 0
+        rho = 1 / jnp.where(is_curved, product, 1)
+        # The first estimate has the scale of the curvature just seen.
+        scale = product / jnp.where(is_curved, dot(y, y), 1)
+        h = jnp.where(jnp.logical_and(steps == 0, is_curved), scale * one, h)
+        left = one - rho * s[:, None] * y[None, :]
+        updated = dot(dot(left, h), left.T) + rho * s[:, None] * s[None, :]
+        return jnp.where(is_curved, updated, h)
+
+    state = _descend(
+        fun,
+        x0,
+        one,
+        lambda gradient, h: -dot(h, gradient),
+        remember,
+        maxiter=size * 200 if maxiter is None else maxiter,
+        norm=norm,
+        gtol=gtol,
+        maxls=line_search_maxiter,
+    )
+    return _results(state, state.memory)
+
+
+def _lbfgs(
+    fun: Any,
+    x0: Any,
+    *,
+    maxiter: int | None = None,
+    norm: Any = np.inf,
+    maxcor: int = 10,
+    ftol: float = 2.220446049250313e-09,
+    gtol: float = 1e-05,
+    maxfun: float | None = None,
+    maxgrad: float | None = None,
+    maxls: int = 20,
+) -> OptimizeResults:
+    size = x0.shape[0]
+    dot = lambda a, b: jnp.dot(a, b, precision=lax.Precision.HIGHEST)
+    zeros = jnp.zeros((maxcor, size), x0.dtype)
+    # The last steps, the changes of the gradient, 1 / (s·y), which is 0 where there is none yet.
+    memory = (zeros, zeros, jnp.zeros(maxcor, x0.dtype), jnp.ones((), x0.dtype))
+
+    def remember(memory: Any, s: Any, y: Any, steps: Any) -> Any:
+        product = dot(s, y)
+        is_curved = product > 0
+        rho = 1 / jnp.where(is_curved, product, 1)
+        gamma = product / jnp.where(is_curved, dot(y, y), 1)
+        shifted = [
+            jnp.concatenate([kept[1:], new[None]])
+            for kept, new in zip(memory, (s, y, rho), strict=False)
+        ]
+        return tuple(
+            [jnp.where(is_curved, a, b) for a, b in zip((*shifted, gamma), memory, strict=True)]
+        )
+
+    def direction_of(gradient: Any, memory: Any) -> Any:
+        steps, changes, rho, gamma = memory
+
+        def backwards(i: Any, carry: Any) -> Any:
+            q, shares = carry
+            j = maxcor - 1 - i
+            share = rho[j] * dot(steps[j], q)
+            return q - share * changes[j], shares.at[j].set(share)
+
+        def forwards(j: Any, r: Any) -> Any:
+            return r + steps[j] * (shares[j] - rho[j] * dot(changes[j], r))
+
+        shares = jnp.zeros(maxcor, x0.dtype)
+        q, shares = lax.fori_loop(0, maxcor, backwards, (gradient, shares))
+        return -lax.fori_loop(0, maxcor, forwards, gamma * q)
+
+    limits = [n for n in (maxfun, maxgrad) if n is not None]
+    state = _descend(
+        fun,
+        x0,
+        memory,
+        direction_of,
+        remember,
+        maxiter=size * 200 if maxiter is None else maxiter,
+        norm=norm,
+        gtol=gtol,
+        maxls=maxls,
+        ftol=ftol,
+        maxcalls=min(limits) if limits else None,
+    )
+    return _results(state, None)

@@ -1,0 +1,382 @@
+"""Rotations in space as unit quaternions, and interpolation between them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ricci_numpy as jnp
+import ricci_random as random
+from ricci_numpy._composite import inlined
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+def _inexact(name: str, x: Any, *sizes: int) -> Any:
+    """``x`` as an array of floats whose last dimensions have given sizes."""
+    x = jnp.asarray(x)
+    if x.shape[-len(sizes) :] != sizes:
+        raise ValueError(
+            f"{name}: expected an array of shape {(..., *sizes)}, got {x.shape}.".replace(
+                "Ellipsis", "..."
+            )
+        )
+    return x if jnp.issubdtype(x.dtype, np.inexact) else x.astype(jnp.result_type(float))
+
+
+@inlined("normalise")
+def _normalised(q: Any) -> Any:
+    return q / jnp.linalg.norm(q, axis=-1, keepdims=True)
+
+
+@inlined("compose_rotations")
+def _product(p: Any, q: Any) -> Any:
+    """The product of quaternions: first ``q``, then ``p``."""
+    vector = p[..., 3:] * q[..., :3] + q[..., 3:] * p[..., :3]
+    vector = vector + jnp.cross(p[..., :3], q[..., :3])
+    scalar = p[..., 3:] * q[..., 3:] - jnp.sum(p[..., :3] * q[..., :3], -1, keepdims=True)
+    return _normalised(jnp.concatenate([vector, scalar], -1))
+
+
+@inlined("canonical_quaternion")
+def _canonical(q: Any) -> Any:
+    """Of a quaternion and its negative, which are one rotation, the one whose first sign is +."""
+    sign: Any = 0
+    for part in (q[..., 3], q[..., 0], q[..., 1], q[..., 2]):
+        sign = jnp.where(sign == 0, jnp.sign(part), sign)
+    return jnp.where((sign < 0)[..., None], -q, q)
+
+
+def _axes_of(seq: str) -> tuple[list[int], bool]:
+    """The axes of a sequence of rotations, and whether they stay where they are."""
+    letters = seq.lower()
+    is_known = 1 <= len(seq) <= 3 and all(c in _AXES for c in letters)
+    if not is_known or seq not in (letters, seq.upper()):
+        raise ValueError(
+            f"Rotation: seq={seq!r} is no sequence of axes; it has 1 to 3 letters, of 'xyz' for "
+            "fixed axes, or of 'XYZ' for axes that turn."
+        )
+    if any(a == b for a, b in zip(letters, letters[1:], strict=False)):
+        raise ValueError(f"Rotation: seq={seq!r} names an axis twice in a row.")
+    return [_AXES[c] for c in letters], seq == letters
+
+
+@inlined("quaternion_of_matrix")
+def _quaternion_of_matrix(m: Any) -> Any:
+    diagonal = jnp.diagonal(m, axis1=-2, axis2=-1)
+    trace = jnp.sum(diagonal, -1)
+    # Four times the products of each component with all: the row of the largest is taken.
+    rows = []
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        row: list[Any] = [None] * 4
+        row[i] = 1 - trace + 2 * m[..., i, i]
+        row[j] = m[..., j, i] + m[..., i, j]
+        row[k] = m[..., k, i] + m[..., i, k]
+        row[3] = m[..., k, j] - m[..., j, k]
+        rows.append(jnp.stack(row, -1))
+    off = [m[..., (i + 2) % 3, (i + 1) % 3] - m[..., (i + 1) % 3, (i + 2) % 3] for i in range(3)]
+    rows.append(jnp.stack([*off, 1 + trace], -1))
+    largest = jnp.argmax(jnp.concatenate([diagonal, trace[..., None]], -1), -1)
+    table = jnp.stack(rows, -2)
+    row = jnp.take_along_axis(table, largest[..., None, None], axis=-2)[..., 0, :]
+    return _normalised(row)
+
+
+@inlined("quaternion_of_vector")
+def _quaternion_of_vector(v: Any) -> Any:
+    square = jnp.sum(v * v, -1, keepdims=True)
+    is_small = square < 1e-6
+    angle = jnp.sqrt(jnp.where(is_small, 1, square))
+    series = 0.5 - square / 48 + square * square / 3840
+    scale = jnp.where(is_small, series, jnp.sin(angle / 2) / angle)
+    cosine = jnp.where(is_small, 1 - square / 8 + square * square / 384, jnp.cos(angle / 2))
+    return _normalised(jnp.concatenate([scale * v, cosine], -1))
+
+
+@inlined("quaternion_of_angles")
+def _quaternion_of_angles(half: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Any:
+    total: Any = None
+    for n, axis in enumerate(axes):
+        parts = [jnp.zeros_like(half[..., n])] * 3
+        parts[axis] = jnp.sin(half[..., n])
+        q = jnp.stack([*parts, jnp.cos(half[..., n])], -1)
+        if total is None:
+            total = q
+        else:
+            total = _product(q, total) if is_fixed else _product(total, q)
+    return total
+
+
+@inlined("matrix_of_quaternion")
+def _matrix_of(q: Any) -> Any:
+    v, w = q[..., :3], q[..., 3]
+    outer = 2 * v[..., :, None] * v[..., None, :]
+    x, y, z = (v[..., i] * w * 2 for i in range(3))
+    zero = jnp.zeros_like(x)
+    skew = jnp.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1)
+    scale = (w * w - jnp.sum(v * v, -1))[..., None, None]
+    skew = skew.reshape(*skew.shape[:-1], 3, 3)
+    return outer + skew + scale * jnp.eye(3, dtype=q.dtype)
+
+
+@inlined("vector_of_quaternion")
+def _vector_of(q: Any) -> Any:
+    q = jnp.where(q[..., 3:] < 0, -q, q)
+    square = jnp.sum(q[..., :3] ** 2, -1, keepdims=True)
+    is_small = square < 2.5e-7
+    length = jnp.sqrt(jnp.where(is_small, 1, square))
+    angle = 2 * jnp.arctan2(length, q[..., 3:])
+    # The angle divided by the sine of its half, by the angle's square.
+    small = 4 * square
+    scale = jnp.where(is_small, 2 + small / 12 + 7 * small * small / 2880, angle / length)
+    return scale * q[..., :3]
+
+
+class Rotation(NamedTuple):
+    """One rotation in space, or several, as unit quaternions (x, y, z, w).
+
+    Example:
+      >>> quarter = Rotation.from_euler("z", np.float32(90.0), degrees=True)
+      >>> jnp.abs(quarter.apply(np.float32([1.0, 0.0, 0.0])).round(3)).tolist()
+      [0.0, 1.0, 0.0]
+
+    Source: scipy.spatial.transform.Rotation.
+    """
+
+    quat: Any
+
+    @classmethod
+    def from_quat(cls, quat: Any) -> "Rotation":
+        """Rotations by quaternions of shape ``(..., 4)``, whose length does not matter."""
+        return cls(_normalised(_inexact("Rotation.from_quat", quat, 4)))
+
+    @classmethod
+    def from_matrix(cls, matrix: Any) -> "Rotation":
+        """Rotations by orthogonal matrices of shape ``(..., 3, 3)`` and determinant 1."""
+        m = _inexact("Rotation.from_matrix", matrix, 3, 3)
+        return cls(_quaternion_of_matrix(m))
+
+    @classmethod
+    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> "Rotation":
+        """Rotations about vectors of shape ``(..., 3)`` by their lengths as angles."""
+        v = _inexact("Rotation.from_rotvec", rotvec, 3)
+        v = jnp.deg2rad(v) if degrees else v
+        return cls(_quaternion_of_vector(v))
+
+    @classmethod
+    def from_mrp(cls, mrp: Any) -> "Rotation":
+        """Rotations by modified Rodrigues parameters of shape ``(..., 3)``."""
+        v = _inexact("Rotation.from_mrp", mrp, 3)
+        square = jnp.sum(v * v, -1, keepdims=True)
+        return cls(_normalised(jnp.concatenate([2 * v, 1 - square], -1)))
+
+    @classmethod
+    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> "Rotation":
+        """Rotations about axes, one after another.
+
+        Args:
+          seq: the axes: ``"xyz"`` and the like for fixed ones, ``"XYZ"`` for those that turn.
+          angles: of shape ``(..., len(seq))``; for one axis also a scalar or a vector of several.
+          degrees: whether angles are in degrees.
+
+        Raises:
+          ValueError: if ``seq`` is none, or the angles do not fit.
+        """
+        axes, is_fixed = _axes_of(seq)
+        angles = jnp.asarray(angles, jnp.result_type(angles))
+        if len(axes) == 1 and angles.shape[-1:] != (1,):
+            angles = angles[..., None]
+        angles = _inexact("Rotation.from_euler", angles, len(axes))
+        half = (jnp.deg2rad(angles) if degrees else angles) / 2
+        return cls(_quaternion_of_angles(half, axes=tuple(axes), is_fixed=is_fixed))
+
+    @classmethod
+    def identity(cls, num: int | None = None, dtype: Any = float) -> "Rotation":
+        """The rotation by nothing, or ``num`` of them."""
+        q = jnp.asarray([0.0, 0.0, 0.0, 1.0], dtype=jnp.result_type(dtype))
+        return cls(q if num is None else jnp.tile(q, (num, 1)))
+
+    @classmethod
+    def random(cls, random_key: Any, num: int | None = None) -> "Rotation":
+        """A rotation drawn uniformly, or ``num`` of them."""
+        shape = (4,) if num is None else (num, 4)
+        return cls(_normalised(random.normal(random_key, shape)))
+
+    @classmethod
+    def concatenate(cls, rotations: Sequence["Rotation"]) -> "Rotation":
+        """The rotations of several objects in one."""
+        return cls(jnp.concatenate([jnp.atleast_2d(r.quat) for r in rotations]))
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one rotation, rather than an array of them."""
+        return self.quat.ndim == 1
+
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
+        """Quaternions of shape ``(..., 4)``.
+
+        Args:
+          canonical: whether to choose, of the two for each rotation, the one with w positive.
+          scalar_first: whether w comes first.
+        """
+        q = _canonical(self.quat) if canonical else self.quat
+        return jnp.roll(q, 1, -1) if scalar_first else q
+
+    def as_matrix(self) -> Any:
+        """Matrices of shape ``(..., 3, 3)``."""
+        return _matrix_of(self.quat)
+
+    def as_rotvec(self, degrees: bool = False) -> Any:
+        """Vectors of shape ``(..., 3)``: axes, as long as the angle, which is π at most."""
+        v = _vector_of(self.quat)
+        return jnp.rad2deg(v) if degrees else v
+
+    def as_mrp(self) -> Any:
+        """Modified Rodrigues parameters of shape ``(..., 3)``."""
+        sign = jnp.where(self.quat[..., 3:] < 0, -1.0, 1.0).astype(self.quat.dtype)
+        return sign * self.quat[..., :3] / (1 + sign * self.quat[..., 3:])
+
+    def as_euler(self, seq: str, degrees: bool = False) -> Any:
+        """Angles of shape ``(..., 3)`` about three axes; of those that would do, one choice.
+
+        Args:
+          seq: as for ``from_euler``, three axes.
+          degrees: whether to return degrees.
+
+        Raises:
+          ValueError: if ``seq`` is none.
+
+        Source: Bernardes and Viollet, "Quaternion to Euler angles conversion", 2022.
+        """
+        axes, is_fixed = _axes_of(seq)
+        if len(axes) != 3:
+            raise ValueError(f"Rotation.as_euler: three axes are needed, got {seq!r}.")
+        angles = _euler_angles(self.quat, axes=tuple(axes), is_fixed=is_fixed)
+        return jnp.rad2deg(angles) if degrees else angles
+
+    def apply(self, vectors: Any, inverse: bool = False) -> Any:
+        """Vectors of shape ``(..., 3)``, turned; with ``inverse`` turned back."""
+        v = _inexact("Rotation.apply", vectors, 3)
+        m = self.as_matrix()
+        m = jnp.swapaxes(m, -1, -2) if inverse else m
+        return jnp.einsum("...ij,...j->...i", m, v, precision="highest")
+
+    def inv(self) -> "Rotation":
+        """The rotations back."""
+        return Rotation(self.quat * jnp.asarray([-1.0, -1.0, -1.0, 1.0], self.quat.dtype))
+
+    def magnitude(self) -> Any:
+        """The angles of the rotations, between 0 and π."""
+        length = jnp.linalg.norm(self.quat[..., :3], axis=-1)
+        return 2 * jnp.arctan2(length, jnp.abs(self.quat[..., 3]))
+
+    def mean(self, weights: Any = None) -> "Rotation":
+        """The rotation nearest to all, in the mean of squares.
+
+        Args:
+          weights: how much each of them counts, not negative.
+        """
+        q = jnp.atleast_2d(self.quat)
+        w = jnp.ones(q.shape[0], q.dtype) if weights is None else jnp.asarray(weights, q.dtype)
+        # Quaternions of either sign count alike in the sum of their squares.
+        _, vectors = jnp.linalg.eigh(jnp.einsum("i,ij,ik->jk", w, q, q, precision="highest"))
+        return Rotation(vectors[:, -1])
+
+    def __mul__(self, other: Any) -> "Rotation":  # type: ignore[override]
+        """First ``other``, then this rotation."""
+        if not isinstance(other, Rotation):
+            return NotImplemented
+        return Rotation(_product(self.quat, other.quat))
+
+    def __getitem__(self, index: Any) -> "Rotation":  # type: ignore[override]
+        """Some of several rotations."""
+        if self.single:
+            raise TypeError("Rotation: a single rotation cannot be indexed.")
+        return Rotation(self.quat[index])
+
+    def __len__(self) -> int:
+        """How many rotations there are."""
+        if self.single:
+            raise TypeError("Rotation: a single rotation has no length.")
+        return self.quat.shape[0]
+
+    def __bool__(self) -> bool:
+        """True, of a single rotation too."""
+        return True
+
+
+@inlined("angles_of_quaternion")
+def _euler_angles(q: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Any:
+    i, j, k = axes if is_fixed else axes[::-1]
+    is_symmetric = i == k
+    k = 3 - i - j if is_symmetric else k
+    sign = (i - j) * (j - k) * (k - i) // 2
+    x = [q[..., n] for n in range(4)]
+    if is_symmetric:
+        a, b, c, d = x[3], x[i], x[j], sign * x[k]
+    else:
+        a, b, c, d = x[3] - x[j], x[i] + sign * x[k], x[j] + x[3], sign * x[k] - x[i]
+    middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
+    half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
+    first, third = half_sum - half_difference, half_sum + half_difference
+    if not is_fixed:
+        first, third = third, first
+    # At the ends of the middle angle the other two are one; the last is set to 0.
+    is_zero, is_pi = jnp.abs(middle) <= 1e-7, jnp.abs(middle - np.pi) <= 1e-7
+    alone = jnp.where(is_zero, 2 * half_sum, (-2 if is_fixed else 2) * half_difference)
+    is_degenerate = jnp.logical_or(is_zero, is_pi)
+    first = jnp.where(is_degenerate, alone, first)
+    third = jnp.where(is_degenerate, 0, third)
+    if not is_symmetric:
+        first, third = (first, sign * third) if is_fixed else (sign * first, third)
+        middle = middle - np.pi / 2
+    angles = jnp.stack([first, middle, third], -1)
+    angles = jnp.where(angles < -np.pi, angles + 2 * np.pi, angles)
+    return jnp.where(angles > np.pi, angles - 2 * np.pi, angles)
+
+
+class Slerp(NamedTuple):
+    """Rotations between others, by turning at a constant speed from each to the next.
+
+    Example:
+      >>> ends = Rotation.from_euler("z", np.float32([0.0, 90.0]), degrees=True)
+      >>> turn = Slerp.init(np.float32([0.0, 1.0]), ends)
+      >>> round(float(turn(np.float32(0.5)).as_euler("xyz", degrees=True)[2]), 3)
+      45.0
+
+    Source: scipy.spatial.transform.Slerp.
+    """
+
+    times: Any
+    timedelta: Any
+    rotations: Rotation
+    rotvecs: Any
+
+    @classmethod
+    def init(cls, times: Any, rotations: Rotation) -> "Slerp":
+        """Make one of ascending times of shape ``(n,)`` and n rotations.
+
+        Raises:
+          ValueError: if there is a single rotation, or not one for each time.
+        """
+        if not isinstance(rotations, Rotation) or rotations.single or len(rotations) < 2:
+            raise ValueError("Slerp: rotations must be a Rotation of two rotations at least.")
+        times = jnp.asarray(times)
+        times = times.astype(jnp.promote_types(times.dtype, rotations.quat.dtype))
+        if times.shape != (len(rotations),):
+            raise ValueError(
+                f"Slerp: there must be a time for each of the {len(rotations)} rotations, got "
+                f"shape {times.shape}."
+            )
+        start, end = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
+        return cls(times, jnp.diff(times), start, (start.inv() * end).as_rotvec())
+
+    def __call__(self, times: Any) -> Rotation:
+        """The rotations at times; beyond the given ones the turn goes on."""
+        times = jnp.asarray(times)
+        place = jnp.searchsorted(self.times, times, side="right") - 1
+        place = jnp.clip(place, 0, len(self.rotations) - 1)
+        share = (times - self.times[place]) / self.timedelta[place]
+        turn = Rotation.from_rotvec(self.rotvecs[place] * share[..., None])
+        return self.rotations[place] * turn

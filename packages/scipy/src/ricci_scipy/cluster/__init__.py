@@ -1,0 +1,5 @@
+"""Clustering: the API of ``jax.scipy.cluster``."""
+
+from . import vq as vq
+
+__all__ = ["vq"]

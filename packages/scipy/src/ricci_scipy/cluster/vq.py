@@ -1,0 +1,5 @@
+"""Vector quantization: the API of ``jax.scipy.cluster.vq``."""
+
+from ricci_scipy._quantizing import vq as vq
+
+__all__ = ["vq"]

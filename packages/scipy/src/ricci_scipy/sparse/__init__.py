@@ -1,0 +1,5 @@
+"""Sparse systems: the API of ``jax.scipy.sparse``."""
+
+from . import linalg as linalg
+
+__all__ = ["linalg"]

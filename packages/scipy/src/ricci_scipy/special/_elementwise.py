@@ -1,0 +1,143 @@
+"""How a formula for floats becomes a function of arrays and scalars of any dtype."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+import ricci_numpy as jnp
+from ricci_ir import get_aval
+from ricci_numpy._composite import Inlined
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    convert,
+    operands,
+    promote_args_inexact,
+)
+
+_SMALL = ("float16", "bfloat16")
+_FULL = ("float32", "float64")
+
+
+def elementwise(
+    *, complexes: bool = False, weak: bool = False, strict: bool = False, widen: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a formula: its operands get one dtype of floats, and outside programs it is a step.
+
+    Args:
+      complexes: whether it holds for complex numbers.
+      weak: whether results of Python scalars are weakly typed.
+      strict: whether only float32 and float64 are taken, as they are.
+      widen: whether small floats are computed with as float32.
+    """
+
+    def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
+        name = formula.__name__
+        signature = inspect.signature(formula)
+
+        def step(*args: Any, **settings: Any) -> Any:
+            xs = promote_args_inexact(name, *args)
+            aval: Any = get_aval(xs[0])
+            dtype = aval.dtype
+            _check_dtype(name, dtype, complexes)
+            if widen and dtype.name in _SMALL:
+                xs = [convert(x, np.dtype(np.float32)) for x in xs]
+            elif not weak:
+                xs = [convert(x, dtype) for x in xs]
+            if len(xs) > 1:
+                xs = jnp.broadcast_arrays(*xs)
+            out = formula(*xs, **settings)
+            if widen and dtype.name in _SMALL:
+                narrow = lambda y: convert(y, dtype)
+                return tuple(map(narrow, out)) if isinstance(out, tuple) else narrow(out)
+            return out
+
+        run = Inlined(step, name)
+
+        @wraps(formula)
+        def function(*args: Any, **keywords: Any) -> Any:
+            if keywords or len(args) != len(signature.parameters):
+                bound = signature.bind(*args, **keywords)
+                bound.apply_defaults()
+                args, keywords = bound.args, bound.kwargs
+            if strict:
+                args = tuple(_floats(name, x) for x in args)
+            return run(*operands(name, *args), **keywords)
+
+        return function
+
+    return decorate
+
+
+def _check_dtype(name: str, dtype: Any, complexes: bool) -> None:
+    if dtype in COMPLEX_DTYPES and not complexes:
+        raise ValueError(
+            f"{name} is defined for real numbers, got an array of dtype {dtype.name}. "
+            "Pass its real part."
+        )
+
+
+def _floats(name: str, x: Any) -> Any:
+    x = jnp.asarray(x)
+    if x.dtype.name not in _FULL:
+        raise TypeError(
+            f"{name} takes arrays of float32 or float64, got dtype {x.dtype.name}. "
+            f"Convert first: x.astype('float32')."
+        )
+    return x
+
+
+def pieces(x: Any, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
+    """A function that is put together from several, each used below its limit.
+
+    Args:
+      x: where to evaluate it.
+      rows: rising limits, and the functions below them; each gets points of its own range only,
+        so that no derivative is spoilt elsewhere. NaN goes to the last.
+    """
+    result, low = None, None
+    for limit, function in rows:
+        last = limit == np.inf
+        if low is None:
+            inside = jnp.less(x, limit)
+            safe = limit - 0.5
+        else:
+            inside = jnp.logical_not(jnp.less(x, low)) if last else jnp.less(x, limit)
+            safe = low if last else (low + limit) / 2
+        usable = inside if low is None or last else jnp.logical_and(inside, jnp.less_equal(low, x))
+        value = function(jnp.where(usable, x, safe))
+        result = value if result is None else jnp.where(usable, value, result)
+        low = limit
+    return result
+
+
+def polynomial(x: Any, coefficients: Any) -> Any:
+    """The polynomial with these coefficients, the highest power's first (Horner)."""
+    result = jnp.full_like(x, coefficients[0])
+    for c in coefficients[1:]:
+        result = result * x + c
+    return result
+
+
+def chebyshev(x: Any, table: tuple[tuple[float, float, tuple[float, ...]], ...]) -> Any:
+    """A function given by Chebyshev series on neighbouring intervals.
+
+    Args:
+      x: points between the first interval's begin and the last one's end.
+      table: rows of begin, end, and coefficients of rising order.
+    """
+
+    def row(begin: float, end: float, coefficients: tuple[float, ...]) -> Callable[[Any], Any]:
+        return lambda x: _clenshaw((2 * x - (begin + end)) / (end - begin), coefficients)
+
+    limits = [end for _, end, _ in table[:-1]] + [np.inf]
+    return pieces(x, *[(limit, row(*r)) for limit, r in zip(limits, table, strict=True)])
+
+
+def _clenshaw(t: Any, coefficients: tuple[float, ...]) -> Any:
+    before, last = 0.0, jnp.full_like(t, coefficients[-1])
+    for c in coefficients[-2:0:-1]:
+        before, last = last, 2 * t * last - before + c
+    return t * last - before + coefficients[0]

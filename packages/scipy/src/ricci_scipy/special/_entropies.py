@@ -1,0 +1,266 @@
+"""Products with logarithms, power transformations, the logistic function and modified Bessels."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+
+from ._elementwise import elementwise
+
+
+def _log_product(log: Any, outer: Any) -> Any:
+    """x log(y), which is 0 wherever x is 0; ``outer`` is the logarithm's derivative."""
+
+    @lax.custom_jvp
+    def product(x, y):
+        zero = x == 0
+        return jnp.where(zero, jnp.zeros_like(x), x * log(jnp.where(zero, jnp.ones_like(y), y)))
+
+    @product.defjvp
+    def _jvp(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        return product(x, y), tx * log(y) + ty * (x * outer(y))
+
+    return product
+
+
+_xlogy = _log_product(jnp.log, lambda y: 1 / y)
+_xlog1py = _log_product(jnp.log1p, lambda y: 1 / (1 + y))
+
+
+@elementwise(complexes=True, weak=True)
+def xlogy(x: Any, y: Any) -> Any:
+    """x log(y), and 0 where x is 0.
+
+    Args:
+      x, y: real or complex numbers.
+
+    Example:
+      >>> float(xlogy(0.0, 0.0))
+      0.0
+    """
+    return _xlogy(x, y)
+
+
+@elementwise(complexes=True, weak=True)
+def xlog1py(x: Any, y: Any) -> Any:
+    """x log(1 + y), and 0 where x is 0.
+
+    Args:
+      x, y: real or complex numbers.
+
+    Example:
+      >>> float(xlog1py(0.0, -1.0))
+      0.0
+    """
+    return _xlog1py(x, y)
+
+
+@elementwise(weak=True)
+def entr(x: Any) -> Any:
+    """A term of the entropy: -x log(x), 0 at 0, and -inf for negative numbers.
+
+    Example:
+      >>> round(float(entr(0.5)), 5)
+      0.34657
+    """
+    negative = x < 0
+    return jnp.where(
+        negative, -np.inf, -_xlogy(jnp.where(negative, 1.0, x), jnp.where(negative, 1.0, x))
+    )
+
+
+def _relative(p: Any, q: Any) -> Any:
+    inside = (p > 0) & (q > 0)
+    ones = jnp.ones_like(p)
+    first, second = jnp.where(inside, p, ones), jnp.where(inside, q, ones)
+    ratio = first / second
+    # Where the quotient leaves the dtype, two logarithms do not.
+    usable = (ratio > 0) & (ratio < np.inf)
+    log = jnp.where(
+        usable, jnp.log(jnp.where(usable, ratio, ones)), jnp.log(first) - jnp.log(second)
+    )
+    return inside, first * log
+
+
+@elementwise(weak=True)
+def rel_entr(p: Any, q: Any) -> Any:
+    """A term of the relative entropy: p log(p / q); 0 where p = 0 ≤ q, inf where it is undefined.
+
+    Args:
+      p, q: real numbers.
+
+    Example:
+      >>> round(float(rel_entr(0.5, 0.25)), 5)
+      0.34657
+    """
+    inside, value = _relative(p, q)
+    outside = jnp.where((p == 0) & (q >= 0), 0.0, np.inf)
+    outside = jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, outside)
+    return jnp.where(inside, value, outside)
+
+
+@elementwise(weak=True)
+def kl_div(p: Any, q: Any) -> Any:
+    """A term of the Kullback-Leibler divergence: p log(p / q) - p + q; inf where it is undefined.
+
+    Args:
+      p, q: real numbers.
+
+    Example:
+      >>> round(float(kl_div(0.5, 0.25)), 5)
+      0.09657
+    """
+    inside, value = _relative(p, q)
+    outside = jnp.where((p == 0) & (q >= 0), q, np.inf)
+    outside = jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, outside)
+    return jnp.where(inside, value - p + q, outside)
+
+
+def _transformed(log: Any, lmbda: Any) -> Any:
+    zero = lmbda == 0
+    power = jnp.where(zero, jnp.ones_like(lmbda), lmbda)
+    return jnp.where(zero, log, jnp.expm1(power * log) / power)
+
+
+@elementwise(complexes=True, weak=True)
+def boxcox(x: Any, lmbda: Any) -> Any:
+    """The Box-Cox transformation: (x^λ - 1) / λ, and log(x) for λ = 0.
+
+    Args:
+      x: numbers from 0.
+      lmbda: the exponent λ.
+
+    Example:
+      >>> float(boxcox(4.0, 0.5))
+      2.0
+
+    Source: Box and Cox, J. R. Statist. Soc. B 26 (1964) 211.
+    """
+    return _transformed(jnp.log(x), lmbda)
+
+
+@elementwise(complexes=True, weak=True)
+def boxcox1p(x: Any, lmbda: Any) -> Any:
+    """The Box-Cox transformation of 1 + x.
+
+    Args:
+      x: numbers from -1.
+      lmbda: the exponent λ.
+
+    Example:
+      >>> float(boxcox1p(3.0, 0.5))
+      2.0
+
+    Source: Box and Cox, J. R. Statist. Soc. B 26 (1964) 211.
+    """
+    return _transformed(jnp.log1p(x), lmbda)
+
+
+@elementwise(complexes=True, weak=True, widen=False)
+def expit(x: Any) -> Any:
+    """The logistic function, 1 / (1 + exp(-x)).
+
+    Example:
+      >>> float(expit(0.0))
+      0.5
+    """
+    return lax.logistic(x)
+
+
+@lax.custom_jvp
+def _logit(x: Any) -> Any:
+    return jnp.log(x / (1 - x))
+
+
+@_logit.defjvp
+def _logit_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _logit(x), t / (x * (1 - x))
+
+
+@elementwise(complexes=True, weak=True)
+def logit(x: Any) -> Any:
+    """The inverse of the logistic function, log(x / (1 - x)).
+
+    Example:
+      >>> float(logit(0.5))
+      0.0
+    """
+    return _logit(x)
+
+
+@elementwise(weak=True, widen=False)
+def i0e(x: Any) -> Any:
+    """The scaled modified Bessel function, exp(-|x|) I₀(x).
+
+    Example:
+      >>> round(float(i0e(1.0)), 5)
+      0.46576
+
+    Source: DLMF 10.25.
+    """
+    return lax.bessel_i0e(x)
+
+
+@elementwise(weak=True, widen=False)
+def i1e(x: Any) -> Any:
+    """The scaled modified Bessel function, exp(-|x|) I₁(x).
+
+    Example:
+      >>> round(float(i1e(1.0)), 5)
+      0.20791
+
+    Source: DLMF 10.25.
+    """
+    return lax.bessel_i1e(x)
+
+
+@lax.custom_jvp
+def _i0(x: Any) -> Any:
+    return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
+
+
+_i0.defjvps(lambda t, value, x: t * _i1(x))
+
+
+@lax.custom_jvp
+def _i1(x: Any) -> Any:
+    return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
+
+
+def _i1_derivative(t: Any, value: Any, x: Any) -> Any:
+    zero = x == 0
+    safe = jnp.where(zero, jnp.ones_like(x), x)
+    return t * jnp.where(zero, 0.5, _i0(safe) - value / safe)
+
+
+_i1.defjvps(_i1_derivative)
+
+
+@elementwise(weak=True, widen=False)
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind, of order 0.
+
+    Example:
+      >>> round(float(i0(1.0)), 5)
+      1.26607
+
+    Source: DLMF 10.25.
+    """
+    return _i0(x)
+
+
+@elementwise(weak=True, widen=False)
+def i1(x: Any) -> Any:
+    """The modified Bessel function of the first kind, of order 1.
+
+    Example:
+      >>> round(float(i1(1.0)), 5)
+      0.56516
+
+    Source: DLMF 10.25.
+    """
+    return _i1(x)

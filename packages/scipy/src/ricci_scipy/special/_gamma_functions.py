@@ -1,0 +1,406 @@
+"""The gamma function and what is made of it: beta, factorials, incomplete and complex ones."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import get_aval, issubdtype
+
+from ._elementwise import elementwise, polynomial
+
+_HALF_LOG_TURN = float(0.5 * np.log(2 * np.pi))
+# Of the asymptotic series of log Γ, the highest power first: B(2k) / (2k (2k-1)) (DLMF 5.11.1).
+_STIRLING = (
+    -3617 / 122400,
+    1 / 156,
+    -691 / 360360,
+    1 / 1188,
+    -1 / 1680,
+    1 / 1260,
+    -1 / 360,
+    1 / 12,
+)
+_STEPS = 10  # by which small arguments are moved to where the series holds
+
+
+def _stirling_rest(x: Any) -> Any:
+    """log Γ(x) beyond (x - 1/2) log x - x + log(2π)/2."""
+    return polynomial(1 / (x * x), _STIRLING) / x
+
+
+def _right_loggamma(z: Any) -> Any:
+    far = z + float(_STEPS)
+    value = (far - 0.5) * jnp.log(far) - far + _HALF_LOG_TURN + _stirling_rest(far)
+    for k in range(_STEPS):
+        value = value - jnp.log(z + float(k))
+    return value
+
+
+def _complex_loggamma(z: Any) -> Any:
+    """log Γ on the plane without the negative axis, where it is continuous."""
+    x, y = lax.real(z), lax.imag(z)
+    upper = lax.complex(x, jnp.abs(y))
+    left = x < 0.5
+    value = _right_loggamma(jnp.where(left, 1 - upper, upper))
+    # log sin(πz), continuous above the real axis.
+    turned = lax.complex(x - jnp.round(x), jnp.abs(y))
+    log_sine = -1j * np.pi * upper + jnp.log(-jnp.expm1(2j * np.pi * turned))
+    log_sine = log_sine + complex(-np.log(2), np.pi / 2)
+    value = jnp.where(left, np.log(np.pi) - log_sine - value, value)
+    return jnp.where(y < 0, lax.conj(value), value)
+
+
+@elementwise(weak=True, widen=False)
+def gammaln(x: Any) -> Any:
+    """The logarithm of the gamma function's magnitude.
+
+    Args:
+      x: real numbers.
+
+    Example:
+      >>> round(float(gammaln(10.0)), 4)
+      12.8018
+
+    Source: DLMF 5.2.1.
+    """
+    return lax.lgamma(x)
+
+
+@elementwise(complexes=True, weak=True, widen=False)
+def loggamma(x: Any) -> Any:
+    """The logarithm of the gamma function.
+
+    Args:
+      x: real numbers, NaN results for negative ones; or complex numbers, for which it is the
+        branch that is continuous off the negative axis.
+
+    Example:
+      >>> round(float(loggamma(10.0)), 4)
+      12.8018
+
+    Source: Hare, J. Algorithms 25 (1997) 221.
+    """
+    if jnp.iscomplexobj(x):
+        return _complex_loggamma(x)
+    return jnp.where(jnp.less(x, 0), np.nan, lax.lgamma(x))
+
+
+def _sign(x: Any) -> Any:
+    floor = jnp.floor(x)
+    even = lax.rem(floor, jnp.full_like(x, 2.0)) == 0
+    negative = jnp.where(floor == x, np.nan, jnp.where(even, 1.0, -1.0))
+    at_zero = jnp.where(jnp.signbit(x), -1.0, 1.0)
+    return jnp.where(x == 0, at_zero, jnp.where(x < 0, negative, jnp.where(x > 0, 1.0, np.nan)))
+
+
+@elementwise()
+def gammasgn(x: Any) -> Any:
+    """The sign of the gamma function, NaN at its negative poles.
+
+    Example:
+      >>> float(gammasgn(-0.5))
+      -1.0
+    """
+    return _sign(x)
+
+
+def _gamma(x: Any) -> Any:
+    return lax.stop_gradient(_sign(x)) * jnp.exp(lax.lgamma(x))
+
+
+@elementwise(complexes=True)
+def gamma(x: Any) -> Any:
+    """The gamma function.
+
+    Args:
+      x: real or complex numbers; NaN results at negative integers.
+
+    Example:
+      >>> round(float(gamma(5.0)), 3)
+      24.0
+
+    Source: DLMF 5.2.1.
+    """
+    return jnp.exp(_complex_loggamma(x)) if jnp.iscomplexobj(x) else _gamma(x)
+
+
+@lax.custom_jvp
+def _betaln(a: Any, b: Any) -> Any:
+    plain = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    usable = (large >= 10) & (small > 0) & (large < np.inf)
+    p, q = jnp.where(usable, small, 1.0), jnp.where(usable, large, 10.0)
+    total = p + q
+    # The large parts of Stirling's series cancel; this is what they leave.
+    rest = _stirling_rest(q) - _stirling_rest(total)
+    spread = (total - 0.5) * jnp.log1p(p / q)
+    one_large = lax.lgamma(p) - p * jnp.log(q) - spread + p + rest
+    r = jnp.maximum(p, 10.0)
+    both_large = (
+        _HALF_LOG_TURN + (r - 0.5) * jnp.log(r / q) - 0.5 * jnp.log(q) - spread
+        + _stirling_rest(r) + rest
+    )  # fmt: skip
+    return jnp.where(usable, jnp.where(p < 10, one_large, both_large), plain)
+
+
+@_betaln.defjvp
+def _betaln_jvp(primals, tangents):
+    (a, b), (ta, tb) = primals, tangents
+    total = lax.digamma(a + b)
+    return _betaln(a, b), ta * (lax.digamma(a) - total) + tb * (lax.digamma(b) - total)
+
+
+@elementwise(weak=True)
+def betaln(a: Any, b: Any) -> Any:
+    """The logarithm of the beta function's magnitude, without cancellation for large arguments.
+
+    Args:
+      a, b: real numbers.
+
+    Example:
+      >>> round(float(betaln(2.0, 3.0)), 5)
+      -2.48491
+
+    Source: Didonato and Morris, ACM Trans. Math. Softw. 18 (1992) 360.
+    """
+    return _betaln(a, b)
+
+
+@elementwise()
+def beta(a: Any, b: Any) -> Any:
+    """The beta function, Γ(a) Γ(b) / Γ(a + b).
+
+    Args:
+      a, b: real numbers.
+
+    Example:
+      >>> round(float(beta(2.0, 3.0)), 5)
+      0.08333
+
+    Source: DLMF 5.12.1.
+    """
+    sign = lax.stop_gradient(_sign(a) * _sign(b) * _sign(a + b))
+    return sign * jnp.exp(_betaln(a, b))
+
+
+@elementwise(weak=True)
+def _factorial(n: Any) -> Any:
+    return jnp.where(n < 0, 0.0, jnp.exp(lax.lgamma(n + 1)))
+
+
+def factorial(n: Any, exact: bool = False) -> Any:
+    """The factorial, Γ(n + 1); 0 for negative numbers.
+
+    Args:
+      n: real numbers.
+      exact: must be false: whole numbers of any length have no dtype.
+
+    Raises:
+      NotImplementedError: if ``exact`` is true.
+
+    Example:
+      >>> round(float(factorial(5)), 3)
+      120.0
+    """
+    if exact:
+        raise NotImplementedError(
+            "factorial(n, exact=True) has no dtype for results of any length. Use math.factorial "
+            "for Python integers."
+        )
+    return _factorial(n)
+
+
+@elementwise(weak=True)
+def _comb(n: Any, k: Any) -> Any:
+    inside = (k >= 0) & (n >= k) & (n >= 0)
+    m, j = jnp.where(inside, n, 1.0), jnp.where(inside, k, 0.0)
+    value = jnp.exp(-_betaln(m - j + 1, j + 1)) / (m + 1)
+    return jnp.where(inside, value, jnp.where(jnp.isnan(n + k), np.nan, 0.0))
+
+
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
+    """How many ways there are to choose k of N things.
+
+    Args:
+      N, k: real numbers; the result is 0 unless 0 ≤ k ≤ N.
+      repetition: whether a thing may be chosen more than once.
+
+    Example:
+      >>> round(float(comb(5, 2)), 3)
+      10.0
+    """
+    if not repetition:
+        return _comb(N, k)
+    N, k = jnp.asarray(N), jnp.asarray(k)
+    nothing = (N == 0) & (k == 0)
+    return jnp.where(nothing, 1.0, _comb(jnp.where(nothing, 1, N) + k - 1, k))
+
+
+@elementwise()
+def poch(z: Any, m: Any) -> Any:
+    """The rising factorial, Γ(z + m) / Γ(z).
+
+    Args:
+      z, m: real numbers.
+
+    Example:
+      >>> round(float(poch(3.0, 2.0)), 3)
+      12.0
+
+    Source: DLMF 5.2.5.
+    """
+    return _poch(z, m)
+
+
+@lax.custom_jvp
+def _poch(z: Any, m: Any) -> Any:
+    sign = _sign(z) * _sign(z + m)
+    value = sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z))
+    return jnp.where(m == 0, 1.0, value)
+
+
+@_poch.defjvp
+def _poch_jvp(primals, tangents):
+    (z, m), (tz, tm) = primals, tangents
+    value, upper = _poch(z, m), lax.digamma(z + m)
+    return value, value * (tz * (upper - lax.digamma(z)) + tm * upper)
+
+
+def multigammaln(a: Any, d: Any) -> Any:
+    """The logarithm of the multivariate gamma function.
+
+    Args:
+      a: real numbers above (d - 1) / 2.
+      d: the dimension, an integer that is known while tracing.
+
+    Example:
+      >>> round(float(multigammaln(3.0, 2)), 5)
+      1.52357
+
+    Source: DLMF 35.3.4.
+    """
+    a, d = jnp.asarray(a), int(d)
+    a = a + 0.0 if issubdtype(a.dtype, np.inexact) else a.astype(float)
+    terms = jnp.expand_dims(a, -1) - np.arange(d) / np.asarray(2.0, a.dtype)
+    return jnp.sum(lax.lgamma(terms), -1) + a.dtype.type(d * (d - 1) / 4 * np.log(np.pi))
+
+
+@elementwise(weak=True, widen=False)
+def digamma(x: Any) -> Any:
+    """The derivative of log Γ.
+
+    Example:
+      >>> round(float(digamma(1.0)), 5)
+      -0.57722
+
+    Source: DLMF 5.2.2.
+    """
+    return lax.digamma(x)
+
+
+@elementwise(weak=True, widen=False)
+def gammainc(a: Any, x: Any) -> Any:
+    """The lower regularized incomplete gamma function.
+
+    Args:
+      a: numbers above 0.
+      x: numbers from 0.
+
+    Example:
+      >>> round(float(gammainc(2.0, 1.0)), 5)
+      0.26424
+
+    Source: DLMF 8.2.4.
+    """
+    return lax.igamma(a, x)
+
+
+@elementwise(weak=True, widen=False)
+def gammaincc(a: Any, x: Any) -> Any:
+    """The upper regularized incomplete gamma function, 1 - gammainc(a, x).
+
+    Args:
+      a: numbers above 0.
+      x: numbers from 0.
+
+    Example:
+      >>> round(float(gammaincc(2.0, 1.0)), 5)
+      0.73576
+
+    Source: DLMF 8.2.4.
+    """
+    return lax.igammac(a, x)
+
+
+@elementwise(weak=True, widen=False)
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function.
+
+    Args:
+      a, b: numbers above 0.
+      x: numbers between 0 and 1.
+
+    Example:
+      >>> round(float(betainc(2.0, 3.0, 0.5)), 4)
+      0.6875
+
+    Source: DLMF 8.17.2.
+    """
+    return lax.betainc(a, b, x)
+
+
+@elementwise(weak=True, widen=False)
+def _polygamma(n: Any, x: Any) -> Any:
+    return lax.polygamma(n, x)
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of ``digamma``.
+
+    Args:
+      n: integers from 0.
+      x: real numbers.
+
+    Raises:
+      ValueError: if ``n`` is not of an integer dtype.
+
+    Example:
+      >>> round(float(polygamma(1, 1.0)), 5)
+      1.64493
+
+    Source: DLMF 5.15.
+    """
+    aval: Any = get_aval(n)
+    if not issubdtype(aval.dtype, np.integer):
+        raise ValueError(f"polygamma: n must be of an integer dtype, got {aval.dtype.name}.")
+    return _polygamma(n, x)
+
+
+@elementwise(weak=True, widen=False)
+def _zeta(x: Any, q: Any) -> Any:
+    return lax.zeta(x, q)
+
+
+def zeta(x: Any, q: Any = None) -> Any:
+    """The Hurwitz zeta function, Σ 1 / (k + q)ˣ.
+
+    Args:
+      x: numbers above 1.
+      q: numbers above 0.
+
+    Raises:
+      NotImplementedError: if ``q`` is not given.
+
+    Example:
+      >>> round(float(zeta(2.0, 1.0)), 5)
+      1.64493
+
+    Source: DLMF 25.11.1.
+    """
+    if q is None:
+        raise NotImplementedError(
+            "zeta: q must be given. zeta(x, 1.0) is Riemann's zeta function for x > 1."
+        )
+    return _zeta(x, q)

@@ -1,0 +1,208 @@
+"""Hypergeometric functions of real arguments."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+
+from ._elementwise import elementwise
+from ._gamma_functions import _sign
+
+_TERMS = 30_000  # a bound, for arguments of 0.999 and for NaN
+
+
+def _series(ratio: Callable[[Any], Any], like: Any) -> Any:
+    """1 + r₀ + r₀ r₁ + …, summed until no term changes the sum.
+
+    Args:
+      ratio: gives the quotient of the terms k + 1 and k.
+      like: an array of the shape and dtype of the result.
+    """
+    eps = np.finfo(like.dtype).eps / 4
+
+    def goes_on(state):
+        k, term, total = state
+        return jnp.logical_and(k < _TERMS, jnp.any(jnp.abs(term) > eps * jnp.abs(total)))
+
+    def step(state):
+        k, term, total = state
+        term = term * ratio(lax.convert_element_type(k, like.dtype))
+        return k + 1, term, total + term
+
+    one = jnp.ones_like(like)
+    return lax.while_loop(goes_on, step, (np.int32(0), one, one))[2]
+
+
+def _signed_gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
+    """Γ of the numbers above over Γ of those below; 0 where one below is a pole."""
+    log, sign, pole = 0.0, 1.0, False
+    for x in above:
+        log, sign = log + lax.lgamma(x), sign * _sign(x)
+    for x in below:
+        at_pole = (x <= 0) & (jnp.floor(x) == x)
+        safe = jnp.where(at_pole, 1.0, x)
+        log, sign, pole = log - lax.lgamma(safe), sign * _sign(safe), pole | at_pole
+    return jnp.where(pole, 0.0, sign * jnp.exp(log))
+
+
+def _asymptotic(ratio: Callable[[Any], Any], like: Any) -> Any:
+    """1 + r₀ + r₀ r₁ + …, up to the smallest term: such a series diverges in the end."""
+
+    def step(k, state):
+        term, total = state
+        following = term * ratio(lax.convert_element_type(k, like.dtype))
+        # Zero stays zero.
+        term = jnp.where(jnp.abs(following) > jnp.abs(term), 0.0, following)
+        return term, total + term
+
+    one = jnp.ones_like(like)
+    return lax.fori_loop(0, 30, step, (one, one))[1]
+
+
+def _kummer(a: Any, b: Any, x: Any) -> Any:
+    ends = _is_polynomial(a) | _is_polynomial(b - a)
+    far = (jnp.abs(x) > 60.0) & ~ends
+    reflected = x < 0
+    # Kummer's transformation: for negative x the plain series cancels.
+    first = jnp.where(reflected & ~_is_polynomial(a), b - a, a)
+    moved = jnp.where(reflected & _is_polynomial(a), x, jnp.abs(x))
+    near_x = jnp.where(far, 1.0, moved)
+    near = _series(lambda k: (first + k) / ((b + k) * (k + 1)) * near_x, x)
+    near = jnp.where(reflected & ~_is_polynomial(a), jnp.exp(-jnp.abs(near_x)), 1.0) * near
+    # Far out, by DLMF 13.7.1; of exp(x) on the left nothing is left over.
+    size = jnp.where(far, jnp.abs(x), 100.0)
+    p, q = jnp.where(reflected, a, b - a), jnp.where(reflected, a - b + 1, 1 - a)
+    total = _asymptotic(lambda k: (p + k) * (q + k) / ((k + 1) * size), x)
+    half = jnp.where(reflected, 1.0, jnp.exp(0.5 * size))
+    power = jnp.power(size, jnp.where(reflected, -a, a - b))
+    scale = _signed_gamma_ratio((b,), (jnp.where(reflected, b - a, a),))
+    return jnp.where(far, scale * power * half * (half * total), near)
+
+
+def _is_polynomial(a: Any) -> Any:
+    """Whether a series with this parameter ends."""
+    return (a <= 0) & (jnp.floor(a) == a)
+
+
+_hyp1f1 = lax.custom_jvp(_kummer)
+
+
+def _central(f: Callable[[Any], Any], x: Any) -> Any:
+    """df/dx by a difference of fourth order: the series in a parameter has no simpler one."""
+    step = jnp.finfo(x.dtype).eps ** 0.2 * jnp.maximum(1.0, jnp.abs(x))
+    near = f(x + step) - f(x - step)
+    far = f(x + 2 * step) - f(x - 2 * step)
+    return (8 * near - far) / (12 * step)
+
+
+@_hyp1f1.defjvp
+def _hyp1f1_jvp(primals, tangents):
+    (a, b, x), (ta, tb, tx) = primals, tangents
+    by_a = _central(lambda a: _hyp1f1(a, b, x), a)
+    by_b = _central(lambda b: _hyp1f1(a, b, x), b)
+    by_x = a / b * _hyp1f1(a + 1, b + 1, x)
+    return _hyp1f1(a, b, x), ta * by_a + tb * by_b + tx * by_x
+
+
+@elementwise()
+def _hyp1f1_step(a: Any, b: Any, x: Any) -> Any:
+    return _hyp1f1(a, b, x)
+
+
+def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    """Kummer's confluent hypergeometric function ₁F₁.
+
+    Args:
+      a, b, x: real numbers; b is no negative integer. The derivatives by a and b are differences,
+        and precise to about half the dtype's digits.
+
+    Example:
+      >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 5)
+      1.71828
+
+    Source: DLMF 13.2.2; Pearson, Olver and Porter, Numer. Algorithms 74 (2017) 821.
+    """
+    return _hyp1f1_step(*map(jnp.asarray, (a, b, x)))
+
+
+def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
+    return _series(lambda k: (a + k) * (b + k) / ((c + k) * (k + 1)) * x, x)
+
+
+def _gauss_unit(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """₂F₁ for 0 ≤ x < 1."""
+    excess = c - a - b
+    # There the two parts below have opposite poles.
+    whole = jnp.abs(jnp.round(excess) - excess) < 1e-2
+    ends = _is_polynomial(a) | _is_polynomial(b)
+    close = (x > 0.9) & ~whole & ~ends
+    # Euler's transformation makes the terms fall where c < a + b.
+    euler = (excess < 0) & ~ends
+    first, second = jnp.where(euler, c - a, a), jnp.where(euler, c - b, b)
+    factor = jnp.where(euler, jnp.power(1 - x, excess), 1.0)
+    direct = factor * _gauss_series(first, second, c, jnp.where(close, 0.0, x))
+    # Around 1 (DLMF 15.8.4).
+    rest = jnp.where(close, 1 - x, 0.05)
+    d = jnp.where(close, excess, 0.5)
+    left = _signed_gamma_ratio((c, d), (c - a, c - b)) * _gauss_series(a, b, 1 - d, rest)
+    right = _signed_gamma_ratio((c, -d), (a, b)) * jnp.power(rest, d)
+    right = right * _gauss_series(c - a, c - b, 1 + d, rest)
+    return jnp.where(close, left + right, direct)
+
+
+def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
+    ends = _is_polynomial(a) | _is_polynomial(b)
+    negative = (x < 0) & ~ends
+    # Pfaff's transformation brings the negative axis to [0, 1).
+    usable = jnp.where(negative, x / (x - 1), x)
+    second = jnp.where(negative, c - b, b)
+    inside = (jnp.abs(usable) < 1) | ends
+    value = _gauss_unit(a, second, c, jnp.where(inside, usable, 0.0))
+    value = jnp.where(negative, jnp.power(1 - jnp.where(negative, x, 0.0), -a), 1.0) * value
+    excess = c - a - b
+    at_one = jnp.where(
+        excess > 0,
+        _signed_gamma_ratio((c, jnp.where(excess > 0, excess, 1.0)), (c - a, c - b)),
+        np.inf,
+    )
+    beyond = jnp.where(x > 1, np.inf, np.nan)
+    value = jnp.where(inside, value, jnp.where(x == 1, at_one, beyond))
+    return jnp.where((a == 0) | (b == 0) | (x == 0), 1.0, value)
+
+
+_hyp2f1 = lax.custom_jvp(_gauss)
+
+
+@_hyp2f1.defjvp
+def _hyp2f1_jvp(primals, tangents):
+    (a, b, c, x), (ta, tb, tc, tx) = primals, tangents
+    by_a = _central(lambda a: _hyp2f1(a, b, c, x), a)
+    by_b = _central(lambda b: _hyp2f1(a, b, c, x), b)
+    by_c = _central(lambda c: _hyp2f1(a, b, c, x), c)
+    by_x = a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x)
+    return _hyp2f1(a, b, c, x), ta * by_a + tb * by_b + tc * by_c + tx * by_x
+
+
+@elementwise()
+def _hyp2f1_step(a: Any, b: Any, c: Any, x: Any) -> Any:
+    return _hyp2f1(a, b, c, x)
+
+
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """Gauss' hypergeometric function ₂F₁.
+
+    Args:
+      a, b, c, x: real numbers; c is no negative integer; inf results for x > 1, unless the series
+        ends. The derivatives by a, b and c are differences, and precise to about half the dtype's
+        digits.
+
+    Example:
+      >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 5)
+      1.38629
+
+    Source: DLMF 15.2.1 and 15.8.
+    """
+    return _hyp2f1_step(*map(jnp.asarray, (a, b, c, x)))

@@ -1,0 +1,213 @@
+"""Functions of every order up to a given one: Legendre's, spherical harmonics, Bessel's."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+
+from ._integrals import bernoulli_numbers
+
+
+def bernoulli(n: int) -> Any:
+    """The Bernoulli numbers B₀ to Bₙ, with B₁ = -1/2.
+
+    Args:
+      n: an integer from 0.
+
+    Raises:
+      ValueError: if ``n`` is negative.
+
+    Example:
+      >>> bernoulli(2)
+      Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
+
+    Source: DLMF 24.2.
+    """
+    n = index(n)
+    if n < 0:
+        raise ValueError(f"bernoulli: n must not be negative, got {n}.")
+    return jnp.asarray(np.array([float(b) for b in bernoulli_numbers(n)]), dtype=float)
+
+
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+    """The Bessel functions of the first kind of orders 0 to v.
+
+    Args:
+      z: real numbers.
+      v: the highest order.
+      n_iter: the order at which the recurrence starts; it must be well above ``v`` and |z|.
+
+    Returns:
+      An array with one more leading axis, of size v + 1.
+
+    Raises:
+      ValueError: if z is complex.
+
+    Example:
+      >>> [round(float(y), 4) for y in bessel_jn(1.0, v=2)]
+      [0.7652, 0.4401, 0.1149]
+
+    Source: the backward recurrence of Miller, by ratios (DLMF 3.6(iii) and 10.74(iv)).
+    """
+    z, v, n_iter = jnp.asarray(z), index(v), index(n_iter)
+    if jnp.iscomplexobj(z):
+        raise ValueError(f"bessel_jn is defined for real numbers, got dtype {z.dtype.name}.")
+    z = z * 1.0
+    orders = np.arange(max(n_iter, v + 1), 0, -1)
+    weights = np.where(orders % 2 == 0, 2.0, 0.0)
+
+    def step(state, row):
+        ratio, total = state
+        order, weight = (x.astype(z.dtype) for x in row)
+        ratio = z / (2 * order - z * ratio)
+        # J₀ + 2 J₂ + 2 J₄ + … = 1, written from the highest order down.
+        return (ratio, ratio * (weight + total)), ratio
+
+    zero = jnp.zeros_like(z)
+    rows = (orders.astype(np.float32), weights.astype(np.float32))
+    (_, total), ratios = lax.scan(step, (zero, zero), rows)
+    factors = jnp.concatenate([(1 / (1 + total))[None], ratios[::-1][: max(v, 0)]])
+    return jnp.cumprod(factors, axis=0)[: v + 1]
+
+
+def _legendre_table(n: int, z: Any, normalized: bool) -> Any:
+    """Pₗᵐ(z) for orders m and degrees l up to n: an array of shape (n + 1, n + 1, *z.shape)."""
+    sine = jnp.sqrt(1 - z * z)
+    orders = np.arange(n + 1)
+    square = orders**2
+    diagonal = [jnp.full_like(z, np.sqrt(0.25 / np.pi) if normalized else 1.0)]
+    for m in range(1, n + 1):
+        factor = np.sqrt((2 * m + 1) / (2 * m)) if normalized else 2 * m - 1
+        diagonal.append(diagonal[-1] * sine * float(-factor))
+    row = lambda x: np.asarray(x, z.dtype).reshape(-1, *(1,) * z.ndim)
+    before = jnp.zeros((n + 1, *z.shape), z.dtype)
+    last = jnp.stack([diagonal[0]] + [jnp.zeros_like(z)] * n)
+    rows = [last]
+    for degree in range(1, n + 1):
+        below = orders < degree
+        if normalized:
+            gap = np.where(below, degree**2 - square, 1)
+            first = np.sqrt((4 * degree**2 - 1) / gap)
+            second = first * np.sqrt(
+                np.maximum((degree - 1) ** 2 - square, 0) / max(4 * (degree - 1) ** 2 - 1, 1)
+            )
+        else:
+            gap = np.where(below, degree - orders, 1)
+            first, second = (2 * degree - 1) / gap, (degree + orders - 1) / gap
+        following = row(first * below) * z * last - row(second * below) * before
+        following = following + row(orders == degree) * diagonal[degree]
+        before, last = last, following
+        rows.append(last)
+    return jnp.stack(rows, axis=1)
+
+
+def _check_legendre(name: str, m: int, n: int, z: Any) -> Any:
+    z = jnp.asarray(z)
+    if z.dtype.name not in ("float32", "float64"):
+        raise TypeError(f"{name}: z must be of dtype float32 or float64, got {z.dtype.name}.")
+    if z.ndim != 1:
+        raise ValueError(f"{name}: z must be one-dimensional, got shape {z.shape}.")
+    if m != n:
+        raise NotImplementedError(
+            f"{name}: orders and degrees go up to one number, got m={m} and n={n}. Take the larger "
+            "for both, and cut the result."
+        )
+    return z
+
+
+def lpmn(m: int, n: int, z: Any) -> tuple[Any, Any]:
+    """The associated Legendre functions of the first kind, and their derivatives.
+
+    Args:
+      m, n: the highest order and degree, which must be equal.
+      z: a one-dimensional array of float32 or float64, within (-1, 1).
+
+    Returns:
+      The values and the derivatives, each of shape (m + 1, n + 1, len(z)).
+
+    Raises:
+      TypeError: for another dtype.
+      ValueError: for an array of another rank.
+      NotImplementedError: if ``m`` and ``n`` differ.
+
+    Example:
+      >>> [round(float(y), 3) for y in lpmn(1, 1, np.float32([0.6]))[0][:, 1, 0]]
+      [0.6, -0.8]
+
+    Source: DLMF 14.6 and 14.10.
+    """
+    z = _check_legendre("lpmn", m, n, z)
+    values = _legendre_table(n, z, False)
+    orders = np.arange(n + 1).reshape(-1, 1, 1)
+    degrees = np.arange(n + 1).reshape(1, -1, 1)
+    lower = jnp.concatenate([jnp.zeros_like(values[:, :1]), values[:, :-1]], axis=1)
+    weights = [x.astype(z.dtype) for x in (degrees + orders, degrees)]
+    return values, (weights[0] * lower - weights[1] * z * values) / (1 - z * z)
+
+
+def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
+    """The associated Legendre functions of the first kind.
+
+    Args:
+      m, n: the highest order and degree, which must be equal.
+      z: a one-dimensional array of float32 or float64, within [-1, 1].
+      is_normalized: whether they are scaled as in spherical harmonics.
+
+    Returns:
+      An array of shape (m + 1, n + 1, len(z)).
+
+    Raises:
+      TypeError: for another dtype.
+      ValueError: for an array of another rank.
+      NotImplementedError: if ``m`` and ``n`` differ.
+
+    Example:
+      >>> [round(float(y), 3) for y in lpmn_values(1, 1, np.float32([0.6]), False)[:, 1, 0]]
+      [0.6, -0.8]
+
+    Source: DLMF 14.10.3; Holmes and Featherstone, J. Geodesy 76 (2002) 279.
+    """
+    return _legendre_table(n, _check_legendre("lpmn_values", m, n, z), bool(is_normalized))
+
+
+def sph_harm_y(
+    n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
+) -> Any:
+    """Spherical harmonics.
+
+    Args:
+      n, m: integers, the degree and the order, in arrays of one dimension or more.
+      theta, phi: the polar and the azimuthal angle, in radians.
+      diff_n: must be ``None``; derivatives come from ``grad`` and ``jvp``.
+      n_max: the highest degree in ``n``, needed where ``n`` is traced.
+
+    Returns:
+      Complex numbers, of the shape that the arguments broadcast to.
+
+    Raises:
+      NotImplementedError: if ``diff_n`` is given.
+
+    Example:
+      >>> y = sph_harm_y(np.array([1]), np.array([0]), np.float32([0.0]), np.float32([0.0]))
+      >>> round(float(y[0].real), 4)
+      0.4886
+
+    Source: DLMF 14.30.1.
+    """
+    if diff_n is not None:
+        raise NotImplementedError(
+            f"sph_harm_y: diff_n={diff_n!r} is not available. Differentiate with jvp or jacfwd."
+        )
+    if n_max is None:
+        n_max = int(np.max(np.asarray(n)))
+    n, m, theta, phi = jnp.broadcast_arrays(*map(jnp.asarray, (n, m, theta, phi)))
+    shape, order = theta.shape, jnp.abs(m)
+    table = _legendre_table(index(n_max), jnp.cos(theta * 1.0).ravel(), True)
+    places = jnp.arange(table.shape[-1])
+    legendre = table[order.ravel(), n.ravel(), places].reshape(shape)
+    # Negative orders: the conjugate, with alternating sign.
+    sign = jnp.where((m < 0) & (order % 2 == 1), -1.0, 1.0).astype(legendre.dtype)
+    return sign * legendre * jnp.exp(1j * (m * phi))

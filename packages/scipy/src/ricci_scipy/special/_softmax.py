@@ -1,0 +1,35 @@
+"""Softmax and its logarithm, over all axes where none is given."""
+
+from typing import Any
+
+from ricci_numpy import _exponential_sums as sums
+
+
+def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+    """exp(x), scaled to sum up to 1.
+
+    Args:
+      x: an array of real numbers.
+      axis: an axis or several; ``None`` for all.
+
+    Example:
+      >>> import numpy as np
+      >>> softmax(np.float32([0.0, 0.0]))
+      Array([0.5, 0.5], dtype=float32)
+    """
+    return sums.softmax(x, axis)
+
+
+def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+    """The logarithm of ``softmax``, without overflow.
+
+    Args:
+      x: an array of real numbers.
+      axis: an axis or several; ``None`` for all.
+
+    Example:
+      >>> import numpy as np
+      >>> log_softmax(np.float32([0.0, 0.0]))
+      Array([-0.6931472, -0.6931472], dtype=float32)
+    """
+    return sums.log_softmax(x, axis)

@@ -1,0 +1,373 @@
+"""The continuous distributions, as rows of ``_distribution``."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_scipy import special
+
+from ._distribution import distribution
+
+_LOG_TURN = float(np.log(2 * np.pi))
+_LOG_2 = float(np.log(2))
+_ALL = "logpdf pdf cdf logcdf sf logsf"
+_POSITIVE = (0.0, np.inf)
+
+
+def _reciprocal_angle(z: Any) -> Any:
+    """The angle of (z, 1) over π, precise for large z."""
+    return jnp.arctan2(jnp.ones_like(z), z) / np.pi
+
+
+def _cauchy_quantile(turn: Any) -> Any:
+    ends = jnp.abs(turn) == 0.5
+    return jnp.where(ends, turn * np.inf, jnp.tan(np.pi * jnp.where(ends, 0.0, turn)))
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the standard normal probability of [a, b], precise in the tails."""
+    right = a > 0
+    low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
+    mixed = high > 0
+    # Each formula gets points of its own case only.
+    l, h = jnp.where(mixed, -2.0, low), jnp.where(mixed, -1.0, high)
+    upper = special.log_ndtr(h)
+    quotient = special.log_ndtr(l) - upper
+    empty = quotient >= 0
+    tail = jnp.where(empty, -np.inf, upper + jnp.log(-jnp.expm1(jnp.where(empty, -1.0, quotient))))
+    l, h = jnp.where(mixed, low, -1.0), jnp.where(mixed, high, 1.0)
+    return jnp.where(mixed, jnp.log1p(-special.ndtr(l) - special.ndtr(-h)), tail)
+
+
+norm = distribution(
+    "norm",
+    "normal distribution",
+    f"{_ALL} ppf isf",
+    {
+        "logpdf": ("1.0", -1.4189),
+        "pdf": ("1.0", 0.242),
+        "cdf": ("1.0", 0.8413),
+        "logcdf": ("1.0", -0.1728),
+        "sf": ("1.0", 0.1587),
+        "logsf": ("1.0", -1.841),
+        "ppf": ("0.9", 1.2816),
+        "isf": ("0.9", -1.2816),
+    },
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.1",
+    logpdf=lambda z: -0.5 * (z * z + _LOG_TURN),
+    cdf=special.ndtr,
+    logcdf=special.log_ndtr,
+    sf=lambda z: special.ndtr(-z),
+    logsf=lambda z: special.log_ndtr(-z),
+    ppf=special.ndtri,
+    isf=lambda q: -special.ndtri(q),
+)
+
+cauchy = distribution(
+    "cauchy",
+    "Cauchy distribution",
+    f"{_ALL} ppf isf",
+    {
+        "logpdf": ("1.0", -1.8379),
+        "pdf": ("1.0", 0.1592),
+        "cdf": ("1.0", 0.75),
+        "logcdf": ("1.0", -0.2877),
+        "sf": ("1.0", 0.25),
+        "logsf": ("1.0", -1.3863),
+        "ppf": ("0.75", 1.0),
+        "isf": ("0.75", -1.0),
+    },
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.3",
+    logpdf=lambda z: -float(np.log(np.pi)) - jnp.log1p(z * z),
+    cdf=lambda z: _reciprocal_angle(-z),
+    sf=_reciprocal_angle,
+    ppf=lambda q: _cauchy_quantile(q - 0.5),
+    isf=lambda q: _cauchy_quantile(0.5 - q),
+)
+
+expon = distribution(
+    "expon",
+    "exponential distribution",
+    f"{_ALL} ppf",
+    {
+        "logpdf": ("1.0", -1.0),
+        "pdf": ("1.0", 0.3679),
+        "cdf": ("1.0", 0.6321),
+        "logcdf": ("1.0", -0.4587),
+        "sf": ("1.0", 0.3679),
+        "logsf": ("1.0", -1.0),
+        "ppf": ("0.5", 0.6931),
+    },
+    support=_POSITIVE,
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.7",
+    logpdf=lambda z: -z,
+    cdf=lambda z: -jnp.expm1(-z),
+    sf=lambda z: jnp.exp(-z),
+    logsf=lambda z: -z,
+    ppf=lambda q: -jnp.log1p(-q),
+)
+
+gamma = distribution(
+    "gamma",
+    "gamma distribution",
+    _ALL,
+    {
+        "logpdf": ("1.0, 2.0", -1.0),
+        "pdf": ("1.0, 2.0", 0.3679),
+        "cdf": ("1.0, 2.0", 0.2642),
+        "logcdf": ("1.0, 2.0", -1.3309),
+        "sf": ("1.0, 2.0", 0.7358),
+        "logsf": ("1.0, 2.0", -0.3069),
+    },
+    shapes={"a": "the shape, a number above 0"},
+    support=_POSITIVE,
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.11",
+    logpdf=lambda z, a: special.xlogy(a - 1, z) - z - special.gammaln(a),
+    cdf=lambda z, a: special.gammainc(a, z),
+    sf=lambda z, a: special.gammaincc(a, z),
+)
+
+chi2 = distribution(
+    "chi2",
+    "chi-square distribution",
+    _ALL,
+    {
+        "logpdf": ("1.0, 3.0", -1.4189),
+        "pdf": ("1.0, 3.0", 0.242),
+        "cdf": ("1.0, 3.0", 0.1987),
+        "logcdf": ("1.0, 3.0", -1.6157),
+        "sf": ("1.0, 3.0", 0.8013),
+        "logsf": ("1.0, 3.0", -0.2216),
+    },
+    shapes={"df": "the degrees of freedom, a number above 0"},
+    support=_POSITIVE,
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.6",
+    logpdf=lambda z, df: (
+        special.xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - special.gammaln(0.5 * df) - _LOG_2
+    ),
+    cdf=lambda z, df: special.gammainc(0.5 * df, 0.5 * z),
+    sf=lambda z, df: special.gammaincc(0.5 * df, 0.5 * z),
+)
+
+beta = distribution(
+    "beta",
+    "beta distribution",
+    _ALL,
+    {
+        "logpdf": ("0.5, 2.0, 3.0", 0.4055),
+        "pdf": ("0.5, 2.0, 3.0", 1.5),
+        "cdf": ("0.5, 2.0, 3.0", 0.6875),
+        "logcdf": ("0.5, 2.0, 3.0", -0.3747),
+        "sf": ("0.5, 2.0, 3.0", 0.3125),
+        "logsf": ("0.5, 2.0, 3.0", -1.1632),
+    },
+    shapes={"a": "the first shape, a number above 0", "b": "the second shape, a number above 0"},
+    support=(0.0, 1.0),
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.17",
+    logpdf=lambda z, a, b: (
+        special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z) - special.betaln(a, b)
+    ),
+    cdf=lambda z, a, b: special.betainc(a, b, z),
+    sf=lambda z, a, b: special.betainc(b, a, 1 - z),
+)
+
+laplace = distribution(
+    "laplace",
+    "Laplace distribution",
+    "logpdf pdf cdf",
+    {"logpdf": ("1.0", -1.6931), "pdf": ("1.0", 0.1839), "cdf": ("1.0", 0.8161)},
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.12",
+    logpdf=lambda z: -jnp.abs(z) - _LOG_2,
+    cdf=lambda z: jnp.where(z < 0, 0.5 * jnp.exp(-jnp.abs(z)), 1 - 0.5 * jnp.exp(-jnp.abs(z))),
+)
+
+logistic = distribution(
+    "logistic",
+    "logistic distribution",
+    "logpdf pdf cdf sf ppf isf",
+    {
+        "logpdf": ("1.0", -1.6265),
+        "pdf": ("1.0", 0.1966),
+        "cdf": ("1.0", 0.7311),
+        "sf": ("1.0", 0.2689),
+        "ppf": ("0.75", 1.0986),
+        "isf": ("0.75", -1.0986),
+    },
+    variables={"ppf": "x", "isf": "x"},
+    source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2, ch. 23",
+    logpdf=lambda z: -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z))),
+    cdf=special.expit,
+    sf=lambda z: special.expit(-z),
+    ppf=special.logit,
+    isf=lambda q: -special.logit(q),
+)
+
+gumbel_r = distribution(
+    "gumbel_r",
+    "Gumbel distribution of maxima",
+    f"{_ALL} ppf",
+    {
+        "logpdf": ("1.0", -1.3679),
+        "pdf": ("1.0", 0.2546),
+        "cdf": ("1.0", 0.6922),
+        "logcdf": ("1.0", -0.3679),
+        "sf": ("1.0", 0.3078),
+        "logsf": ("1.0", -1.1783),
+        "ppf": ("0.5", 0.3665),
+    },
+    variables={"ppf": "p"},
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.16",
+    logpdf=lambda z: jnp.where(jnp.isinf(z), -np.inf, -z - jnp.exp(-z)),
+    cdf=lambda z: jnp.exp(-jnp.exp(-z)),
+    logcdf=lambda z: -jnp.exp(-z),
+    sf=lambda z: -jnp.expm1(-jnp.exp(-z)),
+    ppf=lambda p: -jnp.log(-jnp.log(p)),
+)
+
+gumbel_l = distribution(
+    "gumbel_l",
+    "Gumbel distribution of minima",
+    f"{_ALL} ppf",
+    {
+        "logpdf": ("1.0", -1.7183),
+        "pdf": ("1.0", 0.1794),
+        "cdf": ("1.0", 0.934),
+        "logcdf": ("1.0", -0.0683),
+        "sf": ("1.0", 0.066),
+        "logsf": ("1.0", -2.7183),
+        "ppf": ("0.5", -0.3665),
+    },
+    variables={"ppf": "p"},
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.16",
+    logpdf=lambda z: jnp.where(jnp.isinf(z), -np.inf, z - jnp.exp(z)),
+    cdf=lambda z: -jnp.expm1(-jnp.exp(z)),
+    sf=lambda z: jnp.exp(-jnp.exp(z)),
+    logsf=lambda z: -jnp.exp(z),
+    ppf=lambda p: jnp.log(-jnp.log1p(-p)),
+)
+
+pareto = distribution(
+    "pareto",
+    "Pareto distribution",
+    f"{_ALL} ppf",
+    {
+        "logpdf": ("2.0, 3.0", -1.674),
+        "pdf": ("2.0, 3.0", 0.1875),
+        "cdf": ("2.0, 3.0", 0.875),
+        "logcdf": ("2.0, 3.0", -0.1335),
+        "sf": ("2.0, 3.0", 0.125),
+        "logsf": ("2.0, 3.0", -2.0794),
+        "ppf": ("0.875, 3.0", 2.0),
+    },
+    shapes={"b": "the exponent, a number above 0"},
+    support=(1.0, np.inf),
+    source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1, ch. 20",
+    logpdf=lambda z, b: jnp.log(b) - (b + 1) * jnp.log(z),
+    cdf=lambda z, b: -jnp.expm1(-b * jnp.log(z)),
+    sf=lambda z, b: jnp.exp(-b * jnp.log(z)),
+    logsf=lambda z, b: -b * jnp.log(z),
+    ppf=lambda q, b: jnp.exp(-jnp.log1p(-q) / b),
+)
+
+t = distribution(
+    "t",
+    "t distribution",
+    "logpdf pdf",
+    {"logpdf": ("1.0, 3.0", -1.5763), "pdf": ("1.0, 3.0", 0.2067)},
+    shapes={"df": "the degrees of freedom, a number above 0"},
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.4",
+    logpdf=lambda z, df: (
+        -special.betaln(0.5, 0.5 * df) - 0.5 * jnp.log(df) - 0.5 * (df + 1) * jnp.log1p(z * z / df)
+    ),
+)
+
+truncnorm = distribution(
+    "truncnorm",
+    "truncated normal distribution",
+    _ALL,
+    {
+        "logpdf": ("0.5, -1.0, 2.0", -0.8438),
+        "pdf": ("0.5, -1.0, 2.0", 0.4301),
+        "cdf": ("0.5, -1.0, 2.0", 0.6509),
+        "logcdf": ("0.5, -1.0, 2.0", -0.4294),
+        "sf": ("0.5, -1.0, 2.0", 0.3491),
+        "logsf": ("0.5, -1.0, 2.0", -1.0523),
+    },
+    shapes={
+        "a": "the lower end, for the standardized variable",
+        "b": "the upper end, for the standardized variable",
+    },
+    support=(lambda a, b: a, lambda a, b: b),
+    source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1, ch. 13",
+    logpdf=lambda z, a, b: -0.5 * (z * z + _LOG_TURN) - _log_mass(a, b),
+    cdf=lambda z, a, b: jnp.exp(_log_mass(a, z) - _log_mass(a, b)),
+    logcdf=lambda z, a, b: _log_mass(a, z) - _log_mass(a, b),
+    sf=lambda z, a, b: jnp.exp(_log_mass(z, b) - _log_mass(a, b)),
+    logsf=lambda z, a, b: _log_mass(z, b) - _log_mass(a, b),
+)
+
+uniform = distribution(
+    "uniform",
+    "uniform distribution",
+    "logpdf pdf cdf ppf",
+    {
+        "logpdf": ("0.5, 0.0, 2.0", -0.6931),
+        "pdf": ("0.5, 0.0, 2.0", 0.5),
+        "cdf": ("0.5, 0.0, 2.0", 0.25),
+        "ppf": ("0.5, 0.0, 2.0", 1.0),
+    },
+    support=(0.0, 1.0),
+    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.2",
+    logpdf=lambda z: 0 * z,
+    cdf=lambda z: z,
+    ppf=lambda q: q,
+)
+
+vonmises = distribution(
+    "vonmises",
+    "von Mises distribution",
+    "logpdf pdf",
+    {"logpdf": ("1.0, 2.0", -1.5813), "pdf": ("1.0, 2.0", 0.2057)},
+    shapes={"kappa": "the concentration, a number from 0"},
+    located="",
+    source="Mardia and Jupp, Directional Statistics, 3.5.4",
+    logpdf=lambda x, kappa: kappa * (jnp.cos(x) - 1) - (_LOG_TURN + jnp.log(special.i0e(kappa))),
+)
+
+wrapcauchy = distribution(
+    "wrapcauchy",
+    "wrapped Cauchy distribution",
+    "logpdf pdf",
+    {"logpdf": ("1.0, 0.5", -1.7826), "pdf": ("1.0, 0.5", 0.1682)},
+    shapes={"c": "the concentration, a number between 0 and 1"},
+    support=(0.0, float(2 * np.pi)),
+    located="",
+    source="Mardia and Jupp, Directional Statistics, 3.5.7",
+    logpdf=lambda x, c: jnp.where(
+        (c > 0) & (c < 1),
+        jnp.log1p(-c * c) - _LOG_TURN - jnp.log(1 + c * c - 2 * c * jnp.cos(x)),
+        np.nan,
+    ),
+)
+
+gennorm = distribution(
+    "gennorm",
+    "generalized normal distribution",
+    "logpdf pdf cdf",
+    {
+        "logpdf": ("1.0, 3.0", -1.58),
+        "pdf": ("1.0, 3.0", 0.206),
+        "cdf": ("1.0, 3.0", 0.9521),
+    },
+    shapes={"beta": "the exponent, a number above 0"},
+    located="",
+    source="Nadarajah, J. Appl. Statist. 32 (2005) 685",
+    logpdf=lambda x, beta: (
+        jnp.log(0.5 * beta) - special.gammaln(1 / beta) - jnp.power(jnp.abs(x), beta)
+    ),
+    cdf=lambda x, beta: (
+        0.5 * (1 + lax.sign(x) * special.gammainc(1 / beta, jnp.power(jnp.abs(x), beta)))
+    ),
+)

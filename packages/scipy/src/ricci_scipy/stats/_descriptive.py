@@ -1,0 +1,185 @@
+"""Statistics of samples: ranks, the mode, the standard error."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ricci_numpy as jnp
+from ricci_numpy._promotion import check_arraylike
+
+
+class ModeResult(NamedTuple):
+    """The most frequent values, and how often they occur."""
+
+    mode: Any
+    count: Any
+
+
+def _check_policy(name: str, nan_policy: str, offered: tuple[str, ...]) -> None:
+    if nan_policy not in ("propagate", "omit", "raise"):
+        raise ValueError(
+            f"{name}: nan_policy must be 'propagate', 'omit' or 'raise', got {nan_policy!r}."
+        )
+    if nan_policy not in offered:
+        raise NotImplementedError(
+            f"{name}: nan_policy={nan_policy!r} is not available, only {' and '.join(offered)}."
+        )
+
+
+def _sorted_mode(values: Any) -> tuple[Any, Any]:
+    """The smallest of the most frequent values of a vector, and its count."""
+    ordered = jnp.sort(values)
+    equal = ordered[:, None] == ordered[None, :]
+    if jnp.issubdtype(values.dtype, np.inexact):
+        equal = equal | (jnp.isnan(ordered)[:, None] & jnp.isnan(ordered)[None, :])
+    counts = jnp.sum(equal, axis=1)
+    place = jnp.argmax(counts)
+    return ordered[place], counts[place]
+
+
+def mode(
+    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+) -> ModeResult:
+    """The most frequent values along an axis; of several, the smallest.
+
+    Args:
+      a: an array of real numbers.
+      axis: the axis, or ``None`` for the flattened array.
+      nan_policy: must be ``"propagate"``: NaN counts as a value.
+      keepdims: whether the axis stays, with size 1.
+
+    Raises:
+      NotImplementedError: for ``nan_policy`` ``"omit"`` or ``"raise"``.
+      ValueError: for another one.
+
+    Example:
+      >>> found = mode(np.array([3, 1, 3, 2, 1]))
+      >>> int(found.mode), int(found.count)
+      (1, 2)
+
+    Source: scipy.stats.mode.
+    """
+    check_arraylike("mode", a)
+    _check_policy("mode", nan_policy, ("propagate",))
+    a = jnp.asarray(a)
+    rank = a.ndim
+    if axis is None:
+        a, place = a.reshape(-1), 0
+    else:
+        a, place = jnp.atleast_1d(a), axis
+    moved = jnp.moveaxis(a, place, -1)
+    rows = moved.reshape(-1, moved.shape[-1])
+    if not rows.shape[1]:
+        values = jnp.full(rows.shape[:1], np.nan)
+        counts = jnp.zeros(rows.shape[:1], int)
+    else:
+        values, counts = jnp.vectorize(_sorted_mode, signature="(n)->(),()")(rows)
+    shape = moved.shape[:-1]
+    values, counts = values.reshape(shape), counts.reshape(shape)
+    if keepdims:
+        if axis is None:
+            return ModeResult(values.reshape((1,) * rank), counts.reshape((1,) * rank))
+        return ModeResult(jnp.expand_dims(values, axis), jnp.expand_dims(counts, axis))
+    return ModeResult(values, counts)
+
+
+def _ranks(a: Any, method: str) -> Any:
+    size = a.shape[0]
+    if method == "ordinal":
+        order = jnp.argsort(a)
+        return jnp.zeros(size, int).at[order].set(jnp.arange(1, size + 1))
+    ordered = jnp.sort(a)
+    first = jnp.searchsorted(ordered, a, side="left")
+    if method == "dense":
+        new = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]])
+        return jnp.cumsum(new)[first]
+    if method == "min":
+        return first + 1
+    last = jnp.searchsorted(ordered, a, side="right")
+    return last if method == "max" else (first + last + 1) * 0.5
+
+
+_METHODS = ("average", "min", "max", "dense", "ordinal")
+
+
+def rankdata(
+    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+) -> Any:
+    """The ranks of numbers, from 1.
+
+    Args:
+      a: an array of real numbers.
+      method: what equal numbers get: their ``"average"``, ``"min"`` or ``"max"`` rank, ranks
+        without gaps with ``"dense"``, or ranks in order with ``"ordinal"``.
+      axis: along which numbers are ranked; ``None`` for the flattened array, the shape staying.
+      nan_policy: with ``"propagate"``, ranks beside a NaN are NaN.
+
+    Raises:
+      NotImplementedError: for ``nan_policy`` ``"omit"`` or ``"raise"``.
+      ValueError: for another one, or another method.
+
+    Example:
+      >>> rankdata(np.float32([20.0, 10.0, 20.0]))
+      Array([2.5, 1. , 2.5], dtype=float32)
+
+    Source: scipy.stats.rankdata.
+    """
+    check_arraylike("rankdata", a)
+    _check_policy("rankdata", nan_policy, ("propagate",))
+    if method not in _METHODS:
+        raise ValueError(f"rankdata: method must be one of {_METHODS}, got {method!r}.")
+    a = jnp.asarray(a)
+    if axis is None:
+        found = rankdata(a.reshape(-1), method, axis=0) if a.ndim != 1 else _ranked(a, method)
+        return found.reshape(a.shape)
+    moved = jnp.moveaxis(jnp.atleast_1d(a), axis, -1)
+    ranked = jnp.vectorize(lambda v: _ranked(v, method), signature="(n)->(n)")(moved)
+    return jnp.moveaxis(ranked, -1, axis)
+
+
+def _ranked(a: Any, method: str) -> Any:
+    ranks = _ranks(a, method)
+    if not jnp.issubdtype(a.dtype, np.inexact):
+        return ranks
+    return jnp.where(jnp.any(jnp.isnan(a)), np.nan, ranks)
+
+
+def sem(
+    a: Any,
+    axis: int | None = 0,
+    ddof: int = 1,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """The standard error of the mean, along an axis.
+
+    Args:
+      a: an array of real numbers.
+      axis: the axis, or ``None`` for all elements.
+      ddof: what is subtracted from the size in the variance.
+      nan_policy: ``"propagate"``, or ``"omit"`` to leave out NaN.
+      keepdims: whether the axis stays, with size 1.
+
+    Raises:
+      NotImplementedError: for ``nan_policy`` ``"raise"``.
+      ValueError: for another one.
+
+    Example:
+      >>> round(float(sem(np.float32([1.0, 2.0, 3.0]))), 4)
+      0.5774
+
+    Source: scipy.stats.sem.
+    """
+    check_arraylike("sem", a)
+    _check_policy("sem", nan_policy, ("propagate", "omit"))
+    a = jnp.asarray(a)
+    if axis is None:
+        axes: Any = tuple(range(a.ndim))
+    else:
+        a, axes = jnp.atleast_1d(a), (axis,)
+    if nan_policy == "omit":
+        count = jnp.sum(~jnp.isnan(a), axis=axes, keepdims=keepdims)
+        return jnp.nanstd(a, axes, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count)
+    size = float(np.prod([a.shape[i] for i in axes]))
+    return jnp.std(a, axes, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))

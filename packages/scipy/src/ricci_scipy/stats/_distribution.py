@@ -1,0 +1,209 @@
+"""A distribution is a row: its parameters, its support, formulas. Its module is made from that.
+
+A formula is of the standardized variable and the shape parameters. What a row leaves out follows
+from what it has: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, and so on.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_scipy.special._elementwise import elementwise
+
+Formula = Callable[..., Any]
+
+_SUMMARIES = {
+    "logpdf": "The logarithm of the density of the {}.",
+    "pdf": "The density of the {}.",
+    "logpmf": "The logarithm of the probabilities of the {}.",
+    "pmf": "The probabilities of the {}.",
+    "cdf": "The distribution function of the {}.",
+    "logcdf": "The logarithm of the distribution function of the {}.",
+    "sf": "The survival function, 1 - cdf, of the {}.",
+    "logsf": "The logarithm of the survival function of the {}.",
+    "ppf": "The quantiles of the {}: the inverse of its distribution function.",
+    "isf": "The inverse of the survival function of the {}.",
+    "entropy": "The entropy of the {}, in nats.",
+}
+# What a function is below and above the support.
+_OUTSIDE = {
+    "logpdf": (-np.inf, -np.inf),
+    "logpmf": (-np.inf, -np.inf),
+    "cdf": (0.0, 1.0),
+    "logcdf": (-np.inf, 0.0),
+    "sf": (1.0, 0.0),
+    "logsf": (0.0, -np.inf),
+}
+_DERIVED: dict[str, tuple[str, Formula]] = {
+    "pdf": ("logpdf", jnp.exp),
+    "pmf": ("logpmf", jnp.exp),
+    "logcdf": ("cdf", jnp.log),
+    "sf": ("cdf", lambda p: 1 - p),
+    "logsf": ("sf", jnp.log),
+}
+_QUANTILES = ("ppf", "isf")
+_VARIABLES = {"ppf": "q", "isf": "q", "logpmf": "k", "pmf": "k"}
+_ARGUMENTS = {
+    "x": "where to evaluate it",
+    "k": "counts",
+    "q": "probabilities",
+    "p": "probabilities",
+    "loc": "what is added to the variable, by default 0",
+    "scale": "by what it is multiplied first, by default 1",
+}
+
+
+def distribution(
+    name: str,
+    title: str,
+    functions: str,
+    examples: Mapping[str, tuple[str, float]],
+    *,
+    shapes: Mapping[str, str] | None = None,
+    support: tuple[Any, Any] = (-np.inf, np.inf),
+    located: str = "loc scale",
+    bare: str = "",
+    variables: Mapping[str, str] | None = None,
+    source: str,
+    **formulas: Formula,
+) -> ModuleType:
+    """Make the module of a distribution from its row, and make it known for imports.
+
+    Args:
+      name: of the module.
+      title: what the distribution is called.
+      functions: the names of the module's functions.
+      examples: for each function its arguments and what it is there, to 4 digits.
+      shapes: the shape parameters, and what they are.
+      support: the ends of the standardized variable's range, or functions of the shape parameters.
+      located: which of ``loc`` and ``scale`` the functions have.
+      bare: the functions that have neither.
+      variables: the name of a function's first parameter, where it is no ``x``, ``k`` or ``q``.
+      source: where it is described.
+      formulas: by the function's name.
+    """
+    shapes = shapes or {}
+    found: dict[str, Formula] = {}
+    for function in functions.split():
+        places = "" if function in bare.split() else located
+        row = (support, len(shapes), places.split(), formulas)
+        first = (variables or {}).get(function, _VARIABLES.get(function, "x"))
+        made = _with_signature(_function(function, *row), function, first, shapes, places)
+        made = elementwise(weak=True)(made)
+        summary = _SUMMARIES[function].format(title)
+        names = list(made.__signature__.parameters)  # type: ignore[attr-defined]
+        made.__doc__ = _documentation(summary, name, function, names, shapes, examples, source)
+        found[function] = made
+    return module_of(name, title, **found)
+
+
+def module_of(name: str, title: str, **functions: Formula) -> ModuleType:
+    """Make the module of a distribution of its functions, and make it known for imports."""
+    module = ModuleType(f"{__package__}.{name}", f"The {title}.")
+    for key, function in functions.items():
+        function.__name__ = function.__qualname__ = key
+        function.__module__ = module.__name__
+    vars(module).update(functions, __all__=list(functions))
+    sys.modules[module.__name__] = module
+    return module
+
+
+def _with_signature(
+    formula: Formula, name: str, first: str, shapes: Mapping[str, str], located: str
+) -> Formula:
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    defaults = {"loc": 0, "scale": 1}
+    parameters = [Parameter(p, kind) for p in (*((first,) if first else ()), *shapes)]
+    parameters += [Parameter(p, kind, default=defaults[p]) for p in located.split()]
+    formula.__name__ = formula.__qualname__ = name
+    formula.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return formula
+
+
+def _documentation(
+    summary: str,
+    name: str,
+    function: str,
+    names: list[str],
+    shapes: Mapping[str, str],
+    examples: Mapping[str, tuple[str, float]],
+    source: str,
+) -> str:
+    arguments, result = examples[function]
+    lines = [f"  {n}: {shapes.get(n) or _ARGUMENTS[n]}." for n in names]
+    return "\n".join(
+        [
+            summary,
+            "",
+            "Args:",
+            *lines,
+            "",
+            "Example:",
+            f"  >>> from ricci_scipy.stats import {name}",
+            f"  >>> round(float({name}.{function}({arguments})), 4)",
+            f"  {result}",
+            "",
+            f"Source: {source}.",
+        ]
+    )
+
+
+def _function(
+    name: str,
+    support: tuple[Any, Any],
+    count: int,
+    located: list[str],
+    formulas: Mapping[str, Formula],
+) -> Formula:
+    """The function of a distribution that is called ``name``, of its full arguments."""
+    if name == "entropy":
+        return lambda *args: formulas["entropy"](*args[:count])
+    if name not in formulas:
+        base, change = _DERIVED[name]
+        inner = _function(base, support, count, located, formulas)
+        return lambda *args: change(inner(*args))
+    formula = formulas[name]
+
+    def function(x: Any, *rest: Any) -> Any:
+        shapes, place = rest[:count], dict(zip(located, rest[count:], strict=True))
+        if name in _QUANTILES:
+            value = _quantile(formula, x, shapes)
+            value = value * place["scale"] if "scale" in place else value
+            return value + place["loc"] if "loc" in place else value
+        z = x - place["loc"] if "loc" in place else x
+        z = z / place["scale"] if "scale" in place else z
+        value = _inside(name, formula, support, z, shapes)
+        if name == "logpdf" and "scale" in place:
+            value = value - jnp.log(place["scale"])
+        return value
+
+    return function
+
+
+def _quantile(formula: Formula, q: Any, shapes: tuple[Any, ...]) -> Any:
+    valid = (q >= 0) & (q <= 1)
+    return jnp.where(valid, formula(jnp.where(valid, q, 0.5), *shapes), np.nan)
+
+
+def _inside(
+    name: str, formula: Formula, support: tuple[Any, Any], z: Any, shapes: tuple[Any, ...]
+) -> Any:
+    """The formula within the support, constants outside, with gradients of their own."""
+    low, high = (end(*shapes) if callable(end) else end for end in support)
+    below, above = z < low, z > high
+    left, right = _OUTSIDE[name]
+    outside = below | above
+    if name == "logpmf":
+        outside = outside | (jnp.floor(z) != z) & ~jnp.isnan(z)
+    elif support == (-np.inf, np.inf):
+        return formula(z, *shapes)
+    # A point of the support, away from its ends where it has two.
+    inner = jnp.where(low == -np.inf, high - 1.0, low + 0.5 * jnp.minimum(high - low, 2.0))
+    value = formula(jnp.where(outside, lax.stop_gradient(inner), z), *shapes)
+    return jnp.where(above, right, jnp.where(outside, left, value))

@@ -1,0 +1,206 @@
+"""Estimates of densities by Gaussian kernels."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+import ricci_random as random
+from ricci_numpy._promotion import promote_dtypes_inexact
+from ricci_pytree import register_pytree_node_class
+from ricci_scipy import special
+
+from ._continuous import norm
+
+
+@register_pytree_node_class
+class gaussian_kde:
+    """An estimate of the density that a sample was drawn from: a sum of normal densities.
+
+    Args:
+      dataset: the sample, of shape (n,) or (dimensions, n).
+      bw_method: the width of the kernels, as a factor of the sample's own: ``"scott"``, which is
+        the default, ``"silverman"``, a number, or a function of the estimate.
+      weights: of the points, of shape (n,).
+
+    Raises:
+      NotImplementedError: for a sample of complex numbers.
+      ValueError: if the sample has a single element, or shapes do not fit.
+
+    Example:
+      >>> density = gaussian_kde(np.float32([-1.0, 0.0, 1.0]))
+      >>> round(float(density(0.0)[0]), 4)
+      0.2846
+
+    Source: Scott, Multivariate Density Estimation, 1992.
+    """
+
+    def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None):
+        dataset = jnp.atleast_2d(jnp.asarray(dataset))
+        if jnp.iscomplexobj(dataset):
+            raise NotImplementedError("gaussian_kde: dataset must be real.")
+        if dataset.size <= 1:
+            raise ValueError("gaussian_kde: dataset must have more than one element.")
+        (self.dataset,) = promote_dtypes_inexact(dataset)
+        d, n = self.dataset.shape
+        if weights is None:
+            self.weights = jnp.full(n, 1 / n, self.dataset.dtype)
+        else:
+            weights = jnp.asarray(weights)
+            if weights.shape != (n,):
+                raise ValueError(
+                    f"gaussian_kde: weights must be of shape ({n},), one for each point of "
+                    f"dataset, got {weights.shape}."
+                )
+            self.dataset, weights = promote_dtypes_inexact(self.dataset, weights)
+            self.weights = weights / jnp.sum(weights)
+        self._set_width(_width(self, bw_method))
+
+    def _set_width(self, factor: Any) -> None:
+        covariance = jnp.atleast_2d(jnp.cov(self.dataset, rowvar=True, aweights=self.weights))
+        factor = jnp.squeeze(jnp.asarray(factor)).astype(self.dataset.dtype)
+        self.covariance = covariance * factor**2
+        self.inv_cov = jnp.linalg.inv(covariance) / factor**2
+
+    @property
+    def d(self) -> int:
+        """How many dimensions the points have."""
+        return self.dataset.shape[0]
+
+    @property
+    def n(self) -> int:
+        """How many points there are."""
+        return self.dataset.shape[1]
+
+    @property
+    def neff(self) -> Any:
+        """How many points of equal weight would tell as much."""
+        return 1 / jnp.sum(self.weights**2)
+
+    def set_bandwidth(self, bw_method: Any = None) -> None:
+        """Refused: an estimate does not change. Make another one, with ``bw_method``."""
+        raise NotImplementedError(
+            "gaussian_kde: the bandwidth of an estimate does not change. Make another one: "
+            "gaussian_kde(dataset, bw_method)."
+        )
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
+        """Return the arrays it is made of, and nothing else."""
+        return (self.dataset, self.weights, self.covariance, self.inv_cov), None
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: None, children: Any) -> Any:
+        """Make an estimate of the arrays that ``tree_flatten`` gave."""
+        made = object.__new__(cls)
+        made.dataset, made.weights, made.covariance, made.inv_cov = children
+        return made
+
+    def evaluate(self, points: Any) -> Any:
+        """The density at points of shape (n,) or (dimensions, n)."""
+        return jnp.exp(self.logpdf(points))
+
+    __call__ = evaluate
+    pdf = evaluate
+
+    def logpdf(self, x: Any) -> Any:
+        """The logarithm of the density at points of shape (n,) or (dimensions, n)."""
+        points = self._points(x)
+        factor = lax.linalg.cholesky(self.inv_cov)
+        centers, places = (jnp.matmul(factor.T, a) for a in (self.dataset, points))
+        squares = jnp.sum((centers[:, :, None] - places[:, None, :]) ** 2, axis=0)
+        log = special.logsumexp(-0.5 * squares, axis=0, b=self.weights[:, None])
+        log_det = jnp.sum(jnp.log(jnp.diagonal(factor)))
+        return log + log_det - 0.5 * self.d * np.log(2 * np.pi)
+
+    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
+        """The integral of the density times a normal one.
+
+        Args:
+          mean: of shape (dimensions,).
+          cov: of shape (dimensions, dimensions).
+        """
+        mean, cov = jnp.atleast_1d(jnp.squeeze(jnp.asarray(mean))), jnp.atleast_2d(jnp.asarray(cov))
+        if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
+            raise ValueError(
+                f"gaussian_kde.integrate_gaussian: mean and cov must be of shapes ({self.d},) and "
+                f"({self.d}, {self.d}), got {mean.shape} and {cov.shape}."
+            )
+        return self._overlap(mean[:, None], jnp.ones(1, self.dataset.dtype), cov)
+
+    def integrate_box_1d(self, low: Any, high: Any) -> Any:
+        """The probability between two numbers, of an estimate in one dimension."""
+        if self.d != 1:
+            raise ValueError(
+                f"gaussian_kde.integrate_box_1d: the estimate has {self.d} dimensions, not one."
+            )
+        low, high = (jnp.squeeze(jnp.asarray(x)) for x in (low, high))
+        if low.ndim or high.ndim:
+            raise ValueError("gaussian_kde.integrate_box_1d: low and high must be scalars.")
+        scale = jnp.sqrt(self.covariance[0, 0])
+        masses = norm.cdf(high, self.dataset[0], scale) - norm.cdf(low, self.dataset[0], scale)
+        return jnp.sum(self.weights * masses)
+
+    def integrate_kde(self, other: Any) -> Any:
+        """The integral of the density times that of another estimate."""
+        if other.d != self.d:
+            raise ValueError(
+                f"gaussian_kde.integrate_kde: the estimates have {self.d} and {other.d} dimensions."
+            )
+        return self._overlap(other.dataset, other.weights, other.covariance)
+
+    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
+        """Refused: integrals over boxes are there in one dimension only."""
+        raise NotImplementedError(
+            "gaussian_kde.integrate_box is not available; integrate_box_1d is, in one dimension."
+        )
+
+    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
+        """Draw points from the density.
+
+        Args:
+          key: a random key.
+          shape: of the sample.
+
+        Returns:
+          An array of shape (dimensions, *shape).
+        """
+        choice, noise = random.split(key)
+        places = random.choice(choice, self.n, shape=shape, p=self.weights)
+        steps = random.multivariate_normal(
+            noise, jnp.zeros(self.d, self.dataset.dtype), self.covariance, shape=shape
+        )
+        return self.dataset[:, places] + jnp.moveaxis(steps, -1, 0)
+
+    def _points(self, points: Any) -> Any:
+        found = jnp.atleast_2d(jnp.asarray(points))
+        d, n = found.shape
+        if d != self.d:
+            if (d, n) != (1, self.d):
+                raise ValueError(
+                    f"gaussian_kde: points have {d} dimensions, and the estimate {self.d}."
+                )
+            found = found.reshape(self.d, 1)
+        return promote_dtypes_inexact(found, self.dataset)[0]
+
+    def _overlap(self, points: Any, weights: Any, covariance: Any) -> Any:
+        factor = lax.linalg.cholesky(self.covariance + covariance)
+        solve = lambda a: lax.linalg.triangular_solve(factor, a, left_side=True, lower=True)
+        ours, theirs = solve(self.dataset), solve(points.astype(self.dataset.dtype))
+        squares = jnp.sum((ours[:, :, None] - theirs[:, None, :]) ** 2, axis=0)
+        total = self.weights @ jnp.exp(-0.5 * squares) @ weights
+        scale = float((2 * np.pi) ** (self.d / 2))
+        return total / (scale * jnp.prod(jnp.diagonal(factor)))
+
+
+def _width(kde: gaussian_kde, bw_method: Any) -> Any:
+    if bw_method is None or (isinstance(bw_method, str) and bw_method == "scott"):
+        return jnp.power(kde.neff, -1.0 / (kde.d + 4))
+    if isinstance(bw_method, str):
+        if bw_method != "silverman":
+            raise ValueError(
+                "gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function, got "
+                f"{bw_method!r}."
+            )
+        return jnp.power(kde.neff * (kde.d + 2) / 4.0, -1.0 / (kde.d + 4))
+    return bw_method(kde) if callable(bw_method) else bw_method

@@ -1,0 +1,115 @@
+"""What holds of factors, functions of matrices and solvers, whatever their values."""
+
+import numpy as np
+import pytest
+
+import ricci_numpy as jnp
+from ricci_autodiff import grad
+from ricci_scipy import linalg
+from ricci_scipy.sparse.linalg import bicgstab, cg, gmres
+
+pytest.importorskip("ricci_xla", reason="values are computed by a backend")
+
+A = np.sin(np.arange(16.0, dtype=np.float32) ** 2).reshape(4, 4) + 3 * np.eye(4, dtype=np.float32)
+C = (A + 1j * A.T).astype(np.complex64)
+TALL = A[:, :3]
+B = np.cos(np.arange(4.0, dtype=np.float32))
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
+
+
+def adjoint(x):
+    return jnp.conj(jnp.matrix_transpose(x))
+
+
+PRODUCTS = {
+    "cholesky": lambda a: (
+        adjoint(linalg.cholesky(a @ adjoint(a)))
+        @ linalg.cholesky(a @ adjoint(a))
+        @ jnp.linalg.inv(adjoint(a))
+    ),
+    "qr": lambda a: jnp.matmul(*linalg.qr(a)),
+    "lu": lambda a: jnp.linalg.multi_dot([*linalg.lu(a)]) if not jnp.iscomplexobj(a) else a,
+    "polar": lambda a: jnp.matmul(*linalg.polar(a)),
+    "schur": lambda a: (lambda t, z: z @ t @ adjoint(z))(*linalg.schur(a)),
+    "hessenberg": lambda a: (lambda h, q: q @ h @ adjoint(q))(*linalg.hessenberg(a, calc_q=True)),
+    "sqrtm": lambda a: linalg.sqrtm(a) @ linalg.sqrtm(a),
+    "svd": lambda a: (lambda u, s, vh: (u * s) @ vh)(*linalg.svd(a)),
+}
+
+
+@pytest.mark.parametrize("matrix", [A, C], ids=["real", "complex"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_factors_multiply_to_the_matrix(name, matrix):
+    close(PRODUCTS[name](jnp.asarray(matrix)), matrix)
+
+
+def test_complex_schur_form_of_a_real_matrix_is_triangular():
+    t, z = linalg.rsf2csf(*linalg.schur(A))
+    close(z @ t @ adjoint(z), A)
+    assert not np.tril(t, -1).any()
+
+
+def test_exponential_is_the_power_series():
+    small = A / 8
+    terms, total = np.eye(4), np.eye(4)
+    for k in range(1, 20):
+        terms = terms @ small / k
+        total = total + terms
+    close(linalg.expm(small), total)
+
+
+def test_exponential_of_a_matrix_that_needs_many_squarings():
+    w, v = np.linalg.eigh((A + A.T).astype(np.float64) * 4)
+    expected = (v * np.exp(w)) @ v.T
+    found = linalg.expm((A + A.T) * 4)
+    np.testing.assert_allclose(
+        found / np.abs(expected).max(), expected / np.abs(expected).max(), atol=1e-4
+    )
+
+
+def test_function_of_a_matrix_by_name_is_the_one_by_eigenvalues():
+    close(linalg.funm(A / 4, jnp.exp), linalg.expm(A / 4))
+
+
+@pytest.mark.parametrize("method", ["schur", "eigen"])
+def test_sylvester_equation_holds(method):
+    x = linalg.solve_sylvester(A, A.T, TALL @ TALL.T, method=method)
+    close(A @ x + x @ A.T, TALL @ TALL.T)
+
+
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
+def test_iterative_solvers_solve_and_differentiate_as_the_inverse(solver):
+    matrix = jnp.asarray(A @ A.T)
+    close(matrix @ solver(matrix, B, tol=1e-7)[0], B)
+    found = grad(lambda b: solver(matrix, b, tol=1e-7)[0].sum())(B)
+    close(found, np.linalg.solve(A @ A.T, np.ones(4)))
+
+
+def test_iterative_solvers_take_pytrees():
+    b = {"u": jnp.ones(3), "v": jnp.ones((2, 2))}
+    x, _ = gmres(lambda t: {"u": 2 * t["u"] + t["v"].sum(), "v": 4 * t["v"]}, b)
+    close(x["v"], np.full((2, 2), 0.25))
+    close(x["u"], np.zeros(3))
+
+
+REFUSED = [
+    (lambda: linalg.solve_triangular(A, B[:3]), ValueError, "rows"),
+    (lambda: linalg.solve_triangular(A, B, trans="X"), ValueError, "trans"),
+    (lambda: linalg.qr(A, mode="x"), ValueError, "mode"),
+    (lambda: linalg.eigh(A, A), NotImplementedError, "Cholesky"),
+    (lambda: linalg.expm(TALL), ValueError, "square"),
+    (lambda: linalg.polar(TALL, "left"), NotImplementedError, "svd"),
+    (lambda: linalg.block_diag(np.ones((1, 1, 1))), ValueError, "rank"),
+    (lambda: cg(3, B), TypeError, "function or a matrix"),
+    (lambda: cg(A, B, x0=B[:2]), ValueError, "x0"),
+    (lambda: gmres(A, B, restart=0), ValueError, "restart"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_refused_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,156 @@
+"""Special functions: recorded values of SciPy, derivatives, dtypes, refused arguments.
+
+``data/special.json`` holds what SciPy computes in float64; a row is arguments and results.
+"""
+
+import json
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ricci_numpy as jnp
+from ricci_autodiff import grad
+from ricci_batching import vmap
+from ricci_scipy import special
+
+pytest.importorskip("ricci_xla", reason="values are computed by a backend")
+
+RECORDED = json.loads((Path(__file__).parent / "data" / "special.json").read_text())
+
+
+def _row(name):
+    arguments, results = RECORDED[name]
+    floats = lambda rows: [np.array([float(v) for v in row]) for row in rows]
+    return floats(arguments), floats(results)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_values_are_those_of_scipy(name):
+    arguments, results = _row(name)
+    found = getattr(special, name)(*[a.astype(np.float32) for a in arguments])
+    found = found if isinstance(found, tuple) else (found,)
+    with np.errstate(over="ignore"):
+        for ours, expected in zip(found, results, strict=True):
+            assert ours.dtype == np.float32
+            expected = expected.astype(np.float32)
+            np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=2e-6)
+
+
+DERIVATIVES = {
+    "dawsn": (1.3,),
+    "erfcx": (1.3,),
+    "exp1": (0.7,),
+    "expi": (-0.8,),
+    "log_ndtr": (-1.7,),
+    "ndtri": (0.3,),
+    "spence": (0.4,),
+    "betaln": (12.0, 2.5),
+    "boxcox": (2.0, 0.4),
+    "poch": (2.0, 1.5),
+    "owens_t": (0.7, 1.6),
+    "rel_entr": (0.3, 0.6),
+    "xlogy": (0.3, 0.6),
+    "hyp1f1": (0.8, 1.7, 0.9),
+    "i1": (0.4,),
+    "entr": (0.3,),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_gradients_are_the_slopes(name):
+    point, function = DERIVATIVES[name], getattr(special, name)
+    count = tuple(range(len(point)))
+    found = grad(function, count)(*point)
+    for i in count:
+        ends = []
+        for step in (2e-2, -2e-2):
+            moved = [np.float32(x + step * (j == i)) for j, x in enumerate(point)]
+            ends.append(float(function(*moved)))
+        slope = (ends[0] - ends[1]) / 4e-2
+        assert float(found[i]) == pytest.approx(slope, rel=2e-2, abs=2e-3)
+
+
+@pytest.mark.parametrize("name", ["erfcx", "expi", "gamma", "spence", "dawsn"])
+def test_vmap_is_the_elementwise_function(name):
+    x = jnp.array([0.3, 1.5, 4.0])
+    function = getattr(special, name)
+    np.testing.assert_array_equal(vmap(function)(x), function(x))
+
+
+@pytest.mark.parametrize(
+    ("argument", "dtype"),
+    [
+        (np.int32([1, 2]), "float32"),
+        (np.float16([0.5]), "float16"),
+        (np.array([0.5], ml_dtypes.bfloat16), "bfloat16"),
+        (np.array([True]), "float32"),
+    ],
+)
+def test_results_are_floats(argument, dtype):
+    for name in ("dawsn", "entr", "gammaln", "expi"):
+        assert getattr(special, name)(argument).dtype == dtype
+
+
+@pytest.mark.parametrize(("name", "weak"), [("entr", True), ("erf", True), ("dawsn", False)])
+def test_results_of_python_scalars(name, weak):
+    assert getattr(special, name)(0.5).weak_type is weak
+
+
+X = np.float32([0.5])
+REFUSED = [
+    (lambda: special.dawsn(np.complex64(1)), ValueError, "real numbers"),
+    (lambda: special.entr([1.0]), TypeError, "asarray"),
+    (lambda: special.ndtr(1), TypeError, "float32 or float64"),
+    (lambda: special.spence(np.int32([1])), TypeError, "int32"),
+    (lambda: special.log_ndtr(X, -1), ValueError, "series_order"),
+    (lambda: special.log_ndtr(X, 1.5), TypeError, "series_order"),
+    (lambda: special.polygamma(0.5, X), ValueError, "integer"),
+    (lambda: special.zeta(2.0), NotImplementedError, "q must be given"),
+    (lambda: special.factorial(3, exact=True), NotImplementedError, "math.factorial"),
+    (lambda: special.bernoulli(-1), ValueError, "-1"),
+    (lambda: special.bessel_jn(np.complex64([1]), v=1), ValueError, "complex64"),
+    (lambda: special.lpmn(2, 3, X), NotImplementedError, "m=2 and n=3"),
+    (lambda: special.lpmn(2, 2, X[None]), ValueError, "one-dimensional"),
+    (lambda: special.lpmn_values(2, 2, np.int32([0]), True), TypeError, "int32"),
+    (lambda: special.sph_harm_y(1, 1, X, X, diff_n=1), NotImplementedError, "diff_n"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_refused_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_legendre_tables_are_products_of_recorded_polynomials(normalized):
+    z = np.float32([-0.5, 0.9])
+    table = np.asarray(special.lpmn_values(2, 2, z, normalized))
+    root = np.sqrt(1 - z * z)
+    plain = {(0, 2): (3 * z * z - 1) / 2, (1, 2): -3 * z * root, (2, 2): 3 * root**2}
+    norms = {
+        0: np.sqrt(5 / (4 * np.pi)),
+        1: np.sqrt(5 / (24 * np.pi)),
+        2: np.sqrt(5 / (96 * np.pi)),
+    }
+    for (m, n), values in plain.items():
+        expected = values * (norms[m] if normalized else 1)
+        np.testing.assert_allclose(table[m, n], expected, rtol=1e-5)
+
+
+def test_bessel_functions_at_zero_and_at_one():
+    found = np.asarray(special.bessel_jn(np.float32([0.0, 1.0]), v=2))
+    expected = [[1.0, 0.7651977], [0.0, 0.4400506], [0.0, 0.1149035]]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_faddeeva_function_of_complex_numbers():
+    z = np.complex64([1 + 1j, 5.0, -0.5 - 0.3j])
+    found = np.asarray(special.wofz(z))
+    np.testing.assert_allclose(
+        found[:2], [0.3047442 + 0.2082189j, 1.3887944e-11 + 0.11524596j], rtol=1e-5
+    )
+    mirrored = 2 * np.exp(-(z[2] ** 2)) - np.asarray(special.wofz(-z[2:]))[0]
+    np.testing.assert_allclose(found[2], mirrored, rtol=1e-5)
