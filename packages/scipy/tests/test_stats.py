@@ -61,6 +61,17 @@ def test_the_distribution_function_has_the_density_as_slope(name, arguments):
     assert float(slope) == pytest.approx(float(distribution.pdf(*arguments)), rel=1e-4)
 
 
+INVERTIBLE = [n for n, m in DISTRIBUTIONS.items() if {"ppf", "pdf"} <= set(m.__all__)]
+
+
+@pytest.mark.parametrize("name", INVERTIBLE)
+def test_quantiles_have_the_reciprocal_density_as_slope(name):
+    distribution = DISTRIBUTIONS[name]
+    shapes = {"pareto": (2.0,)}.get(name, ())
+    slope, x = grad(distribution.ppf)(0.3, *shapes), distribution.ppf(0.3, *shapes)
+    assert float(slope * distribution.pdf(x, *shapes)) == pytest.approx(1.0, rel=1e-4)
+
+
 @pytest.mark.parametrize("name", ["expon", "pareto", "beta", "uniform", "truncnorm"])
 def test_gradients_outside_the_support_are_zero(name):
     shapes = {"pareto": (2.0,), "beta": (2.0, 3.0), "truncnorm": (-1.0, 2.0)}.get(name, ())

@@ -272,7 +272,8 @@ def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
     if not (is_tracked(x.aval) and is_tracked(aval) and is_tracked(data.aval)):
         return keys.reader.unknown(aval, max(x.depth, data.depth))
     # One key may be for all integers, or one integer for all keys.
-    pairs = zip(*(ids.flat for ids in np.broadcast_arrays(symbols.ids(x), symbols.ids(data))), strict=True)
+    every, integers = np.broadcast_arrays(symbols.ids(x), symbols.ids(data))
+    pairs = zip(every.flat, integers.flat, strict=True)
     return symbols.value(
         aval,
         [

@@ -33,9 +33,9 @@ from ._structural import write
 def _convert_aval(x: ShapedArray, *, new_dtype, weak_type, sharding) -> ShapedArray:
     if is_extended(x.dtype) or is_extended(new_dtype):
         raise ValueError(
-            f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: random keys "
-            "are no numbers. random.key_data gives the integers behind them, random.wrap_key_data "
-            "makes keys of such."
+            f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: random "
+            "keys are no numbers. random.key_data gives the integers behind them, and "
+            "random.wrap_key_data makes keys of such."
         )
     return ShapedArray(x.shape, new_dtype, weak_type)
 

@@ -268,7 +268,7 @@ def _argpartition(a: Any, *, kth: int, axis: int) -> Any:
 
 def top_k(
     a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-) -> list[Any]:
+) -> tuple[Any, Any]:
     """The largest or smallest elements along a dimension, and their positions.
 
     Args:
@@ -292,7 +292,7 @@ def top_k(
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}.")
     axis = canonical_axis(axis, np.ndim(a))
-    return list(_top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest"))
+    return _top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest")
 
 
 @composite("top_k")

@@ -263,9 +263,9 @@ def put_along_axis(
     return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
 
 
-def _check_not_inplace(name: str, inplace: bool) -> None:
+def _check_not_inplace(name: str, inplace: bool, error: type[Exception] = ValueError) -> None:
     if inplace:
-        raise NotImplementedError(
+        raise error(
             f"{name}: arrays do not change, so that inplace=True is impossible. Pass "
             "inplace=False and use the array that is returned."
         )
@@ -507,7 +507,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
       inplace: must be ``False``, since arrays do not change.
 
     Raises:
-      ValueError: if ``inplace`` is true, or ``a`` has no diagonal.
+      NotImplementedError: if ``inplace`` or ``wrap`` is true.
+      ValueError: if ``a`` has no diagonal.
       TypeError: if an operand is no array.
 
     Example:
@@ -517,7 +518,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
     Source: numpy.fill_diagonal.
     """
-    _check_not_inplace("fill_diagonal", inplace)
+    _check_not_inplace("fill_diagonal", inplace, NotImplementedError)  # JAX raises this one
     if wrap:
         raise NotImplementedError("fill_diagonal: wrap=True is not supported.")
     a, val = operands("fill_diagonal", a, val)

@@ -22,13 +22,19 @@ _FULL = ("float32", "float64")
 
 
 def elementwise(
-    *, complexes: bool = False, weak: bool = False, strict: bool = False, widen: bool = True
+    *,
+    complexes: bool = False,
+    weak: bool = False,
+    mixed: bool = True,
+    strict: bool = False,
+    widen: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a formula: its operands get one dtype of floats, and outside programs it is a step.
 
     Args:
       complexes: whether it holds for complex numbers.
       weak: whether results of Python scalars are weakly typed.
+      mixed: whether those of Python floats with arrays of integers are so too.
       strict: whether only float32 and float64 are taken, as they are.
       widen: whether small floats are computed with as float32.
     """
@@ -44,7 +50,7 @@ def elementwise(
             _check_dtype(name, dtype, complexes)
             if widen and dtype.name in _SMALL:
                 xs = [convert(x, np.dtype(np.float32)) for x in xs]
-            elif not weak:
+            elif not weak or (not mixed and not all(map(_yields, args))):
                 xs = [convert(x, dtype) for x in xs]
             if len(xs) > 1:
                 xs = jnp.broadcast_arrays(*xs)
@@ -69,6 +75,12 @@ def elementwise(
         return function
 
     return decorate
+
+
+def _yields(x: Any) -> bool:
+    """Whether an operand is a scalar, or weakly typed."""
+    aval: Any = get_aval(x)
+    return aval.weak_type or not aval.shape
 
 
 def _check_dtype(name: str, dtype: Any, complexes: bool) -> None:

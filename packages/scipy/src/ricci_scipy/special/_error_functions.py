@@ -151,7 +151,7 @@ def wofz(z: Any) -> Any:
 
     Example:
       >>> round(float(abs(wofz(1 + 1j))), 5)
-      0.36984
+      0.36909
 
     Source: Weideman, SIAM J. Numer. Anal. 31 (1994) 1497.
     """

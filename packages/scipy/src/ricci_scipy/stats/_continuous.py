@@ -23,7 +23,7 @@ def _reciprocal_angle(z: Any) -> Any:
 
 def _cauchy_quantile(turn: Any) -> Any:
     ends = jnp.abs(turn) == 0.5
-    return jnp.where(ends, turn * np.inf, jnp.tan(np.pi * jnp.where(ends, 0.0, turn)))
+    return jnp.where(ends, jnp.copysign(np.inf, turn), jnp.tan(np.pi * jnp.where(ends, 0.0, turn)))
 
 
 def _log_mass(a: Any, b: Any) -> Any:

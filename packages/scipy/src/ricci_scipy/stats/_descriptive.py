@@ -96,7 +96,7 @@ def _ranks(a: Any, method: str) -> Any:
     if method == "min":
         return first + 1
     last = jnp.searchsorted(ordered, a, side="right")
-    return last if method == "max" else (first + last + 1) * 0.5
+    return last if method == "max" else jnp.mean(jnp.stack([first + 1, last]), axis=0)
 
 
 _METHODS = ("average", "min", "max", "dense", "ordinal")

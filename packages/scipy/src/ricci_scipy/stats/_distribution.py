@@ -95,7 +95,7 @@ def distribution(
         row = (support, len(shapes), places.split(), formulas)
         first = (variables or {}).get(function, _VARIABLES.get(function, "x"))
         made = _with_signature(_function(function, *row), function, first, shapes, places)
-        made = elementwise(weak=True)(made)
+        made = elementwise(weak=True, mixed=False)(made)
         summary = _SUMMARIES[function].format(title)
         names = list(made.__signature__.parameters)  # type: ignore[attr-defined]
         made.__doc__ = _documentation(summary, name, function, names, shapes, examples, source)

@@ -31,7 +31,7 @@ class gaussian_kde:
     Example:
       >>> density = gaussian_kde(np.float32([-1.0, 0.0, 1.0]))
       >>> round(float(density(0.0)[0]), 4)
-      0.2846
+      0.3182
 
     Source: Scott, Multivariate Density Estimation, 1992.
     """
