@@ -17,11 +17,13 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from environments import Environment  # noqa: E402
+from import_census import libraries  # noqa: E402
 from workspace import (  # noqa: E402
     PACKAGES,
     closure,
     dependency_group,
     distribution,
+    drop_in_version,
     recipe_files,
     requirements_of_tests,
     version,
@@ -167,9 +169,37 @@ def integration_tpu(session: nox.Session) -> None:
 def oracle_full(session: nox.Session) -> None:
     """Compare every case with the oracle, where tests take a sample; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
-    names = ("lax_oracle", "control_flow", "compositions")
+    names = ("lax_oracle", "control_flow", "compositions", "arrays_oracle", "dtypes_oracle")
     files = [f"integration/test_{name}.py" for name in names]
     run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")
+
+
+@nox.session(name="samplers-full")
+def samplers_full(session: nox.Session) -> None:
+    """Compare every sampler with the oracle, bit for bit, in all of its forms."""
+    ORACLE.make([dependency_group("oracle")])
+    file = "integration/test_samplers.py"
+    run_pytest(session, workspace(), file, "-n", "auto", RICCI_SAMPLER_CASES="all")
+
+
+@nox.session(name="numpy-full")
+def numpy_full(session: nox.Session) -> None:
+    """Compare every call of the NumPy API with the oracle and NumPy; arguments go to pytest."""
+    ORACLE.make([dependency_group("oracle")])
+    options = ["integration/test_numpy_oracle.py", "-n", "auto", "--dist", "worksteal"]
+    run_pytest(session, workspace(), *options, RICCI_NUMPY_CASES="all")
+
+
+@nox.session(name="indexing-full")
+def indexing_full(session: nox.Session) -> None:
+    """Compare 10,000 random indices with NumPy and the oracle; arguments go to pytest."""
+    ORACLE.make([dependency_group("oracle")])
+    run_pytest(
+        session,
+        workspace(),
+        "integration/test_indexing_properties.py",
+        RICCI_INDEX_CASES="10000",
+    )
 
 
 @nox.session
@@ -209,6 +239,22 @@ def bench(session: nox.Session) -> None:
     session.run(*command, env=oracle_variables(), external=True)
 
 
+@nox.session(name="libraries")
+def libraries_session(session: nox.Session) -> None:
+    """Run libraries written for JAX on the drop-in beside JAX; arguments go to tools/libraries.py.
+
+    Where the drop-in's environment has the workspace, editable, no `jax` is asked of the registry.
+    """
+    asked = dependency_group("libraries")
+    theirs, ours = Environment("libraries-jax"), Environment("libraries-ricci")
+    theirs.make([[*dependency_group("oracle"), *asked]])
+    members = [part for package in PACKAGES for part in ("-e", f"packages/{package}")]
+    tools = [*dependency_group("build"), f"jaxlib=={JAXLIBS[0]}"]
+    ours.make([tools, ["--no-build-isolation", *members], asked], recipe_files())
+    sides = ["--jax", theirs.python, "--ricci", ours.python]
+    session.run(ours.python, "tools/libraries.py", *sides, *session.posargs, external=True)
+
+
 @nox.session
 def demo(session: nox.Session) -> None:
     """Show what Ricci does; arguments go to tools/demo.py."""
@@ -241,6 +287,22 @@ def isolated(session: nox.Session, package: str) -> None:
     environment = install_wheels(package, (package,))
     session.run(environment.python, "-m", "pip", "check", external=True)
     run_pytest(session, environment, f"packages/{package}/tests")
+
+
+@nox.session(name="import-census", requires=["build"])
+def import_census(session: nox.Session) -> None:
+    """Import libraries that are written for JAX on the drop-in; arguments: libraries."""
+    groups: dict[str, list[str]] = {"": []}
+    for library in libraries(session.posargs):
+        groups.setdefault(library.environment, []).append(library.distribution)
+    ours = ["--find-links", "dist", f"jax=={drop_in_version()}", f"jaxlib=={JAXLIBS[0]}"]
+    pythons = []
+    for name, distributions in groups.items():
+        environment = Environment(f"import-census-{name}".rstrip("-"))
+        environment.make([[*ours, *distributions]], DIST.glob("*.whl"))
+        pythons.append(environment.python)
+    command = [pythons[0], "tools/import_census.py", ",".join(pythons), *session.posargs]
+    session.run(*command, external=True)
 
 
 @nox.session(name="isolated-light", requires=["build"], allow_parallel=True)

@@ -15,8 +15,12 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 def pin_siblings(dependencies: list[str], version: str) -> list[str]:
-    """Return the dependencies with `==version` behind each bare `ricci-…` name."""
-    return [f"{d}=={version}" if d.startswith("ricci-") else d for d in dependencies]
+    """Return the dependencies with `==version` behind each bare `ricci` or `ricci-…`.
+
+    Of the drop-in's version, `0.11.2+ricci.0.1.0`, the part that is Ricci's counts.
+    """
+    ours = version.rpartition("+ricci.")[2]
+    return [f"{d}=={ours}" if d == "ricci" or d.startswith("ricci-") else d for d in dependencies]
 
 
 class SiblingPins(MetadataHookInterface):

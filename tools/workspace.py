@@ -1,6 +1,7 @@
 """What the workspace holds: its packages, its version, the wheels built from it."""
 
 import email
+import re
 import tomllib
 import zipfile
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
+DROP_IN = ROOT / "packages" / "jax" / "src" / "jax" / "version.py"
 PACKAGES = sorted(file.parent.name for file in ROOT.glob("packages/*/pyproject.toml"))
 
 
@@ -17,13 +19,25 @@ def version() -> str:
     return (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 
 
+def drop_in_version() -> str:
+    """Return the version of the drop-in: that of the JAX it stands for, with Ricci's behind it.
+
+    Raises:
+        ValueError: the drop-in's `version.py` does not say which JAX it stands for.
+    """
+    stands_for = re.search(r'^__version__ = "(.+)"$', DROP_IN.read_text("utf-8"), re.MULTILINE)
+    if stands_for is None:
+        raise ValueError(f"{DROP_IN} holds no line `__version__ = ...`")
+    return f"{stands_for[1]}+ricci.{version()}"
+
+
 def distribution(package: str) -> str:
     """Return the distribution's name of a folder of packages/.
 
-    >>> distribution("ir"), distribution("ricci")
-    ('ricci-ir', 'ricci')
+    >>> distribution("ir"), distribution("ricci"), distribution("jax")
+    ('ricci-ir', 'ricci', 'jax')
     """
-    return package if package == "ricci" else f"ricci-{package}"
+    return package if package in ("ricci", "jax") else f"ricci-{package}"
 
 
 def dependency_group(name: str) -> list[str]:
@@ -53,7 +67,8 @@ def recipe_files() -> list[Path]:
 def wheel(package: str, dist: Path) -> Path:
     """Return the built wheel of a package, of the present version."""
     name = distribution(package).replace("-", "_")
-    return dist / f"{name}-{version()}-py3-none-any.whl"
+    found = drop_in_version() if package == "jax" else version()
+    return dist / f"{name}-{found}-py3-none-any.whl"
 
 
 def requirements(wheel: Path) -> list[Requirement]:

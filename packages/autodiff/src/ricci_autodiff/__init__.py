@@ -5,6 +5,18 @@ from ._api import jvp as jvp
 from ._api import linear_transpose as linear_transpose
 from ._api import linearize as linearize
 from ._api import vjp as vjp
+from ._extension import PartialVal as PartialVal
+from ._extension import add_jaxvals as add_jaxvals
+from ._extension import backward_pass as backward_pass
+from ._extension import defbilinear as defbilinear
+from ._extension import defjvp as defjvp
+from ._extension import defjvp2 as defjvp2
+from ._extension import deflinear as deflinear
+from ._extension import deflinear2 as deflinear2
+from ._extension import get_primitive_transpose as get_primitive_transpose
+from ._extension import jvp_fun as jvp_fun
+from ._extension import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
+from ._extension import zeros_like_aval as zeros_like_aval
 from ._grad import axis_sum as axis_sum
 from ._grad import grad as grad
 from ._grad import value_and_grad as value_and_grad
@@ -57,15 +69,24 @@ __all__ = [
     "JVPTracer",
     "LinearizeTrace",
     "Linearized",
+    "PartialVal",
     "Split",
     "SymbolicZero",
     "Tape",
     "UndefinedPrimal",
     "Zero",
+    "add_jaxvals",
     "add_tangents",
     "axis_sum",
+    "backward_pass",
     "bilinear",
+    "defbilinear",
+    "defjvp",
+    "defjvp2",
+    "deflinear",
+    "deflinear2",
     "dependent",
+    "get_primitive_transpose",
     "grad",
     "has_tangent",
     "instantiate",
@@ -73,6 +94,7 @@ __all__ = [
     "join_tangents",
     "jvp",
     "jvp_flat",
+    "jvp_fun",
     "jvp_jaxpr",
     "jvp_rules",
     "linear",
@@ -93,6 +115,7 @@ __all__ = [
     "split_rules",
     "tangent_aval",
     "tape_to_jaxpr",
+    "trace_to_jaxpr_nounits",
     "transpose_call",
     "transpose_flat",
     "transpose_jaxpr",
@@ -101,4 +124,5 @@ __all__ = [
     "vector_space",
     "vjp",
     "zero_derivative",
+    "zeros_like_aval",
 ]

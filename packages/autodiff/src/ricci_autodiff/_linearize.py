@@ -131,7 +131,7 @@ class LinearizeTrace(JVPTrace):
             context.trace = self.parent
             run = rule
             operands = (self.tape, primals, tangents)
-        elif self.parent is eval_trace:
+        elif self.parent is eval_trace and primitive.impl is None:
             context.trace = self.parent
             run = _linearize_one
             operands = (self.tape, primitive, primals, tangents)

@@ -1,5 +1,16 @@
 """Batching: applying a function of one example to a whole batch at once."""
 
+from ._extension import axis_primitive_batchers as axis_primitive_batchers
+from ._extension import bdim_at_front as bdim_at_front
+from ._extension import broadcast as broadcast
+from ._extension import defreducer as defreducer
+from ._extension import defvectorized as defvectorized
+from ._extension import fancy_primitive_batchers as fancy_primitive_batchers
+from ._extension import matchaxis as matchaxis
+from ._extension import primitive_batchers as primitive_batchers
+from ._extension import register_vmappable as register_vmappable
+from ._extension import under_vmap as under_vmap
+from ._extension import unregister_vmappable as unregister_vmappable
 from ._mapped import mapped_dims as mapped_dims
 from ._rules import Axis as Axis
 from ._rules import add_dim as add_dim
@@ -26,16 +37,27 @@ __all__ = [
     "add_dim",
     "array_ops",
     "axis_name_rules",
+    "axis_primitive_batchers",
     "batch_flat",
     "batch_jaxpr",
     "batch_rules",
     "batched_at",
+    "bdim_at_front",
+    "broadcast",
+    "defreducer",
+    "defvectorized",
     "elementwise",
     "elementwise_primitives",
+    "fancy_primitive_batchers",
     "leading_dims",
     "mapped_dims",
+    "matchaxis",
     "move_dim",
     "moved_to",
     "named_axes",
+    "primitive_batchers",
+    "register_vmappable",
+    "under_vmap",
+    "unregister_vmappable",
     "vmap",
 ]

@@ -72,6 +72,10 @@ class ShapedArray(AbstractValue):
       shape: a sequence of non-negative ints.
       dtype: a NumPy dtype (or what ``np.dtype`` takes), or an extended dtype.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
+      sharding: what the ``sharding`` of a type is, or ``None``.
+
+    Raises:
+      NotImplementedError: if ``sharding`` is one over a mesh's axes.
 
     Example:
       >>> ShapedArray((3,), np.float32)
@@ -88,7 +92,14 @@ class ShapedArray(AbstractValue):
     ndim: int
     size: int
 
-    def __new__(cls, shape, dtype, weak_type: bool = False) -> "ShapedArray":
+    def __new__(
+        cls, shape, dtype, weak_type: bool = False, *, sharding: Any = None
+    ) -> "ShapedArray":
+        if sharding is not None and not sharding.mesh.empty:
+            raise NotImplementedError(
+                f"a type cannot say that arrays are spread as {sharding}: how they lie is known of "
+                "arrays, not of types. Leave sharding out, or constrain the value that has it."
+            )
         try:
             return _interned[shape, dtype, weak_type]
         except (KeyError, TypeError):

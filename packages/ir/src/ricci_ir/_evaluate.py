@@ -15,17 +15,15 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
     Args:
       jaxpr: the program.
-      consts: a value for each of ``jaxpr.constvars``.
-      args: a value for each of ``jaxpr.invars``.
+      consts: a value for each of ``jaxpr.constvars``, or for the first of ``jaxpr.invars``.
+      args: a value for each of ``jaxpr.invars`` that is left.
 
     Returns:
       The results, in order.
     """
-    env: dict[int, Any] = {}
-    for var, value in zip(jaxpr.constvars, consts, strict=True):
-        env[id(var)] = value
-    for var, value in zip(jaxpr.invars, args, strict=True):
-        env[id(var)] = value
+    # Constants may have been made arguments: they come first in either case.
+    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*consts, *args]
+    env = {id(var): value for var, value in zip(variables, values, strict=True)}
     run_equations(jaxpr.eqns, env)
     return [atom.operand() if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
 

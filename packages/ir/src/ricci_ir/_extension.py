@@ -43,13 +43,13 @@ def _canonical(x: Any) -> np.ndarray:
 canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {np.ndarray: _canonical}
 
 
-def apply_primitive(primitive: Primitive, *args: Any, **params: Any) -> Any:
+def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
     """Apply one primitive to arrays, now, on the backend.
 
     Raises:
       TypeError: if one of the arguments is no array.
     """
-    return backend().evaluate(primitive, args, params)
+    return backend().evaluate(prim, args, params)
 
 
 class TraceTag:
@@ -86,7 +86,7 @@ def trace_state_clean() -> bool:
     return context.trace is eval_trace
 
 
-def find_top_trace(values: Any) -> Trace:
+def find_top_trace(_: Any) -> Trace:
     """The current trace, which has to process operations on any values."""
     return context.trace
 
@@ -166,18 +166,18 @@ def valid_jaxtype(x: Any) -> bool:
     return True
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
     """A value that must be known now, turned into a Python value by ``force``.
 
     Raises:
       ConcretizationTypeError: if it is traced.
     """
-    if isinstance(value, Tracer):
-        known = value.concrete()
+    if isinstance(val, Tracer):
+        known = val.concrete()
         if known is None:
-            raise ConcretizationTypeError(value, context)
-        value = known
-    return value if force is None else force(value)
+            raise ConcretizationTypeError(val, context)
+        val = known
+    return val if force is None else force(val)
 
 
 def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ._aval import AbstractValue, get_aval
 from ._primitive import Primitive
-from ._source import Source, unknown_source
+from ._source import NameStack, Source, unknown_source
 
 Effects = frozenset
 no_effects: frozenset = frozenset()
@@ -110,7 +110,8 @@ class JaxprEqn:
     @property
     def source(self) -> Source:
         """Where in the user's code the equation came from."""
-        return Source(*self.raw_source)
+        code, offset, *names = self.raw_source
+        return Source(code, offset, NameStack(*names))
 
     source_info = source
 

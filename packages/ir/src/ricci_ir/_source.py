@@ -12,6 +12,15 @@ _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "impo
 _internal_modules: dict[str | None, bool] = {}
 
 
+class NameStack(tuple):
+    """Names of scopes, outermost first; as text they are joined by slashes."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
 class Source(NamedTuple):
     """A place in the user's code.
 

@@ -163,6 +163,8 @@ class JaxprTrace(Trace):
                     return value.atom
                 raise leaked_tracer(value, user)
         else:
+            if hasattr(kind, "__jax_array__"):  # now: later it may hold another array
+                return self.constant(value.__jax_array__(), user)
             aval = get_aval(value)
             if isinstance(value, np.generic) or (kind is np.ndarray and not value.shape):
                 return Literal(value, aval)

@@ -199,18 +199,18 @@ def transformation_with_aux(gen: Callable[..., Generator], *rest: Any) -> Any:
     return around(*rest) if rest else around
 
 
-def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[bool, Any]:
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
     """Whether it is the first of two functions that was called, and what that one found out.
 
     Raises:
       StoreException: if neither was called, or both.
     """
     try:
-        found = first()
+        found = aux1()
     except StoreException:
-        return False, second()
+        return False, aux2()
     try:
-        second()
+        aux2()
     except StoreException:
         return True, found
     raise StoreException("both functions have been called")

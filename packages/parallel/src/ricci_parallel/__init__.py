@@ -10,10 +10,29 @@ from ._collectives import pmin as pmin
 from ._collectives import pmin_p as pmin_p
 from ._collectives import psum as psum
 from ._collectives import psum_p as psum_p
+from ._current_mesh import auto_axes as auto_axes
+from ._current_mesh import explicit_axes as explicit_axes
+from ._current_mesh import get_abstract_mesh as get_abstract_mesh
+from ._current_mesh import get_mesh as get_mesh
+from ._current_mesh import reshard as reshard
+from ._current_mesh import set_mesh as set_mesh
+from ._current_mesh import shard_map as shard_map
+from ._current_mesh import use_abstract_mesh as use_abstract_mesh
 from ._device_put import device_put as device_put
 from ._device_put import device_put_p as device_put_p
+from ._gathering import all_gather as all_gather
+from ._gathering import all_to_all as all_to_all
+from ._gathering import ppermute as ppermute
+from ._gathering import pswapaxes as pswapaxes
 from ._inspect_sharding import inspect_array_sharding as inspect_array_sharding
 from ._inspect_sharding import inspect_sharding_p as inspect_sharding_p
+from ._multihost import assert_equal as assert_equal
+from ._multihost import broadcast_one_to_all as broadcast_one_to_all
+from ._multihost import global_array_to_host_local_array as global_array_to_host_local_array
+from ._multihost import host_local_array_to_global_array as host_local_array_to_global_array
+from ._multihost import process_allgather as process_allgather
+from ._multihost import reached_preemption_sync_point as reached_preemption_sync_point
+from ._multihost import sync_global_devices as sync_global_devices
 from ._pmap import pmap as pmap
 from ._shard_map import shard_map_p as shard_map_p
 from ._sharding_constraint import sharding_constraint_p as sharding_constraint_p
@@ -22,12 +41,22 @@ from ._stacked import device_put_replicated as device_put_replicated
 from ._stacked import device_put_sharded as device_put_sharded
 
 __all__ = [
+    "all_gather",
+    "all_to_all",
+    "assert_equal",
+    "auto_axes",
     "axis_index",
     "axis_index_p",
+    "broadcast_one_to_all",
     "device_put",
     "device_put_p",
     "device_put_replicated",
     "device_put_sharded",
+    "explicit_axes",
+    "get_abstract_mesh",
+    "get_mesh",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
     "inspect_array_sharding",
     "inspect_sharding_p",
     "pmap",
@@ -36,9 +65,18 @@ __all__ = [
     "pmean",
     "pmin",
     "pmin_p",
+    "ppermute",
+    "process_allgather",
     "psum",
     "psum_p",
+    "pswapaxes",
+    "reached_preemption_sync_point",
+    "reshard",
+    "set_mesh",
+    "shard_map",
     "shard_map_p",
     "sharding_constraint_p",
+    "sync_global_devices",
+    "use_abstract_mesh",
     "with_sharding_constraint",
 ]

@@ -11,6 +11,8 @@ from ._sharding_constraint import constrain
 
 def _constrain(x: Any, sharding: Any) -> Any:
     if isinstance(sharding, NamedSharding):
+        if sharding.mesh.empty:
+            return x
         return constrain(x, sharding)
     return device_put(x, sharding)
 

@@ -25,6 +25,7 @@ from ._registry import register_pytree_node_class as register_pytree_node_class
 from ._registry import register_pytree_with_keys as register_pytree_with_keys
 from ._registry import register_pytree_with_keys_class as register_pytree_with_keys_class
 from ._registry import register_static as register_static
+from ._registry import registered_nodes as registered_nodes
 from ._tree_util import Unspecified as Unspecified
 from ._tree_util import all_leaves as all_leaves
 from ._tree_util import build_tree as build_tree
@@ -81,6 +82,7 @@ __all__ = [
     "register_pytree_with_keys",
     "register_pytree_with_keys_class",
     "register_static",
+    "registered_nodes",
     "tree",
     "tree_all",
     "tree_broadcast",

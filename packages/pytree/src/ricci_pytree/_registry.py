@@ -4,7 +4,7 @@ import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._engine import DictKey, PyTreeRegistry
 
@@ -18,6 +18,41 @@ default_registry.__name__ = "default_registry"
 none_leaf_registry.__name__ = "none_leaf_registry"
 
 _registries = (default_registry, none_leaf_registry)
+
+
+class RegisteredNode(NamedTuple):
+    """How a class is taken apart and put together again.
+
+    Attributes:
+      to_iter: from an object to its children and its static data.
+      from_iter: from the static data and the children to an object.
+    """
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
+    from_iter: Callable[[Any, Any], Any]
+
+
+def _one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+    found = default_registry.flatten_one_level(tree)
+    if found is None:
+        raise ValueError(f"{tree!r} is a leaf, not a container")
+    return found
+
+
+# The classes that are containers, for code that asks whether one is.
+registered_nodes: dict[type, RegisteredNode] = {
+    tuple: RegisteredNode(lambda x: (x, None), lambda _, children: tuple(children)),
+    list: RegisteredNode(lambda x: (x, None), lambda _, children: list(children)),
+    dict: RegisteredNode(_one_level, lambda keys, children: dict(zip(keys, children, strict=True))),
+    type(None): RegisteredNode(lambda _: ((), None), lambda _, children: None),
+    OrderedDict: RegisteredNode(
+        _one_level, lambda keys, children: OrderedDict(zip(keys, children, strict=True))
+    ),
+    defaultdict: RegisteredNode(
+        _one_level,
+        lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True)),
+    ),
+}
 
 
 def _require_class(function: str, cls: Any) -> None:
@@ -67,6 +102,7 @@ def register_pytree_node[T](
         _require_callable("register_pytree_node", flatten_with_keys_func=flatten_with_keys_func)
     for registry in _registries:
         registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    registered_nodes[nodetype] = RegisteredNode(flatten_func, unflatten_func)
 
 
 def register_pytree_node_class[C: type](cls: C) -> C:
@@ -240,6 +276,11 @@ def register_dataclass[C: type](
     _check_fields(nodetype, tuple(data_fields), tuple(meta_fields), drop_fields)
     for registry in _registries:
         registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    names = (*data_fields, *meta_fields)
+    registered_nodes[nodetype] = RegisteredNode(
+        _one_level,
+        lambda data, children: nodetype(**dict(zip(names, (*children, *data), strict=True))),
+    )
     return nodetype
 
 

@@ -1,6 +1,6 @@
 """Composable transformations of numerical Python programs: the full install, under one name."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ricci_autodiff import grad as grad
 from ricci_autodiff import jvp as jvp
@@ -10,8 +10,11 @@ from ricci_autodiff import value_and_grad as value_and_grad
 from ricci_autodiff import vjp as vjp
 from ricci_batching import vmap as vmap
 from ricci_ir import Array as Array
+from ricci_ir import Ref as Ref
 from ricci_ir import ShapeDtypeStruct as ShapeDtypeStruct
+from ricci_ir import allow_f16_reductions as allow_f16_reductions
 from ricci_ir import array_garbage_collection_guard as array_garbage_collection_guard
+from ricci_ir import auto_pcast as auto_pcast
 from ricci_ir import check_tracer_leaks as check_tracer_leaks
 from ricci_ir import checking_leaks as checking_leaks
 from ricci_ir import config as config
@@ -29,15 +32,20 @@ from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
 from ricci_ir import eval_shape as eval_shape
 from ricci_ir import explain_cache_misses as explain_cache_misses
 from ricci_ir import float0 as float0
+from ricci_ir import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
+from ricci_ir import lazy_names
 from ricci_ir import legacy_prng_key as legacy_prng_key
 from ricci_ir import log_compiles as log_compiles
 from ricci_ir import make_jaxpr as make_jaxpr
+from ricci_ir import make_user_context as make_user_context
 from ricci_ir import named_call as named_call
 from ricci_ir import named_scope as named_scope
+from ricci_ir import new_ref as new_ref
 from ricci_ir import no_execution as no_execution
 from ricci_ir import no_tracing as no_tracing
 from ricci_ir import numpy_dtype_promotion as numpy_dtype_promotion
 from ricci_ir import numpy_rank_promotion as numpy_rank_promotion
+from ricci_ir import remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type
 from ricci_ir import softmax_custom_jvp as softmax_custom_jvp
 from ricci_ir import thread_guard as thread_guard
 from ricci_ir import threefry_partitionable as threefry_partitionable
@@ -47,7 +55,7 @@ from ricci_ir import transfer_guard_device_to_host as transfer_guard_device_to_h
 from ricci_ir import transfer_guard_host_to_device as transfer_guard_host_to_device
 from ricci_ir import typeof as typeof
 from ricci_lax import checkpoint as checkpoint
-from ricci_lax import checkpoint as remat  # noqa: F401
+from ricci_lax import checkpoint as remat
 from ricci_lax import closure_convert as closure_convert
 from ricci_lax import custom_gradient as custom_gradient
 from ricci_lax import custom_jvp as custom_jvp
@@ -62,7 +70,14 @@ from ricci_numpy import ds as ds
 from ricci_parallel import device_put as device_put
 from ricci_parallel import device_put_replicated as device_put_replicated
 from ricci_parallel import device_put_sharded as device_put_sharded
+from ricci_parallel import get_abstract_mesh as get_abstract_mesh
+from ricci_parallel import get_mesh as get_mesh
 from ricci_parallel import pmap as pmap
+from ricci_parallel import reshard as reshard
+from ricci_parallel import set_mesh as set_mesh
+from ricci_parallel import shard_map as shard_map
+from ricci_parallel import use_abstract_mesh as use_abstract_mesh
+from ricci_xla import CompilerEffortLevel as CompilerEffortLevel
 from ricci_xla import Device as Device
 from ricci_xla import Inline as Inline
 from ricci_xla import NamedSharding as NamedSharding
@@ -99,14 +114,18 @@ from . import core as core
 from . import custom_batching as custom_batching
 from . import custom_derivatives as custom_derivatives
 from . import debug as debug
+from . import dlpack as dlpack
 from . import dtypes as dtypes
 from . import errors as errors
 from . import experimental as experimental
 from . import extend as extend
+from . import flatten_util as flatten_util
+from . import image as image
 from . import lax as lax
 from . import monitoring as monitoring
 from . import nn as nn
 from . import numpy as numpy
+from . import ops as ops
 from . import random as random
 from . import sharding as sharding
 from . import stages as stages
@@ -116,14 +135,127 @@ from . import tree_util as tree_util
 if TYPE_CHECKING:
     from ricci_check import check as check
 
+    from . import interpreters as interpreters
+    from . import profiler as profiler
+    from . import scipy as scipy
+    from . import typing as typing
+    from ._version import __version__ as __version__
 
-def __getattr__(name: str) -> Any:
-    if name == "check":
-        from ricci_check import check  # noqa: PLC0415  # lazy: it brings the reference backend
+# Functions and classes; namespaces are looked up by their names.
+__all__ = [
+    "Array",
+    "CompilerEffortLevel",
+    "Device",
+    "Inline",
+    "NamedSharding",
+    "P",
+    "Ref",
+    "ShapeDtypeStruct",
+    "Shard",
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
+    "block_until_ready",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "checkpoint",
+    "clear_caches",
+    "closure_convert",
+    "config",
+    "copy_to_host_async",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_backend",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "device_count",
+    "device_get",
+    "device_put",
+    "device_put_replicated",
+    "device_put_sharded",
+    "devices",
+    "disable_jit",
+    "ds",
+    "effects_barrier",
+    "enable_checks",
+    "enable_custom_prng",
+    "enable_x64",
+    "ensure_compile_time_eval",
+    "eval_shape",
+    "explain_cache_misses",
+    "float0",
+    "fwd_and_bwd",
+    "get_abstract_mesh",
+    "get_mesh",
+    "grad",
+    "hessian",
+    "host_count",
+    "host_id",
+    "host_ids",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jax2tf_associative_scan_reductions",
+    "jit",
+    "jvp",
+    "legacy_prng_key",
+    "linear_transpose",
+    "linearize",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+    "make_jaxpr",
+    "make_mesh",
+    "make_user_context",
+    "named_call",
+    "named_scope",
+    "new_ref",
+    "no_execution",
+    "no_tracing",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "pmap",
+    "process_count",
+    "process_index",
+    "process_indices",
+    "pure_callback",
+    "remat",
+    "remove_size_one_mesh_axis_from_type",
+    "reshard",
+    "set_mesh",
+    "shard_map",
+    "softmax_custom_jvp",
+    "thread_guard",
+    "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+    "typeof",
+    "use_abstract_mesh",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    "xla_computation",
+]
 
-        return check
-    if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415  # lazy: its import costs 20 ms
-
-        return version("ricci")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(
+    globals(),
+    {
+        "__version__": "._version:__version__",
+        "check": "ricci_check:check",
+        "interpreters": ".interpreters",
+        "profiler": ".profiler",
+        "scipy": ".scipy",
+        "typing": ".typing",
+    },
+)

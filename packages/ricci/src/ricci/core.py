@@ -1,18 +1,24 @@
-"""The intermediate representation: types, tracers and traced programs."""
+"""Types and tracers, and evaluating programs."""
 
 from ricci_ir import AbstractValue as AbstractValue
 from ricci_ir import Atom as Atom
 from ricci_ir import Jaxpr as Jaxpr
 from ricci_ir import JaxprEqn as JaxprEqn
 from ricci_ir import Literal as Literal
+from ricci_ir import ParamDict as ParamDict
 from ricci_ir import Primitive as Primitive
 from ricci_ir import ShapedArray as ShapedArray
 from ricci_ir import Trace as Trace
 from ricci_ir import Tracer as Tracer
+from ricci_ir import Value as Value
 from ricci_ir import Var as Var
+from ricci_ir import aval_rules as pytype_aval_mappings
 from ricci_ir import check_jaxpr as check_jaxpr
 from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
+from ricci_ir import eval_context as eval_context
 from ricci_ir import eval_jaxpr as eval_jaxpr
+from ricci_ir import max_dim as max_dim
+from ricci_ir import min_dim as min_dim
 
 __all__ = [
     "AbstractValue",
@@ -20,12 +26,18 @@ __all__ = [
     "Jaxpr",
     "JaxprEqn",
     "Literal",
+    "ParamDict",
     "Primitive",
     "ShapedArray",
     "Trace",
     "Tracer",
+    "Value",
     "Var",
     "check_jaxpr",
     "ensure_compile_time_eval",
+    "eval_context",
     "eval_jaxpr",
+    "max_dim",
+    "min_dim",
+    "pytype_aval_mappings",
 ]

@@ -1,5 +1,12 @@
 """Meshes of devices, and how arrays are laid out on them."""
 
+from ricci_parallel import auto_axes as auto_axes
+from ricci_parallel import explicit_axes as explicit_axes
+from ricci_parallel import get_abstract_mesh as get_abstract_mesh
+from ricci_parallel import get_mesh as get_mesh
+from ricci_parallel import reshard as reshard
+from ricci_parallel import set_mesh as set_mesh
+from ricci_parallel import use_abstract_mesh as use_abstract_mesh
 from ricci_xla import AbstractDevice as AbstractDevice
 from ricci_xla import AbstractMesh as AbstractMesh
 from ricci_xla import AxisType as AxisType
@@ -19,5 +26,12 @@ __all__ = [
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "auto_axes",
+    "explicit_axes",
+    "get_abstract_mesh",
+    "get_mesh",
     "make_single_device_sharding",
+    "reshard",
+    "set_mesh",
+    "use_abstract_mesh",
 ]

@@ -2,6 +2,10 @@
 
 from ._callbacks import HostCallback as HostCallback
 from ._callbacks import host_call as host_call
+from ._extension import TracedRule as TracedRule
+from ._extension import lower_fun as lower_fun
+from ._extension import mlir_rules as mlir_rules
+from ._extension import register_lowering as register_lowering
 from ._locations import without_locations as without_locations
 from ._lowering import Lowering as Lowering
 from ._lowering import Module as Module
@@ -27,6 +31,7 @@ __all__ = [
     "HostCallback",
     "Lowering",
     "Module",
+    "TracedRule",
     "Value",
     "dense",
     "element_type",
@@ -34,10 +39,13 @@ __all__ = [
     "host_call",
     "int_array",
     "int_list",
+    "lower_fun",
     "lower_jaxpr",
     "lower_rules",
+    "mlir_rules",
     "order_rules",
     "ordered_effects",
+    "register_lowering",
     "scalar_literal",
     "string",
     "tensor_type",

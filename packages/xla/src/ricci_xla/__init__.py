@@ -61,8 +61,8 @@ from ._mesh import AbstractDevice as AbstractDevice
 from ._mesh import AbstractMesh as AbstractMesh
 from ._mesh import AxisType as AxisType
 from ._mesh import Mesh as Mesh
-from ._mesh import entered_mesh as entered_mesh
 from ._mesh import create_device_mesh as create_device_mesh
+from ._mesh import entered_mesh as entered_mesh
 from ._mesh import make_mesh as make_mesh
 from ._parts import disassemble as disassemble
 from ._parts import parts as parts

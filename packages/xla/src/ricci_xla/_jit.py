@@ -55,6 +55,9 @@ class JitInfo:
     def trace(self, args: tuple, kwargs: dict) -> tuple[Program, Split]:
         """The program of a call, and its arguments, flattened."""
         split = split_static(self.arguments, self.fun, args, kwargs)
+        for i, x in enumerate(split.leaves):  # before the function may change what holds the array
+            if hasattr(type(x), "__jax_array__"):
+                split.leaves[i] = x.__jax_array__()
         avals = abstract_leaves(self.fun, split)
         return trace_program(self.fun, split, avals, self.cache), split
 

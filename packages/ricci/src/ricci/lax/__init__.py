@@ -3,6 +3,8 @@
 from ricci_ir import guard_public
 from ricci_lax import *  # noqa: F403
 from ricci_lax import __all__ as _lax_names
+from ricci_parallel import all_gather as all_gather
+from ricci_parallel import all_to_all as all_to_all
 from ricci_parallel import axis_index as axis_index
 from ricci_parallel import axis_index_p as axis_index_p
 from ricci_parallel import device_put_p as device_put_p
@@ -11,14 +13,18 @@ from ricci_parallel import pmax_p as pmax_p
 from ricci_parallel import pmean as pmean
 from ricci_parallel import pmin as pmin
 from ricci_parallel import pmin_p as pmin_p
+from ricci_parallel import ppermute as ppermute
 from ricci_parallel import psum as psum
 from ricci_parallel import psum_p as psum_p
+from ricci_parallel import pswapaxes as pswapaxes
 from ricci_parallel import sharding_constraint_p as sharding_constraint_p
 from ricci_parallel import with_sharding_constraint as with_sharding_constraint
 
 from . import linalg as linalg
 
 _of_several_devices = (
+    "all_gather",
+    "all_to_all",
     "axis_index",
     "axis_index_p",
     "device_put_p",
@@ -27,8 +33,10 @@ _of_several_devices = (
     "pmean",
     "pmin",
     "pmin_p",
+    "ppermute",
     "psum",
     "psum_p",
+    "pswapaxes",
     "sharding_constraint_p",
     "with_sharding_constraint",
 )

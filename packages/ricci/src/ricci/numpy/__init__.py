@@ -3,8 +3,12 @@
 from ricci_ir import guard_public
 from ricci_numpy import *  # noqa: F403
 from ricci_numpy import __all__ as __all__
+from ricci_numpy import __array_api_version__ as __array_api_version__
+from ricci_numpy import __array_namespace_info__ as __array_namespace_info__
 
-from . import fft as fft
-from . import linalg as linalg
+# isort: split
+# Not ricci_numpy's modules of these names, which came with the star.
+import ricci.numpy.fft as fft  # noqa: F401
+import ricci.numpy.linalg as linalg  # noqa: F401
 
 guard_public(globals(), __all__)

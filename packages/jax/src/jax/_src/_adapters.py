@@ -1,0 +1,123 @@
+"""What libraries use of JAX that Ricci has in another form."""
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import finfo, is_internal_module, issubdtype
+from ricci_pytree import tree_map
+from ricci_xla import backends, process_index
+
+
+class TypedInt(int):
+    """A Python integer of a known dtype: Ricci leaves scalars as they are and makes none."""
+
+
+class TypedFloat(float):
+    """A Python float of a known dtype: Ricci makes none."""
+
+
+class TypedComplex(complex):
+    """A Python complex number of a known dtype: Ricci makes none."""
+
+
+class TypedNdArray:
+    """A NumPy array with a weak type: Ricci makes none."""
+
+
+def full_lower(x: Any) -> Any:
+    """A value with nothing around it that is not needed: Ricci's have nothing such."""
+    lower = getattr(x, "full_lower", None)
+    return x if lower is None else lower()
+
+
+def include_frame(frame: FrameType) -> bool:
+    """Whether a frame is the user's."""
+    return not is_internal_module(frame.f_globals.get("__name__"))
+
+
+def supports_inf(dtype: Any) -> bool:
+    """Whether a floating-point dtype has infinities."""
+    return issubdtype(dtype, np.inexact) and bool(np.isinf(np.array(np.inf).astype(dtype)))
+
+
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+
+
+def to_complex_dtype(dtype: Any) -> np.dtype:
+    """The complex dtype that a dtype is promoted to."""
+    return np.dtype(np.complex128 if np.dtype(dtype) in _WIDE else np.complex64)
+
+
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """Raise ``AssertionError`` where two pytrees of arrays differ by more than the tolerances.
+
+    Args:
+      xs, ys: pytrees of one structure.
+      atol, rtol: absolute and relative tolerance; by default as precise as the dtype allows.
+      err_msg: what to say.
+    """
+
+    def check(x: Any, y: Any) -> None:
+        x, y = np.asarray(x), np.asarray(y)
+        exact = not issubdtype(x.dtype, np.inexact)
+        default = 0.0 if exact else 10 * float(finfo(x.dtype).eps)
+        np.testing.assert_allclose(
+            x.astype(np.complex128 if np.iscomplexobj(x) else np.float64),
+            y.astype(np.complex128 if np.iscomplexobj(y) else np.float64),
+            rtol=default if rtol is None else rtol,
+            atol=default if atol is None else atol,
+            err_msg=err_msg,
+        )
+
+    tree_map(check, xs, ys)
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Numbers and names of the same arguments, of which only one kind has to be given."""
+    if argnums is None and argnames is None:
+        return (), ()
+    names = [p.name for p in sig.parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
+    if argnums is None:
+        given = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+        return tuple(i for i, name in enumerate(names) if name in given), given
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if argnames is None:
+        return numbers, tuple(names[n] for n in numbers if n < len(names))
+    return numbers, (argnames,) if isinstance(argnames, str) else tuple(argnames)
+
+
+class _Clients(Mapping[str, Any]):
+    """The clients of the runtime, by platform, as they are when somebody looks."""
+
+    def __getitem__(self, platform: str) -> Any:
+        return backends()[platform]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(backends())
+
+    def __len__(self) -> int:
+        return len(backends())
+
+
+clients = _Clients()
+
+
+class _Processes:
+    """The processes of the program: this one's number, and what connects it with the others."""
+
+    client = None
+
+    @property
+    def process_id(self) -> int:
+        return process_index()
+
+
+processes = _Processes()

@@ -1,0 +1,116 @@
+"""Which names there are, by module, and what each of them is; behind it, who uses them."""
+
+UNSUPPORTED = "jax._src._unsupported"
+ADAPTERS = "jax._src._adapters"
+OPTIMIZERS = (
+    "adagrad",
+    "adam",
+    "momentum",
+    "rmsprop",
+    "rmsprop_momentum",
+    "sgd",
+    "sm3",
+    "optimizer",
+)
+LAYERS = ("Dense", "Elu", "FanInSum", "FanOut", "Identity", "Relu", "parallel", "serial")
+
+TABLE: dict[str, dict[str, str]] = {
+    "_src.ad_util": {"stop_gradient_p": "ricci_lax:stop_gradient_p"},  # lineax
+    "_src.api_util": {  # e3nn
+        "infer_argnums_and_argnames": f"{ADAPTERS}:infer_argnums_and_argnames",
+    },
+    "_src.checkify": {  # flax
+        "Error": "ricci_lax.checkify:Error",
+        "JaxRuntimeError": "ricci_lax.checkify:JaxRuntimeError",
+        "checkify": "ricci_lax.checkify:checkify",
+        "user_checks": "ricci_lax.checkify:user_checks",
+    },
+    "_src.compiler": {},  # chex asks whether it has functions that it would replace
+    "_src.core": {  # flax, numpyro, quax
+        "AbstractValue": "ricci_ir:AbstractValue",
+        "ShapedArray": "ricci_ir:ShapedArray",
+        "Trace": "ricci_ir:Trace",
+        "TraceTag": "ricci_ir:TraceTag",
+        "Tracer": "ricci_ir:Tracer",
+        "full_lower": f"{ADAPTERS}:full_lower",
+        "jaxpr_as_fun": "ricci_ir:jaxpr_as_fun",
+        "physical_aval": "ricci_ir:physical_aval",
+        "set_current_trace": "ricci_ir:set_current_trace",
+        "take_current_trace": "ricci_ir:take_current_trace",
+        "trace_state_clean": "ricci_ir:trace_state_clean",
+    },
+    "_src.dispatch": {"wait_for_tokens": "ricci_xla:effects_barrier"},  # equinox
+    "_src.distributed": {"global_state": f"{ADAPTERS}:processes"},  # orbax
+    "_src.dtypes": {  # equinox, flax, tinygp
+        "DType": "numpy:dtype",
+        "ExtendedDType": "ricci_ir:ExtendedDType",
+        "TypePromotionError": "ricci_ir:TypePromotionError",
+        "extended": "ricci_ir:extended",
+        "finfo": "ricci_ir:finfo",
+        "supports_inf": f"{ADAPTERS}:supports_inf",
+        "to_complex_dtype": f"{ADAPTERS}:to_complex_dtype",
+    },
+    "_src.flatten_util": {"ravel_pytree": "ricci.flatten_util:ravel_pytree"},  # blackjax
+    "_src.flattree": {},  # quax imports it for the parameters of scan, which differ here
+    "_src.literals": {  # equinox, jaxtyping, quax
+        "TypedComplex": f"{ADAPTERS}:TypedComplex",
+        "TypedFloat": f"{ADAPTERS}:TypedFloat",
+        "TypedInt": f"{ADAPTERS}:TypedInt",
+        "TypedNdArray": f"{ADAPTERS}:TypedNdArray",
+    },
+    "_src.pjit": {"jit_p": "ricci_lax:jit_p"},  # quax
+    "_src.public_test_util": {"check_close": f"{ADAPTERS}:check_close"},  # tinygp
+    "_src.state": {},
+    "_src.state.types": {"AbstractRef": "ricci_ir:AbstractRef"},  # flax
+    "_src.traceback_util": {  # equinox, flax, jaxtyping
+        "_exclude_paths": "ricci_ir:excluded_paths",
+        "api_boundary": "ricci_ir:api_boundary",
+        "include_frame": f"{ADAPTERS}:include_frame",
+        "register_exclusion": "ricci_ir:register_exclusion",
+    },
+    "_src.tree_util": {  # flax, jaxlie, orbax
+        "_registry": "ricci_pytree:registered_nodes",
+        "flatten_one_level": "ricci_pytree:flatten_one_level",
+    },
+    "_src.xla_bridge": {"_backends": f"{ADAPTERS}:clients"},  # chex
+    "interpreters.pxla": {  # orbax
+        "global_avals_to_results_handler": f"{UNSUPPORTED}:results_handler",
+    },
+    "example_libraries": {},
+    "example_libraries.optimizers": {  # numpyro
+        **dict.fromkeys(OPTIMIZERS, f"{UNSUPPORTED}:optimizer"),
+        "Optimizer": f"{UNSUPPORTED}:Optimizer",
+    },
+    # numpyro, neural-tangents
+    "example_libraries.stax": dict.fromkeys(LAYERS, f"{UNSUPPORTED}:layer"),
+    "experimental.array_serialization": {},
+    "experimental.array_serialization.serialization": {  # flax, orbax
+        name: f"{UNSUPPORTED}:{name}"
+        for name in (
+            "GlobalAsyncCheckpointManager",
+            "GlobalAsyncCheckpointManagerBase",
+            "get_tensorstore_spec",
+        )
+    },
+    "experimental.colocated_python": {  # orbax
+        name: f"{UNSUPPORTED}:{name}"
+        for name in ("colocated_cpu_devices", "colocated_python", "colocated_python_class")
+    },
+    "experimental.colocated_python.func": {},
+    "experimental.colocated_python.serialization": {"DeviceList": "ricci_xla:DeviceList"},
+    "experimental.jax2tf": {"convert": f"{UNSUPPORTED}:convert"},  # equinox, neural-tangents
+    "experimental.sparse": {  # e3nn, numpyro, ott
+        name: f"{UNSUPPORTED}:{name}" for name in ("BCOO", "sparsify")
+    },
+    "extend.ifrt_programs": {"ifrt_programs": f"{UNSUPPORTED}:ifrt_programs"},  # orbax
+    "experimental.hijax": {  # flax
+        **{name: f"ricci_ir:{name}" for name in ("AbstractValue", "ShapedArray")},
+        "Zero": "ricci_autodiff:Zero",
+        "instantiate_zeros": "ricci_autodiff:instantiate",
+        "is_undefined_primal": "ricci_autodiff:is_undefined_primal",
+        **{
+            name: f"{UNSUPPORTED}:{name}"
+            for name in ("HiPrim", "HiType", "aval_method", "aval_property", "register_hitype")
+        },
+    },
+}

@@ -1,0 +1,171 @@
+"""What libraries import, and use only where a user asks: Ricci says then that it has none."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+from ricci_ir import AbstractValue
+
+_NO_HIJAX = (
+    "types whose values are made of several arrays are not supported: leave the option off that "
+    "asks for them (hijax=False in flax.nnx)"
+)
+
+
+class HiType(AbstractValue):
+    """The type of a value made of several arrays; subclasses are never asked for anything."""
+
+
+class HiPrim:
+    """An operation on such values.
+
+    Raises:
+      NotImplementedError: when one is made.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{cls.__name__}: {_NO_HIJAX}.")
+
+
+class aval_method:
+    """Marks what such a value's tracers have as a method."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+
+
+class aval_property:
+    """Marks what such a value's tracers have as a property."""
+
+    def __init__(self, fget: Callable[..., Any]):
+        self.fget = fget
+
+
+def register_hitype(cls: type, typeof: Callable[[Any], HiType]) -> None:
+    """Take note of a class of such values; there is nothing to do until one is used."""
+
+
+def _no_colocation(name: str) -> NoReturn:
+    raise NotImplementedError(
+        f"{name}: Python functions cannot run beside the devices of another machine. Call them in "
+        "the process that drives those devices."
+    )
+
+
+def colocated_python(fun: Callable[..., Any]) -> NoReturn:
+    """Not supported: has a function run beside the devices that hold its arguments."""
+    _no_colocation("colocated_python")
+
+
+def colocated_python_class(cls: type) -> NoReturn:
+    """Not supported: has objects live beside the devices that hold their arguments."""
+    _no_colocation("colocated_python_class")
+
+
+def colocated_cpu_devices(devices: Any) -> NoReturn:
+    """Not supported: finds the CPU devices beside others."""
+    _no_colocation("colocated_cpu_devices")
+
+
+class GlobalAsyncCheckpointManagerBase:
+    """What writes arrays of several processes; what libraries derive from it brings its own means.
+
+    Raises:
+      NotImplementedError: when one is made that is not derived from it.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        if type(self) in (GlobalAsyncCheckpointManagerBase, GlobalAsyncCheckpointManager):
+            raise NotImplementedError(
+                f"{type(self).__name__} is not supported. Save arrays with orbax.checkpoint, or "
+                "with numpy.save for arrays of one process."
+            )
+
+
+class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
+    """See ``GlobalAsyncCheckpointManagerBase``."""
+
+
+def get_tensorstore_spec(ckpt_path: str, ocdbt: bool = False) -> NoReturn:
+    """Not supported: says how TensorStore keeps an array."""
+    raise NotImplementedError(
+        "get_tensorstore_spec is not supported. Save arrays with orbax.checkpoint."
+    )
+
+
+class ifrt_programs:
+    """Programs that a proxy runs, which Ricci has none of.
+
+    Raises:
+      NotImplementedError: when one is made.
+    """
+
+    @staticmethod
+    def make_plugin_program(text: str) -> NoReturn:
+        """Not supported: makes a program for a proxy."""
+        raise NotImplementedError("make_plugin_program: programs for proxies are not supported.")
+
+    make_plugin_compile_options = make_plugin_program
+
+
+def results_handler(global_out_avals: Any, shardings: Any, committed: bool) -> NoReturn:
+    """Not supported: makes arrays of what a program that was compiled elsewhere returns."""
+    raise NotImplementedError(
+        "global_avals_to_results_handler is not supported. Call programs that jit compiled, or "
+        "make arrays with make_array_from_single_device_arrays."
+    )
+
+
+class BCOO:
+    """A sparse array. Nothing is an instance.
+
+    Raises:
+      NotImplementedError: when one is made.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise NotImplementedError("BCOO: sparse arrays are not supported yet. Use dense ones.")
+
+    @classmethod
+    def fromdense(cls, mat: Any, **options: Any) -> NoReturn:
+        """Not supported: makes one of a dense array."""
+        raise NotImplementedError("BCOO.fromdense: sparse arrays are not supported yet.")
+
+
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., NoReturn]:
+    """Not supported: lets a function take sparse arrays. What it returns raises when called."""
+
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError("sparsify: sparse arrays are not supported yet. Use dense ones.")
+
+    return call
+
+
+def convert(fun_jax: Callable[..., Any], **options: Any) -> NoReturn:
+    """Not supported: makes a function for TensorFlow."""
+    raise NotImplementedError(
+        "jax2tf.convert is not supported. jit(f).lower(...).as_text() gives the program as "
+        "StableHLO, which TensorFlow can call with XlaCallModule."
+    )
+
+
+def optimizer(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not supported: makes an optimizer of ``example_libraries.optimizers``."""
+    raise NotImplementedError(
+        "jax.example_libraries.optimizers is not supported yet. Use an optimizer of optax; numpyro "
+        "takes one as it is."
+    )
+
+
+class Optimizer(NamedTuple):
+    """An optimizer's functions: to start, to take a step, and to read the parameters."""
+
+    init_fn: Callable[..., Any]
+    update_fn: Callable[..., Any]
+    params_fn: Callable[..., Any]
+
+
+def layer(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not supported: makes a layer of ``example_libraries.stax``."""
+    raise NotImplementedError(
+        "jax.example_libraries.stax is not supported yet. Use the layers of flax or equinox."
+    )

@@ -1,0 +1,122 @@
+"""Interpreters that a library writes for JAX: traces of its own, programs taken apart."""
+
+import numpy as np
+
+import jax
+import jax.numpy as jnp
+from jax.api_util import flatten_fun_nokwargs
+from jax.core import ShapedArray
+from jax.extend import core, linear_util
+from jax.interpreters import partial_eval as pe
+from jax.tree_util import tree_structure
+
+X = np.arange(3, dtype=np.float32)
+VECTOR = ShapedArray((3,), np.float32)
+
+
+class CountingTracer(jax.core.Tracer):
+    def __init__(self, trace, value):
+        super().__init__(trace, jax.typeof(value))
+        self.value = value
+
+
+class CountingTrace(jax.core.Trace):
+    """Writes down the names of operations, and has the trace below do them."""
+
+    def __init__(self, parent_trace, found):
+        super().__init__()
+        self.parent_trace = parent_trace
+        self.found = found
+
+    def lower(self, x):
+        return x.value if isinstance(x, CountingTracer) else x
+
+    def process_primitive(self, primitive, tracers, params):
+        self.found.append(primitive.name)
+        values = [self.lower(t) for t in tracers]
+        avals = [jax.typeof(v) for v in values]
+        result = primitive.bind_with_trace(self.parent_trace, values, avals, params)
+        wrap = lambda value: CountingTracer(self, value)
+        return list(map(wrap, result)) if primitive.multiple_results else wrap(result)
+
+
+def counted(f, x):
+    found = []
+    with core.take_current_trace() as parent:
+        trace = CountingTrace(parent, found)
+        with core.set_current_trace(trace):
+            result = f(CountingTracer(trace, x))
+    return trace.lower(result), found
+
+
+def test_a_trace_of_a_library_sees_every_operation():
+    result, found = counted(lambda x: jax.lax.sin(x) * 2.0, jnp.asarray(X))
+    np.testing.assert_allclose(result, np.sin(X) * 2, rtol=1e-6)
+    assert found == ["sin", "mul"]
+
+
+def test_it_works_inside_of_jit():
+    f = jax.jit(lambda x: counted(jax.lax.sin, x)[0])
+    np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-6)
+
+
+def test_the_state_of_tracing_is_the_same_in_one_trace_only():
+    states = []
+
+    def f(x):
+        states.extend(core.get_opaque_trace_state(convention="test") for _ in range(2))
+        return x
+
+    jax.jit(f)(X)
+    assert states[0] == states[1] != core.get_opaque_trace_state(convention="test")
+
+
+def flat(f):
+    fun, tree = flatten_fun_nokwargs(linear_util.wrap_init(f), tree_structure((0,)))
+    return fun, tree
+
+
+def test_what_a_function_closes_over_leads_its_program():
+    closed = jnp.asarray(X)
+    jaxpr, avals, consts = pe.trace_to_jaxpr_dynamic(flat(lambda x: x + closed)[0], [VECTOR])
+    assert (len(jaxpr.invars), len(jaxpr.consts), avals) == (2, 0, [VECTOR])
+    assert core.jaxpr_as_fun(jaxpr, *consts, X)[0].tolist() == [0.0, 2.0, 4.0]
+
+
+def test_dead_code_and_the_arguments_that_only_it_needs_are_left_out():
+    jaxpr = jax.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(X, X)
+    smaller, used = pe.dce_jaxpr(jaxpr, [False, True])
+    assert (used, [e.primitive.name for e in smaller.eqns]) == ([False, True], ["cos"])
+    _, kept = pe.dce_jaxpr(jaxpr, [False, True], instantiate=True)
+    assert kept == [True, True]
+
+
+def test_known_results_are_computed_and_the_others_recorded():
+    fun, _ = flat(lambda pair: (jnp.sin(pair[0]), pair[0] * pair[1]))
+    fun, _ = flatten_fun_nokwargs(
+        linear_util.wrap_init(lambda x, y: (jnp.sin(x), x * y)), tree_structure((0, 0))
+    )
+    known, unknown = pe.PartialVal.known(X), pe.PartialVal.unknown(VECTOR)
+    jaxpr, results, residuals = pe.trace_to_jaxpr_nounits(fun, [known, unknown])
+    np.testing.assert_allclose(results[0].get_known(), np.sin(X), rtol=1e-6)
+    assert (results[1].is_known(), results[1].get_aval()) == (False, VECTOR)
+    assert core.jaxpr_as_fun(jaxpr, *residuals, X)[0].tolist() == [0.0, 1.0, 4.0]
+
+
+def test_programs_with_their_constants():
+    jaxpr = jax.make_jaxpr(lambda x: x + jnp.asarray(X))(X)
+    closed = core.ClosedJaxpr(jaxpr, jaxpr.consts)
+    assert core.jaxpr_as_fun(closed, X)[0].tolist() == [0.0, 2.0, 4.0]
+
+
+def test_types_with_and_without_a_mapped_axis():
+    matrix = ShapedArray((2, 3), np.float32)
+    assert core.mapped_aval(2, 0, matrix) is VECTOR
+    assert core.unmapped_aval(2, 0, VECTOR) is matrix
+    assert core.mapped_aval(2, None, matrix) is matrix
+
+
+def test_calls_are_written_out():
+    jaxpr = jax.make_jaxpr(jnp.sin)(X)
+    call = lambda x: core.primitives.call_p.bind(x, call_jaxpr=jaxpr)[0]
+    assert [e.primitive.name for e in jax.make_jaxpr(call)(X).eqns] == ["sin"]

@@ -1,0 +1,137 @@
+"""A primitive that a library defines as for JAX works under every transformation."""
+
+import numpy as np
+import pytest
+from jaxlib.mlir.dialects import stablehlo
+
+import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+X = np.arange(3, dtype=np.float32)
+
+
+def same_type(x, **params):
+    return ShapedArray(x.shape, x.dtype)
+
+
+def make_scale() -> Primitive:
+    """Multiplies by a parameter; linear; evaluated by NumPy."""
+    scale = Primitive("scale")
+    scale.def_impl(lambda x, *, by: jnp.asarray(np.asarray(x) * by))
+    scale.def_abstract_eval(same_type)
+    ad.deflinear2(scale, lambda ct, x, *, by: [scale.bind(ct, by=by)])
+    batching.primitive_batchers[scale] = lambda args, dims, *, by: (
+        scale.bind(args[0], by=by),
+        dims[0],
+    )
+    mlir.register_lowering(scale, mlir.lower_fun(lambda x, *, by: x * by, multiple_results=False))
+    return scale
+
+
+def make_sin_and_cos() -> Primitive:
+    """Has two results, and a batching rule that takes the axis."""
+    both = Primitive("sin_and_cos")
+    both.multiple_results = True
+    impl = lambda x: [jnp.sin(x), jnp.cos(x)]
+    both.def_impl(impl)
+    both.def_abstract_eval(lambda x: [same_type(x)] * 2)
+
+    def jvp(primals, tangents):
+        sin, cos = both.bind(*primals)
+        tangent = ad.instantiate_zeros(tangents[0])
+        return [sin, cos], [tangent * cos, -tangent * sin]
+
+    def batch(size, name, trace_type, args, dims):
+        return both.bind(*args), dims * 2
+
+    ad.primitive_jvps[both] = jvp
+    batching.axis_primitive_batchers[both] = batch
+    mlir.register_lowering(both, mlir.lower_fun(impl))
+    return both
+
+
+scale_p, sin_and_cos_p = make_scale(), make_sin_and_cos()
+CASES = {
+    "scale": (lambda x: scale_p.bind(x, by=3.0) ** 2, lambda x: (3.0 * x) ** 2),
+    "sin_and_cos": (lambda x: sum(sin_and_cos_p.bind(x)), lambda x: jnp.sin(x) + jnp.cos(x)),
+}
+TRANSFORMATIONS = {
+    "eager": lambda f: f,
+    "jit": jax.jit,
+    "vmap": jax.vmap,
+    "grad": lambda f: jax.grad(lambda x: f(x).sum()),
+    "jvp": lambda f: lambda x: jax.jvp(f, (x,), (x,))[1],
+    "compiled gradients of examples": lambda f: jax.jit(jax.vmap(jax.grad(f))),
+}
+
+
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_primitive_does_what_the_operations_do(case, transformation):
+    ours, expected = map(TRANSFORMATIONS[transformation], CASES[case])
+    np.testing.assert_allclose(ours(X), expected(X), rtol=1e-6)
+
+
+def test_it_is_in_the_program_by_its_name():
+    text = str(jax.make_jaxpr(jax.vmap(CASES["scale"][0]))(X))
+    assert "scale[by=3.0] a" in text
+
+
+def test_an_implementation_suffices_to_differentiate_eagerly():
+    add_one = Primitive("add_one")
+    add_one.def_impl(lambda x: np.asarray(x) + 1)
+    add_one.def_abstract_eval(same_type)
+    ad.defjvp(add_one, lambda t, x: 3 * t)
+    assert jax.grad(lambda x: add_one.bind(x) * 2.0)(1.0) == 6.0
+
+
+@pytest.mark.parametrize("use", [jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())])
+def test_a_missing_rule_is_named(use):
+    bare = Primitive("bare")
+    bare.def_abstract_eval(same_type)
+    with pytest.raises(NotImplementedError, match="'bare'"):
+        use(bare.bind)(X)
+
+
+def negate(ctx, x):
+    assert (ctx.avals_in, ctx.platforms[0]) == (ctx.avals_out, jax.default_backend())
+    return [stablehlo.negate(x)]
+
+
+MLIR_RULES = {
+    "builds an operation": (negate, lambda x: -x),
+    "returns its operand": (lambda ctx, x: [x], lambda x: x),
+    "calls a traced function": (
+        lambda ctx, x: mlir.lower_fun(lambda x: jnp.sin(x) * 2, multiple_results=False)(ctx, x),
+        lambda x: np.sin(x) * 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", MLIR_RULES)
+def test_a_lowering_rule_that_builds_mlir(rule):
+    lower, expected = MLIR_RULES[rule]
+    primitive = Primitive("opaque")
+    primitive.def_abstract_eval(same_type)
+    mlir.register_lowering(primitive, lower)
+    np.testing.assert_allclose(jax.jit(lambda x: primitive.bind(x) + 1)(X), expected(X) + 1, 1e-6)
+
+
+def test_a_rule_for_another_platform_is_not_taken():
+    primitive = Primitive("elsewhere")
+    primitive.def_abstract_eval(same_type)
+    mlir.register_lowering(primitive, lambda ctx, x: [x], platform="tpu")
+    with pytest.raises(NotImplementedError, match="'elsewhere'.*tpu"):
+        jax.jit(primitive.bind).trace(X).lower(lowering_platforms=("cpu",))
+
+
+def test_rules_can_be_read_in_every_form():
+    rule = batching.primitive_batchers[scale_p]
+    result, dim = rule((X,), (0,), by=2.0)
+    assert (dim, result.tolist()) == (0, [0.0, 2.0, 4.0])
+    assert scale_p in batching.fancy_primitive_batchers
+    with pytest.raises(KeyError):
+        batching.primitive_batchers[Primitive("unknown")]

@@ -1,0 +1,87 @@
+"""What the table of unlisted names says is there."""
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+import jax
+from jax._src import TABLE
+from jax._src._adapters import (
+    check_close,
+    clients,
+    infer_argnums_and_argnames,
+    processes,
+    supports_inf,
+    to_complex_dtype,
+)
+
+
+@pytest.mark.parametrize("module", TABLE)
+def test_every_name_is_there(module):
+    found = importlib.import_module(f"jax.{module}")
+    assert all(hasattr(found, name) for name in TABLE[module])
+
+
+def test_a_name_that_is_not_in_the_table():
+    with pytest.raises(ImportError, match="jax._src.core"):
+        from jax._src.core import new_sublevel  # noqa: F401, PLC0415
+
+
+def test_a_module_that_is_not_in_the_table():
+    with pytest.raises(ModuleNotFoundError, match=r"jax\._src\.mesh"):
+        importlib.import_module("jax._src.mesh")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("int32", "complex64"),
+        ("int64", "complex128"),
+        ("float64", "complex128"),
+        ("bool", "complex64"),
+    ],
+)
+def test_complex_dtypes(dtype, expected):
+    assert to_complex_dtype(dtype) == expected
+
+
+def test_which_dtypes_have_infinities():
+    assert [supports_inf(d) for d in ("float32", "int32", jax.numpy.bfloat16)] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_argument_numbers_and_names():
+    signature = inspect.signature(lambda a, b, *, c: None)
+    infer = infer_argnums_and_argnames
+    assert infer(signature, None, None) == ((), ())
+    assert infer(signature, 0, None) == ((0,), ("a",))
+    assert infer(signature, None, ("b", "c")) == ((1,), ("b", "c"))
+
+
+def test_close_values():
+    check_close({"a": np.float32(1.0)}, {"a": np.float32(1.0000001)})
+    with pytest.raises(AssertionError):
+        check_close(np.float32(1.0), np.float32(1.1))
+
+
+def test_devices_and_processes():
+    assert clients["cpu"].platform == "cpu"
+    assert (processes.client, processes.process_id) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("experimental.hijax", "HiPrim"),
+        ("experimental.colocated_python", "colocated_python"),
+        ("experimental.array_serialization.serialization", "GlobalAsyncCheckpointManager"),
+    ],
+)
+def test_what_is_not_supported_says_so(module, name):
+    with pytest.raises(NotImplementedError, match="not supported|cannot run"):
+        getattr(importlib.import_module(f"jax.{module}"), name)(print)

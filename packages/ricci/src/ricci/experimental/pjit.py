@@ -1,0 +1,7 @@
+"""``jit`` under its earlier name."""
+
+from ricci_xla import jit as pjit
+
+__all__ = [
+    "pjit",
+]

@@ -1,0 +1,47 @@
+"""Derivative rules of primitives that are defined outside of Ricci."""
+
+from ricci_autodiff import JVPTrace as JVPTrace
+from ricci_autodiff import JVPTracer as JVPTracer
+from ricci_autodiff import UndefinedPrimal as UndefinedPrimal
+from ricci_autodiff import Zero as Zero
+from ricci_autodiff import add_jaxvals as add_jaxvals
+from ricci_autodiff import add_tangents as add_tangents
+from ricci_autodiff import backward_pass as backward_pass
+from ricci_autodiff import defbilinear as defbilinear
+from ricci_autodiff import defjvp as defjvp
+from ricci_autodiff import defjvp2 as defjvp2
+from ricci_autodiff import deflinear as deflinear
+from ricci_autodiff import deflinear2 as deflinear2
+from ricci_autodiff import get_primitive_transpose as get_primitive_transpose
+from ricci_autodiff import instantiate as instantiate_zeros
+from ricci_autodiff import is_undefined_primal as is_undefined_primal
+from ricci_autodiff import jvp_fun as jvp
+from ricci_autodiff import jvp_jaxpr as jvp_jaxpr
+from ricci_autodiff import jvp_rules as primitive_jvps
+from ricci_autodiff import transpose_rules as primitive_transposes
+from ricci_autodiff import zeros_like_aval as zeros_like_aval
+from ricci_lax import add_any_p as add_jaxvals_p
+
+__all__ = [
+    "JVPTrace",
+    "JVPTracer",
+    "UndefinedPrimal",
+    "Zero",
+    "add_jaxvals",
+    "add_jaxvals_p",
+    "add_tangents",
+    "backward_pass",
+    "defbilinear",
+    "defjvp",
+    "defjvp2",
+    "deflinear",
+    "deflinear2",
+    "get_primitive_transpose",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "jvp",
+    "jvp_jaxpr",
+    "primitive_jvps",
+    "primitive_transposes",
+    "zeros_like_aval",
+]

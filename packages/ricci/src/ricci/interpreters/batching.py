@@ -1,0 +1,25 @@
+"""Batching rules of primitives that are defined outside of Ricci."""
+
+from ricci_batching import axis_primitive_batchers as axis_primitive_batchers
+from ricci_batching import bdim_at_front as bdim_at_front
+from ricci_batching import broadcast as broadcast
+from ricci_batching import defreducer as defreducer
+from ricci_batching import defvectorized as defbroadcasting
+from ricci_batching import defvectorized as defvectorized
+from ricci_batching import fancy_primitive_batchers as fancy_primitive_batchers
+from ricci_batching import primitive_batchers as primitive_batchers
+from ricci_batching import register_vmappable as register_vmappable
+from ricci_batching import unregister_vmappable as unregister_vmappable
+
+__all__ = [
+    "axis_primitive_batchers",
+    "bdim_at_front",
+    "broadcast",
+    "defbroadcasting",
+    "defreducer",
+    "defvectorized",
+    "fancy_primitive_batchers",
+    "primitive_batchers",
+    "register_vmappable",
+    "unregister_vmappable",
+]

@@ -1,0 +1,9 @@
+"""Lowering rules of primitives that are defined outside of Ricci."""
+
+from ricci_stablehlo import lower_fun as lower_fun
+from ricci_stablehlo import register_lowering as register_lowering
+
+__all__ = [
+    "lower_fun",
+    "register_lowering",
+]

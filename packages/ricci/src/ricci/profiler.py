@@ -1,0 +1,35 @@
+"""Profiles of what runs, on the host and on devices."""
+
+from ricci_xla.profiler import ProfileData as ProfileData
+from ricci_xla.profiler import ProfileEvent as ProfileEvent
+from ricci_xla.profiler import ProfileOptions as ProfileOptions
+from ricci_xla.profiler import ProfilePlane as ProfilePlane
+from ricci_xla.profiler import StepTraceAnnotation as StepTraceAnnotation
+from ricci_xla.profiler import TraceAnnotation as TraceAnnotation
+from ricci_xla.profiler import annotate_function as annotate_function
+from ricci_xla.profiler import device_memory_profile as device_memory_profile
+from ricci_xla.profiler import register_subprocess as register_subprocess
+from ricci_xla.profiler import save_device_memory_profile as save_device_memory_profile
+from ricci_xla.profiler import start_server as start_server
+from ricci_xla.profiler import start_trace as start_trace
+from ricci_xla.profiler import stop_server as stop_server
+from ricci_xla.profiler import stop_trace as stop_trace
+from ricci_xla.profiler import trace as trace
+
+__all__ = [
+    "ProfileData",
+    "ProfileEvent",
+    "ProfileOptions",
+    "ProfilePlane",
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "register_subprocess",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+]

@@ -1,0 +1,37 @@
+"""The namespaces of ``ricci_scipy``, each loaded when it is first asked for."""
+
+from typing import TYPE_CHECKING
+
+from ricci_ir import lazy_names
+
+if TYPE_CHECKING:
+    from . import cluster as cluster
+    from . import fft as fft
+    from . import integrate as integrate
+    from . import interpolate as interpolate
+    from . import linalg as linalg
+    from . import ndimage as ndimage
+    from . import optimize as optimize
+    from . import signal as signal
+    from . import sparse as sparse
+    from . import spatial as spatial
+    from . import special as special
+    from . import stats as stats
+
+__all__ = [
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]
+
+# One namespace costs the import of that one.
+__getattr__, __dir__ = lazy_names(globals(), {name: f".{name}" for name in __all__})

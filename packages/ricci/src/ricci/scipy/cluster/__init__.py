@@ -1,0 +1,5 @@
+"""The namespaces of ``ricci_scipy.cluster``."""
+
+from . import vq as vq
+
+__all__ = ["vq"]

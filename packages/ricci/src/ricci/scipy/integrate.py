@@ -1,0 +1,7 @@
+"""The public names of ``ricci_scipy.integrate``, each a boundary where internal frames end."""
+
+from ricci_ir import guard_public
+from ricci_scipy.integrate import *  # noqa: F403
+from ricci_scipy.integrate import __all__ as __all__
+
+guard_public(globals(), __all__)

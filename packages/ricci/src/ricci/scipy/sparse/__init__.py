@@ -1,0 +1,5 @@
+"""The namespaces of ``ricci_scipy.sparse``."""
+
+from . import linalg as linalg
+
+__all__ = ["linalg"]

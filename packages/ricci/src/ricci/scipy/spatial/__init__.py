@@ -1,0 +1,5 @@
+"""The namespaces of ``ricci_scipy.spatial``."""
+
+from . import transform as transform
+
+__all__ = ["transform"]
