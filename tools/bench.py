@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench_lax_workloads import EAGER
+from bench_numpy_workloads import EAGER_NUMPY, LARGE
 
 from ricci_testing import find_interpreter
 
@@ -75,6 +76,9 @@ BUDGETS = {
     "x + x": NO_SLOWER,
     "jnp.sin(x)": NO_SLOWER,
     "x[i], index varying": scaled(15, 80, "µs"),
+    "x[1:], start varying": scaled(15, 80, "µs"),
+    "x[i], an array varying": scaled(15, 80, "µs"),
+    "x.at[i].set(v), index varying": scaled(30, 160, "µs"),
     "eager grad of three operations": scaled(200, 1900, "µs"),
     "eager vmap of two operations": scaled(60, 330, "µs"),
     "eager value and gradient of a 3-layer MLP": scaled(1.5, 21, "ms"),
@@ -87,6 +91,8 @@ BUDGETS = {
     "run the gradient of a scan with 4 scalar carries": NO_SLOWER,
     f"run the {SCALARS}": NO_SLOWER,
     **dict.fromkeys([f"eager lax.{name}" for name in EAGER], DISPATCH),
+    **dict.fromkeys([f"eager jnp.{name}" for name in EAGER_NUMPY], NO_SLOWER),
+    **dict.fromkeys([f"run jnp.{name} on 1,000,000 elements" for name in LARGE], NO_SLOWER),
     "instructions, MLP step": NO_SLOWER,
     f"instructions, {GRU}": NO_SLOWER,
     f"instructions, {SCALARS}": NO_SLOWER,

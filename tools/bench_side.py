@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import bench_lax_workloads as _lax  # noqa: F401  (enters its workloads)
+import bench_numpy_workloads as _numpy  # noqa: F401  (likewise)
 from bench_workloads import WORKLOADS
 
 

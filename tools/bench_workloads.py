@@ -178,6 +178,12 @@ def eager_sin(api: ModuleType) -> float:
     return best(lambda: sin(x), 20, 500, 100)
 
 
+@workload("random.normal(key, (3,))")
+def eager_normal(api: ModuleType) -> float:
+    key, normal = api.random.key(0), api.random.normal
+    return best(lambda: normal(key, (3,)), 20, 500, 100)
+
+
 @workload("x[i], index varying")
 def eager_index(api: ModuleType) -> float:
     x = api.numpy.asarray(np.arange(256, dtype=np.float32))
@@ -186,6 +192,23 @@ def eager_index(api: ModuleType) -> float:
     # Values not indexed before, so that compiling once per value would show.
     fresh = iter(range(1, 256))
     return best(lambda: x[next(fresh)], 5, 40, 10)
+
+
+def index_workload(use: Callable[[Any, int, ModuleType], Any]) -> Workload:
+    """An eager use of an index, for values that were not used before."""
+
+    def measure(api: ModuleType) -> float:
+        x = api.numpy.asarray(np.arange(256, dtype=np.float32))
+        ready(use(x, 0, api))
+        fresh = iter(range(1, 256))
+        return best(lambda: use(x, next(fresh), api), 5, 40, 10)
+
+    return measure
+
+
+WORKLOADS["x[1:], start varying"] = index_workload(lambda x, n, api: x[n : n + 1])
+WORKLOADS["x[i], an array varying"] = index_workload(lambda x, n, api: x[api.numpy.asarray(n)])
+WORKLOADS["x.at[i].set(v), index varying"] = index_workload(lambda x, n, api: x.at[n].set(1.0))
 
 
 @workload("eager grad of three operations")

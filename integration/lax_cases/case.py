@@ -43,15 +43,18 @@ ALL = f"{NUMBERS} bool"
 PROBES = ("value", "jvp", "vjp", "vmap")
 
 
-def operand(text: str) -> np.ndarray:
-    """Return the array for `f32[2,3]` or `i32[4] in 0 9`; integers include the upper end."""
+def operand(text: str, seed: int = 0) -> np.ndarray:
+    """Return the array for `f32[2,3]` or `i32[4] in 0 9`; integers include the upper end.
+
+    Operands of the same text with different seeds have different values.
+    """
     match = re.fullmatch(r"(\w+)\[([\d,]*)\](?: in (\S+) (\S+))?", text)
     if match is None:
         raise ValueError(f"not an operand: {text!r}")
     name, sizes, *limits = match.groups()
     shape = tuple(int(size) for size in sizes.split(",") if size)
     dtype = np.dtype(DTYPES[name])
-    generator = np.random.default_rng(zlib.crc32(text.encode()))
+    generator = np.random.default_rng(zlib.crc32(text.encode(), seed))
     if dtype.kind == "b":
         return generator.integers(0, 1, shape, endpoint=True).astype(dtype)
     if dtype.kind in "iu":

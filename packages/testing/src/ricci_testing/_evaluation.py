@@ -120,7 +120,7 @@ def _describe_leaf(namespace: Mapping[str, Any], leaf: Any, path: str) -> dict[s
     if isinstance(leaf, np.ndarray | np.generic):
         return _leaf(path, "numpy", str(leaf.dtype), np.shape(leaf), False, np.asarray(leaf))
     dtype = getattr(leaf, "dtype", None)
-    if dtype is not None and hasattr(leaf, "addressable_shards"):
+    if dtype is not None and hasattr(leaf, "block_until_ready"):
         is_key = str(dtype).startswith("key<")
         data = namespace["jax"].random.key_data(leaf) if is_key else leaf
         weak = bool(getattr(leaf, "weak_type", False))

@@ -129,6 +129,7 @@ class Oracle:
     Args:
         interpreter: a Python that has JAX; found by `find_interpreter` where not given.
         timeout: seconds allowed for one batch of questions, and for the start.
+        server: the program that answers; another one can stand for another implementation.
 
     Example:
         >>> with Oracle() as oracle:  # doctest: +SKIP
@@ -136,8 +137,14 @@ class Oracle:
         'int32'
     """
 
-    def __init__(self, interpreter: str | Path | None = None, timeout: float = 120.0) -> None:
+    def __init__(
+        self,
+        interpreter: str | Path | None = None,
+        timeout: float = 120.0,
+        server: Path = _SERVER,
+    ) -> None:
         self._interpreter = None if interpreter is None else Path(interpreter)
+        self._server = server
         self._timeout = timeout
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -214,7 +221,7 @@ class Oracle:
             raise OracleError("oracle environment missing: run nox -s oracle")
         self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [str(interpreter), str(_SERVER)],
+            [str(interpreter), str(self._server)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
