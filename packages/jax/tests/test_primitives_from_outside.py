@@ -101,7 +101,19 @@ def negate(ctx, x):
     return [stablehlo.negate(x)]
 
 
+def call_numpy(ctx, x):
+    """Calls a Python function, with what keeps it alive."""
+    call = lambda x: [np.cosh(x)]
+    results, token, kept = mlir.emit_python_callback(
+        ctx, call, None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=False, sharding=None
+    )
+    assert token is None
+    ctx.module_context.add_keepalive(kept)
+    return results
+
+
 MLIR_RULES = {
+    "calls Python": (call_numpy, np.cosh),
     "builds an operation": (negate, lambda x: -x),
     "returns its operand": (lambda ctx, x: [x], lambda x: x),
     "calls a traced function": (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
+from ricci_autodiff import grad
 from ricci_ir import ShapeDtypeStruct, make_jaxpr
 
 F = np.array([0.5, -1.5, 2.25, 0.0], np.float32)
@@ -160,6 +161,40 @@ def test_duck_arrays_are_operands():
 
     jaxpr = make_jaxpr(lambda x: jnp.add(x, Duck()))(ShapeDtypeStruct((3,), np.dtype("float32")))
     assert jaxpr.outvars[0].aval.shape == (3,)
+
+
+class Shown:
+    """What holds an array and shows the array's attributes as its own."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __jax_array__(self):
+        return self.held
+
+    def __getattr__(self, name):
+        return getattr(self.held, name)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: jnp.matmul(x, x),
+        lambda x: jnp.add(x, 1),
+        lambda x: jnp.prod(x, initial=2.0),
+        lambda x: jnp.where(jnp.greater(x, 0), x, 0),
+        lambda x: jnp.concatenate([x, jnp.ones((1, 2))]),
+        lambda x: jnp.asarray(x),
+        lambda x: jnp.stack([x, x]),
+        lambda x: jnp.linalg.norm(x),
+        lambda x: jnp.power(x, 3),
+        lambda x: jnp.ones((2, 2, 2)).at[0].set(x),
+    ],
+)
+def test_what_shows_the_attributes_of_an_array_differentiates_as_it(fun, backend):
+    x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    expected = grad(lambda x: jnp.sum(fun(x)))(x)
+    np.testing.assert_allclose(grad(lambda x: jnp.sum(fun(Shown(x))))(x), expected)
 
 
 @pytest.mark.parametrize("name", ["sin", "add", "arctan2", "acos", "isfinite", "power", "equal"])

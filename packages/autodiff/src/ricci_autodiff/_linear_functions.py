@@ -115,7 +115,7 @@ def _parted(eqns: Sequence[JaxprEqn]) -> tuple[list[Any], _Template]:
         if type(operand) is Var:
             return operand
         value = operand.val  # pyright: ignore[reportAttributeAccessIssue]
-        if not hasattr(value, "aval") and not isinstance(value, np.ndarray):
+        if not hasattr(type(value), "aval") and not isinstance(value, np.ndarray):
             return operand
         if id(value) not in found:
             found[id(value)] = Var(operand.aval)

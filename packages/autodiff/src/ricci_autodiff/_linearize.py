@@ -398,7 +398,7 @@ def tape_to_jaxpr(
             if type(var) is not Literal:
                 residuals.setdefault(id(var), value)
             return var
-        if known.aval.shape == () and not hasattr(value, "aval"):
+        if known.aval.shape == () and not hasattr(type(value), "aval"):
             return known
         if id(value) not in const_vars:
             const_vars[id(value)] = Var(known.aval)

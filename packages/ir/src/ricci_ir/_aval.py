@@ -142,6 +142,8 @@ class ShapedArray(AbstractValue):
         dtype = to_tangent_dtype(self.dtype)
         return self if dtype is self.dtype else ShapedArray(self.shape, dtype)
 
+    at_least_vspace = to_tangent_aval
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")

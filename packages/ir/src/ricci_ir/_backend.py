@@ -99,7 +99,7 @@ def as_array(x: Any) -> Any:
 
     Inside a trace, and for values of dtype ``float0``, ``x`` itself.
     """
-    if hasattr(x, "aval") or context.trace is not eval_trace:
+    if hasattr(type(x), "aval") or context.trace is not eval_trace:
         return x
     aval: Any = get_aval(x)
     if aval.dtype == float0:

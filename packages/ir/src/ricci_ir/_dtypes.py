@@ -236,7 +236,7 @@ def explicit_dtype(dtype: Any, where: str = "") -> Any:
         if dtype in array_dtypes and (dtype not in _NARROW or enable_x64.value):
             return dtype
     except TypeError:
-        if hasattr(dtype, "aval"):
+        if hasattr(type(dtype), "aval"):
             raise ValueError(
                 f"{where}: expected a dtype, got an array of dtype {dtype.dtype}. Write x.dtype."
             ) from None

@@ -33,6 +33,10 @@ class Primitive:
         "name",
     )
 
+    # What interpreters ask of a primitive: programs are parameters of primitives like others here.
+    call_primitive = False
+    map_primitive = False
+
     def __init__(
         self,
         name: str,

@@ -32,7 +32,7 @@ def values_of(tracer: Tracer, asked: str) -> Any:
     value = tracer.concrete()
     if value is None:
         raise ConcretizationTypeError(tracer, f"Only arrays have `x.{asked}`.")
-    if hasattr(value, "aval"):
+    if hasattr(type(value), "aval"):
         return value
     aval: Any = get_aval(value)
     return backend().array(np.asarray(value, aval.dtype), aval)

@@ -49,6 +49,7 @@ from ._callback import io_callback as io_callback
 from ._callback import io_callback_p as io_callback_p
 from ._callback import pure_callback as pure_callback
 from ._callback import pure_callback_p as pure_callback_p
+from ._callback_in_rules import emit_python_callback as emit_python_callback
 from ._check_rules import check_rules as check_rules
 from ._checkpoint import checkpoint as checkpoint
 from ._checkpoint import checkpoint_name as checkpoint_name
@@ -554,6 +555,7 @@ __all__ = [
     "dynamic_update_slice",
     "dynamic_update_slice_in_dim",
     "dynamic_update_slice_p",
+    "emit_python_callback",
     "empty",
     "eq",
     "eq_p",

@@ -89,7 +89,9 @@ def name_of(fun: Any) -> str:
 def host_arrays(args: Sequence[Any]) -> list[Any]:
     """Operands as arrays of the backend."""
     return [
-        x if hasattr(x, "aval") else backend().array(np.asarray(x, get_aval(x).dtype), get_aval(x))  # pyright: ignore
+        x
+        if hasattr(type(x), "aval")
+        else backend().array(np.asarray(x, get_aval(x).dtype), get_aval(x))  # pyright: ignore
         for x in args
     ]
 

@@ -151,4 +151,4 @@ def full_like(
 
 def _is_described(x: Any) -> bool:
     """Whether ``x`` only describes an array, as a ``ShapeDtypeStruct`` does."""
-    return hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "aval")
+    return hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(type(x), "aval")

@@ -80,7 +80,7 @@ def converted(x: Any, dtype: Any, weak_type: bool = False, sharding: Any = None)
         return x
     if aval.dtype == float0 or dtype == float0:
         return np.zeros(aval.shape, dtype)
-    if not aval.shape and not weak_type and not hasattr(x, "aval"):
+    if not aval.shape and not weak_type and not hasattr(type(x), "aval"):
         return np.asarray(x, aval.dtype).astype(dtype)[()]
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
 

@@ -192,7 +192,7 @@ class Watch:
         return array
 
     def _remember(self, array: Any, events: Sequence[Event]) -> None:
-        if events and hasattr(array, "aval"):  # Python scalars are no objects of their own
+        if events and hasattr(type(array), "aval"):  # Python scalars are no objects of their own
             self._events[id(array)] = array, tuple(events)
 
     def _event(self, *fields: Any) -> Event:

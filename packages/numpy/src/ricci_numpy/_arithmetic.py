@@ -119,7 +119,7 @@ def _nonzero_divisor(x: Any) -> Any:
     """Integer divisors with 1 for 0: the remainder by 0 is 0, not an error of the machine."""
     if common_dtype(x)[0] not in INTEGER_DTYPES:
         return x
-    if not hasattr(x, "aval"):
+    if not hasattr(type(x), "aval"):
         return x if np.all(x) else np.where(x == 0, 1, x)[()].astype(common_dtype(x)[0])
     return select_where(lax.eq(x, constant(x, 0)), constant_like(x, 1), x)
 
@@ -202,7 +202,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     if isinstance(x2, np.ndarray) and not x2.shape:
         x2 = x2[()]
     if isinstance(x2, int | np.integer | np.bool_):
-        base = asarray(x1) if not hasattr(x1, "aval") else x1
+        base = asarray(x1) if not hasattr(type(x1), "aval") else x1
         if base.dtype == BOOL:
             base = convert(base, python_scalar_dtype(int))
         return lax.integer_pow(base, int(x2))
@@ -214,7 +214,7 @@ def power(x1: Any, x2: Any, /) -> Any:
         dtype, weak = common_dtype(x1, x2)
     if dtype in INEXACT_DTYPES:
         x1 = scalar_or_array(x1, dtype, weak)
-        if _dtype_of(x2) not in INTEGER_DTYPES or not hasattr(x2, "aval"):
+        if _dtype_of(x2) not in INTEGER_DTYPES or not hasattr(type(x2), "aval"):
             x2 = scalar_or_array(x2, dtype, weak)
         return lax.pow(*promote_shapes("power", x1, x2))
     return _integer_power(x1, x2)

@@ -183,7 +183,7 @@ class IndexUpdateRef:
 
 
 def _static_fill(value: Any) -> Any:
-    value = np.asarray(value) if hasattr(value, "aval") else value
+    value = np.asarray(value) if hasattr(type(value), "aval") else value
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
 

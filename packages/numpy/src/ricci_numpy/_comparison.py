@@ -228,7 +228,7 @@ def isscalar(element: Any) -> bool:
 
     Source: numpy.isscalar.
     """
-    if hasattr(element, "aval"):
+    if hasattr(type(element), "aval"):
         return not element.aval.shape
     if hasattr(element, "__jax_array__"):
         return np.ndim(element.__jax_array__()) == 0
@@ -245,7 +245,7 @@ def iterable(y: Any) -> bool:
 
     Source: numpy.iterable.
     """
-    if hasattr(y, "aval"):
+    if hasattr(type(y), "aval"):
         return bool(y.aval.shape)
     return isinstance(y, Iterable) or bool(np.iterable(y))
 

@@ -68,7 +68,7 @@ class Composite:
 
 def _as_array(x: Any) -> Any:
     """``x`` as the function has it when it is traced, with a type."""
-    if x is None or hasattr(x, "aval"):
+    if x is None or hasattr(type(x), "aval"):
         return x
     aval: Any = get_aval(x)
     return backend().array(np.asarray(x, aval.dtype), aval)

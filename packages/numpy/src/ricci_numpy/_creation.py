@@ -46,8 +46,15 @@ def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
 
 
 def from_host(value: np.ndarray, weak_type: bool = False, dtype: Any = None) -> Any:
-    """An array holding a NumPy array's values; 64-bit dtypes become 32-bit while those are off."""
+    """An array holding a NumPy array's values; 64-bit dtypes become 32-bit while those are off.
+
+    A scalar of a program that is being recorded is a literal there.
+    """
     aval = ShapedArray(value.shape, dtype or canonicalize_dtype(value.dtype), weak_type)
+    if not value.shape and context.trace is not eval_trace:
+        scalar = context.trace.lift(value.item() if weak_type else value.astype(aval.dtype)[()])
+        if isinstance(scalar, Tracer):
+            return scalar
     if not has_backend():
         # Tracing alone needs no runtime: a NumPy array is a constant of the program as it is.
         return value.astype(aval.dtype)
@@ -162,7 +169,7 @@ def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Any:
 
 
 def _from_value(x: Any, dtype: Any, copy: bool, name: str) -> Any:
-    if hasattr(x, "aval"):
+    if hasattr(type(x), "aval"):
         if dtype is None or x.aval.dtype == dtype:
             if dtype is not None and x.aval.weak_type:
                 return convert(x, dtype)
@@ -250,7 +257,7 @@ class _Elements:
                 self._collect_leaf(part, name)
 
     def _collect_leaf(self, x: Any, name: str) -> None:
-        if hasattr(x, "aval"):
+        if hasattr(type(x), "aval"):
             self.arrays.append(x)
             self.types.add((x.aval.dtype, x.aval.weak_type))
         elif isinstance(x, np.ndarray | np.generic):
@@ -300,7 +307,7 @@ def _from_sequence(x: Any, dtype: Any, name: str) -> Any:
 def _on_host(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return [_on_host(part) for part in x]
-    return np.asarray(x)[()] if hasattr(x, "aval") else x
+    return np.asarray(x)[()] if hasattr(type(x), "aval") else x
 
 
 def _stacked(x: Any, dtype: Any, name: str) -> Any:
@@ -309,7 +316,7 @@ def _stacked(x: Any, dtype: Any, name: str) -> Any:
         x = as_operand(x)
         if type(x) in scalar_kinds:
             return np.array(x, dtype)[()]
-        return convert(x, dtype) if hasattr(x, "aval") else np.asarray(x).astype(dtype)
+        return convert(x, dtype) if hasattr(type(x), "aval") else np.asarray(x).astype(dtype)
     parts = [_stacked(part, dtype, name) for part in x]
     if not parts:
         return np.zeros((0,), dtype)

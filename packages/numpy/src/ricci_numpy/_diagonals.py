@@ -64,7 +64,7 @@ def _diagonal(a: Any, *, offset: int, axes: tuple[int, ...]) -> Any:
 def _on_diagonal(shape: tuple[int, int], offset: Any) -> Any:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
-    if hasattr(offset, "aval"):
+    if hasattr(type(offset), "aval"):
         offset = lax.convert_element_type(offset, _INT32)
     else:
         offset = np.int32(offset)

@@ -157,7 +157,7 @@ def full(
 
 def _full(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
     aval: Any = get_aval(value)
-    if hasattr(value, "aval"):
+    if hasattr(type(value), "aval"):
         result = value if dtype is None else convert(value, dtype)
         return broadcast_to(result, shape, name)
     weak = dtype is None and aval.weak_type
@@ -183,13 +183,13 @@ def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
 
 
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device, out_sharding) -> Any:
-    if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(a, "aval"):
+    if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
         aval: Any = shaped_like(a)
     else:
         (a,) = operands(name, a)
         aval = get_aval(a)
     shape = aval.shape if shape is None else as_shape(shape)
-    if hasattr(value, "aval") or np.ndim(value):
+    if hasattr(type(value), "aval") or np.ndim(value):
         found = aval.dtype if dtype is None else dtype
         return placed(_full(shape, value, found, name), device, out_sharding)
     weak = dtype is None and aval.weak_type

@@ -433,7 +433,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     if p.dtype in COMPLEX_DTYPES:
         raise ValueError("unwrap is not defined for complex numbers; take angle of them first.")
     dtype, _ = common_dtype(p, *operands("unwrap", period))
-    if dtype in INTEGER_DTYPES and not hasattr(period, "aval"):
+    if dtype in INTEGER_DTYPES and not hasattr(type(period), "aval"):
         half, rest = divmod(int(period), 2)
         ends_meet = rest == 0
     else:

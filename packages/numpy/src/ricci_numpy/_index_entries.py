@@ -104,7 +104,7 @@ def _as_part(part: Any) -> Any:
     """One part of an index as a slice, a window, ``None``, ``...``, a bool, an int or an array."""
     if part is None or part is Ellipsis or isinstance(part, slice | Window | bool | np.bool_):
         return part
-    if hasattr(part, "aval"):
+    if hasattr(type(part), "aval"):
         dtype = part.aval.dtype
     elif isinstance(part, np.ndarray):
         dtype = part.dtype

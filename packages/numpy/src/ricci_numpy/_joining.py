@@ -24,7 +24,7 @@ from ._shapes import (
 
 
 def _is_one_array(x: Any) -> bool:
-    return hasattr(x, "aval") or isinstance(x, np.ndarray)
+    return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
 
 
 def _common(name: str, arrays: Sequence[Any], dtype: Any) -> list[Any]:

@@ -119,9 +119,11 @@ def matmul(
     """
     types = getattr(a, "aval", None), getattr(b, "aval", None)
     plain = precision is None and preferred_element_type is None and out_sharding is None
-    known = _products.get((types, trace_key())) if plain else None
+    key = (types, type(a), type(b), trace_key())
+    known = _products.get(key) if plain else None
     if known is not None:
         return lax.dot_general_p.bind(a, b, **known)
+    given = a, b
     a, b = operands("matmul", a, b)
     shape_a, shape_b = np.shape(a), np.shape(b)
     rank_a, rank_b = len(shape_a), len(shape_b)
@@ -133,8 +135,9 @@ def matmul(
         )
     if rank_a <= 2 and rank_b <= 2:
         dims = (((rank_a - 1,), (max(0, rank_b - 2),)), ((), ()))
-        if plain and default_matmul_precision.value is None and _need_no_promotion(*types):
-            _products[types, trace_key()] = {
+        as_given = a is given[0] and b is given[1] and _need_no_promotion(*types)
+        if plain and as_given and default_matmul_precision.value is None:
+            _products[key] = {
                 "dimension_numbers": dims,
                 "precision": None,
                 "preferred_element_type": types[0].dtype,
@@ -144,7 +147,8 @@ def matmul(
     return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
 
 
-# By the operands' types, the parameters of a product that needs no promotion.
+# By the operands' types, the parameters of a product of arrays that need no promotion. The classes
+# belong to the key: what holds an array may show that array's type.
 _products: dict[Any, dict[str, Any]] = {}
 
 

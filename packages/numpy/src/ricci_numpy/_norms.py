@@ -85,11 +85,13 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
         return sum(lax.abs(x), axis=axes, keepdims=keepdims)
     size = lax.abs(x)
     dtype = get_aval(size).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    power = lax.convert_element_type(ord, dtype) if hasattr(ord, "aval") else _scalar(ord, dtype)
+    power = (
+        lax.convert_element_type(ord, dtype) if hasattr(type(ord), "aval") else _scalar(ord, dtype)
+    )
     total = sum(lax.pow(size, power), axis=axes, keepdims=keepdims)
     root = (
         lax.div(_scalar(1, dtype), power)
-        if hasattr(ord, "aval")
+        if hasattr(type(ord), "aval")
         else _scalar(1 / float(ord), dtype)
     )
     return lax.pow(total, root)

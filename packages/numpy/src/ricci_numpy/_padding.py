@@ -140,7 +140,7 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
 
 def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Any], tuple]:
     """The different values that a keyword holds, and for each dimension which two are its."""
-    if isinstance(value, np.ndarray) or hasattr(value, "aval"):
+    if isinstance(value, np.ndarray) or hasattr(type(value), "aval"):
         shape = np.shape(value)
         flat = (
             list(lax.unstack(lax.reshape(value, (int(np.prod(shape)),)), 0)) if shape else [value]

@@ -40,7 +40,7 @@ REAL_DTYPES = array_dtypes - COMPLEX_DTYPES
 def is_arraylike(x: Any) -> bool:
     """Whether ``x`` is an array, a scalar, or an object that gives an array when asked."""
     return (
-        hasattr(x, "aval")
+        hasattr(type(x), "aval")
         or isinstance(x, int | float | complex | np.ndarray | np.generic)
         or hasattr(x, "__ricci_array__")
         or hasattr(x, "__jax_array__")
@@ -54,7 +54,7 @@ def check_arraylike(name: str, *args: Any) -> None:
       TypeError: for lists, ``None``, strings, arrays of objects and other values.
     """
     for position, x in enumerate(args):
-        if hasattr(x, "aval") or type(x) in scalar_kinds:
+        if hasattr(type(x), "aval") or type(x) in scalar_kinds:
             continue
         if isinstance(x, np.ndarray | np.generic):
             coerce_to_array_dtype(x)
@@ -79,7 +79,11 @@ def _advice(x: Any) -> str:
 
 def as_operand(x: Any) -> Any:
     """``x`` itself, or what stands for it: the array of a duck, the base value of a subclass."""
-    if hasattr(x, "aval") or type(x) in scalar_kinds or isinstance(x, np.ndarray | np.generic):
+    if (
+        hasattr(type(x), "aval")
+        or type(x) in scalar_kinds
+        or isinstance(x, np.ndarray | np.generic)
+    ):
         return x
     convert = getattr(x, "__ricci_array__", None) or getattr(x, "__jax_array__", None)
     if convert is not None:
@@ -99,7 +103,7 @@ def operands(name: str, *args: Any) -> list[Any]:
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """An array of the given type, by an equation or an operation if ``x`` is not of it."""
     aval: Any = get_aval(x)
-    if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(x, "aval"):
+    if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 

@@ -44,7 +44,7 @@ def _concrete(name: str, x: Any) -> Any:
         raise ConcretizationTypeError(
             x, f"The argument {name!r} of arange decides the shape of the result."
         )
-    value = np.asarray(x)[()] if hasattr(x, "aval") else x
+    value = np.asarray(x)[()] if hasattr(type(x), "aval") else x
     if np.shape(value):
         raise ValueError(f"arange: {name} must be a scalar, got an array of shape {value.shape}.")
     if isinstance(value, complex | np.complexfloating):
@@ -225,7 +225,7 @@ def _nan(dtype: Any) -> Any:
 
 
 def _of_dtype(x: Any, dtype: Any) -> Any:
-    if hasattr(x, "aval"):
+    if hasattr(type(x), "aval"):
         return convert(x, dtype)
     return np.asarray(x).astype(dtype)[()]
 

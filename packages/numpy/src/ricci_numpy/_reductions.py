@@ -106,7 +106,7 @@ def _initial(name: str, initial: Any, dtype: Any) -> Any:
             f"{name}: initial has shape {shape}; the reduction of each element starts from one and "
             "the same scalar."
         )
-    if hasattr(initial, "aval"):
+    if hasattr(type(initial), "aval"):
         return convert(initial, dtype)
     return np.asarray(initial).astype(dtype)[()]
 
@@ -250,6 +250,7 @@ def sum(
     """
     if dtype is None and initial is None and where is None and out is None:
         try:
+            type(a).aval  # noqa: B018  # what only shows an array's attributes has none
             aval = a.aval
             plain = aval.dtype in _SUMMED_AS_THEY_ARE and not aval.weak_type
         except AttributeError:
@@ -317,7 +318,7 @@ def _extreme(
             )
     if initial is not None:
         (initial,) = operands(name, initial)
-    elif not keepdims and hasattr(a, "aval") and not aval.weak_type:
+    elif not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
         return reduce.bind(a, axes=axes, out_sharding=None)
     step = _max if name == "max" else _min
     return step(a, where, initial, axes=axes, keepdims=bool(keepdims))

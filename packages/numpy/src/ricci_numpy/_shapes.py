@@ -42,7 +42,7 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
 
 
 def _as_array(name: str, x: Any) -> Any:
-    if hasattr(x, "aval"):
+    if hasattr(type(x), "aval"):
         return x
     return operands(name, x)[0]
 
@@ -413,7 +413,7 @@ def _at_least(step: Any, rank: int, args: tuple) -> Any:
     check_arraylike(step.name, *args)
     # Outside of programs an array of the rank is itself; programs show the call, as JAX's do.
     found = [
-        x if np.ndim(x) >= rank and hasattr(x, "aval") and not is_recording() else step(x)
+        x if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording() else step(x)
         for x in operands(step.name, *args)
     ]
     return found[0] if len(found) == 1 else found

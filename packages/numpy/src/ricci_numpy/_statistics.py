@@ -260,7 +260,7 @@ def nanpercentile(
 def _percent(name: str, q: Any) -> Any:
     (q,) = operands(name, q)
     dtype = inexact_dtype(common_dtype(q)[0])[0]
-    if hasattr(q, "aval"):
+    if hasattr(type(q), "aval"):
         return lax.div(convert(q, dtype), strong_constant(dtype, 100))
     return np.asarray(q).astype(dtype) / np.asarray(100).astype(dtype)
 
@@ -291,7 +291,7 @@ def _quantile(
         raise NotImplementedError(f"{name}: weights= needs method='inverted_cdf'.")
     if common_dtype(a)[0] in COMPLEX_DTYPES:
         raise ValueError(f"{name} is not defined for complex numbers: they have no order.")
-    known = not hasattr(q, "aval")
+    known = not hasattr(type(q), "aval")
     return _quantiles(
         a,
         None if known else q,
@@ -343,7 +343,7 @@ def _rows(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
 
 def _fractions(q: Any, dtype: Any) -> Any:
     """The fractions as a vector, on the host if they are known."""
-    if hasattr(q, "aval"):
+    if hasattr(type(q), "aval"):
         q = convert(q, inexact_dtype(get_aval(q).dtype)[0])
         return lax.reshape(q, (q.size,)) if q.ndim != 1 else q
     real = np.float64 if dtype.itemsize == 8 else np.float32

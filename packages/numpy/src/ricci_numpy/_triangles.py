@@ -60,11 +60,11 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
 
 
 def _known(k: Any) -> int | None:
-    return None if hasattr(k, "aval") else index(k)
+    return None if hasattr(type(k), "aval") else index(k)
 
 
 def _offset(k: Any) -> tuple[Any, ...]:
-    return (k,) if hasattr(k, "aval") else ()
+    return (k,) if hasattr(type(k), "aval") else ()
 
 
 @inlined("eye")

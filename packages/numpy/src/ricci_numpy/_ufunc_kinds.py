@@ -2,7 +2,8 @@
 
 Most calls are on arrays of one type, or an array and a Python scalar. Those are recognised by
 identity (types and dtypes are interned) and handed to the operation as they are; everything else
-goes through the checks and conversions of ``_promotion``.
+goes through the checks and conversions of ``_promotion``. What only shows the attributes of an
+array that it holds is no array: its class has no ``aval``.
 """
 
 import inspect
@@ -30,6 +31,7 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Call
     def function(x, /):
         try:
             try:
+                type(x).aval  # noqa: B018
                 dtype = x.aval.dtype
             except AttributeError:
                 return general(x)
@@ -49,6 +51,7 @@ def binary(operation: Operation, accepted: frozenset, general: Operation) -> Cal
         kind = type(y)
         if kind is float or kind is int:
             try:
+                type(x).aval  # noqa: B018
                 dtype = x.aval.dtype
             except AttributeError:
                 return general(x, y)
@@ -64,6 +67,7 @@ def binary(operation: Operation, accepted: frozenset, general: Operation) -> Cal
         kind = type(x)
         if kind is float or kind is int:
             try:
+                type(y).aval  # noqa: B018
                 dtype = y.aval.dtype
             except AttributeError:
                 return general(x, y)
@@ -77,6 +81,7 @@ def binary(operation: Operation, accepted: frozenset, general: Operation) -> Cal
                     return operation(x, y)
             return general(x, y)
         try:
+            type(x).aval, type(y).aval
             a = x.aval
             b = y.aval
         except AttributeError:

@@ -247,7 +247,7 @@ def fold_in(key: Any, data: Any) -> Any:
             "into one key. For several, use vmap."
         )
     uint32 = np.dtype("uint32")
-    if hasattr(data, "aval"):
+    if hasattr(type(data), "aval"):
         data = lax.convert_element_type(data, uint32)
     elif isinstance(data, np.generic | np.ndarray):
         data = np.asarray(data).astype(uint32)[()]

@@ -41,7 +41,7 @@ def _operator(name: str, what: str, a: Any, b: Any) -> Callable[[Any], Any]:
     """A linear operator, given as a function or as a matrix, as a function."""
     if callable(a):
         return a
-    if not isinstance(a, np.ndarray) and not hasattr(a, "aval"):
+    if not isinstance(a, np.ndarray) and not hasattr(type(a), "aval"):
         raise TypeError(
             f"{name}: {what} must be a function or a matrix, got {a!r} of type {type(a).__name__}."
         )

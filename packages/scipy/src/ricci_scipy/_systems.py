@@ -23,7 +23,7 @@ def square_matrices(name: str, *args: Any) -> list[Any]:
       TypeError: if one is no array.
       ValueError: if one does not hold square matrices.
     """
-    found = [x if hasattr(x, "aval") else jnp.asarray(x) for x in matrices(name, *args)]
+    found = [x if hasattr(type(x), "aval") else jnp.asarray(x) for x in matrices(name, *args)]
     for x in found:
         if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
             raise ValueError(f"{name}: square matrices are needed, got shape {x.shape}.")
