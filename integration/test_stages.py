@@ -1,5 +1,6 @@
 """The stages of `jit` on given devices, and what its errors name."""
 
+import numpy as np
 import pytest
 
 import ricci
@@ -109,3 +110,23 @@ def test_donated_buffers_become_results():
 def test_unused_donations_are_said():
     with pytest.warns(UserWarning, match=r"int32\[3\]"):
         jit(lambda x: x.sum(), donate_argnums=0)(jnp.arange(3))
+
+
+@pytest.mark.parametrize("keep_unused", [False, True])
+def test_small_constants_are_in_the_text_and_large_ones_are_arguments(keep_unused):
+    small, large = jnp.arange(3.0), jnp.ones(2000)
+    fun = jit(lambda x, y: x + small.sum() + large, keep_unused=keep_unused, donate_argnums=0)
+    text = fun.lower(large, 1.0).as_text()
+    (signature,) = (line for line in text.splitlines() if "@main(" in line)
+    assert signature.count("%arg") == 2 + keep_unused
+    assert "dense<[0.0, 1.0, 2.0]>" in text
+    assert float(fun(jnp.zeros(2000), 1.0)[7]) == 4.0
+    assert float(fun(jnp.zeros(2000), 1.0)[7]) == 4.0
+
+
+def test_a_program_keeps_what_a_small_constant_was():
+    table = np.arange(3.0, dtype="float32")
+    fun = jit(lambda x: x + table)
+    assert fun(1.0).tolist() == [1, 2, 3]
+    table[:] = 7
+    assert fun(1.0).tolist() == [1, 2, 3]

@@ -24,6 +24,7 @@ from ._compile import Executable, compile_text, result_shardings
 from ._compile_log import log_compilation, timed
 from ._dispatch import FastPath, fast_path, shard_args
 from ._donation import name_deleted
+from ._embedding import embed_small
 from ._jaxlib import runtime
 from ._mesh import Mesh
 from ._nan_checks import check_results, checks_results
@@ -181,11 +182,10 @@ def lower_program(
 
 
 def _lower_program(program, placement, options, platform) -> LoweredProgram:
-    jaxpr = program.jaxpr
-    kept = tuple(range(len(jaxpr.invars)))
-    if not options.keep_unused:
-        used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
-        kept = tuple(i for i in kept if id(jaxpr.invars[i]) in used)
+    jaxpr = embed_small(program.jaxpr, program.consts)
+    always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
+    used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
+    kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or id(var) in used)
     aliases, donors = _donations(program, kept, options)
     annotations = _Annotations(jaxpr, placement)
     host_callbacks: list[HostCallback] = []

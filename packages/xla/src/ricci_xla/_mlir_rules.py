@@ -22,7 +22,8 @@ class RuleContext:
       avals_in, avals_out: the types of operands and results.
       primitive: the primitive.
       platforms: what the module will run on, as a sequence.
-      module_context: has ``platforms``, ``context`` and ``module``, MLIR's.
+      module_context: has ``platforms``, ``context`` and ``module``, MLIR's, and ``add_keepalive``
+        for what a callback needs, which the program keeps in any case.
     """
 
     def __init__(self, primitive: Primitive, lowering: Lowering, avals_in: list, module: Any):
@@ -31,7 +32,10 @@ class RuleContext:
         self.avals_out = list(lowering.outs)
         self.platforms = (lowering.platform,)
         self.module_context = SimpleNamespace(
-            platforms=self.platforms, context=module.context, module=module
+            platforms=self.platforms,
+            context=module.context,
+            module=module,
+            add_keepalive=lambda kept: None,
         )
         self._lowering = lowering
 
