@@ -217,7 +217,7 @@ CASES = (
             hk.experimental.fast_eval_shape(hk.transform(lambda x: Pair()(x)).init, KEY, X)
         ),
         "tabulate": lambda: hk.experimental.tabulate(hk.transform(lambda x: Pair()(x)))(X),
-        "jaxpr info": lambda: str(
+        "jaxpr info": lambda: hk.experimental.jaxpr_info.format_module(
             hk.experimental.jaxpr_info.make_model_info(hk.transform(lambda x: Pair()(x)).init)(
                 KEY, X
             )
