@@ -20,6 +20,7 @@ from ricci_xla import (
     host_ids,
     local_device_count,
     local_devices,
+    print_environment_info,
     process_count,
     process_index,
     process_indices,
@@ -111,3 +112,12 @@ def test_default_backend_is_a_platform():
 def test_error_classes_are_jaxlibs():
     assert issubclass(JaxRuntimeError, RuntimeError)
     assert XlaRuntimeError is JaxRuntimeError
+
+
+def test_the_environment_is_printed_or_returned(capsys, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS_FOR_A_TEST", "seen")
+    text = print_environment_info(return_string=True)
+    for part in ("jaxlib: ", "python: ", "devices: ", "process_count: 1", "FOR_A_TEST=seen"):
+        assert part in text
+    assert print_environment_info() is None
+    assert capsys.readouterr().out == text + "\n"

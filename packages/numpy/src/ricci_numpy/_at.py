@@ -1,7 +1,8 @@
 """``x.at[index]``: updated copies of an array, in place of assignment to its elements."""
 
 from collections.abc import Callable
-from typing import Any
+from inspect import Parameter, Signature, signature
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -28,6 +29,16 @@ _SCATTERS: dict[str, Callable[..., Any]] = {
     "min": lax.scatter_min,
     "max": lax.scatter_max,
 }
+
+
+class UpdateOptions(TypedDict, total=False):
+    """What every method of ``x.at[index]`` that updates takes by name; see ``IndexUpdateRef``."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: Any
+    out_sharding: Any
+    wrap_negative_indices: bool
 
 
 class IndexUpdateHelper:
@@ -108,41 +119,41 @@ class IndexUpdateRef:
         )
         return placed(result, None, out_sharding)
 
-    def set(self, values: Any, **options: Any) -> Any:
+    def set(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] = values``; of repeated indices, any one counts."""
         return _update("set", self, values, **options)
 
-    def add(self, values: Any, **options: Any) -> Any:
+    def add(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] += values``; repeated indices add up."""
         return _update("add", self, values, **options)
 
-    def subtract(self, values: Any, **options: Any) -> Any:
+    def subtract(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] -= values``; repeated indices add up."""
         return _update("subtract", self, values, **options)
 
-    def multiply(self, values: Any, **options: Any) -> Any:
+    def multiply(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] *= values``; repeated indices multiply."""
         return _update("multiply", self, values, **options)
 
     mul = multiply
 
-    def min(self, values: Any, **options: Any) -> Any:
+    def min(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] = minimum(x[index], values)``."""
         return _update("min", self, values, **options)
 
-    def max(self, values: Any, **options: Any) -> Any:
+    def max(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] = maximum(x[index], values)``."""
         return _update("max", self, values, **options)
 
-    def divide(self, values: Any, **options: Any) -> Any:
+    def divide(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] /= values``; repeated indices divide repeatedly."""
         return divide(*self._with_factors(values, options))
 
-    def power(self, values: Any, **options: Any) -> Any:
+    def power(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
         """A copy of ``x`` with ``x[index] **= values``."""
         return power(*self._with_factors(values, options))
 
-    def _with_factors(self, values: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    def _with_factors(self, values: Any, options: UpdateOptions) -> tuple[Any, Any]:
         ones = lax.full_like(self.array, 1)
         factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
         return self.array, factors
@@ -223,6 +234,18 @@ def _update(
     else:
         result = _scatter_step(x, values, *operands, **settings)
     return placed(result, None, out_sharding)
+
+
+def _introduce_updates() -> None:
+    """Give the methods that update the signature which their options spell out."""
+    options = list(signature(_update).parameters.values())[3:]
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    own = [Parameter("self", kind), Parameter("values", kind)]
+    for name in (*_SCATTERS, "divide", "power"):
+        getattr(IndexUpdateRef, name).__signature__ = Signature([*own, *options])
+
+
+_introduce_updates()
 
 
 def _check_dtypes(x: Any, values: Any) -> None:

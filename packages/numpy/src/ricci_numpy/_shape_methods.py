@@ -65,8 +65,8 @@ define_array_methods(
         "argsort": _argsort,
         "at": property(at),
         "choose": choose,
-        "compress": lambda self, condition, axis=None, **options: compress(
-            condition, self, axis, **options
+        "compress": lambda self, condition, axis=None, *, out=None, size=None, fill_value=0: (
+            compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
         ),
         "diagonal": diagonal,
         "dot": dot,

@@ -102,6 +102,7 @@ from ricci_xla import make_array_from_callback as make_array_from_callback
 from ricci_xla import make_array_from_process_local_data as make_array_from_process_local_data
 from ricci_xla import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from ricci_xla import make_mesh as make_mesh
+from ricci_xla import print_environment_info as print_environment_info
 from ricci_xla import process_count as process_count
 from ricci_xla import process_index as process_index
 from ricci_xla import process_indices as process_indices
@@ -224,6 +225,7 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "pmap",
+    "print_environment_info",
     "process_count",
     "process_index",
     "process_indices",

@@ -44,6 +44,7 @@ from ._eager import XlaBackend as XlaBackend
 from ._eager import clear_caches as clear_caches
 from ._eager import xla_backend as xla_backend
 from ._effects import effects_barrier as effects_barrier
+from ._environment import print_environment_info as print_environment_info
 from ._errors import DuplicateSpecError as DuplicateSpecError
 from ._errors import IndivisibleError as IndivisibleError
 from ._errors import JaxRuntimeError as JaxRuntimeError
@@ -179,6 +180,7 @@ __all__ = [
     "move_array",
     "parts",
     "platform_alias",
+    "print_environment_info",
     "process_count",
     "process_index",
     "process_indices",
