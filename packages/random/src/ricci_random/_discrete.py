@@ -28,7 +28,8 @@ def _gumbel(key, *, shape, dtype, mode):
     both = uniform_upper_first(key, 1.0, 0.0, shape=(2, *shape), dtype=dtype)
     coarse, fine = lax.unstack(both)
     near_one = lax.ge(coarse, info(0.5))
-    offset = lax.add(lax.add(coarse, lax.mul(info.eps, fine)), info(float(info.eps) ** 2 / 2))
+    least = max(float(info.eps) ** 2 / 2, float(info.tiny))  # in float16 the former is subnormal
+    offset = lax.add(lax.add(coarse, lax.mul(info.eps, fine)), info(least))
     u = jnp.where(near_one, coarse, offset)
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
 
