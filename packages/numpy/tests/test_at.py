@@ -136,3 +136,19 @@ def test_apply_to_nothing_changes_nothing(index, backend):
 def test_apply_needs_a_scalar_of_the_dtype(func, backend):
     with pytest.raises(ValueError, match="func must return a scalar of the operand's dtype"):
         jnp.ones(3).at[0].apply(func)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        lambda x: x.at[0].set(1.0),
+        lambda x: x.at[jnp.int32(1), 1:].add(1.0),
+        lambda x: x.at[None, -1].apply(jnp.negative),
+        lambda x: x.at[1].get(),
+    ],
+)
+def test_no_single_position_lies_in_an_empty_dimension(update, backend):
+    x = jnp.zeros((0, 3))
+    with pytest.raises(IndexError, match="axis 0 has size 0"):
+        update(x)
+    assert x.at[jnp.array([1])].set(1.0).shape == (0, 3)

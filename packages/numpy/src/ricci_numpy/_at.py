@@ -12,7 +12,7 @@ from ricci_ir import get_aval, lattice_result_type, warn_user
 from ._arithmetic import power
 from ._composite import composite, is_recording
 from ._creation import asarray, placed
-from ._index_entries import read_index
+from ._index_entries import check_single_positions, read_index
 from ._index_gather import GatherForm, gather_form, indexed_operand
 from ._indexing import as_mode, get_at
 from ._promotion import as_operand, convert, is_arraylike, scalar_or_array
@@ -172,9 +172,9 @@ class IndexUpdateRef:
         Repeated indices apply it repeatedly.
         """
         x = self.array
-        form, operands = gather_form(
-            read_index(x.shape, self.index), wrap_negative_indices, positions_as_operands=False
-        )
+        index = read_index(x.shape, self.index)
+        check_single_positions(index)
+        form, operands = gather_form(index, wrap_negative_indices, positions_as_operands=False)
         plan = form.plan(operands)
         if 0 in plan.shape:
             return x
@@ -216,8 +216,10 @@ def _update(
     x = target.array
     values = as_operand(values) if is_arraylike(values) else asarray(values)
     recording = is_recording()
+    index = read_index(x.shape, target.index)
+    check_single_positions(index)
     form, operands = gather_form(
-        read_index(x.shape, target.index),
+        index,
         wrap_negative_indices,
         positions_as_operands=not recording,
     )

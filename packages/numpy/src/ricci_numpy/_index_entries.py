@@ -82,6 +82,23 @@ class Index(NamedTuple):
     gap: int | None = None
 
 
+def check_not_empty(size: int, axis: int) -> None:
+    """Raise IndexError if a dimension has no positions."""
+    if not size:
+        raise IndexError(f"axis {axis} has size 0, so no index lies in it.")
+
+
+def check_single_positions(index: Index) -> None:
+    """Raise IndexError if an index without arrays has a position in a dimension of size 0."""
+    if index.has_array or 0 not in index.shape:
+        return
+    axis = 0
+    for kind, *_ in index.entries:
+        if kind in (INT, DYNAMIC):
+            check_not_empty(index.shape[axis], axis)
+        axis += kind != NEW
+
+
 def _refused(part: Any) -> Exception:
     if isinstance(part, str | bytes | bytearray):
         return TypeError(

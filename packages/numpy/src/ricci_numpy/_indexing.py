@@ -20,7 +20,16 @@ from ricci_ir import (
 )
 
 from ._composite import composite, is_recording
-from ._index_entries import DYNAMIC, INT, NEW, SLICE, WINDOW, Index, read_index
+from ._index_entries import (
+    DYNAMIC,
+    INT,
+    NEW,
+    SLICE,
+    WINDOW,
+    Index,
+    check_not_empty,
+    read_index,
+)
 from ._index_gather import GatherForm, dtype_of, gather_form, indexed_operand, widened, wrapped
 
 _MODES = lax.GatherScatterMode
@@ -100,7 +109,7 @@ def _row(x: Any, index: int) -> Any:
 
 def _clamped(index: int, size: int, axis: int) -> int:
     """A position as a program would see it: counted from the end, or moved into bounds."""
-    _check_not_empty(size, axis)
+    check_not_empty(size, axis)
     if not _INT32.min <= index <= _INT32.max:
         raise OverflowError(f"the index {index} is too large for int32.")
     if index < 0:
@@ -112,7 +121,7 @@ def _row_step(aval: Any) -> tuple[int, dict[str, Any]]:
     if not aval.shape:
         read_index((), 0)  # raises
     size = aval.shape[0]
-    _check_not_empty(size, 0)
+    check_not_empty(size, 0)
     forms = (_INT_FORM, *((n, 1, False, False) for n in aval.shape[1:]))
     return size, _step(aval, 1, forms)
 
@@ -193,11 +202,6 @@ def _windows_now(x: Any, index: tuple) -> Any:
 
 def _window_at(x: Any, starts: tuple, sizes: tuple[int, ...]) -> Any:
     return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
-
-
-def _check_not_empty(size: int, axis: int) -> None:
-    if not size:
-        raise IndexError(f"axis {axis} has size 0, so no index lies in it.")
 
 
 def _cut(x: Any, starts: tuple, forms: tuple) -> Any:
@@ -391,7 +395,7 @@ def _dynamic(x: Any, index: Index, wrap: bool) -> Any:
             positions.append(entry[1])
             sizes.append(entry[2])
         else:
-            _check_not_empty(size, axis)
+            check_not_empty(size, axis)
             if kind == INT and not _INT32.min <= entry[1] <= _INT32.max:
                 raise OverflowError(f"the index {entry[1]} is too large for int32.")
             positions.append(entry[1])

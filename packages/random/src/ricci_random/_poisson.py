@@ -21,7 +21,7 @@ _HARMLESS_RATE = 100_000.0  # given to his loop for the elements that it is not 
 
 def _within(iteration: Any, dtype: np.dtype) -> Any:
     """Whether a loop has not yet run as often as the result's dtype can count."""
-    return lax.convert_element_type(iteration, dtype) < np.iinfo(dtype).max
+    return lax.convert_element_type(iteration, dtype) < np.asarray(np.iinfo(dtype).max, dtype)
 
 
 @staged
