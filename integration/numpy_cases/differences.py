@@ -57,6 +57,7 @@ EXPECTED: list[Expected] = [
     Expected("pad", "*", "-1: 1}", f"a dict from axes is accepted, {_NUMPYS}"),
     Expected("pad", "*", "{5: 1}", "an axis that is not there is named"),
     Expected("*", "*", "axis='a'", "an axis of vmap is reduced by lax.psum and its kin"),
+    Expected("put_along_axis", "*", "AxisError", "an axis that is not there is named"),
     Expected("lexsort", "*", "lexsort(3)", "a ValueError, as for other wrong shapes"),
     Expected("setdiff1d", "*", "setdiff1d(2", "the result is an array's, whose type is strong"),
     Expected("ix_", "*", "MASK3", f"booleans are accepted, {_NUMPYS}"),
@@ -68,7 +69,8 @@ EXPECTED: list[Expected] = [
 ]
 NUMPY: list[Numpy] = [
     Numpy("*", "NumPy raises", "NumPy refuses, or lacks, what is accepted here"),
-    Numpy("reciprocal", "int32", "integers become floats"),
+    Numpy("reciprocal", "int", "integers become floats"),
+    Numpy("reciprocal", "bool", "booleans become floats"),
     Numpy("sinc", "CORNERS", "0 where the angle is infinite"),
     Numpy("sinc", "jnp.sinc(1", "single precision of a zero"),
     Numpy("spacing", "float32", "the spacing is that of the float that integers become"),
