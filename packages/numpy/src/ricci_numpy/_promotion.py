@@ -96,8 +96,11 @@ def as_operand(x: Any) -> Any:
 
 def operands(name: str, *args: Any) -> list[Any]:
     """The operands of function ``name``, checked; see ``check_arraylike`` and ``as_operand``."""
-    check_arraylike(name, *args)
-    return [as_operand(x) for x in args]
+    for x in args:
+        if not hasattr(type(x), "aval"):
+            check_arraylike(name, *args)
+            return [as_operand(x) for x in args]
+    return list(args)
 
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
