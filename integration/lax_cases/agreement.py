@@ -17,7 +17,7 @@ from .differences import reason_for
 ASPECTS = ("value", "dtype", "shape", "weak type", "jaxpr")
 _SCALAR = re.compile(r"np\.int64\((-?\d+)\)")
 _GROUPING = re.compile(r"^ *(ft_in|ft_out|num_carry|num_consts)=.*\n", re.MULTILINE)
-_PRELUDE = """
+PRELUDE = """
 def direction(o):
     if not jnp.issubdtype(o.dtype, np.inexact):
         return np.zeros(o.shape, jax.dtypes.float0)
@@ -128,7 +128,7 @@ def _requests(case: Case) -> list[Request]:
     """The printed program of each computation, and one compiled program for all of them."""
     config = {"jax_enable_x64": True} if case.x64 else None
     found = probes(case)
-    requests = [Request(_PRELUDE + p.function, p.inputs, config, "jaxpr") for p in found]
+    requests = [Request(PRELUDE + p.function, p.inputs, config, "jaxpr") for p in found]
     if found and not case.programs_only:
         requests.append(_together(found, config))
     if "eager" in case.probes:
@@ -144,7 +144,7 @@ def _together(found: list[Probe], config: Any) -> Request:
         inputs |= renamed
         calls.append(f"{probe.name!r}: ({probe.function})({', '.join(renamed)})")
     names = ", ".join(inputs)
-    source = f"{_PRELUDE}jax.jit(lambda {names}: {{{', '.join(calls)}}})({names})"
+    source = f"{PRELUDE}jax.jit(lambda {names}: {{{', '.join(calls)}}})({names})"
     return Request(source, inputs, config)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lax_cases.agreement import Probe, probes
+from lax_cases.agreement import PRELUDE, Probe, probes
 
 from ricci_testing import (
     RTOL,
@@ -32,12 +32,6 @@ from .differences import ACCIDENTAL, numpy_reason, reason
 PROGRAM = 24  # computations that are compiled together: one module costs less than many
 TIMEOUT = 600.0
 SERVER = Path(__file__).with_name("light_server.py")
-_PRELUDE = """
-def direction(o):
-    if not jnp.issubdtype(o.dtype, np.inexact):
-        return np.zeros(o.shape, jax.dtypes.float0)
-    return np.cos(np.arange(np.prod(o.shape, dtype=int))).reshape(o.shape).astype(o.dtype)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,7 @@ def _together(parts: list[tuple[Call, Probe]]) -> Request:
         inputs |= renamed
         texts.append(f"'{number}': ({probe.function})({', '.join(renamed)})")
     names = ", ".join(inputs)
-    source = f"{_PRELUDE}jax.jit(lambda {names}: {{{', '.join(texts)}}})({names})"
+    source = f"{PRELUDE}jax.jit(lambda {names}: {{{', '.join(texts)}}})({names})"
     return Request(source, inputs, _config(parts[0][0]))
 
 
@@ -131,7 +125,7 @@ def _named(part: tuple[Call, Probe]) -> tuple[Call, str]:
 
 
 def _traced(call: Call, probe: Probe) -> Request:
-    return Request(f"{_PRELUDE}{probe.function}", probe.inputs, _config(call), "jaxpr")
+    return Request(f"{PRELUDE}{probe.function}", probe.inputs, _config(call), "jaxpr")
 
 
 def _probes(call: Call) -> list[Probe]:

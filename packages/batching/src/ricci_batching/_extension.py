@@ -10,7 +10,7 @@ Three mappings show one table, ``batch_rules``: what is set in one form can be r
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
-from ricci_ir import Primitive, Trace, context
+from ricci_ir import Primitive, is_under
 
 from ._rules import Axis, array_ops, batch_rules, batched_at, elementwise, shape_of
 from ._vmap import BatchTrace
@@ -158,9 +158,4 @@ def unregister_vmappable(data_type: type) -> None:
 
 def under_vmap() -> bool:
     """Whether the current trace, or one that it is built on, applies operations to batches."""
-    trace: Trace | None = context.trace
-    while trace is not None:
-        if isinstance(trace, BatchTrace):
-            return True
-        trace = trace.parent
-    return False
+    return is_under(BatchTrace)

@@ -152,7 +152,6 @@ from ._extension import set_current_trace as set_current_trace
 from ._extension import take_current_trace as take_current_trace
 from ._extension import trace_state_clean as trace_state_clean
 from ._extension import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
-from ._extension import under_jit as under_jit
 from ._extension import unmapped_aval as unmapped_aval
 from ._extension import valid_jaxtype as valid_jaxtype
 from ._jaxpr import Atom as Atom
@@ -266,6 +265,7 @@ from ._staging import StagedTracer as StagedTracer
 from ._staging import closes_over_tracers as closes_over_tracers
 from ._staging import drop_unused as drop_unused
 from ._staging import ensure_compile_time_eval as ensure_compile_time_eval
+from ._staging import is_recording as is_recording
 from ._staging import staging_switch as staging_switch
 from ._staging import trace_to_jaxpr as trace_to_jaxpr
 from ._steps import Steps as Steps
@@ -281,6 +281,7 @@ from ._trace import eval_trace as eval_trace
 from ._trace import extend_axes as extend_axes
 from ._trace import is_concrete as is_concrete
 from ._trace import is_scalar_type as is_scalar_type
+from ._trace import is_under as is_under
 from ._trace import leaked_tracer as leaked_tracer
 from ._trace import set_trace as set_trace
 from ._tracer_values import values_of as values_of
@@ -486,8 +487,10 @@ __all__ = [
     "is_extended",
     "is_internal_module",
     "is_observed",
+    "is_recording",
     "is_scalar_type",
     "is_transposed",
+    "is_under",
     "is_weakly_typed",
     "is_wide",
     "issubdtype",
@@ -585,7 +588,6 @@ __all__ = [
     "uint1",
     "uint2",
     "uint4",
-    "under_jit",
     "under_jvp",
     "under_vmap",
     "unguarded",

@@ -21,7 +21,7 @@ from ._jaxpr import (
 )
 from ._primitive import Primitive
 from ._source import unknown_source
-from ._staging import JaxprTrace, trace_to_jaxpr
+from ._staging import trace_to_jaxpr
 from ._trace import Trace, Tracer, context, eval_trace
 from ._wrapped_function import WrappedFun
 
@@ -145,16 +145,6 @@ def nonempty_axis_env() -> bool:
 def axis_names() -> list[Any]:
     """The named axes in scope."""
     return list(context.axis_sizes)
-
-
-def under_jit() -> bool:
-    """Whether the current trace, or one that it is built on, records a program."""
-    trace: Trace | None = context.trace
-    while trace is not None:
-        if isinstance(trace, JaxprTrace):
-            return True
-        trace = trace.parent
-    return False
 
 
 def valid_jaxtype(x: Any) -> bool:

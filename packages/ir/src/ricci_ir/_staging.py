@@ -22,7 +22,7 @@ from ._jaxpr import (
 from ._leaks import check_leaks
 from ._observe import TraceAbandoned, is_observed, notify
 from ._source import caller_source, no_origin
-from ._trace import Trace, Tracer, context, eval_trace, leaked_tracer
+from ._trace import Trace, Tracer, context, eval_trace, is_under, leaked_tracer
 
 _no_params: dict[str, Any] = {}
 _python_scalars = frozenset({bool, int, float, complex})
@@ -207,6 +207,11 @@ class JaxprTrace(Trace):
             if any(out is var for out in eqn.outvars):
                 return f"{where}, by {eqn.primitive.name!r} at {eqn.source}."
         return where + "."
+
+
+def is_recording() -> bool:
+    """Whether operations are recorded in a program, rather than computed at once."""
+    return is_under(JaxprTrace)
 
 
 def drop_unused(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> None:

@@ -268,3 +268,13 @@ def is_concrete(x: Any) -> bool:
 def is_scalar_type(aval: AbstractValue) -> bool:
     """Whether a type is an array type of rank 0."""
     return isinstance(aval, ShapedArray) and not aval.shape
+
+
+def is_under(kind: type[Trace]) -> bool:
+    """Whether the current trace, or one that it is built on, is of a class."""
+    trace: Trace | None = context.trace
+    while trace is not None:
+        if isinstance(trace, kind):
+            return True
+        trace = trace.parent
+    return False

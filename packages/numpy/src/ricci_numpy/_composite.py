@@ -12,12 +12,11 @@ import numpy as np
 
 from ricci_ir import (
     DebugInfo,
-    JaxprTrace,
     backend,
-    context,
     convert_constvars,
     disable_jit_state,
     get_aval,
+    is_recording,
     no_origin,
     staged_call,
     trace_key,
@@ -72,16 +71,6 @@ def _as_array(x: Any) -> Any:
         return x
     aval: Any = get_aval(x)
     return backend().array(np.asarray(x, aval.dtype), aval)
-
-
-def is_recording() -> bool:
-    """Whether operations are being recorded in a program, rather than computed at once."""
-    trace: Any = context.trace
-    while trace is not None:
-        if isinstance(trace, JaxprTrace):
-            return True
-        trace = trace.parent
-    return False
 
 
 class Inlined(Composite):

@@ -15,11 +15,12 @@ from ricci_ir import (
     enable_x64,
     eval_trace,
     get_aval,
+    is_recording,
     staged_call,
     trace_to_jaxpr,
 )
 
-from ._composite import composite, is_recording
+from ._composite import composite
 from ._index_entries import (
     DYNAMIC,
     INT,

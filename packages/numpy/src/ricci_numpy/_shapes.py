@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import is_recording
 
-from ._composite import composite, is_recording
+from ._composite import composite
 from ._creation import placed
 from ._filling import as_shape
 from ._promotion import check_arraylike, operands

@@ -9,12 +9,13 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
+from ricci_ir import is_recording
 from ricci_lax._threefry import threefry2x32
 
 from ._generator import threefry as threefry_prng_impl
 from ._key_type import Generator, GeneratorSpec
 from ._keys import seed_integers, words_of_seed
-from ._primitives import is_recording, random_seed_p, wrap
+from ._primitives import random_seed_p, wrap
 from ._rbg import rbg as rbg_prng_impl
 from ._rbg import unsafe_rbg as unsafe_rbg_prng_impl
 

@@ -9,13 +9,12 @@ import ricci_lax as lax
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import batched_at, elementwise, move_dim
 from ricci_ir import (
-    JaxprTrace,
     ShapedArray,
     Tracer,
-    context,
     convert_constvars,
     define,
     derived,
+    is_recording,
     issubdtype,
     no_origin,
     prng_key,
@@ -29,16 +28,6 @@ from ._key_array import KeyArray
 from ._key_type import Generator, key_type
 
 _UINT32 = np.dtype("uint32")
-
-
-def is_recording() -> bool:
-    """Whether operations are being recorded in a program, rather than computed now."""
-    trace = context.trace
-    while trace is not None:
-        if isinstance(trace, JaxprTrace):
-            return True
-        trace = trace.parent
-    return False
 
 
 def wrap(words: Any, impl: Generator) -> Any:

@@ -12,6 +12,7 @@ from ricci_ir import (
     DebugInfo,
     debug_key_reuse,
     get_aval,
+    is_recording,
     no_origin,
     staged_call,
     trace_key,
@@ -20,7 +21,7 @@ from ricci_ir import (
 
 from ._key_reuse import use_up
 from ._key_type import KeyType, find_generator
-from ._primitives import is_recording, random_wrap_p, unwrap
+from ._primitives import random_wrap_p, unwrap
 
 
 def staged(

@@ -23,6 +23,7 @@ from ricci_ir import concrete_or_error as concrete_or_error
 from ricci_ir import find_top_trace as find_top_trace
 from ricci_ir import gensym as gensym
 from ricci_ir import get_opaque_trace_state as get_opaque_trace_state
+from ricci_ir import is_recording as unsafe_am_i_under_a_jit_DO_NOT_USE
 from ricci_ir import jaxpr_as_fun as jaxpr_as_fun
 from ricci_ir import jaxprs_in_params as jaxprs_in_params
 from ricci_ir import lazy_names
@@ -34,7 +35,6 @@ from ricci_ir import set_current_trace as set_current_trace
 from ricci_ir import subjaxprs as subjaxprs
 from ricci_ir import take_current_trace as take_current_trace
 from ricci_ir import to_tangent_dtype as primal_dtype_to_tangent_dtype
-from ricci_ir import under_jit as unsafe_am_i_under_a_jit_DO_NOT_USE
 from ricci_ir import unmapped_aval as unmapped_aval
 from ricci_ir import valid_jaxtype as valid_jaxtype
 
