@@ -16,9 +16,15 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import grad
 from ricci_batching import vmap
-from ricci_ir import ShapedArray, ShapeDtypeStruct, has_backend, make_jaxpr, trace_to_jaxpr
+from ricci_ir import (
+    Composite,
+    ShapedArray,
+    ShapeDtypeStruct,
+    has_backend,
+    make_jaxpr,
+    trace_to_jaxpr,
+)
 from ricci_numpy import dlpack
-from ricci_numpy._composite import Composite
 from ricci_pytree import tree_flatten, tree_leaves
 
 DATA = Path(__file__).parent / "data"

@@ -18,6 +18,10 @@ from ._backend import has_backend as has_backend
 from ._backend import set_backend as set_backend
 from ._backend import use_backend as use_backend
 from ._check import check_jaxpr as check_jaxpr
+from ._composite import Composite as Composite
+from ._composite import Inlined as Inlined
+from ._composite import composite as composite
+from ._composite import inlined as inlined
 from ._config import Config as Config
 from ._config import allow_f16_reductions as allow_f16_reductions
 from ._config import array_garbage_collection_guard as array_garbage_collection_guard
@@ -211,6 +215,7 @@ from ._observe import is_observed as is_observed
 from ._observe import kept_programs as kept_programs
 from ._observe import notify as notify
 from ._observe import observing as observing
+from ._operation import Operation as Operation
 from ._primitive import Primitive as Primitive
 from ._primitive import RuleTable as RuleTable
 from ._primitive import define as define
@@ -304,6 +309,11 @@ from ._wrapped_function import transformation_with_aux2 as transformation_with_a
 from ._wrapped_function import wrap_init as wrap_init
 
 __all__ = [
+    "Operation",
+    "inlined",
+    "composite",
+    "Inlined",
+    "Composite",
     "BOOL",
     "COMPLEXES",
     "FLOAT4",

@@ -215,10 +215,9 @@ def get_aval(x: Any) -> AbstractValue:
       >>> get_aval(2.0)
       ShapedArray(float32[], weak_type=True)
     """
-    try:
-        return x.aval
-    except AttributeError:
-        pass
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return aval
     cls = type(x)
     rule = aval_rules.get(cls)
     if rule is None:

@@ -1,8 +1,8 @@
 """The protocol by which the front end meets a runtime."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from ._aval import get_aval
 from ._dtypes import float0
 from ._primitive import Primitive
 from ._trace import context, eval_trace
+
+if TYPE_CHECKING:
+    from ._composite import Composite
 
 
 class Backend(Protocol):
@@ -19,6 +22,18 @@ class Backend(Protocol):
 
     def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Apply one primitive to concrete values, now."""
+        ...
+
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+        """A function that applies a primitive with these parameters to concrete values, now."""
+        ...
+
+    def dispatcher(self, composite: "Composite") -> Callable[..., Any] | None:
+        """A function that applies a composite outside of any trace, if there is a quicker way.
+
+        It takes the settings as a tuple of pairs, then the arrays. It must leave to
+        ``composite.apply`` the calls with tracers among these, and all where ``jit`` is disabled.
+        """
         ...
 
     def array(self, value: Any, aval: Any) -> Any:
@@ -47,6 +62,12 @@ class _Missing:
             "Install and import ricci_xla (compiled) or ricci_reference (NumPy), or trace the "
             "function with make_jaxpr instead of calling it."
         )
+
+    def operation(self, primitive, params):
+        return lambda *args: self.evaluate(primitive, args, params)
+
+    def dispatcher(self, composite):
+        return None
 
     def array(self, value, aval):
         return self.evaluate(_array_p, (), {})

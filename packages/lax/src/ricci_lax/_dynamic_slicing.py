@@ -11,6 +11,7 @@ from ricci_batching import batch_rules
 from ricci_ir import (
     ShapedArray,
     canonicalize_dtype,
+    composite,
     define,
     get_aval,
     is_weakly_typed,
@@ -20,7 +21,6 @@ from ricci_ir import (
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._arithmetic import add
-from ._call import call_named
 from ._comparison import lt, select_n
 from ._conversion import convert_element_type
 from ._gather import gather_p
@@ -366,7 +366,8 @@ def dynamic_update_slice_in_dim(
     )
 
 
-def _dynamic_index(operand, i, axis, keepdims, negative):
+@composite("dynamic_index_in_dim")
+def _dynamic_index(operand, i, *, axis, keepdims, negative):
     part = dynamic_slice_in_dim(operand, i, 1, axis, allow_negative_indices=negative)
     return part if keepdims else squeeze(part, (axis,))
 
@@ -392,11 +393,12 @@ def dynamic_index_in_dim(
       (6,)
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    static = (axis, bool(keepdims), bool(allow_negative_indices))
-    return call_named("dynamic_index_in_dim", _dynamic_index, (operand, index), *static)
+    negative = bool(allow_negative_indices)
+    return _dynamic_index(operand, index, axis=axis, keepdims=bool(keepdims), negative=negative)
 
 
-def _dynamic_update_index(operand, update, i, axis, negative):
+@composite("dynamic_update_index_in_dim")
+def _dynamic_update_index(operand, update, i, *, axis, negative):
     if len(shape_of(update)) != len(shape_of(operand)):
         update = expand_dims(update, (axis,))
     return dynamic_update_slice_in_dim(operand, update, i, axis, allow_negative_indices=negative)
@@ -423,6 +425,5 @@ def dynamic_update_index_in_dim(
       (4, 6)
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    static = (axis, bool(allow_negative_indices))
-    name = "dynamic_update_index_in_dim"
-    return call_named(name, _dynamic_update_index, (operand, update, index), *static)
+    negative = bool(allow_negative_indices)
+    return _dynamic_update_index(operand, update, index, axis=axis, negative=negative)

@@ -10,11 +10,10 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import ShapedArray, define, get_aval, issubdtype
+from ricci_ir import ShapedArray, composite, define, get_aval, issubdtype
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._arithmetic import conj, div, mul
-from ._call import call_named
 from ._constants import full
 from ._conversion import converted
 from ._dynamic_slicing import dynamic_update_slice
@@ -106,7 +105,8 @@ def _multiplicities(aval: ShapedArray, length: int) -> Any:
     return broadcast_in_dim(counts, shape, (aval.ndim - 1,))
 
 
-def _rfft_transpose(ct: Any, lengths: tuple[int, ...]) -> Any:
+@composite("_rfft_transpose")
+def _rfft_transpose(ct: Any, *, lengths: tuple[int, ...]) -> Any:
     aval: Any = get_aval(ct)
     counts = _multiplicities(aval, lengths[-1])
     result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
@@ -126,7 +126,7 @@ def _number(value: float, dtype: np.dtype) -> Any:
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):
     if fft_type is FftType.RFFT:
-        return [call_named("_rfft_transpose", _rfft_transpose, [ct], fft_lengths)]
+        return [_rfft_transpose(ct, lengths=fft_lengths)]
     if fft_type is FftType.IRFFT:
         return [_irfft_transpose(ct, fft_lengths)]
     return [fft(ct, fft_type, fft_lengths)]
@@ -152,7 +152,8 @@ fft_p = define(
 )
 
 
-def _fft(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
+@composite("fft")
+def _fft(x: Any, *, kind: FftType, lengths: tuple[int, ...]) -> Any:
     aval: Any = get_aval(x)
     dtype = aval.dtype
     if kind is not FftType.RFFT:
@@ -211,4 +212,4 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
             f"fft: fft_type={fft_type!r} is neither an FftType nor the name of one, such as 'fft'."
         )
     lengths = tuple(map(index, fft_lengths))
-    return call_named("fft", _fft, [x], kind, lengths)
+    return _fft(x, kind=kind, lengths=lengths)

@@ -10,9 +10,8 @@ from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype
+from ricci_ir import composite, explicit_dtype
 from ricci_lax import custom_vjp
-from ricci_numpy._composite import composite
 
 
 @dataclass(frozen=True, eq=False)

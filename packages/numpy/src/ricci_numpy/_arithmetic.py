@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, issubdtype, python_scalar_dtype
+from ricci_ir import BOOL, composite, inlined, issubdtype, python_scalar_dtype
 
-from ._composite import composite, inlined
 from ._creation import asarray
 from ._promotion import (
     COMPLEX_DTYPES,
@@ -389,14 +388,13 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     if arr is None:
         raise ValueError("clip: the array to limit is missing.")
     given = operands("clip", *[x for x in (arr, min, max) if x is not None])
-    for x in given:
-        if np.iscomplexobj(x):
-            raise ValueError("clip is not defined for complex numbers: they have no order.")
     return _clip(*given, lower=min is not None)
 
 
 @composite("clip")
 def _clip(arr: Any, *bounds: Any, lower: bool) -> Any:
+    if any(x.dtype in COMPLEX_DTYPES for x in (arr, *bounds)):
+        raise ValueError("clip is not defined for complex numbers: they have no order.")
     for i, bound in enumerate(bounds):
         limit = lax.max if i == 0 and lower else lax.min
         arr = limit(*promote_args("clip", bound, arr))

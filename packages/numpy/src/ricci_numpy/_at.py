@@ -7,10 +7,9 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval, is_recording, lattice_result_type, warn_user
+from ricci_ir import composite, get_aval, is_recording, lattice_result_type, warn_user
 
 from ._arithmetic import power
-from ._composite import composite
 from ._creation import asarray, placed
 from ._index_entries import check_single_positions, read_index
 from ._index_gather import GatherForm, gather_form, indexed_operand

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, get_aval, issubdtype
+from ricci_ir import BOOL, composite, get_aval, issubdtype
 
-from ._composite import composite
 from ._promotion import convert, operands
 from ._reductions import sum
 from ._shapes import atleast_1d, moveaxis, ravel

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, array_dtypes, issubdtype
+from ricci_ir import BOOL, array_dtypes, composite, inlined, issubdtype
 
-from ._composite import composite, inlined
 from ._creation import asarray
 from ._filling import filled
 from ._promotion import (

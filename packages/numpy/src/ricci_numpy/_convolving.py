@@ -3,9 +3,8 @@
 from typing import Any
 
 import ricci_lax as lax
-from ricci_ir import explicit_dtype
+from ricci_ir import composite, explicit_dtype
 
-from ._composite import composite
 from ._promotion import check_arraylike, promote_dtypes_inexact
 
 

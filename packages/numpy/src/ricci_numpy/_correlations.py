@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import explicit_dtype, get_aval, issubdtype
+from ricci_ir import composite, explicit_dtype, get_aval, issubdtype
 
 from ._arithmetic import clip
-from ._composite import composite
 from ._diagonals import diag
 from ._joining import concatenate
 from ._linear_algebra import dot

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, explicit_dtype, python_scalar_dtype
+from ricci_ir import BOOL, composite, explicit_dtype, python_scalar_dtype
 
-from ._composite import composite
 from ._creation import asarray, checked_dtype
 from ._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ._reductions import no_out, reduced_axes, sum_dtype

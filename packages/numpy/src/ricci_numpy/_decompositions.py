@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval
+from ricci_ir import composite, get_aval, inlined
 from ricci_lax.linalg import cholesky as lax_cholesky
 from ricci_lax.linalg import eig as lax_eig
 from ricci_lax.linalg import eigh as lax_eigh
@@ -13,7 +13,6 @@ from ricci_lax.linalg import geqrf_p
 from ricci_lax.linalg import qr as lax_qr
 from ricci_lax.linalg import svd as lax_svd
 
-from ._composite import composite, inlined
 from ._promotion import operands, promote_dtypes_inexact
 from ._shapes import matrix_transpose
 from ._taking import take_along_axis

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import composite
 from ricci_lax.linalg import geqrf_p, lu, triangular_solve
 
-from ._composite import composite
 from ._decompositions import dtype_of
 from ._diagonals import diagonal, trace
 from ._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact, strong_constant

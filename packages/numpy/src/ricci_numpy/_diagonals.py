@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval
+from ricci_ir import composite, get_aval
 
 from ._at import at
-from ._composite import composite
 from ._indexing import getitem
 from ._promotion import operands
 from ._reductions import no_out, sum

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, get_aval
+from ricci_ir import BOOL, composite, get_aval
 
-from ._composite import composite
 from ._creation import asarray
 from ._joining import concatenate
 from ._promotion import convert, operands, promote_dtypes_inexact, strong_constant
@@ -45,7 +44,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
     Source: numpy.diff.
     """
-    a, prepend, append = _given("diff", *operands("diff", a), prepend, append)
+    a, prepend, append = _given("diff", a, prepend, append)
     n = index(n)
     if n == 0:
         return asarray(a)

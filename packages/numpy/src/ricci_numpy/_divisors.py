@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import composite
 
 from ._arithmetic import floor_divide
-from ._composite import composite
 from ._promotion import (
     INTEGER_DTYPES,
     common_dtype,

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval, is_recording
+from ricci_ir import composite, get_aval, is_recording
 
-from ._composite import composite
 from ._creation import placed
 from ._linear_algebra import contract, preferred_type
 from ._promotion import convert

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import softmax_custom_jvp
+from ricci_ir import composite, softmax_custom_jvp
 from ricci_lax._custom_jvp import custom_jvp
 
 from . import _reductions as reductions
 from ._comparison import iscomplexobj
-from ._composite import composite
 from ._creation import asarray
 from ._dtypes import issubdtype, result_type
 from ._promotion import operands

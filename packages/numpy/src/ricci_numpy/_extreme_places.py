@@ -4,35 +4,41 @@ from operator import index
 from typing import Any
 
 import ricci_lax as lax
-from ricci_ir import (
-    python_scalar_dtype,
-)
+from ricci_ir import inlined, python_scalar_dtype
 
 from ._creation import asarray
-from ._promotion import (
-    operands,
-)
+from ._promotion import operands
 from ._reductions import keep_axes, no_out, reduced_axes
 
 
-def _where_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, find: Any) -> Any:
+def _where_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, step: Any) -> Any:
     no_out(name, out)
     (a,) = operands(name, a)
     a = asarray(a)
     shape = a.shape
-    if axis is None:
-        along = a if len(shape) == 1 else lax.reshape(a, (a.size,))
-        axis = 0
-    else:
-        along = a
+    if axis is not None:
         (axis,) = reduced_axes(name, index(axis), len(shape))
-    if along.shape[axis] == 0:
+    if not (a.size if axis is None else shape[axis]):
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from.")
-    result = find.bind(along, axes=(axis,), index_dtype=python_scalar_dtype(int))
+    return step(a, axis=axis, keepdims=bool(keepdims))
+
+
+def _place(a: Any, find: Any, *, axis: int | None, keepdims: bool) -> Any:
+    along = a if axis is not None or a.ndim == 1 else lax.reshape(a, (a.size,))
+    result = find.bind(along, axes=(axis or 0,), index_dtype=python_scalar_dtype(int))
     if not keepdims:
         return result
-    axes = (axis,) if along is a and len(shape) else tuple(range(len(shape)))
-    return keep_axes(result, axes)
+    return keep_axes(result, tuple(range(a.ndim)) if axis is None else (axis,))
+
+
+@inlined("argmax")
+def _argmax(a: Any, **settings: Any) -> Any:
+    return _place(a, lax.argmax_p, **settings)
+
+
+@inlined("argmin")
+def _argmin(a: Any, **settings: Any) -> Any:
+    return _place(a, lax.argmin_p, **settings)
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -55,7 +61,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
     Source: numpy.argmax.
     """
-    return _where_extreme("argmax", a, axis, out, keepdims, lax.argmax_p)
+    return _where_extreme("argmax", a, axis, out, keepdims, _argmax)
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -68,4 +74,4 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
     Source: numpy.argmin.
     """
-    return _where_extreme("argmin", a, axis, out, keepdims, lax.argmin_p)
+    return _where_extreme("argmin", a, axis, out, keepdims, _argmin)

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import finfo
+from ricci_ir import composite, finfo
 
 from ._array_info import known_values
-from ._composite import composite
 from ._decompositions import dtype_of, eigvals
 from ._joining import concatenate
 from ._linear_algebra import matmul

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, finfo, float0, issubdtype, itemsize_bits, python_scalar_dtype
+from ricci_ir import BOOL, composite, finfo, float0, issubdtype, itemsize_bits, python_scalar_dtype
 
 from ._arithmetic import remainder
 from ._comparison import isinf
-from ._composite import composite
 from ._creation import asarray
 from ._filling import filled
 from ._promotion import (

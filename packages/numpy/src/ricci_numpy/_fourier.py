@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import finfo, get_aval
+from ricci_ir import finfo, get_aval, inlined
 from ricci_lax import FftType
 
-from ._composite import inlined
 from ._promotion import operands, strong_constant
 from ._shapes import canonical_axes, moveaxis
 from ._ufuncs import conj

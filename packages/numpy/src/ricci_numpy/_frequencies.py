@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import explicit_dtype, python_scalar_dtype
+from ricci_ir import explicit_dtype, inlined, python_scalar_dtype
 
-from ._composite import inlined
 from ._creation import placed
 from ._promotion import convert, operands
 from ._rearranging import roll

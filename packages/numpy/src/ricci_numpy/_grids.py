@@ -5,8 +5,8 @@ from typing import Any, final
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import composite
 
-from ._composite import composite
 from ._creation import array
 from ._filling import zeros
 from ._joining import concatenate

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, get_aval, issubdtype
+from ricci_ir import BOOL, composite, get_aval, issubdtype
 
 from ._array_info import known_values
-from ._composite import composite
 from ._creation import asarray, placed
 from ._differences import diff
 from ._promotion import (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import composite
 
-from ._composite import composite
 from ._differences import diff
 from ._histograms import bin_numbers, checked_bins, checked_ends, counted, edges_of
 from ._joining import concatenate

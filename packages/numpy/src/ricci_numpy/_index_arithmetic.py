@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL
+from ricci_ir import BOOL, composite
 
 from ._arithmetic import clip, remainder
-from ._composite import composite
 from ._creation import asarray
 from ._index_gather import dtype_of, widened, wrapped
 from ._promotion import constant, convert, operands

@@ -11,6 +11,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    composite,
     context,
     enable_x64,
     eval_trace,
@@ -20,7 +21,6 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 
-from ._composite import composite
 from ._index_entries import (
     DYNAMIC,
     INT,

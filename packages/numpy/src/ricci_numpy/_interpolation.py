@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import finfo, get_aval
+from ricci_ir import composite, finfo, get_aval
 
 from ._arithmetic import clip, remainder
-from ._composite import composite
 from ._indexing import getitem
 from ._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact, strong_constant
 from ._searching import searchsorted

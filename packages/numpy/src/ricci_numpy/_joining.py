@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import as_array, explicit_dtype, is_recording
+from ricci_ir import as_array, composite, explicit_dtype, is_recording
 
-from ._composite import composite
 from ._promotion import check_arraylike, convert, operands, promote_dtypes
 from ._shapes import (
     atleast_1d,

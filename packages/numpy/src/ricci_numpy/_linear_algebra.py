@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, default_matmul_precision, explicit_dtype, get_aval, trace_key
+from ricci_ir import (
+    BOOL,
+    Operation,
+    composite,
+    default_matmul_precision,
+    explicit_dtype,
+    get_aval,
+    trace_key,
+)
 
-from ._composite import composite
 from ._creation import placed
 from ._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
 from ._selection import broadcast, broadcast_shape
@@ -80,10 +87,17 @@ def dot(
 
     Source: numpy.dot.
     """
+    plain = precision is None and preferred_element_type is None and out_sharding is None
+    known = known_product(a, b) if plain else None
+    if known is not None:
+        return known(a, b)
+    given = a, b
     a, b = operands("dot", a, b)
     rank_a, rank_b = np.ndim(a), np.ndim(b)
     if rank_a and rank_b:
         contracted = ((rank_a - 1,), (max(0, rank_b - 2),))
+        if plain and rank_a <= 2 and rank_b <= 2:
+            _know_product(*given, (contracted, ((), ())))
     else:
         contracted = ((), ())
     return contract(
@@ -117,12 +131,10 @@ def matmul(
 
     Source: numpy.matmul.
     """
-    types = getattr(a, "aval", None), getattr(b, "aval", None)
     plain = precision is None and preferred_element_type is None and out_sharding is None
-    key = (types, type(a), type(b), trace_key())
-    known = _products.get(key) if plain else None
+    known = known_product(a, b) if plain else None
     if known is not None:
-        return lax.dot_general_p.bind(a, b, **known)
+        return known(a, b)
     given = a, b
     a, b = operands("matmul", a, b)
     shape_a, shape_b = np.shape(a), np.shape(b)
@@ -135,28 +147,37 @@ def matmul(
         )
     if rank_a <= 2 and rank_b <= 2:
         dims = (((rank_a - 1,), (max(0, rank_b - 2),)), ((), ()))
-        as_given = a is given[0] and b is given[1] and _need_no_promotion(*types)
-        if plain and as_given and default_matmul_precision.value is None:
-            _products[key] = {
-                "dimension_numbers": dims,
-                "precision": None,
-                "preferred_element_type": types[0].dtype,
-                "out_sharding": None,
-            }
+        if plain:
+            _know_product(*given, dims)
         return contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
     return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
 
 
-# By the operands' types, the parameters of a product of arrays that need no promotion. The classes
-# belong to the key: what holds an array may show that array's type.
-_products: dict[Any, dict[str, Any]] = {}
+# By the operands' types, the products of arrays that need no promotion. The classes belong to the
+# key: what holds an array may show that array's type.
+_products: dict[Any, Operation] = {}
 
 
-def _need_no_promotion(a: Any, b: Any) -> bool:
-    """Whether types are those of arrays of one dtype, and neither is weak."""
-    return (
-        a is not None and b is not None and a.dtype == b.dtype and not (a.weak_type or b.weak_type)
-    )
+def known_product(a: Any, b: Any) -> Operation | None:
+    """The product of vectors or matrices of these types, if it has been taken before."""
+    types = getattr(a, "aval", None), getattr(b, "aval", None)
+    return _products.get((types, type(a), type(b), trace_key()))
+
+
+def _know_product(a: Any, b: Any, dims: Any) -> None:
+    """Keep a product for the next call, if it is of arrays of one dtype, and neither is weak."""
+    if not (hasattr(type(a), "aval") and hasattr(type(b), "aval")):
+        return
+    types = a.aval, b.aval
+    weak = types[0].weak_type or types[1].weak_type
+    if types[0].dtype == types[1].dtype and not weak and default_matmul_precision.value is None:
+        _products[types, type(a), type(b), trace_key()] = Operation(
+            lax.dot_general_p,
+            dimension_numbers=dims,
+            precision=None,
+            preferred_element_type=types[0].dtype,
+            out_sharding=None,
+        )
 
 
 def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import inlined
 
-from ._composite import inlined
 from ._promotion import constant, operands, promote_args_inexact
 from ._selection import select_where
 from ._ufunc_kinds import publish

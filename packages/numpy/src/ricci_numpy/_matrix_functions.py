@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import composite
 
-from ._composite import composite
 from ._decompositions import dtype_of, svd
 from ._diagonals import diagonal as diagonal_of_axes
 from ._diagonals import trace as trace_of_axes

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import explicit_dtype
+from ricci_ir import composite, explicit_dtype
 
-from ._composite import composite
 from ._creation import checked_dtype
 from ._extreme_places import argmax, argmin
 from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes

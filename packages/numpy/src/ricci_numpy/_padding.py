@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval, issubdtype
+from ricci_ir import composite, get_aval, issubdtype
 
 from ._arithmetic import round as rounded
-from ._composite import composite
 from ._creation import asarray
 from ._moments import mean
 from ._promotion import convert, operands

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import finfo, get_aval
+from ricci_ir import composite, finfo, get_aval
 
 from ._arithmetic import power
 from ._array_info import known_values
-from ._composite import composite
 from ._convolving import convolve
 from ._decompositions import eigvals
 from ._promotion import (

@@ -10,6 +10,7 @@ import ricci_lax as lax
 from ricci_ir import (
     ConcretizationTypeError,
     Tracer,
+    composite,
     context,
     eval_trace,
     explicit_dtype,
@@ -17,7 +18,6 @@ from ricci_ir import (
     python_scalar_dtype,
 )
 
-from ._composite import composite
 from ._creation import asarray, checked_dtype, from_host, placed
 from ._filling import filled
 from ._promotion import (

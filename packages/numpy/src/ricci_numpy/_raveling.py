@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval
+from ricci_ir import get_aval, inlined
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
-from ._composite import inlined
 from ._joining import concatenate
 from ._promotion import common_dtype, convert
 from ._shapes import ravel

@@ -8,10 +8,9 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import ConcretizationTypeError, Tracer, as_array, get_aval
+from ricci_ir import ConcretizationTypeError, Tracer, as_array, composite, get_aval
 
 from ._arithmetic import remainder
-from ._composite import composite
 from ._creation import placed
 from ._filling import as_shape
 from ._promotion import operands

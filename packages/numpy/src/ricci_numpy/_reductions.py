@@ -10,16 +10,19 @@ import ricci_lax as lax
 from ricci_ir import (
     BOOL,
     UINTS,
+    Operation,
     bfloat16,
     canonicalize_dtype,
+    composite,
     explicit_dtype,
     get_aval,
     iinfo,
+    inlined,
     issubdtype,
     python_scalar_dtype,
+    trace_key,
 )
 
-from ._composite import composite, inlined
 from ._creation import asarray, checked_dtype
 from ._promotion import (
     INEXACT_DTYPES,
@@ -214,6 +217,28 @@ _SUMMED_AS_THEY_ARE = frozenset(
     (_FLOAT32, *map(np.dtype, ("int32", "uint32", "complex64", "complex128", "float64")))
 )
 
+# By the array's type and the axis, the sums that need no promotion.
+_sums: dict[Any, Operation] = {}
+
+
+def _plain_sum(a: Any, axis: Any) -> Operation | None:
+    """The sum of an array along axes, if it is one operation."""
+    kind, aval = type(a), getattr(a, "aval", None)
+    kept = axis is None or type(axis) is int
+    key = (kind, aval, axis, trace_key()) if kept else None
+    found = _sums.get(key)
+    if found is not None or aval is None or not hasattr(kind, "aval"):
+        return found
+    if aval.weak_type or aval.dtype not in _SUMMED_AS_THEY_ARE:
+        return None
+    if aval.dtype.itemsize < 8 and python_scalar_dtype(int).itemsize == 8:
+        return None
+    axes = reduced_axes("sum", axis, aval.ndim)
+    found = Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
+    if kept:
+        _sums[key] = found
+    return found
+
 
 def sum(
     a: Any,
@@ -249,16 +274,10 @@ def sum(
     Source: numpy.sum.
     """
     if dtype is None and initial is None and where is None and out is None:
-        try:
-            type(a).aval  # noqa: B018  # what only shows an array's attributes has none
-            aval = a.aval
-            plain = aval.dtype in _SUMMED_AS_THEY_ARE and not aval.weak_type
-        except AttributeError:
-            plain = False
-        if plain and (aval.dtype.itemsize >= 8 or not python_scalar_dtype(int).itemsize == 8):
-            axes = reduced_axes("sum", axis, aval.ndim)
-            result = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
-            return keep_axes(result, axes) if keepdims else result
+        plain = _plain_sum(a, axis)
+        if plain is not None:
+            total = plain(a)
+            return keep_axes(total, plain.params["axes"]) if keepdims else total
     no_out("sum", out)
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "sum"), "sum")

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval
+from ricci_ir import composite, get_aval
 
 from ._at import at
-from ._composite import composite
 from ._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands, promote_dtypes
 from ._shapes import ravel
 from ._where import where_step

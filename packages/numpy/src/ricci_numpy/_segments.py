@@ -6,11 +6,19 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, ConcretizationTypeError, Tracer, finfo, get_aval, iinfo, issubdtype
+from ricci_ir import (
+    BOOL,
+    ConcretizationTypeError,
+    Tracer,
+    finfo,
+    get_aval,
+    iinfo,
+    inlined,
+    issubdtype,
+)
 
 from ._arithmetic import floor_divide
 from ._at import at
-from ._composite import inlined
 from ._creation import placed
 from ._promotion import as_operand, check_arraylike
 from ._ranges import arange

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, get_aval, is_recording, python_scalar_dtype
+from ricci_ir import BOOL, composite, get_aval, is_recording, python_scalar_dtype
 
 from ._array_info import known_values
 from ._at import at
-from ._composite import composite
 from ._indexing import getitem
 from ._promotion import INEXACT_DTYPES, operands, promote_dtypes
 from ._searching import searchsorted

@@ -7,7 +7,7 @@ from ricci_ir import define_array_methods
 from ._at import at
 from ._diagonals import diagonal, trace
 from ._indexing import getitem
-from ._linear_algebra import dot, matmul
+from ._linear_algebra import dot, known_product, matmul
 from ._promotion import is_arraylike
 from ._rearranging import repeat
 from ._searching import searchsorted
@@ -36,6 +36,9 @@ def _argsort(
 
 
 def _matmul(self, other: Any, /) -> Any:
+    known = known_product(self, other)
+    if known is not None:
+        return known(self, other)
     if not is_arraylike(other):
         return _refused(other)
     return matmul(self, other)

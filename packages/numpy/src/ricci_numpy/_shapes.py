@@ -1,15 +1,15 @@
 """Functions that change an array's shape and leave its elements alone."""
 
 from collections.abc import Sequence
+from math import prod
 from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import is_recording
+from ricci_ir import composite, is_recording
 
-from ._composite import composite
 from ._creation import placed
 from ._filling import as_shape
 from ._promotion import check_arraylike, operands
@@ -61,7 +61,7 @@ def _inferred(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]
     for n in sizes:
         if n != -1:
             known *= n
-    total = int(np.prod(shape, dtype=object))
+    total = prod(shape)
     if (known == 0 and total) or (known and total % known):
         raise TypeError(
             f"reshape: {total} elements, of shape {shape}, cannot fill shape {sizes}: {known} does "
@@ -133,7 +133,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     if order == "K":
         raise NotImplementedError("ravel with order='K': arrays have no memory order.")
     a = _as_array("ravel", a)
-    return reshape(a, (int(np.prod(np.shape(a), dtype=object)),), order, out_sharding=out_sharding)
+    return reshape(a, (prod(np.shape(a)),), order, out_sharding=out_sharding)
 
 
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:

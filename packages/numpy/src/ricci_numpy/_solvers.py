@@ -9,10 +9,9 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import finfo
+from ricci_ir import composite, finfo
 from ricci_lax.linalg._solve import solve as solve_batch
 
-from ._composite import composite
 from ._creation import asarray
 from ._decompositions import adjoint, dtype_of, svd
 from ._linear_algebra import matmul

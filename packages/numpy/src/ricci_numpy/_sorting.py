@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import explicit_dtype, get_aval, python_scalar_dtype
+from ricci_ir import composite, explicit_dtype, get_aval, python_scalar_dtype
 
 from ._at import at
-from ._composite import composite
 from ._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, operands
 from ._shapes import canonical_axis, moveaxis, ravel
 

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval
+from ricci_ir import composite, get_aval, inlined
 
-from ._composite import composite, inlined
 from ._creation import asarray, placed
 from ._moments import axis_count, mean
 from ._promotion import (

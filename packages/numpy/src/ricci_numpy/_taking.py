@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval, issubdtype
+from ricci_ir import composite, get_aval, issubdtype
 
 from ._arithmetic import clip, remainder
 from ._at import at
-from ._composite import composite
 from ._creation import asarray
 from ._index_gather import dtype_of, strong_int32, widened, wrapped
 from ._indexing import as_mode, getitem

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import explicit_dtype
+from ricci_ir import composite, explicit_dtype, inlined
 
-from ._composite import composite, inlined
 from ._creation import asarray, checked_dtype, from_host, placed
 from ._filling import ones
 from ._promotion import constant_like, convert, operands, strong_constant

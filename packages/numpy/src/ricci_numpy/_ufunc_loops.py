@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import ricci_lax as lax
-from ricci_ir import BOOL, ShapeDtypeStruct, eval_shape
+from ricci_ir import BOOL, Composite, ShapeDtypeStruct, eval_shape
 
-from ._composite import Composite
 from ._creation import asarray
 from ._promotion import convert
 from ._selection import select_where

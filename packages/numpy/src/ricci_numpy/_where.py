@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, ConcretizationTypeError, Tracer, get_aval, is_recording
+from ricci_ir import BOOL, ConcretizationTypeError, Tracer, composite, get_aval, is_recording
 
-from ._composite import composite
 from ._creation import from_host
 from ._promotion import check_arraylike, constant, operands, promote_dtypes
 from ._selection import broadcast, broadcast_shape

@@ -5,22 +5,13 @@ behind them, so that a runtime need not know what keys are.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
-from ricci_ir import (
-    DebugInfo,
-    debug_key_reuse,
-    get_aval,
-    is_recording,
-    no_origin,
-    staged_call,
-    trace_key,
-    trace_to_jaxpr,
-)
+from ricci_ir import Composite, debug_key_reuse, get_aval, is_recording
 
 from ._key_reuse import use_up
-from ._key_type import KeyType, find_generator
+from ._key_type import Generator, KeyType, find_generator
 from ._primitives import random_wrap_p, unwrap
 
 
@@ -37,7 +28,15 @@ def staged(
       uses_up: whether the key should not be used again.
     """
     name = name or fun.__name__
-    programs: dict[Any, Any] = {}
+    on_keys = Composite(fun, name)
+
+    @cache
+    def on_words(impl: Generator) -> Composite:
+        @wraps(fun)
+        def step(words: Any, *xs: Any, **params: Any) -> Any:
+            return fun(random_wrap_p.bind(words, impl=impl), *xs, **params)
+
+        return Composite(step, name)
 
     @wraps(fun)
     def call(key: Any, *operands: Any, **params: Any) -> Any:
@@ -45,31 +44,15 @@ def staged(
         if recording and inline:
             return fun(key, *operands, **params)
         dtype = get_aval(key).dtype  # pyright: ignore[reportAttributeAccessIssue]
-        if isinstance(dtype, KeyType):
-            impl = dtype._impl
-            if not recording:
-                if uses_up and debug_key_reuse.value:
-                    use_up(key, name.removeprefix("_"))
-                key = unwrap(key)
-        else:
-            impl = find_generator(None)
-            if recording:
-                key = random_wrap_p.bind(key, impl=impl)
-        avals = (get_aval(key), *map(get_aval, operands))
-        known = (recording, impl, avals, tuple(params.items()), trace_key())
-        program = programs.get(known)
-        if program is None:
-
-            def on_key(key, *xs):
-                return [fun(key, *xs, **params)]
-
-            def on_words(words, *xs):
-                return [fun(random_wrap_p.bind(words, impl=impl), *xs, **params)]
-
-            debug_info = DebugInfo("jit", name)
-            rule = on_key if recording else on_words
-            program = trace_to_jaxpr(rule, avals, debug_info, no_origin)
-            programs[known] = program
-        return staged_call.bind(program, name, (key, *operands))[0]
+        typed = isinstance(dtype, KeyType)
+        impl = dtype._impl if typed else find_generator(None)
+        if recording:
+            key = key if typed else random_wrap_p.bind(key, impl=impl)
+            return on_keys(key, *operands, **params)
+        if typed:
+            if uses_up and debug_key_reuse.value:
+                use_up(key, name.removeprefix("_"))
+            key = unwrap(key)
+        return on_words(impl)(key, *operands, **params)
 
     return call

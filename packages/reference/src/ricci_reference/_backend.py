@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    Composite,
     Primitive,
     ShapedArray,
     Token,
@@ -64,6 +65,13 @@ class ReferenceBackend:
         if not primitive.multiple_results:
             return _wrap(primitive, result, out, operands)
         return [_wrap(primitive, x, aval, operands) for x, aval in zip(result, out, strict=True)]
+
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Any:
+        """A function that applies a primitive with these parameters."""
+        return lambda *args: self.evaluate(primitive, args, params)
+
+    def dispatcher(self, composite: Composite) -> None:
+        """There is no quicker way to apply a composite than its operations, one at a time."""
 
     def array(self, value: Any, aval: Any) -> ReferenceArray:
         """An array with a copy of a NumPy array's values."""

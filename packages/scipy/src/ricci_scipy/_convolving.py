@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_numpy._composite import composite
+from ricci_ir import composite
 from ricci_numpy._promotion import operands, promote_dtypes_inexact
 from ricci_numpy._shapes import canonical_axes
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_numpy._composite import inlined
+from ricci_ir import inlined
 from ricci_numpy._promotion import operands, promote_dtypes_inexact
 from ricci_numpy._shapes import canonical_axes, canonical_axis
 

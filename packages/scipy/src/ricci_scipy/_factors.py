@@ -5,6 +5,7 @@ from typing import Any
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
+from ricci_ir import composite, inlined
 from ricci_lax.linalg import cholesky as cholesky_of
 from ricci_lax.linalg import hessenberg as hessenberg_of
 from ricci_lax.linalg import householder_product, qdwh
@@ -12,7 +13,6 @@ from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import qr as qr_of
 from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import svd as svd_of
-from ricci_numpy._composite import composite, inlined
 from ricci_numpy._decompositions import adjoint, matrices
 
 

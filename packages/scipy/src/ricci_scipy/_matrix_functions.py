@@ -10,8 +10,8 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import jvp
 from ricci_batching import vmap
+from ricci_ir import composite, inlined
 from ricci_lax.linalg import triangular_solve
-from ricci_numpy._composite import composite, inlined
 from ricci_numpy._decompositions import adjoint
 from ricci_numpy._promotion import promote_dtypes
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import ricci_numpy as jnp
-from ricci_numpy._composite import inlined
+from ricci_ir import inlined
 from ricci_numpy._promotion import operands, promote_dtypes_inexact
 
 

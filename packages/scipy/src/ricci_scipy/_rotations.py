@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_numpy._composite import inlined
+from ricci_ir import inlined
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 

@@ -8,8 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype
-from ricci_numpy._composite import inlined
+from ricci_ir import explicit_dtype, inlined
 from ricci_numpy._promotion import operands, promote_dtypes, promote_dtypes_inexact
 
 

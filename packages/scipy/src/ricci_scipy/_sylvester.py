@@ -4,9 +4,9 @@ from typing import Any
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import inlined
 from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import triangular_solve
-from ricci_numpy._composite import inlined
 from ricci_numpy._decompositions import adjoint, matrices
 
 from ._factors import qr

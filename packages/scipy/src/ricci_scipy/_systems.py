@@ -6,9 +6,9 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import composite
 from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import lu_pivots_to_permutation, triangular_solve
-from ricci_numpy._composite import composite
 from ricci_numpy._decompositions import matrices
 
 from ._factors import cholesky

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_numpy._composite import inlined
+from ricci_ir import inlined
 from ricci_numpy._promotion import operands
 
 

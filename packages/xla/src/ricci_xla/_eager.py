@@ -1,17 +1,22 @@
 """The backend: primitives evaluated on arrays, each compiled once for its parameters and types."""
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from ricci_ir import (
     CallbackError,
+    Composite,
     Jaxpr,
     Primitive,
     Trace,
     Tracer,
     clear_single_equations,
     convert_constvars,
+    disable_jit_state,
     eager_rules,
     ensure_compile_time_eval,
     equation_program,
@@ -26,7 +31,7 @@ from ricci_ir import (
     set_trace,
     single_equation,
 )
-from ricci_pytree import tree_structure
+from ricci_pytree import tree_leaves, tree_structure
 
 from ._array import ArrayImpl
 from ._client import local_devices
@@ -56,33 +61,40 @@ class XlaBackend:
 
     def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
+        try:
+            function = self._callables.get((primitive, *params.items()) if params else primitive)
+        except TypeError:  # a parameter that cannot be hashed
+            function = None
+        if function is None:
+            function = self.operation(primitive, params)
+        return function(*args)
+
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Any:
+        """A function that applies a primitive with these parameters."""
         rule = program_rules.get(primitive)
         if rule is not None:
             jaxpr, name = rule(**params)
-            return jaxpr.derived("callable", lambda: _jaxpr_callable(jaxpr, name))(*args)
-        try:
-            function = self._callables.get((primitive, *params.items()) if params else primitive)
-        except TypeError:  # a parameter that cannot be hashed: compiled anew
-            function = None if primitive in host_rules else _primitive_callable(primitive, params)
-        if function is None:
-            function = self._make(primitive, params)
-        return function(*args)
-
-    def _make(self, primitive: Primitive, params: dict[str, Any]) -> Any:
+            return jaxpr.derived("callable", lambda: _jaxpr_callable(jaxpr, name))
         host = host_rules.get(primitive)
         if host is not None:
             return lambda *args: _on_host(primitive, host, args, params)
         eager = eager_rules.get(primitive)
         if eager is not None:
             return lambda *args: _eagerly(primitive, eager, args, params)
-        make = lambda: _primitive_callable(primitive, params)
+        make = partial(_primitive_callable, primitive, params)
         # What holds a program is kept by it, and goes when it does.
         owner = next(jaxprs_in_params(params), None)
-        if owner is not None:
-            return owner.derived(("callable", primitive, *params.items()), make)
-        return self._callables.setdefault(
-            (primitive, *params.items()) if params else primitive, make()
-        )
+        try:
+            if owner is not None:
+                return owner.derived(("callable", primitive, *params.items()), make)
+            key = (primitive, *params.items()) if params else primitive
+            return self._callables.setdefault(key, make())
+        except TypeError:  # a parameter that cannot be hashed: compiled anew
+            return make()
+
+    def dispatcher(self, composite: Composite) -> Any:
+        """A function that runs the programs a composite has had before from C++."""
+        return _composite_callable(composite)
 
     def array(self, value: Any, aval: Any) -> Any:
         """An array with a NumPy array's values on the default device."""
@@ -165,8 +177,30 @@ def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
     return make_fast_callable(name, on_miss)
 
 
-def _run(jaxpr: Jaxpr, name: str, out_tree: Any, args: tuple) -> tuple[list[Any], Any]:
-    program = jaxpr.derived(("program", name), lambda: Program(jaxpr, None, out_tree, name))
+def _composite_callable(composite: Composite) -> Any:
+    def on_miss(static: tuple[tuple[str, Any], ...], *args: Any) -> tuple[Any, Any]:
+        settings = dict(static)
+        trace = _trace_of(args, None)
+        if trace is not None:
+            with set_trace(trace):
+                return composite.apply(args, settings), None
+        if disable_jit_state.value:
+            return composite.apply(args, settings), None
+        step = composite.step(args, settings)
+        given = [x for x in args if x is not None]
+        tree = _leaf if step.single else tree_structure((0,) * len(step.jaxpr.outvars))
+        outs, fast = _run(step.jaxpr, composite.name, tree, given)
+        # Of what holds arrays, as some libraries' variables do, C++ would pass what it holds.
+        plain = all(a is b for a, b in zip_longest(given, tree_leaves(args)))
+        return step.packed(outs), fast if plain else None
+
+    return make_fast_callable(composite.name, on_miss, static_argnums=(0,))
+
+
+def _run(jaxpr: Jaxpr, name: str, out_tree: Any, args: Sequence[Any]) -> tuple[list[Any], Any]:
+    program = jaxpr.derived(
+        ("program", name, out_tree), lambda: Program(jaxpr, None, out_tree, name)
+    )
     return compile_program(program, args, Options()).call(args)
 
 

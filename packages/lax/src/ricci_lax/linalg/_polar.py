@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import finfo, get_aval, issubdtype
+from ricci_ir import composite, finfo, get_aval, issubdtype
 from ricci_lax._arithmetic import abs as magnitude
 from ricci_lax._arithmetic import add, div, mul, sub
 from ricci_lax._arithmetic import max as larger
-from ricci_lax._call import call_named_all
 from ricci_lax._comparison import bitwise_and, bitwise_not, eq, gt, lt, select_n
 from ricci_lax._constants import broadcasted_iota
 from ricci_lax._conversion import converted
@@ -199,12 +198,11 @@ def qdwh(
     if dynamic_shape is not None:
         rows, columns = dynamic_shape
         shape = rows, columns
-    u, h, count, converged = call_named_all("qdwh", _qdwh, [x, *shape], eps, max_iterations)
-    return u, h, count, converged
+    return _qdwh(x, *shape, eps=eps, max_iterations=max_iterations)
 
 
-def _qdwh(x: Any, *shape_and_settings: Any) -> list[Any]:
-    *shape, eps, max_iterations = shape_and_settings
+@composite("qdwh")
+def _qdwh(x: Any, *shape: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any, Any]:
     dtype = dtype_of(x)
     if shape:
         x = _within(x, shape)
@@ -214,7 +212,7 @@ def _qdwh(x: Any, *shape_and_settings: Any) -> list[Any]:
     u = sub(_times(1.5, u), _matmul(_times(0.5, u), _matmul(adjoint(u), u)))
     h = _matmul(adjoint(u), x)
     h = div(add(h, adjoint(h)), scalar(2, dtype))
-    return [u, h, count, bitwise_not(goes_on)]
+    return u, h, count, bitwise_not(goes_on)
 
 
 # Singular values

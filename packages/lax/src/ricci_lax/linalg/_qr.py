@@ -7,9 +7,8 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, canonicalize_dtype, define, unsupported
+from ricci_ir import ShapedArray, canonicalize_dtype, composite, define, unsupported
 from ricci_lax._arithmetic import add, conj, mul, real, sub
-from ricci_lax._call import call_named
 from ricci_lax._constants import iota
 from ricci_lax._conversion import converted
 from ricci_lax._elementwise import scalar
@@ -414,9 +413,10 @@ def _completed(q: Any, q_first: Any, dq: Any, dr: Any, matmul: Any) -> tuple[Any
 def _solve_adjoint(a: Any, b: Any) -> Any:
     """The solution x of ``aᴴ x = bᴴ``."""
     factors, _, permutation = lu(a)
-    return call_named("_lu_solve", _solve_adjoint_by_lu, [factors, permutation, adjoint(b)])
+    return _solve_adjoint_by_lu(factors, permutation, adjoint(b))
 
 
+@composite("_lu_solve")
 def _solve_adjoint_by_lu(factors: Any, permutation: Any, b: Any) -> Any:
     solve = partial(triangular_solve, factors, left_side=True, transpose_a=True)
     solve = partial(solve, conjugate_a=is_complex(b))

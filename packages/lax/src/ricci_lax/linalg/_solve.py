@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import get_aval
-from ricci_lax._call import call_named
+from ricci_ir import composite, get_aval
 from ricci_lax._constants import iota
 from ricci_lax._contraction import dot_general
 from ricci_lax._identity import stop_gradient
@@ -22,7 +21,8 @@ from ._triangular_solve import triangular_solve
 _INT32 = np.dtype(np.int32)
 
 
-def _lu_solve(factors: Any, permutation: Any, b: Any, transposed: bool) -> Any:
+@composite("_lu_solve")
+def _lu_solve(factors: Any, permutation: Any, b: Any, *, transposed: bool) -> Any:
     """The solutions for a batch of vectors, by what ``lu`` returned for their matrices."""
     rank = len(shape_of(b))
     x = expand_dims(b, (rank,))
@@ -57,8 +57,7 @@ def solve(a: Any, b: Any) -> Any:
     factors, _, permutation = lu(stop_gradient(a))
 
     def solver(transposed: bool) -> Any:
-        args = factors, permutation
-        return lambda _, y: call_named("_lu_solve", _lu_solve, [*args, y], transposed)
+        return lambda _, y: _lu_solve(factors, permutation, y, transposed=transposed)
 
     def solve_vectors(y: Any) -> Any:
         matvec = lambda x: dot_general(a, x, numbers, Precision.HIGHEST)

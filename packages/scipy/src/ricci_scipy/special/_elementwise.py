@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import get_aval
-from ricci_numpy._composite import Inlined
+from ricci_ir import Inlined, get_aval
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     convert,
