@@ -12,9 +12,10 @@ class Operation:
     """A primitive with all its parameters, applied to arrays without looking for its program.
 
     Example:
-      >>> total = Operation(primitives["reduce_sum"], axes=(0,), out_sharding=None)
-      >>> int(total(np.arange(4, dtype=np.int32)))
-      6
+      >>> from ricci_ir import ShapedArray, trace_to_jaxpr
+      >>> scale = Operation(Primitive("scale", lambda x, by: x), by=2)
+      >>> print(trace_to_jaxpr(lambda x: [scale(x)], [ShapedArray((3,), "float32")]))
+      { lambda ; a:f32[3]. let b:f32[3] = scale[by=2] a in (b,) }
     """
 
     __slots__ = ("_apply", "_evaluate", "params", "primitive")

@@ -9,7 +9,6 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, composite, get_aval
 
-from ._creation import asarray
 from ._joining import concatenate
 from ._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ._reductions import sum
@@ -44,19 +43,22 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
     Source: numpy.diff.
     """
-    a, prepend, append = _given("diff", a, prepend, append)
-    n = index(n)
-    if n == 0:
-        return asarray(a)
-    if n < 0:
-        raise ValueError(f"diff: n is how often to take the difference, got {n}.")
-    if not np.ndim(a):
-        raise ValueError("diff: a scalar has no neighbours; give an array of rank 1 or more.")
-    return _diff(a, prepend, append, n=n, axis=canonical_axis(axis, np.ndim(a)))
+    if prepend is None is append:
+        (a,) = operands("diff", a)
+    else:
+        a, prepend, append = _given("diff", a, prepend, append)
+    return _diff(a, prepend, append, n=index(n), axis=index(axis))
 
 
 @composite("diff")
 def _diff(a: Any, prepend: Any, append: Any, *, n: int, axis: int) -> Any:
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"diff: n is how often to take the difference, got {n}.")
+    if not a.ndim:
+        raise ValueError("diff: a scalar has no neighbours; give an array of rank 1 or more.")
+    axis = canonical_axis(axis, a.ndim)
     one = tuple(1 if i == axis else size for i, size in enumerate(a.shape))
     ends = [x if x is None or np.ndim(x) else broadcast(x, one) for x in (prepend, append)]
     parts = [x for x in (ends[0], a, ends[1]) if x is not None]
