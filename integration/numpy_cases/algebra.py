@@ -135,6 +135,7 @@ add("einsum", """
     {f}('...ij,...jk->...ik', f32[4,2,3], f32[4,3,2])
     {f}('ij,jk,kl->il', f32[2,3], f32[3,4], f32[4,2])
     {f}('ij,jk,kl', f32[2,3], f32[3,4], f32[4,2], optimize=False)
+    {f}('ij,jk,kl,lm,mn', f32[2,9], f32[9,2], f32[2,9], f32[9,3], f32[3,4])
     {f}('ij->', f32[2,3])
     {f}('bij,bjk->bik', f32[2,2,3], f32[2,3,2], precision='highest')
     {f}('ij,jk', bf16[2,3], bf16[3,2], preferred_element_type=np.float32)
@@ -156,10 +157,21 @@ bad("einsum", """
     {f}('i->ii', f32[3])
     """)
 add("einsum_path", """
-    {f}('ij,jk,kl->il', f32[2,3], f32[3,4], f32[4,2])
-    {f}('ij,jk', f32[2,3], f32[3,2], optimize='optimal')
+    {f}('ij,jk,kl->il', f32[2,3], f32[3,4], f32[4,2])[0][-2:]
+    str({f}('ij,jk,kl->il', f32[2,3], f32[3,4], f32[4,2])[1])
+    {f}('ij,jk', f32[2,3], f32[3,2], optimize='optimal')[0][-1]
+    {f}('ij,jk,kl,lm,mn', f32[2,9], f32[9,2], f32[2,9], f32[9,3], f32[3,4])[0][-4:]
+    {f}('ij,jk,kl,lm,mn', f32[2,9], f32[9,2], f32[2,9], f32[9,3], f32[3,4], optimize=True)[0][-4:]
+    {f}('ij,jk,kl', f32[2,9], f32[9,2], f32[2,9], optimize=[(1, 2), (0, 1)])[1].opt_cost
+    {f}(f32[2,9], [0, 1], f32[9,2], [1, 2], f32[2,3], [2, 3], optimize=False)[1].path
+    {f}('ij->i', f32[2,3])[1].largest_intermediate
     """, compiled=False, exact=False)
-bad("einsum_path", "{f}('ij,jk', f32[2,3])\n{f}()\n{f}('ij', f32[3])")
+bad("einsum_path", """
+    {f}('ij,jk', f32[2,3])
+    {f}()
+    {f}('ij', f32[3])
+    {f}('ij,jk,kl', f32[2,9], f32[9,2], f32[2,9], optimize='shortest')
+    """)
 
 # Linear algebra
 

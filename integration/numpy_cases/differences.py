@@ -62,7 +62,6 @@ EXPECTED: list[Expected] = [
     Expected("setdiff1d", "*", "setdiff1d(2", "the result is an array's, whose type is strong"),
     Expected("ix_", "*", "MASK3", f"booleans are accepted, {_NUMPYS}"),
     Expected("top_k", "*", "leaves differs", "always a tuple, as its signature says"),
-    Expected("einsum_path", "*", "PathInfo", f"the description is a text, {_NUMPYS}"),
     Expected("linalg.lstsq", "reference", "result(1)", "residuals of an exact fit are noise"),
     Expected("frexp", "*", "float0", "tangents of integers are NumPy arrays, or JAX's"),
     Expected("meshgrid", "*", ", 3.0)", f"scalars are accepted, {_NUMPYS}"),

@@ -1,18 +1,16 @@
 """``einsum``: sums of products written with an index for each dimension.
 
 The expression is turned into steps, each a sum, a diagonal or one ``dot_general``; the steps
-depend on shapes only and are kept. With more than two operands the order is the cheapest, found by
-search for a few and greedily for many.
+depend on shapes only and are kept. With more than two operands opt_einsum finds their order.
 """
 
 import string
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from opt_einsum import contract_path
 
 import ricci_lax as lax
 from ricci_ir import composite, get_aval, is_recording
@@ -21,8 +19,6 @@ from ._creation import placed
 from ._linear_algebra import contract, preferred_type
 from ._promotion import convert
 from ._promotion import operands as checked_operands
-
-_SEARCHED = 5  # up to this number of operands all orders are tried
 
 
 class Expression(NamedTuple):
@@ -94,63 +90,6 @@ def _check_sizes(subscripts, terms, shapes) -> None:
                     f"{subscripts!r}, size {size}."
                 )
             sizes[label] = max(known, size)
-
-
-# The order of contractions.
-
-
-def _kept(labels: set[str], rest: Sequence[set[str]], output: set[str]) -> set[str]:
-    return labels & output.union(*rest)
-
-
-def _order(inputs: Sequence[str], output: str, sizes: dict[str, int]) -> list[tuple[int, int]]:
-    if len(inputs) <= 2:
-        return [(0, 1)] if len(inputs) == 2 else []
-    terms = [set(term) for term in inputs]
-    if len(terms) <= _SEARCHED:
-        return _cheapest(terms, set(output), sizes)[1]
-    return _greedy(terms, set(output), sizes)
-
-
-def _cost(labels: set[str], kept: set[str], sizes: dict[str, int]) -> int:
-    return prod(sizes[c] for c in labels) * (2 if labels - kept else 1)
-
-
-def _cheapest(terms: list[set[str]], output: set[str], sizes) -> tuple[float, list]:
-    if len(terms) == 1:
-        return 0, []
-    best: tuple[float, list] = (float("inf"), [])
-    for i, j in combinations(range(len(terms)), 2):
-        rest = [t for k, t in enumerate(terms) if k not in (i, j)]
-        labels = terms[i] | terms[j]
-        kept = _kept(labels, rest, output)
-        cost, path = _cheapest([*rest, kept], output, sizes)
-        cost += _cost(labels, kept, sizes)
-        if cost < best[0]:
-            best = cost, [(i, j), *path]
-    return best
-
-
-def _greedy(terms: list[set[str]], output: set[str], sizes) -> list[tuple[int, int]]:
-    path = []
-    while len(terms) > 1:
-
-        def growth(pair, terms=terms):
-            i, j = pair
-            rest = [t for k, t in enumerate(terms) if k not in pair]
-            labels = terms[i] | terms[j]
-            kept = _kept(labels, rest, output)
-            grown = prod(sizes[c] for c in kept)
-            return (
-                grown - prod(sizes[c] for c in terms[i]) - prod(sizes[c] for c in terms[j]),
-                _cost(labels, kept, sizes),
-            )
-
-        i, j = min(combinations(range(len(terms)), 2), key=growth)
-        path.append((i, j))
-        rest = [t for k, t in enumerate(terms) if k not in (i, j)]
-        terms = [*rest, _kept(terms[i] | terms[j], rest, output)]
-    return path
 
 
 # The steps.
@@ -278,25 +217,27 @@ _programs: dict[Any, tuple[Expression, tuple]] = {}
 
 
 def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression, Any]:
-    explicit = None if isinstance(optimize, str | bool) else tuple(map(tuple, optimize))
-    key = (subscripts, shapes, explicit, optimize if explicit is None else None)
+    if not isinstance(optimize, str | bool):
+        optimize = tuple(map(tuple, optimize))
+    key = (subscripts, shapes, optimize)
     found = _programs.get(key)
     if found is None:
         expression = _read(subscripts, shapes)
-        if explicit is not None:
-            order = [step for step in explicit if step != ("einsum_path",)]
-        elif optimize is False:
-            order = [(0, 1)] * min(1, len(shapes) - 1) + [
-                (0, len(shapes) - 1 - i) for i in range(1, len(shapes) - 1)
-            ]
-        else:
-            sizes: dict[str, int] = {}
-            for term, shape in zip(expression.inputs, shapes, strict=True):
-                for label, size in zip(term, shape, strict=True):
-                    sizes[label] = max(sizes.get(label, 1), size)
-            order = _order(expression.inputs, expression.output, sizes)
+        order = _description(expression, shapes, optimize)[0] if len(shapes) > 1 else ()
         found = _programs[key] = expression, tuple(order)
     return found
+
+
+def _description(expression: Expression, shapes: tuple, optimize: Any) -> tuple[list, Any]:
+    """The order of contractions, and opt_einsum's description of it."""
+    text = f"{','.join(expression.inputs)}->{expression.output}"
+    if optimize is True:
+        optimize = "optimal"
+    elif optimize is False:
+        optimize = [(0, 1)] * (len(shapes) - 1) or [(0,)]
+    elif not isinstance(optimize, str):
+        optimize = list(optimize)
+    return contract_path(text, *shapes, shapes=True, optimize=optimize)
 
 
 def _interleaved(args: tuple) -> tuple[str, list[Any]]:
@@ -342,14 +283,16 @@ def einsum(
         lists of ints in turn.
       operands: the arrays.
       out: must be ``None``.
-      optimize: a strategy by name (all mean the same here), ``False`` for the order written, or
-        a path: a sequence of pairs of positions.
+      optimize: how the order of contractions is found: a strategy of opt_einsum by name, such
+        as ``"greedy"``; ``True`` for ``"optimal"``; ``False`` for the first two operands that are
+        left, each time; or a path, a sequence of pairs of positions.
       precision, preferred_element_type, out_sharding: see ``dot``.
       _dot_general: a function to use in place of ``lax.dot_general``.
 
     Raises:
       ValueError: if the subscripts and the operands do not fit.
       TypeError: if an operand is no array.
+      KeyError: if ``optimize`` names no strategy.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -398,22 +341,27 @@ def _einsum_step(*arrays: Any, **settings: Any) -> Any:
     return _run(arrays, **settings, contractor=_contract)
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, Any]:
     """The order in which ``einsum`` contracts its operands, and a description of it.
 
     Args:
       subscripts, operands, optimize: see ``einsum``.
 
     Returns:
-      The pairs of positions to contract, each result being appended to what is left; and a text.
+      The positions to contract in each step, its result being appended to what is left; and
+      opt_einsum's ``PathInfo``, which prints the steps and what they cost.
 
     Raises:
       ValueError: if the subscripts and the operands do not fit.
+      KeyError: if ``optimize`` names no strategy.
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.einsum_path("ij,jk,kl", jnp.ones((2, 9)), jnp.ones((9, 2)), jnp.ones((2, 9)))[0]
-      [(0, 1), (0, 1)]
+      >>> path, info = jnp.einsum_path(
+      ...     "ij,jk,kl", jnp.ones((2, 9)), jnp.ones((9, 2)), jnp.ones((2, 9))
+      ... )
+      >>> path, int(info.opt_cost)
+      ([(0, 1), (0, 1)], 144)
 
     Source: numpy.einsum_path.
     """
@@ -421,6 +369,4 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     if not isinstance(subscripts, str):
         subscripts, given = _interleaved((subscripts, *operands))
     shapes = tuple(np.shape(x) for x in given)
-    expression, order = _program(subscripts, shapes, optimize)
-    text = f"{','.join(expression.inputs)}->{expression.output}: {list(order)}"
-    return [tuple(step) for step in order] or [(0,)], text
+    return _description(_read(subscripts, shapes), shapes, optimize)
