@@ -34,6 +34,7 @@ from ricci_ir import Array as ndarray
 from ricci_ir import promote_types as promote_types
 
 from . import _array_methods as _array_methods
+from . import _notebook as _notebook
 from . import _operators as _operators
 from . import _shape_methods as _shape_methods
 from . import fft as fft

@@ -8,9 +8,10 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import ConcretizationTypeError, Tracer, as_array, composite, get_aval
+from ricci_ir import as_array, composite, get_aval
 
 from ._arithmetic import remainder
+from ._array_info import known_values
 from ._creation import placed
 from ._filling import as_shape
 from ._promotion import operands
@@ -93,14 +94,12 @@ def repeat(
                 f"{shape[axis]} parts; give one each, or one for all."
             )
         if total_repeat_length is None:
-            known = counts.concrete() if isinstance(counts, Tracer) else counts
-            if known is None:
-                raise ConcretizationTypeError(
-                    counts,
-                    "The size of repeat's result must be known: give it with "
-                    "total_repeat_length=...",
-                )
-            known = np.broadcast_to(np.asarray(known), (shape[axis],))
+            known = known_values(
+                repeats,
+                "The argument 'repeats' of repeat decides the size of the result: give that with "
+                "total_repeat_length=...",
+            )
+            known = np.broadcast_to(known.ravel(), (shape[axis],))
             places = np.repeat(np.arange(shape[axis], dtype=np.int32), known)
             result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_array(a)
         else:
@@ -426,12 +425,12 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     Source: numpy.trim_zeros.
     """
     (filt,) = operands("trim_zeros", filt)
-    value = filt.concrete() if isinstance(filt, Tracer) else filt
-    if value is None:
-        raise ConcretizationTypeError(filt, "The size of trim_zeros's result depends on values.")
+    value = known_values(
+        filt, "The values of the argument 'filt' of trim_zeros decide the size of the result."
+    )
     ndim = np.ndim(filt)
     axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
-    places = np.nonzero(np.asarray(value))
+    places = np.nonzero(value)
     starts, limits = [0] * ndim, list(np.shape(filt))
     for d in axes:
         if not places[d].size:

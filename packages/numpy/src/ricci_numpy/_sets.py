@@ -78,7 +78,8 @@ def unique(
         along = canonical_axis(axis, len(shape))
         flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
     if size is None:
-        known = _known("unique", flat)
+        known = _known("unique", ar)
+        known = known.ravel() if axis is None else np.moveaxis(known, along, 0)
         size = _count_unique(known, equal_nan)
     settings = {
         "size": index(size),

@@ -1,0 +1,73 @@
+"""How notebooks show arrays: a table of the elements under a line with type, size and place."""
+
+from html import escape
+from itertools import batched
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Tracer, backend, define_array_methods, is_extended
+
+_EDGE = 4  # how many rows and columns are shown at each end of a longer dimension
+_UNITS = "bytes", "kB", "MB", "GB", "TB"
+_CELL = "text-align: right; padding: 0 0.6em"
+
+
+def _size(count: float) -> str:
+    """A number of bytes in the largest unit that leaves a number of 1 or more.
+
+    >>> _size(12), _size(2_500_000)
+    ('12 bytes', '2.5 MB')
+    """
+    step = 0
+    while count >= 1000 and step < len(_UNITS) - 1:
+        count, step = count / 1000, step + 1
+    return f"{count:.3g} {_UNITS[step]}"
+
+
+def _shown(size: int) -> list[int | None]:
+    """The positions to show along a dimension; ``None`` stands for those that are left out.
+
+    >>> _shown(3), _shown(100)
+    ([0, 1, 2], [0, 1, 2, 3, None, 96, 97, 98, 99])
+    """
+    if size <= 2 * _EDGE + 1:
+        return list(range(size))
+    return [*range(_EDGE), None, *range(size - _EDGE, size)]
+
+
+def _caption(x: Any) -> str:
+    aval = x.aval
+    parts = [aval.str_short(), *(["weak type"] if aval.weak_type else []), _size(x.nbytes)]
+    places = sorted(map(str, x.devices())) if hasattr(x, "devices") else [backend().name]
+    parts.append(places[0] if len(places) == 1 else f"{len(places)} devices")
+    return escape(", ".join(parts))
+
+
+def _table(values: np.ndarray) -> str:
+    rows, columns = _shown(values.shape[0]), _shown(values.shape[1])
+    cells = [
+        "…" if i is None or j is None else escape(str(values[i, j])) for i in rows for j in columns
+    ]
+    lines = (
+        "".join(f'<td style="{_CELL}">{cell}</td>' for cell in row)
+        for row in batched(cells, len(columns))
+    )
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def repr_html(self) -> str | None:
+    """The array as HTML, for notebooks; ``None`` for what has no values here."""
+    if isinstance(self, Tracer) or is_extended(self.aval.dtype) or self.is_deleted():
+        return None
+    if not (getattr(self, "is_fully_addressable", True) or self.is_fully_replicated):
+        return None
+    values = np.asarray(self)
+    if values.ndim <= 2 and values.size:
+        body = _table(values.reshape(-1, values.shape[-1]) if values.ndim else values[None, None])
+    else:
+        body = f"<pre>{escape(str(values))}</pre>"
+    return f"<div><div>{_caption(self)}</div>{body}</div>"
+
+
+define_array_methods({"_repr_html_": repr_html})
