@@ -221,6 +221,7 @@ from ._primitive import RuleTable as RuleTable
 from ._primitive import define as define
 from ._primitive import derived as derived
 from ._primitive import eager_rules as eager_rules
+from ._primitive import exact_rules as exact_rules
 from ._primitive import primitives as primitives
 from ._primitive import rule_table as rule_table
 from ._primitive import unsupported as unsupported
@@ -443,6 +444,7 @@ __all__ = [
     "dtype",
     "dtype_and_weak_type",
     "eager_rules",
+    "exact_rules",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",

@@ -190,6 +190,10 @@ def rule_table(kind: str, *, required: bool = True) -> RuleTable:
 # For primitives that are done on arrays without a program: ``rule(*args, **params)``.
 eager_rules = rule_table("eager", required=False)
 
+# For primitives that NumPy computes to the same bits: ``rule(*arrays, **params)`` gives an array,
+# or a sequence of them for several results, or ``NotImplemented`` for what is not so.
+exact_rules = rule_table("exact", required=False)
+
 primitives: dict[str, Primitive] = {}
 
 

@@ -10,6 +10,7 @@ from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_s
 from ricci_ir import ShapedArray, explicit_dtype, get_aval, issubdtype
 from ricci_stablehlo import Lowering, Value, tensor_type, traced
 
+from . import _exact as exact
 from ._comparison import compare, eq, ge, gt, select_n, write_select
 from ._conversion import converted
 from ._elementwise import (
@@ -41,7 +42,12 @@ from ._structural import shape_of, zeros_of
 # Sums
 
 neg_p = nary(
-    "neg", "stablehlo.negate", numeric, jvp=linear, transpose=lambda ct, x: [neg_p.bind(ct)]
+    "neg",
+    "stablehlo.negate",
+    numeric,
+    jvp=linear,
+    transpose=lambda ct, x: [neg_p.bind(ct)],
+    exact=exact.elementwise(np.negative),
 )
 neg = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
 
@@ -76,6 +82,7 @@ add_p = nary(
     numeric,
     jvp=_sum_jvp(lambda: add_p, negate_rhs=False),
     transpose=_sum_transpose,
+    exact=exact.elementwise(np.add),
 )
 # The sum of two tangents, of one type; booleans are there for tangents of no information.
 add_any_p = nary(
@@ -91,6 +98,7 @@ sub_p = nary(
     numeric,
     jvp=_sum_jvp(lambda: sub_p, negate_rhs=True),
     transpose=partial(_sum_transpose, negate_rhs=True),
+    exact=exact.elementwise(np.subtract),
 )
 add = binary_function(add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 3.0")
 sub = binary_function(sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0")
@@ -139,7 +147,14 @@ def _mul_rhs(ct, x, y, *, out_dtype=None):
 
 
 # The parameter out_dtype is there only where one was given; operands may then differ in dtype.
-mul_p = nary("mul", _mul_lower, numeric, abstract_eval=_mul_aval, **bilinear(_mul_lhs, _mul_rhs))
+mul_p = nary(
+    "mul",
+    _mul_lower,
+    numeric,
+    abstract_eval=_mul_aval,
+    exact=exact.elementwise(np.multiply),
+    **bilinear(_mul_lhs, _mul_rhs),
+)
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
@@ -168,6 +183,7 @@ div_p = nary(
     lambda t, x, y: div(t, y),
     lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
     transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
+    exact=exact.divide,
 )
 div = binary_function(
     div_p,
@@ -214,6 +230,7 @@ square_p = nary(
     ),
     numeric,
     lambda t, x: mul(t, mul(scalar_like(x, 2), x)),
+    exact=exact.elementwise(np.square),
 )
 square = unary_function(square_p, "Elementwise ``x * x``.", "float(square(3.0)) -> 9.0")
 
@@ -364,6 +381,7 @@ abs_p = nary(
     _abs_of,
     from_result=True,
     abstract_eval=nary_aval("abs", _signed, real_part),
+    exact=exact.elementwise(np.abs),
 )
 abs = unary_function(abs_p, "Elementwise absolute value.", "float(abs(-2.0)) -> 2.0")
 

@@ -10,6 +10,7 @@ from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, extended, get_aval, issubdtype
 from ricci_stablehlo import Lowering, Value, tensor_type
 
+from . import _exact as exact
 from ._elementwise import (
     binary_function,
     in_full_shape,
@@ -40,24 +41,30 @@ def compare(ctx: Lowering, direction: str, x: Value, y: Value, kind: str = "") -
     return write(ctx, f"stablehlo.compare {direction}, {x}, {y}, {kind}", [x, y], out)
 
 
-def _comparison(name: str, direction: str, accepted: Sequence[type], total_order: bool = False):
+def _comparison(
+    name: str,
+    direction: str,
+    accepted: Sequence[type],
+    total_order: bool = False,
+    **rules: Any,
+):
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         kind = "TOTALORDER" if total_order and issubdtype(x.dtype, np.inexact) else ""
         x, y = in_full_shape(ctx, [x, y])
         return compare(ctx, direction, x, y, kind)
 
-    return nary(name, lower, accepted, abstract_eval=nary_aval(name, accepted, to_bool))
+    return nary(name, lower, accepted, abstract_eval=nary_aval(name, accepted, to_bool), **rules)
 
 
 _ordered = (np.integer, np.floating, np.bool_)
 
 # Random keys, and other elements that NumPy does not know, are equal or not.
-eq_p = _comparison("eq", "EQ", (*anything, extended))
-ne_p = _comparison("ne", "NE", (*anything, extended))
-lt_p = _comparison("lt", "LT", _ordered)
-le_p = _comparison("le", "LE", _ordered)
-gt_p = _comparison("gt", "GT", _ordered)
-ge_p = _comparison("ge", "GE", _ordered)
+eq_p = _comparison("eq", "EQ", (*anything, extended), exact=exact.elementwise(np.equal))
+ne_p = _comparison("ne", "NE", (*anything, extended), exact=exact.elementwise(np.not_equal))
+lt_p = _comparison("lt", "LT", _ordered, exact=exact.elementwise(np.less))
+le_p = _comparison("le", "LE", _ordered, exact=exact.elementwise(np.less_equal))
+gt_p = _comparison("gt", "GT", _ordered, exact=exact.elementwise(np.greater))
+ge_p = _comparison("ge", "GE", _ordered, exact=exact.elementwise(np.greater_equal))
 # In the total order -0 is less than 0, and NaNs have their place beyond the infinities.
 eq_to_p = _comparison("eq_to", "EQ", anything, total_order=True)
 lt_to_p = _comparison("lt_to", "LT", _ordered, total_order=True)
@@ -72,10 +79,10 @@ ge = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(ge(1, 1)) -> True")
 
 # Bits
 
-and_p = nary("and", "stablehlo.and", logical)
-or_p = nary("or", "stablehlo.or", logical)
-xor_p = nary("xor", "stablehlo.xor", logical)
-not_p = nary("not", "stablehlo.not", logical)
+and_p = nary("and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and))
+or_p = nary("or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or))
+xor_p = nary("xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor))
+not_p = nary("not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not))
 shift_left_p = nary("shift_left", "stablehlo.shift_left", integral)
 shift_right_logical_p = nary("shift_right_logical", "stablehlo.shift_right_logical", integral)
 shift_right_arithmetic_p = nary(
@@ -248,6 +255,7 @@ select_n_p = define(
     transpose=_select_n_transpose,
     batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True),
     lower=_select_n_lower,
+    exact=exact.select,
 )
 
 

@@ -20,6 +20,7 @@ from ricci_ir import (
 )
 from ricci_stablehlo import Lowering, Value, tensor_type
 
+from . import _exact as exact
 from ._families import check_dtype, numeric
 from ._structural import as_sizes, broadcast_in_dim, check_nonnegative, placement
 
@@ -49,6 +50,7 @@ iota_p = define(
     transpose=not_linear,
     batch=unsupported("there is no operand to map over"),
     lower=_iota_lower,
+    exact=exact.iota,
 )
 
 

@@ -22,6 +22,7 @@ from ricci_ir import (
 )
 from ricci_stablehlo import Lowering, Value
 
+from . import _exact as exact
 from ._comparison import compare
 from ._elementwise import real_part
 from ._families import check_dtype, floating
@@ -70,6 +71,7 @@ convert_element_type_p = define(
     batch=elementwise,
     lower=_convert_lower,
     shown=hides(sharding=None),
+    exact=exact.convert,
 )
 
 

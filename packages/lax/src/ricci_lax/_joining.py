@@ -9,6 +9,7 @@ from ricci_batching import batched_at
 from ricci_ir import ShapedArray, as_array, define, get_aval
 from ricci_stablehlo import Lowering, Value, int_list
 
+from . import _exact as exact
 from ._structural import (
     broadcast_in_dim,
     canonical_axis,
@@ -85,6 +86,7 @@ concatenate_p = define(
         concatenate_p, axis.size, args, dims, **params
     ),
     lower=lambda ctx, *xs, dimension: _lower_concatenate(ctx, xs, dimension, ctx.out),
+    exact=exact.concatenate,
 )
 
 
@@ -164,6 +166,7 @@ split_p = define(
     ],
     batch=_split_batch,
     lower=_split_lower,
+    exact=exact.split,
 )
 
 

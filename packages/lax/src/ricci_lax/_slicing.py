@@ -11,6 +11,7 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import ShapedArray, define, get_aval
 from ricci_stablehlo import Lowering, Value, int_list
 
+from . import _exact as exact
 from ._arithmetic import sub
 from ._comparison import select_n
 from ._constants import full
@@ -93,6 +94,7 @@ slice_p = define(
     transpose=_slice_transpose,
     batch=_slice_batch,
     lower=_slice_lower,
+    exact=exact.slice_of,
 )
 
 

@@ -14,6 +14,7 @@ from ricci_batching import array_ops, move_dim
 from ricci_ir import ShapedArray, as_array, define, float0, get_aval, hides
 from ricci_stablehlo import Lowering, Value, int_list, tensor_type
 
+from . import _exact as exact
 from ._families import check_dtype, numeric
 
 
@@ -165,6 +166,7 @@ broadcast_in_dim_p = define(
     batch=_broadcast_in_dim_batch,
     lower=_broadcast_in_dim_lower,
     shown=_broadcast_in_dim_shown,
+    exact=exact.broadcast_in_dim,
 )
 
 
@@ -285,6 +287,7 @@ reshape_p = define(
     transpose=_reshape_transpose,
     batch=_reshape_batch,
     lower=_reshape_lower,
+    exact=exact.reshape,
 )
 
 
@@ -345,6 +348,7 @@ squeeze_p = define(
     transpose=lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)],
     batch=_squeeze_batch,
     lower=lambda ctx, x, *, dimensions: write(ctx, f"stablehlo.reshape {x}", [x], ctx.out),
+    exact=exact.squeeze,
 )
 
 
@@ -406,6 +410,7 @@ transpose_p = define(
     transpose=lambda ct, x, *, permutation: [transpose(ct, _inverse(permutation))],
     batch=_transpose_batch,
     lower=lambda ctx, x, *, permutation: lower_transpose(ctx, x, permutation),
+    exact=exact.transpose,
 )
 
 

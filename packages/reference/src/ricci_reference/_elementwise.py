@@ -142,15 +142,6 @@ def _in_total_order(compare: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: compare(_total_order(x), _total_order(y))
 
 
-def _select(which: np.ndarray, *cases: np.ndarray, **params: Any) -> np.ndarray:
-    result = cases[0]
-    for number, case in enumerate(cases[1:], 1):
-        # The last case stands for all larger numbers.
-        chosen = which if which.dtype.kind == "b" else which >= number
-        result = np.where(chosen, case, result)
-    return np.array(result)
-
-
 def _complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y = np.broadcast_arrays(x, y)
     result = np.empty(x.shape, np.complex64 if x.dtype == np.float32 else np.complex128)
@@ -295,6 +286,5 @@ elementwise_rules: dict[str, Rule] = {
     "optimization_barrier": lambda *operands, **params: operands,
     "reduce_precision": widened(_reduce_precision),
     "round": widened(_round),
-    "select_n": _select,
     "stop_gradient": lambda x, **params: x,
 }

@@ -11,11 +11,6 @@ from ._programs import call_program
 from ._widening import widen
 
 
-def _slice(x: np.ndarray, *, start_indices: tuple, limit_indices: tuple, strides: Any, **_: Any):
-    strides = strides or (1,) * x.ndim
-    return x[tuple(map(slice, start_indices, limit_indices, strides))]
-
-
 def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple:
     """The part that is nearest to where it was asked for, all inside the array."""
     firsts = [
@@ -192,5 +187,4 @@ indexing_rules: dict[str, Callable[..., Any]] = {
     "scatter-min": _scatter_rule(np.minimum),
     "scatter-mul": _scatter_rule(np.multiply),
     "scatter-sub": _scatter_rule(np.subtract),
-    "slice": _slice,
 }

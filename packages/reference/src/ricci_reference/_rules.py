@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ricci_lax.linalg  # noqa: F401  (defines the primitives)
-from ricci_ir import Primitive, primitives
+from ricci_ir import Primitive, exact_rules, primitives
 
 from ._contractions import contraction_rules
 from ._control_flow import control_flow_rules
@@ -45,5 +45,6 @@ _by_name: dict[str, Callable[..., Any]] = {
 }
 
 rules: dict[Primitive, Callable[..., Any]] = {
-    primitives[name]: rule for name, rule in _by_name.items() if name in primitives
+    **exact_rules,
+    **{primitives[name]: rule for name, rule in _by_name.items() if name in primitives},
 }

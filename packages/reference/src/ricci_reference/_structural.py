@@ -11,27 +11,6 @@ from ._elementwise import convert
 from ._widening import widen
 
 
-def _broadcast_in_dim(x: np.ndarray, *, shape: tuple, broadcast_dimensions: tuple, **params: Any):
-    sizes = [1] * len(shape)
-    for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
-        sizes[dim] = size
-    return np.broadcast_to(x.reshape(sizes), shape)
-
-
-def _reshape(x: np.ndarray, *, new_sizes: tuple, dimensions: tuple | None, **params: Any):
-    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
-
-
-def _iota(*, dtype: Any, shape: tuple, dimension: int, **params: Any):
-    sizes = [-1 if d == dimension else 1 for d in range(len(shape))]
-    counted = np.arange(shape[dimension]).reshape(sizes)
-    return np.broadcast_to(counted.astype(dtype), shape)
-
-
-def _split(x: np.ndarray, *, sizes: tuple, axis: int, **params: Any):
-    return np.split(x, np.cumsum(sizes)[:-1], axis)
-
-
 def _unstack(x: np.ndarray, *, axis: int, **params: Any):
     return list(np.moveaxis(x, axis, 0))
 
@@ -88,18 +67,11 @@ def _dot_general(x: np.ndarray, y: np.ndarray, **params: Any):
 
 
 structural_rules: dict[str, Callable[..., Any]] = {
-    "broadcast_in_dim": _broadcast_in_dim,
-    "concatenate": lambda *xs, dimension, **params: np.concatenate(xs, dimension),
     "dot_general": _dot_general,
-    "iota": _iota,
     "pad": lambda x, value, *, padding_config, **params: pad(x, value, padding_config),
-    "reshape": _reshape,
     "rev": lambda x, *, dimensions, **params: np.flip(x, dimensions),
-    "split": _split,
-    "squeeze": lambda x, *, dimensions, **params: x.squeeze(tuple(dimensions)),
     "stack": lambda *xs, axis, **params: np.stack(xs, axis),
     "threefry2x32": lambda *words, **params: threefry2x32_numpy(*words),
     "tile": lambda x, *, reps, **params: np.tile(x, reps),
-    "transpose": lambda x, *, permutation, **params: x.transpose(permutation),
     "unstack": _unstack,
 }

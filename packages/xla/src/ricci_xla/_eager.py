@@ -1,5 +1,6 @@
 """The backend: primitives evaluated on arrays, each compiled once for its parameters and types."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
@@ -33,6 +34,7 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_leaves, tree_structure
 
+from . import _first_calls as first_calls
 from ._array import ArrayImpl
 from ._client import local_devices
 from ._compiled import Options, compile_program
@@ -143,17 +145,24 @@ def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any
 
 
 def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
+    many = primitive.multiple_results
+    calls: Counter[Any] = Counter()  # that NumPy has computed, by the operands' types
+
     def on_miss(*args: Any) -> tuple[Any, Any]:
         trace = _trace_of(args, primitive)
         if trace is not None:
             return _in_trace(trace, primitive, args, params), None
         avals = tuple(get_aval(x) for x in args)
+        if calls[avals] < first_calls.CALLS:
+            calls[avals] += 1
+            outs = first_calls.compute(primitive, avals, args, params)
+            if outs is not None:
+                return (outs if many else outs[0]), None
         jaxpr = None
         if next(jaxprs_in_params(params), None) is None:
             jaxpr = single_equation(primitive, avals, params)
         if jaxpr is None:
             jaxpr = equation_program(primitive, avals, params)
-        many = primitive.multiple_results
         tree = _list_tree(len(jaxpr.outvars)) if many else _leaf
         outs, fast = _run(jaxpr, primitive.name, tree, args)
         return (outs if many else outs[0]), fast

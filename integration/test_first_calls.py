@@ -1,0 +1,110 @@
+"""What NumPy computes the first times an operation is called is what XLA computes afterwards."""
+
+import numpy as np
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+from ricci_ir import enable_x64, exact_rules, get_aval, primitives
+from ricci_testing import cases, examples
+from ricci_xla import _first_calls as first_calls
+
+NAMES = sorted(primitive.name for primitive in exact_rules)
+SPECIAL = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e30, -1e30, 1 / 3, 2.0**-126]
+UNARY = ("abs", "neg", "square")
+BINARY = ("add", "div", "eq", "ge", "gt", "le", "lt", "mul", "ne", "sub")
+
+
+def bits(x):
+    x = np.asarray(x)
+    return x.dtype, x.shape, x.tobytes()
+
+
+def check_same(primitive, found):
+    """How many of the operations NumPy computes; each must be what XLA makes of it."""
+    first = [
+        first_calls.compute(primitive, tuple(map(get_aval, args)), args, params)
+        for args, params in found
+    ]
+
+    def run(operands):
+        results = [primitive.bind(*xs, **p) for xs, (_, p) in zip(operands, found, strict=True)]
+        return [r if primitive.multiple_results else [r] for r in results]
+
+    compiled = ricci.jit(run)([args for args, _ in found])
+    for ours, theirs, (args, params) in zip(first, compiled, found, strict=True):
+        if ours is not None:
+            assert [bits(x) for x in ours] == [bits(x) for x in theirs], (args, params)
+            assert [x.aval for x in ours] == [x.aval for x in theirs]
+            assert not any(x.committed for x in ours)
+    return sum(x is not None for x in first)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_of_the_examples_of_every_primitive(name):
+    assert name in examples()
+    computed = 0
+    for wide in False, True:
+        with enable_x64(wide):
+            found = [(e.args, e.params) for e in cases(name) if e.wide is wide]
+            computed += check_same(primitives[name], found) if found else 0
+    assert computed
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", UNARY + BINARY)
+def test_of_special_values(name, dtype):
+    values = np.array(SPECIAL, dtype)
+    pairs = np.repeat(values, len(values)), np.tile(values, len(values))
+    pairs = pairs[:1] if name in UNARY else pairs
+    with enable_x64(dtype == "float64"):
+        # One by one: a single subnormal result leaves a whole array to XLA.
+        found = [(tuple(x[i : i + 1] for x in pairs), {}) for i in range(len(pairs[0]))]
+        assert check_same(primitives[name], found) > 5
+
+
+@pytest.mark.parametrize(
+    ("args", "name"),
+    [
+        ((np.float32([1e-40]), np.float32([1e30])), "mul"),  # a subnormal operand
+        ((np.float32([1e-20]), np.float32([1e-20])), "mul"),  # a subnormal result
+        ((np.int32([7]), np.int32([0])), "div"),
+        ((np.ones(3, np.complex64),) * 2, "add"),
+        ((np.ones(1 << 15, np.float32),) * 2, "add"),
+    ],
+    ids=["operand", "result", "integers", "complex", "large"],
+)
+def test_what_might_differ_is_left_to_xla(args, name):
+    avals = tuple(map(get_aval, args))
+    assert first_calls.compute(primitives[name], avals, args, {}) is None
+
+
+def test_what_is_placed_is_left_to_xla():
+    x = ricci.device_put(np.ones(3, np.float32), ricci.devices()[-1])
+    assert first_calls.compute(primitives["neg"], (x.aval,), (x,), {}) is None
+    assert (-x).devices() == x.devices()
+
+
+def test_an_operation_that_comes_back_is_compiled(monkeypatch):
+    calls = []
+    compute = first_calls.compute
+    monkeypatch.setattr(
+        first_calls, "compute", lambda *args: calls.append(args[0].name) or compute(*args)
+    )
+    x = jnp.asarray(np.arange(13, dtype=np.float32))
+    for _ in range(first_calls.CALLS + 2):
+        np.testing.assert_array_equal(x + x, 2 * np.arange(13))
+    assert calls.count("add") == first_calls.CALLS
+
+
+def test_a_result_does_not_share_memory_that_is_given_away():
+    x = jnp.asarray(np.arange(17, dtype=np.float32)) * 1
+    y = x.reshape(1, 17)
+    ricci.jit(lambda x: x * 0, donate_argnums=0)(x)
+    np.testing.assert_array_equal(y[0], np.arange(17))
+
+
+def test_a_nan_is_found_in_a_first_call():
+    x = jnp.asarray(np.full(19, np.inf, np.float32))
+    with ricci.debug_nans(True), pytest.raises(FloatingPointError, match="sub"):
+        x - x
