@@ -91,6 +91,7 @@ from ._dtypes import float8_e5m2 as float8_e5m2
 from ._dtypes import float8_e5m2fnuz as float8_e5m2fnuz
 from ._dtypes import float8_e8m0fnu as float8_e8m0fnu
 from ._dtypes import iinfo as iinfo
+from ._dtypes import instead_of as instead_of
 from ._dtypes import int1 as int1
 from ._dtypes import int2 as int2
 from ._dtypes import int4 as int4
@@ -496,6 +497,7 @@ __all__ = [
     "is_boundary",
     "is_concrete",
     "is_differentiated",
+    "instead_of",
     "is_extended",
     "is_internal_module",
     "is_observed",

@@ -369,6 +369,31 @@ def is_array_dtype(dtype: Any) -> bool:
     return dtype in array_dtypes or dtype == float0 or isinstance(dtype, ExtendedDType)
 
 
+_INSTEAD = {
+    "U": "Keep text in NumPy; np.unique(x, return_inverse=True) gives a number for each word.",
+    "M": "Take the time since a date, in a unit: (x - x.min()) / np.timedelta64(1, 's').",
+    "m": "Divide by a unit: x / np.timedelta64(1, 's').",
+    "V": "Make an array of each field: {name: x[name] for name in x.dtype.names}.",
+    "O": "Convert numbers with x.astype(float), and join arrays of one shape with stack; arrays of "
+    "different shapes stay a list.",
+}
+
+
+def instead_of(dtype: Any) -> str:
+    """What to do with values of a NumPy dtype that arrays cannot have, as a sentence to append.
+
+    Example:
+      >>> instead_of(np.dtype("m8[s]"))
+      " Divide by a unit: x / np.timedelta64(1, 's')."
+    """
+    if not isinstance(dtype, np.dtype):
+        return ""
+    if not dtype.isnative:
+        return " x.astype(x.dtype.newbyteorder('=')) makes it native."
+    kind = {"S": "U", "T": "U"}.get(dtype.kind, dtype.kind)
+    return f" {_INSTEAD[kind]}" if kind in _INSTEAD else ""
+
+
 def coerce_to_array_dtype(x: Any) -> Any:
     """The dtype of the array that ``x``, a scalar or an array, becomes.
 
@@ -387,7 +412,7 @@ def coerce_to_array_dtype(x: Any) -> Any:
         of = "" if found is None else f" with dtype {found}"
         raise TypeError(
             f"Value {x!r} of type {cls.__module__}.{cls.__qualname__}{of} cannot be an array: "
-            "only numbers and booleans in native byte order can."
+            f"only numbers and booleans in native byte order can.{instead_of(found)}"
         )
     return canonicalize_dtype(found, allow_extended_dtype=True)
 

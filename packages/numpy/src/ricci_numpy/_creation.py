@@ -16,6 +16,7 @@ from ricci_ir import (
     eval_trace,
     explicit_dtype,
     has_backend,
+    instead_of,
     is_array_dtype,
     lattice_result_type,
     python_scalar_dtype,
@@ -36,6 +37,7 @@ def checked_dtype(dtype: Any, name: str) -> Any:
         return dtype
     raise TypeError(
         f"{name} cannot make an array of dtype {dtype}: arrays hold numbers and booleans only."
+        f"{instead_of(dtype)}"
     )
 
 
@@ -194,15 +196,15 @@ def _from_value(x: Any, dtype: Any, copy: bool, name: str) -> Any:
         return from_host(_host_array(x, dtype, name), dtype=dtype)
     found = np.asarray(x)
     if found.dtype not in array_dtypes and dtype is None:
-        _refuse(x, name)
+        _refuse(x, name, found.dtype)
     return _from_value(found, dtype, copy, name)
 
 
-def _refuse(x: Any, name: str) -> None:
+def _refuse(x: Any, name: str, dtype: Any) -> None:
     kind = type(x)
     raise TypeError(
         f"{name} cannot make an array of {x!r}, of type {kind.__module__}.{kind.__qualname__}: "
-        "arrays hold numbers and booleans only."
+        f"arrays hold numbers and booleans only.{instead_of(dtype)}"
     )
 
 
@@ -274,7 +276,7 @@ class _Elements:
         else:
             found = np.asarray(x)
             if found.dtype not in array_dtypes:
-                _refuse(x, name)
+                _refuse(x, name, found.dtype)
             self.types.add((coerce_to_array_dtype(found), False))
 
     def dtype(self) -> Any:
