@@ -7,6 +7,7 @@ import ricci
 import ricci.numpy as jnp
 from ricci_ir import enable_x64, exact_rules, get_aval, primitives
 from ricci_testing import cases, examples
+from ricci_xla import _eager
 from ricci_xla import _first_calls as first_calls
 
 NAMES = sorted(primitive.name for primitive in exact_rules)
@@ -95,6 +96,25 @@ def test_an_operation_that_comes_back_is_compiled(monkeypatch):
     for _ in range(first_calls.CALLS + 2):
         np.testing.assert_array_equal(x + x, 2 * np.arange(13))
     assert calls.count("add") == first_calls.CALLS
+    assert not misses(monkeypatch, lambda: x + x)
+
+
+def misses(monkeypatch, fun):
+    """How often C++ asks Python during a call."""
+    asked = []
+    trace_of = _eager._trace_of
+    monkeypatch.setattr(_eager, "_trace_of", lambda *args: asked.append(args) or trace_of(*args))
+    fun()
+    return len(asked)
+
+
+def test_an_operation_that_numpy_must_give_up_is_compiled(monkeypatch):
+    x = jnp.asarray(np.ones(11, np.float32))
+    tiny = jnp.asarray(np.full(11, 1e-20, np.float32))
+    x * x
+    np.testing.assert_array_equal(tiny * tiny, np.zeros(11))  # subnormal: zero for XLA
+    x * x
+    assert not misses(monkeypatch, lambda: x * x)
 
 
 def test_a_result_does_not_share_memory_that_is_given_away():

@@ -153,9 +153,12 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
         if trace is not None:
             return _in_trace(trace, primitive, args, params), None
         avals = tuple(get_aval(x) for x in args)
-        if calls[avals] < first_calls.CALLS:
-            calls[avals] += 1
+        before = calls[avals]
+        if before < first_calls.CALLS:
             outs = first_calls.compute(primitive, avals, args, params)
+            calls[avals] = first_calls.CALLS if outs is None else before + 1
+            if before and calls[avals] == first_calls.CALLS:
+                function._clear_cache()  # C++ would leave all further calls to Python
             if outs is not None:
                 return (outs if many else outs[0]), None
         jaxpr = None
@@ -167,7 +170,8 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
         outs, fast = _run(jaxpr, primitive.name, tree, args)
         return (outs if many else outs[0]), fast
 
-    return make_fast_callable(primitive.name, on_miss)
+    function = make_fast_callable(primitive.name, on_miss)
+    return function
 
 
 def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
