@@ -64,6 +64,18 @@ def test_of_special_values(name, dtype):
         assert check_same(primitives[name], found) > 5
 
 
+@pytest.mark.parametrize("shapes", [((64,), (64,)), ((64,), ()), ((), (64,)), ((8, 8), (1, 8))])
+@pytest.mark.parametrize("name", BINARY)
+def test_of_operands_that_are_repeated(name, shapes):
+    rng = np.random.default_rng(7)
+    found = [
+        (tuple(np.asarray(rng.normal(size=shape), np.float32) for shape in shapes), {})
+        for _ in range(8)
+    ]
+    computed = check_same(primitives[name], found)
+    assert computed == 8 or (name == "div" and shapes[0] != shapes[1])
+
+
 @pytest.mark.parametrize(
     ("args", "name"),
     [

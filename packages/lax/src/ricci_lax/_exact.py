@@ -18,8 +18,8 @@ def elementwise(fun: Callable[..., Any]) -> Rule:
 
 
 def divide(x: np.ndarray, y: np.ndarray, **_: Any) -> Any:
-    """A quotient of floats."""
-    return np.divide(x, y) if x.dtype.kind == "f" else NotImplemented
+    """A quotient of floats. XLA multiplies by the reciprocal of a divisor that it repeats."""
+    return np.divide(x, y) if x.dtype.kind == "f" and x.shape == y.shape else NotImplemented
 
 
 def convert(x: np.ndarray, *, new_dtype: Any, **_: Any) -> Any:

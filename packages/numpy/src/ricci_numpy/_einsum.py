@@ -217,7 +217,7 @@ _programs: dict[Any, tuple[Expression, tuple]] = {}
 
 
 def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression, Any]:
-    if not isinstance(optimize, str | bool):
+    if isinstance(optimize, list | tuple):
         optimize = tuple(map(tuple, optimize))
     key = (subscripts, shapes, optimize)
     found = _programs.get(key)
@@ -235,7 +235,7 @@ def _description(expression: Expression, shapes: tuple, optimize: Any) -> tuple[
         optimize = "optimal"
     elif optimize is False:
         optimize = [(0, 1)] * (len(shapes) - 1) or [(0,)]
-    elif not isinstance(optimize, str):
+    elif isinstance(optimize, tuple):
         optimize = list(optimize)
     return contract_path(text, *shapes, shapes=True, optimize=optimize)
 
