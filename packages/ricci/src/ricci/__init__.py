@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from . import _collector  # before the others: it waits while they are imported
+
+# isort: split
 from ricci_autodiff import grad as grad
 from ricci_autodiff import jvp as jvp
 from ricci_autodiff import linear_transpose as linear_transpose
@@ -261,3 +264,5 @@ __getattr__, __dir__ = lazy_names(
         "typing": ".typing",
     },
 )
+
+_collector.resume()
