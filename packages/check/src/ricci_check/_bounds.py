@@ -1,42 +1,40 @@
 """Indices that are out of bounds whatever the arguments are."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ricci_ir import JaxprEqn
 
+from ._place import Place
 from ._values import Value, is_tracked
 
-if TYPE_CHECKING:
-    from ._reader import Reader
 
-
-def check_bounds(reader: "Reader", eqn: JaxprEqn, operands: Sequence[Value]) -> None:
+def check_bounds(place: Place, eqn: JaxprEqn, operands: Sequence[Value]) -> None:
     """Report the known positions of a slice, gather or scatter that lie outside of the array."""
     name = eqn.primitive.name
     shape = operands[0].aval.shape
     if name == "dynamic_slice":
         sizes = eqn.params["slice_sizes"]
         for axis, start in enumerate(operands[1:]):
-            _check(reader, axis, shape[axis], sizes[axis], _numbers(reader, start), "is read")
+            _check(place, axis, shape[axis], sizes[axis], _numbers(place, start), "is read")
     elif name == "dynamic_update_slice":
         sizes = operands[1].aval.shape
         for axis, start in enumerate(operands[2:]):
-            _check(reader, axis, shape[axis], sizes[axis], _numbers(reader, start), "is written")
+            _check(place, axis, shape[axis], sizes[axis], _numbers(place, start), "is written")
     elif name == "gather":
         dims = eqn.params["dimension_numbers"]
         sizes = eqn.params["slice_sizes"]
         _check_columns(
-            reader, shape, sizes, dims.start_index_map, operands[1], _gathered(eqn.params["mode"])
+            place, shape, sizes, dims.start_index_map, operands[1], _gathered(eqn.params["mode"])
         )
     else:
         dims = eqn.params["dimension_numbers"]
         updates = operands[2].aval.shape
         sizes = _window_sizes(dims, shape, updates)
         _check_columns(
-            reader,
+            place,
             shape,
             sizes,
             dims.scatter_dims_to_operand_dims,
@@ -65,7 +63,7 @@ def _window_sizes(dims: Any, shape: Sequence[int], updates: Sequence[int]) -> li
 
 
 def _check_columns(
-    reader: "Reader",
+    place: Place,
     shape: Sequence[int],
     sizes: Sequence[int],
     axes: Sequence[int],
@@ -74,22 +72,22 @@ def _check_columns(
 ) -> None:
     if not is_tracked(indices.aval) or (indices.ids is None and indices.known is None):
         return
-    numbers = _numbers(reader, indices)
+    numbers = _numbers(place, indices)
     for column, axis in enumerate(axes):
-        _check(reader, axis, shape[axis], sizes[axis], numbers[column :: len(axes)], effect)
+        _check(place, axis, shape[axis], sizes[axis], numbers[column :: len(axes)], effect)
 
 
-def _numbers(reader: "Reader", x: Value) -> list[int | None]:
+def _numbers(place: Place, x: Value) -> list[int | None]:
     """The elements of an integer array, as far as they are known."""
     if x.known is not None:
         return [int(n) for n in np.ravel(x.known)]
     if x.ids is None:
         return []
-    return [reader.symbols.number(i) for i in x.ids.ravel().tolist()]
+    return [place.symbols.number(i) for i in x.ids.ravel().tolist()]
 
 
 def _check(
-    reader: "Reader",
+    place: Place,
     axis: int,
     size: int,
     window: int,
@@ -110,5 +108,5 @@ def _check(
             what = f"a slice of {window} elements from {given} leaves axis {axis} of size {size}"
             clamped = f"the slice from {nearest}"
         then = f"{clamped} {effect}" if effect.startswith("is ") else effect
-        reader.report("RC501", f"{what}: {then}", once=(given, axis, size))
+        place.report("RC501", f"{what}: {then}", once=(given, axis, size))
         return

@@ -150,15 +150,15 @@ class _Check:
         names = jaxpr.debug_info.arg_names or ()
         args = []
         for i, var in enumerate(jaxpr.invars):
-            value = reader.unknown(var.aval)
+            value = reader.place.unknown(var.aval)
             if is_tracked(var.aval) and i < len(names):
                 size = var.aval.size
                 meanings = [("argument", names[i], place) for place in range(size)]
-                ids = [reader.symbols.of(meaning, 0) for meaning in meanings]
-                value = reader.symbols.value(var.aval, ids)
+                ids = [reader.place.symbols.of(meaning, 0) for meaning in meanings]
+                value = reader.place.symbols.value(var.aval, ids)
             args.append(value)
         reader.read(jaxpr, args)
-        return reader.findings
+        return reader.place.findings
 
 
 def _trace(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Traced:

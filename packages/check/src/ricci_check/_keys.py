@@ -3,16 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ricci_ir import JaxprEqn, Source
 
+from ._place import Place
 from ._values import Symbols, Value, is_tracked, may_hold_keys
-
-if TYPE_CHECKING:
-    from ._reader import Reader
 
 
 class Use(NamedTuple):
@@ -34,8 +32,8 @@ class KeyUse:
         ``cond``, so that only one of them counts.
     """
 
-    def __init__(self, reader: "Reader"):
-        self.reader = reader
+    def __init__(self, place: Place):
+        self.place = place
         self.used: dict[int, Use] = {}
         self.alternative: Callable[[Source, Source], bool] = lambda one, other: False
         self.rerun: frozenset[Any] = frozenset()
@@ -47,7 +45,7 @@ class KeyUse:
 
     @property
     def symbols(self) -> Symbols:
-        return self.reader.symbols
+        return self.place.symbols
 
     @property
     def is_collecting(self) -> bool:
@@ -80,11 +78,11 @@ class KeyUse:
         return again
 
     def _in_loop(self, ids: Sequence[int], what: str) -> bool:
-        depth = self.reader.depth
+        depth = self.place.depth
         fixed = [i for i in ids if self.symbols.depths[i] < depth]
         if fixed:
             name = self.name(fixed[0])
-            self.reader.report(
+            self.place.report(
                 "RC102", f"{what} uses {name}, which is the same in every iteration of the loop"
             )
         return bool(fixed)
@@ -92,17 +90,17 @@ class KeyUse:
     def _twice_at_once(self, ids: Sequence[int], what: str) -> bool:
         (symbol, count), *_ = Counter(ids).most_common(1) or [(0, 0)]
         if count > 1:
-            self.reader.report("RC101", f"{what} uses {self.name(symbol)} {count} times at once")
+            self.place.report("RC101", f"{what} uses {self.name(symbol)} {count} times at once")
         return count > 1
 
     def _once(self, symbol: int, what: str, carried: bool = False) -> bool:
-        here = self.reader.source
+        here = self.place.source
         earlier = self.used.setdefault(symbol, Use(what, here))
         if earlier.source is here or self.alternative(earlier.source, here):
             return False
         if earlier.source[:2] == here[:2] and (carried or here[:2] in self.rerun):
             return False  # a derivative runs the same once more
-        self.reader.report(
+        self.place.report(
             "RC101",
             f"{what} uses {self.name(symbol)}, which {earlier.what} has used in line "
             f"{earlier.source.line}",
@@ -125,7 +123,7 @@ class KeyUse:
         finally:
             collected, self._collecting = self._collected, None
         if collected:
-            self._use(list(dict.fromkeys(collected)), self.reader.call_name or "it")
+            self._use(list(dict.fromkeys(collected)), self.place.call_name or "it")
         return results
 
     @contextmanager
@@ -149,7 +147,7 @@ class KeyUse:
 
     def slice_of(self, xs: Value, aval: Any) -> Value:
         """A loop's slice of an array: other keys in each iteration."""
-        value = self.reader.unknown(aval)
+        value = self.place.unknown(aval)
         if may_hold_keys(xs.aval):
             rows = self.symbols.ids(xs).reshape(xs.aval.shape[0], -1)
             ids = self.symbols.ids(value)
@@ -168,7 +166,7 @@ class KeyUse:
 
     def carry_of(self, start: Value) -> Value:
         """A loop's carry that starts from a value: other keys in each iteration but the first."""
-        value = self.reader.unknown(start.aval)
+        value = self.place.unknown(start.aval)
         if may_hold_keys(start.aval):
             ids = self.symbols.ids(value).ravel().tolist()
             for symbol, first in zip(ids, self.symbols.ids(start).ravel().tolist(), strict=True):
@@ -211,7 +209,7 @@ class KeyUse:
 def _wrap(keys: KeyUse, eqn: JaxprEqn, words: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(words.aval) and is_tracked(aval)):
-        return keys.reader.unknown(aval, words.depth)
+        return keys.place.unknown(aval, words.depth)
     rows = symbols.ids(words).reshape(aval.size, -1).tolist()
     return symbols.value(aval, [_of_words(keys, eqn.params["impl"].name, row) for row in rows])
 
@@ -235,7 +233,7 @@ def _of_words(keys: KeyUse, impl: str, words: list[int]) -> int:
 def _unwrap(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(x.aval) and is_tracked(aval)):
-        return keys.reader.unknown(aval, x.depth)
+        return keys.place.unknown(aval, x.depth)
     found = symbols.ids(x).ravel().tolist()
     size = aval.size // max(len(found), 1)
     return symbols.value(
@@ -246,7 +244,7 @@ def _unwrap(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
 def _seed(keys: KeyUse, eqn: JaxprEqn, seeds: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(seeds.aval) and is_tracked(aval)):
-        return keys.reader.unknown(aval, seeds.depth)
+        return keys.place.unknown(aval, seeds.depth)
     impl = eqn.params["impl"].name
     found = symbols.ids(seeds).ravel().tolist()
     return symbols.value(aval, [symbols.of(("seed", impl, i), symbols.depths[i]) for i in found])
@@ -254,9 +252,9 @@ def _seed(keys: KeyUse, eqn: JaxprEqn, seeds: Value) -> Value:
 
 def _split(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
-    again = keys.use(x, keys.reader.call_name or "split")
+    again = keys.use(x, keys.place.call_name or "split")
     if again or not (is_tracked(x.aval) and is_tracked(aval)):
-        return keys.reader.unknown(aval)
+        return keys.place.unknown(aval)
     shape = eqn.params["shape"]
     count = int(np.prod(shape))
     ids = [
@@ -270,7 +268,7 @@ def _split(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
 def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(x.aval) and is_tracked(aval) and is_tracked(data.aval)):
-        return keys.reader.unknown(aval, max(x.depth, data.depth))
+        return keys.place.unknown(aval, max(x.depth, data.depth))
     # One key may be for all integers, or one integer for all keys.
     every, integers = np.broadcast_arrays(symbols.ids(x), symbols.ids(data))
     pairs = zip(every.flat, integers.flat, strict=True)
@@ -284,12 +282,12 @@ def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
 
 
 def _bits(keys: KeyUse, eqn: JaxprEqn, x: Value, *rest: Value) -> Value:
-    keys.use(x, keys.reader.call_name or eqn.primitive.name.removeprefix("random_"))
-    return keys.reader.unknown(eqn.outvars[0].aval, x.depth)
+    keys.use(x, keys.place.call_name or eqn.primitive.name.removeprefix("random_"))
+    return keys.place.unknown(eqn.outvars[0].aval, x.depth)
 
 
 def _clone(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
-    return keys.reader.unknown(eqn.outvars[0].aval)
+    return keys.place.unknown(eqn.outvars[0].aval)
 
 
 # By name: the package that defines them stands above.

@@ -24,8 +24,8 @@ from ricci_reference import rules as reference_rules
 
 from ._bounds import check_bounds
 from ._keys import KeyUse, key_rules
-from ._report import Finding, finding
-from ._values import Symbols, Value, is_keys, is_tracked, may_hold_keys
+from ._place import Place
+from ._values import Value, is_keys, is_tracked, may_hold_keys
 
 _INDEXING = frozenset({"dynamic_slice", "dynamic_update_slice", "gather"})
 
@@ -34,33 +34,13 @@ class Reader:
     """Reads programs and collects findings.
 
     Attributes:
-      symbols: of all values read.
+      place: the equation that is being read, and what has been found up to it.
       keys: which random keys were used so far, and where.
-      depth: how many loops are around what is read.
-      source: where in the user's code the equation comes from that is read.
-      findings: what was found.
     """
 
     def __init__(self, source: Source):
-        self.symbols = Symbols()
-        self.keys = KeyUse(self)
-        self.depth = 0
-        self.source = source
-        self.call_name: str | None = None
-        self.findings: list[Finding] = []
-        self._seen: set[Any] = set()
-        self._quiet = False
-
-    def report(self, code: str, message: str, *, once: Any = None) -> None:
-        """Add a finding at the current place; ``once`` tells those apart that say the same."""
-        place = (code, self.source.code, self.source.offset, message if once is None else once)
-        if not self._quiet and place not in self._seen:
-            self._seen.add(place)
-            self.findings.append(finding(code, self.source, message))
-
-    def unknown(self, aval: Any, depth: int | None = None) -> Value:
-        """A value of which only the type is known."""
-        return Value(aval, self.depth if depth is None else depth)
+        self.place = Place(source)
+        self.keys = KeyUse(self.place)
 
     def constant(self, x: Any) -> Value:
         """A value that is given: known if it is a small array of integers or keys."""
@@ -77,17 +57,17 @@ class Reader:
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self.constant(const)
         env.update(zip(jaxpr.invars, args, strict=True))
-        here = self.source
+        here = self.place.source
 
         def value(atom: Any) -> Value:
             return self.constant(atom.val) if type(atom) is Literal else env[atom]
 
         for eqn in jaxpr.eqns:
             if eqn.raw_source[0] is not None:
-                self.source = eqn.source
+                self.place.source = eqn.source
             results = self._step(eqn, [value(atom) for atom in eqn.invars])
             env.update(zip(eqn.outvars, results, strict=True))
-            self.source = here
+            self.place.source = here
         return [value(atom) for atom in jaxpr.outvars]
 
     def _step(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
@@ -103,7 +83,7 @@ class Reader:
             return self._call(eqn, program(**eqn.params)[0], operands)
         inner = list(jaxprs_in_params(eqn.params))
         if name in _INDEXING or name.startswith("scatter"):
-            check_bounds(self, eqn, operands)
+            check_bounds(self.place, eqn, operands)
         elif len(inner) == 1 and len(inner[0].invars) == len(operands):
             return self._other_program(eqn, inner[0], operands)
         return self._plain(eqn, operands, bool(inner))
@@ -113,16 +93,16 @@ class Reader:
     def _plain(self, eqn: JaxprEqn, operands: list[Value], has_programs: bool) -> list[Value]:
         depth = max((x.depth for x in operands), default=0)
         if eqn.effects:
-            depth = self.depth
+            depth = self.place.depth
         avals = [v.aval for v in eqn.outvars]
         rule = reference_rules.get(eqn.primitive)
         if eqn.effects or has_programs or rule is None or not all(map(is_tracked, avals)):
-            return [self.unknown(aval, depth) for aval in avals]
+            return [self.place.unknown(aval, depth) for aval in avals]
         name = eqn.primitive.name
         if (name in _FOLDED or name in _MOVING) and all(x.known is not None for x in operands):
             return self._computed(eqn, rule, avals, [x.known for x in operands])
         if not all(is_tracked(x.aval) for x in operands):
-            return [self.unknown(aval, depth) for aval in avals]
+            return [self.place.unknown(aval, depth) for aval in avals]
         return self._moved(eqn, rule, avals, operands) or self._alike(eqn, avals, operands, depth)
 
     def _computed(self, eqn: JaxprEqn, rule: Any, avals: Any, arrays: list[Any]) -> list[Value]:
@@ -145,22 +125,25 @@ class Reader:
         rest = [x.known for x in operands[count:]]
         if any(x is None for x in rest) or eqn.params.get("fill_value") is not None:
             return None
-        result = rule(*(self.symbols.ids(x) for x in operands[:count]), *rest, **eqn.params)
+        result = rule(*(self.place.symbols.ids(x) for x in operands[:count]), *rest, **eqn.params)
         results = result if eqn.primitive.multiple_results else [result]
-        return [self.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
+        return [self.place.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
 
     def _alike(self, eqn, avals, operands: list[Value], depth: int) -> list[Value]:
         """Results that are the same wherever the same is done with the same operands."""
-        ids = [self.symbols.ids(x) for x in operands]
-        depth = max((self.symbols.depths[i] for array in ids for i in array.flat), default=depth)
+        ids = [self.place.symbols.ids(x) for x in operands]
+        depth = max(
+            (self.place.symbols.depths[i] for array in ids for i in array.flat), default=depth
+        )
         done = (
             eqn.primitive.name,
             repr(eqn.params),
             *((array.shape, array.tobytes()) for array in ids),
         )
         return [
-            self.symbols.value(
-                aval, [self.symbols.of((*done, i, place), depth) for place in range(aval.size)]
+            self.place.symbols.value(
+                aval,
+                [self.place.symbols.of((*done, i, place), depth) for place in range(aval.size)],
             )
             for i, aval in enumerate(avals)
         ]
@@ -170,27 +153,27 @@ class Reader:
     def _call(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
         if len(jaxpr.invars) != len(operands) or not _is_worth_reading(jaxpr):
             depth = max((x.depth for x in operands), default=0)
-            return [self.unknown(v.aval, depth) for v in eqn.outvars]
+            return [self.place.unknown(v.aval, depth) for v in eqn.outvars]
         if eqn.params.get("differentiated"):  # a checkpoint's second run
             with self.keys.recomputing():
                 return self.read(jaxpr, operands)
         if _is_internal(jaxpr) and not self.keys.is_collecting:
-            self.call_name = eqn.params.get("name", eqn.primitive.name).strip("_")
+            self.place.call_name = eqn.params.get("name", eqn.primitive.name).strip("_")
             try:
                 return self.keys.one_use(operands, lambda: self.read(jaxpr, operands))
             finally:
-                self.call_name = None
+                self.place.call_name = None
         return self.read(jaxpr, operands)
 
     def _other_program(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
         """A program whose operands may be parts of, or more than, what is given."""
         args = [
-            x if x.aval is v.aval else self.unknown(v.aval, x.depth)
+            x if x.aval is v.aval else self.place.unknown(v.aval, x.depth)
             for v, x in zip(jaxpr.invars, operands, strict=True)
         ]
         self.read(jaxpr, args)
         depth = max((x.depth for x in operands), default=0)
-        return [self.unknown(v.aval, depth) for v in eqn.outvars]
+        return [self.place.unknown(v.aval, depth) for v in eqn.outvars]
 
     def _scan(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         params = eqn.params
@@ -200,7 +183,7 @@ class Reader:
         consts, carry, xs = operands[:start], operands[start:stop], operands[stop:]
         avals = [v.aval for v in eqn.outvars]
         if not length:
-            return [*carry, *map(self.unknown, avals[len(carry) :])]
+            return [*carry, *map(self.place.unknown, avals[len(carry) :])]
         xs_avals = [v.aval for v in jaxpr.invars[stop:]]
 
         def once(state: list[Value]) -> list[Value]:
@@ -234,7 +217,7 @@ class Reader:
         Parts of the carry that the body gives back as they are do not change: which those are is
         found by reading it once before.
         """
-        self.depth += repeats
+        self.place.depth += repeats
         try:
             kept = [False] * len(carry)
             if any(may_hold_keys(x.aval) for x in carry):
@@ -247,9 +230,9 @@ class Reader:
             ]
             outs = once(state)
         finally:
-            self.depth -= repeats
+            self.place.depth -= repeats
         return [
-            x if keep else self.unknown(x.aval) for keep, x in zip(kept, carry, strict=True)
+            x if keep else self.place.unknown(x.aval) for keep, x in zip(kept, carry, strict=True)
         ], outs
 
     def _is_same(self, x: Value, y: Value) -> bool:
@@ -257,13 +240,13 @@ class Reader:
             return True
         if not (is_tracked(x.aval) and x.aval is y.aval):
             return False
-        return bool(np.array_equal(self.symbols.ids(x), self.symbols.ids(y)))
+        return bool(np.array_equal(self.place.symbols.ids(x), self.place.symbols.ids(y)))
 
     def _stacked(self, y: Value, aval: Any) -> Value:
         """What a loop collects: the same in each iteration, or nothing known."""
-        if y.depth <= self.depth and y.ids is not None and is_tracked(aval):
-            return self.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
-        return self.unknown(aval)
+        if y.depth <= self.place.depth and y.ids is not None and is_tracked(aval):
+            return self.place.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
+        return self.place.unknown(aval)
 
     def _cond(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         branches = eqn.params["branches"]
@@ -272,7 +255,9 @@ class Reader:
         )
         depth = max(x.depth for x in operands)
         return [
-            each[0] if all(self._is_same(each[0], x) for x in each) else self.unknown(aval, depth)
+            each[0]
+            if all(self._is_same(each[0], x) for x in each)
+            else self.place.unknown(aval, depth)
             for aval, each in zip(
                 [v.aval for v in eqn.outvars], zip(*results, strict=True), strict=True
             )
@@ -289,11 +274,11 @@ class _Unheard:
         self.reader = reader
 
     def __enter__(self) -> None:
-        self.before = self.reader._quiet, dict(self.reader.keys.used)
-        self.reader._quiet = True
+        self.before = self.reader.place.quiet, dict(self.reader.keys.used)
+        self.reader.place.quiet = True
 
     def __exit__(self, *exception: object) -> None:
-        self.reader._quiet, self.reader.keys.used = self.before
+        self.reader.place.quiet, self.reader.keys.used = self.before
 
 
 _STRUCTURED = {"scan": Reader._scan, "while": Reader._while, "cond": Reader._cond}
