@@ -7,8 +7,8 @@ import ricci
 import ricci.numpy as jnp
 from ricci_ir import enable_x64, exact_rules, get_aval, primitives
 from ricci_testing import cases, examples
-from ricci_xla import _eager
-from ricci_xla import _first_calls as first_calls
+from ricci_xla.calls import _eager
+from ricci_xla.calls import _first_calls as first_calls
 
 NAMES = sorted(primitive.name for primitive in exact_rules)
 SPECIAL = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e30, -1e30, 1 / 3, 2.0**-126]

@@ -66,24 +66,30 @@ def content(module: ModuleType) -> str:
     inside = inner_names(module)
     eager = [n for n in inside if n in vars(module)]
     late = [n for n in inside if n not in eager and n in dir(module)]
-    lazily = ["from ricci_ir import lazy_names"] if late else []
-    if set(late) & set(module.__all__):  # a star would load them
-        others = [n for n in module.__all__ if n in vars(module) and n not in inside]
-        lines += [f"from {name} import {n} as {n}" for n in others] + lazily
-        names = [*others, *(n for n in inside if n in module.__all__)]
-        lines += ["", "__all__ = [", *(f'    "{n}",' for n in names), "]"]
-    else:
+    collected = not set(late) & set(module.__all__)  # else a star would load them
+    helpers = [*["export_names"] * collected, *["lazy_names"] * bool(late)]
+    ours = [f"from ricci_ir import {helper} as _{helper}" for helper in helpers]
+    if collected:
         # A module that Ricci makes when it is imported has no file that type checkers could read.
         made = "" if hasattr(module, "__file__") else "  # pyright: ignore[reportMissingImports]"
-        lines += [f"from {name} import *  # noqa: F403{made}"]
-        lines += [f"from {name} import __all__ as __all__{made}"]
-        lines += lazily
+        lines += [f"from {name} import *{made}", *ours]
+    else:
+        others = [n for n in module.__all__ if n in vars(module) and n not in inside]
+        names = [*others, *(n for n in inside if n in module.__all__)]
+        lines += [f"from {name} import {n} as {n}" for n in others] + ours
+        lines += ["", "__all__ = [", *(f'    "{n}",' for n in names), "]"]
     if eager:
         lines += ["", "# isort: split"]
-        lines += [f"import {renamed(name)}.{n} as {n}  # noqa: F401" for n in sorted(eager)]
+        lines += [f"import {renamed(name)}.{n} as {n}" for n in sorted(eager)]
+    if collected:
+        public = [n for n in module.__all__ if isinstance(vars(module)[n], ModuleType)]
+        arguments = ["globals()", *(f'"{n}"' for n in public)]
+        call = f"_export_names({', '.join(arguments)})"
+        several = ["_export_names(", *(f"    {argument}," for argument in arguments), ")"]
+        lines += ["", *([call] if len(call) <= 100 else several)]
     if late:
         sources = [f'        "{n}": ".{n}",' for n in late]
-        lines += ["", "__getattr__, __dir__ = lazy_names(", "    globals(),", "    {"]
+        lines += ["", "__getattr__, __dir__ = _lazy_names(", "    globals(),", "    {"]
         lines += [*sources, "    },", ")"]
     elif "__getattr__" in vars(module):
         lines += ["", "# isort: split"]

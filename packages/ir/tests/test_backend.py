@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ricci_ir as ir
-from ricci_ir import _backend
+from ricci_ir.traces import _backend
 
 
 class Named:

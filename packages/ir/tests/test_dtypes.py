@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ricci_ir import _dtypes as dtypes
 from ricci_ir._config import enable_x64
+from ricci_ir.types import _dtypes as dtypes
 
 
 class KeyType(dtypes.ExtendedDType):

@@ -3,7 +3,7 @@
 import pytest
 
 from ricci_ir import named_call, named_scope, scope_path, transposed_stack, under_jvp, under_vmap
-from ricci_ir._trace import context
+from ricci_ir.traces._trace import context
 
 
 def names():

@@ -19,7 +19,7 @@ from ricci_ir import (
     observing,
     trace_to_jaxpr,
 )
-from ricci_ir._dtypes import ExtendedDType
+from ricci_ir.types._dtypes import ExtendedDType
 
 EVENT = NotReversible(Source(None, 0), "while_loop")
 

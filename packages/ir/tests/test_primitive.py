@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ricci_ir as ir
-from ricci_ir import _primitive
+from ricci_ir.traces import _primitive
 
 X = ir.ShapedArray((3,), np.float32)
 

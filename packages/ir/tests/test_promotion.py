@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from ricci_ir import _dtypes as dtypes
 from ricci_ir._config import config, enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
-from ricci_ir._promotion import (
+from ricci_ir.types import _dtypes as dtypes
+from ricci_ir.types._promotion import (
     TypePromotionError,
     is_weakly_typed,
     lattice_result_type,

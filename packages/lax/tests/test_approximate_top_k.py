@@ -9,7 +9,7 @@ from ricci_autodiff import grad
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, make_jaxpr
 from ricci_lax import approx_max_k, approx_min_k, reduce_sum
-from ricci_lax._approximate_top_k import reduced_size
+from ricci_lax.reductions._approximate_top_k import reduced_size
 from ricci_stablehlo import lower_jaxpr
 
 

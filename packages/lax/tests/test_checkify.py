@@ -27,7 +27,6 @@ from ricci_lax import (
     while_loop,
 )
 from ricci_lax import checkpoint as remat
-from ricci_lax._custom_jvp import custom_jvp_call_p
 from ricci_lax.checkify import (
     BatchedError,
     DivisionByZeroError,
@@ -49,6 +48,7 @@ from ricci_lax.checkify import (
     nan_checks,
     user_checks,
 )
+from ricci_lax.custom._jvp import custom_jvp_call_p
 from ricci_pytree import tree_leaves, tree_map, tree_structure
 from ricci_stablehlo import lower_jaxpr
 

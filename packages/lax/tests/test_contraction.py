@@ -15,10 +15,15 @@ from ricci_ir import (
     enable_x64,
     make_jaxpr,
 )
-from ricci_lax._arithmetic import mul
-from ricci_lax._contraction import batch_matmul, dot, dot_general
-from ricci_lax._precision import DotAlgorithm, DotAlgorithmPreset, Precision, resolve_algorithm
-from ricci_lax._structural import reduce_sum
+from ricci_lax.contractions._dot import batch_matmul, dot, dot_general
+from ricci_lax.contractions._precision import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    Precision,
+    resolve_algorithm,
+)
+from ricci_lax.elementwise._arithmetic import mul
+from ricci_lax.structure._shapes import reduce_sum
 
 MATMUL = (((1,), (0,)), ((), ()))
 # Two summed pairs and one batch pair, out of order.

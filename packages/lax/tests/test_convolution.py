@@ -6,23 +6,23 @@ import pytest
 from ricci_autodiff import grad, vjp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax._arithmetic import mul
-from ricci_lax._convolution import conv_general_dilated
-from ricci_lax._convolution_forms import (
+from ricci_lax.contractions._convolution import conv_general_dilated
+from ricci_lax.contractions._convolution_forms import (
     conv,
     conv_general_dilated_local,
     conv_general_dilated_patches,
     conv_transpose,
     conv_with_general_padding,
 )
-from ricci_lax._convolution_shape import (
+from ricci_lax.contractions._convolution_shape import (
     ConvDimensionNumbers,
     conv_dimension_numbers,
     conv_general_permutations,
     conv_general_shape_tuple,
     conv_transpose_shape_tuple,
 )
-from ricci_lax._structural import reduce_sum
+from ricci_lax.elementwise._arithmetic import mul
+from ricci_lax.structure._shapes import reduce_sum
 
 LHS, RHS = (2, 6, 8, 9), (4, 6, 3, 2)
 

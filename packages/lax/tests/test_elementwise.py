@@ -12,7 +12,7 @@ import ricci_lax as lax
 from ricci_autodiff import jvp, vjp
 from ricci_batching import vmap
 from ricci_ir import ShapedArray, trace_to_jaxpr
-from ricci_lax._elementwise import operands, repeat_to, scalar, sum_to
+from ricci_lax.elementwise._factories import operands, repeat_to, scalar, sum_to
 from ricci_stablehlo import lower_jaxpr
 
 FLOATS = ("float16", "bfloat16", "float32")

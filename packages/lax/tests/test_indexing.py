@@ -6,14 +6,14 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax._arithmetic import neg
-from ricci_lax._gather import gather, index_take
-from ricci_lax._indexing import (
+from ricci_lax.elementwise._arithmetic import neg
+from ricci_lax.shapes._dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
 )
-from ricci_lax._scatter import (
+from ricci_lax.shapes._gather import gather, index_take
+from ricci_lax.shapes._scatter import (
     scatter,
     scatter_add,
     scatter_apply,
@@ -22,7 +22,7 @@ from ricci_lax._scatter import (
     scatter_mul,
     scatter_sub,
 )
-from ricci_lax._structural import reduce_sum
+from ricci_lax.structure._shapes import reduce_sum
 from ricci_stablehlo import lower_jaxpr
 
 READ = GatherDimensionNumbers((1,), (0,), (0,))

@@ -6,12 +6,9 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax._arithmetic import add, max, mul
-from ricci_lax._associative_scan import associative_scan
-from ricci_lax._constants import full
-from ricci_lax._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
-from ricci_lax._reduce import reduce
-from ricci_lax._reductions import (
+from ricci_lax.elementwise._arithmetic import add, max, mul
+from ricci_lax.reductions._associative_scan import associative_scan
+from ricci_lax.reductions._axis_reductions import (
     argmax,
     argmin,
     reduce_and,
@@ -21,7 +18,10 @@ from ricci_lax._reductions import (
     reduce_prod,
     reduce_xor,
 )
-from ricci_lax._structural import reduce_sum
+from ricci_lax.reductions._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from ricci_lax.reductions._reduce import reduce
+from ricci_lax.structure._filling import full
+from ricci_lax.structure._shapes import reduce_sum
 
 REDUCTIONS = [reduce_max, reduce_min, reduce_prod]
 LOGICAL = [reduce_and, reduce_or, reduce_xor]

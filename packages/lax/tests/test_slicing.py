@@ -6,7 +6,7 @@ import pytest
 from ricci_autodiff import grad, jvp, linear_transpose
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax._dynamic_slicing import (
+from ricci_lax.shapes._dynamic_slicing import (
     dynamic_index_in_dim,
     dynamic_slice,
     dynamic_slice_in_dim,
@@ -14,7 +14,7 @@ from ricci_lax._dynamic_slicing import (
     dynamic_update_slice,
     dynamic_update_slice_in_dim,
 )
-from ricci_lax._joining import (
+from ricci_lax.shapes._joining import (
     broadcast_shapes,
     broadcast_to_rank,
     collapse,
@@ -25,9 +25,9 @@ from ricci_lax._joining import (
     tile,
     unstack,
 )
-from ricci_lax._slicing import index_in_dim, pad, slice_in_dim
-from ricci_lax._slicing import slice as slice_at
-from ricci_lax._structural import reduce_sum
+from ricci_lax.shapes._slicing import index_in_dim, pad, slice_in_dim
+from ricci_lax.shapes._slicing import slice as slice_at
+from ricci_lax.structure._shapes import reduce_sum
 from ricci_stablehlo import lower_jaxpr
 
 

@@ -6,8 +6,8 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax._constants import broadcasted_iota, full, full_like, iota
-from ricci_lax._structural import (
+from ricci_lax.structure._filling import broadcasted_iota, full, full_like, iota
+from ricci_lax.structure._shapes import (
     broadcast,
     broadcast_in_dim,
     expand_dims,

@@ -5,7 +5,7 @@ import pytest
 
 from ricci_batching import vmap
 from ricci_ir import ShapedArray, trace_to_jaxpr
-from ricci_lax._threefry import threefry2x32, threefry2x32_numpy
+from ricci_lax.random_bits._threefry import threefry2x32, threefry2x32_numpy
 from ricci_stablehlo import lower_jaxpr
 
 WORD = ShapedArray((), np.uint32)

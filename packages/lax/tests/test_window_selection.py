@@ -9,7 +9,7 @@ import pytest
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, get_aval, make_jaxpr, trace_to_jaxpr
 from ricci_lax import add, argmax, argmin, ge, mul, select_and_scatter_add_p, select_and_scatter_p
-from ricci_lax._comparison import ge_p
+from ricci_lax.elementwise._comparison import ge_p
 from ricci_stablehlo import lower_jaxpr
 
 

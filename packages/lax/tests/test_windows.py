@@ -6,10 +6,10 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax._arithmetic import add, max, min, mul
-from ricci_lax._structural import reduce_sum
-from ricci_lax._window_shape import padtype_to_pads, reduce_window_shape_tuple
-from ricci_lax._windows import reduce_window
+from ricci_lax.elementwise._arithmetic import add, max, min, mul
+from ricci_lax.reductions._window_shape import padtype_to_pads, reduce_window_shape_tuple
+from ricci_lax.reductions._windows import reduce_window
+from ricci_lax.structure._shapes import reduce_sum
 
 INFINITY = np.float32(np.inf)
 ZERO, ONE = np.float32(0), np.float32(1)

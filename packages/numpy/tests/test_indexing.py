@@ -5,8 +5,8 @@ import pytest
 
 import ricci_numpy as jnp
 from ricci_ir import NonConcreteBooleanIndexError, ShapeDtypeStruct, make_jaxpr, staged_call
-from ricci_numpy import _indexing
-from ricci_numpy._index_entries import ds
+from ricci_numpy.indexing import _brackets
+from ricci_numpy.indexing._entries import ds
 
 M = np.arange(12.0, dtype=np.float32).reshape(3, 4)
 T = np.arange(60.0, dtype=np.float32).reshape(3, 4, 5)
@@ -104,9 +104,9 @@ def test_int_out_of_bounds_gives_the_nearest_row(index, moved_to, as_array, back
 def test_ints_of_one_form_share_a_program(backend):
     x = jnp.asarray(M)
     x[0, 1], x[1:2, 0]
-    before = len(_indexing._steps)
+    before = len(_brackets._steps)
     x[2, 3], x[-1, -1], x[2:3, 3]
-    assert len(_indexing._steps) == before
+    assert len(_brackets._steps) == before
 
 
 def test_windows(backend):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ricci_ir import make_jaxpr
-from ricci_lax import full, placement
+from ricci_lax import full
+from ricci_lax.authoring import placement
 from ricci_xla import Mesh, NamedSharding, P, devices, jit, single_device_sharding
 
 

@@ -7,7 +7,7 @@ import ricci_numpy as jnp
 import ricci_random as random
 from ricci_batching import vmap
 from ricci_ir import config, default_prng_impl
-from ricci_random._custom_generators import define_prng_impl, random_seed, threefry_2x32
+from ricci_random.custom_generators import define_prng_impl, random_seed, threefry_2x32
 
 xla = pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ricci_xla._plugins import Plugin, find_cuda_plugin, find_plugins
+from ricci_xla.devices._plugins import Plugin, find_cuda_plugin, find_plugins
 
 
 def install(folder: Path, *files: str) -> None:

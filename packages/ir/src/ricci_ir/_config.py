@@ -10,6 +10,47 @@ from typing import Any
 from ._options import BOOL, OPTIONS, TRACED, Bool, Kind, Of, OneOf
 from ._settings import UNSET, Override, State, trace_on
 
+__all__ = [
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "Config",
+    "config",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "define_option",
+    "disable_jit",
+    "disable_jit_state",
+    "enable_checks",
+    "enable_custom_prng",
+    "enable_x64",
+    "explain_cache_misses",
+    "explicit_x64_dtypes",
+    "from_environment",
+    "jax2tf_associative_scan_reductions",
+    "legacy_prng_key",
+    "log_compiles",
+    "no_execution",
+    "no_tracing",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "remove_size_one_mesh_axis_from_type",
+    "softmax_custom_jvp",
+    "thread_guard",
+    "threefry_partitionable",
+    "traceback_filtering",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+]
+
 
 class Config:
     """All options by name: ``config.jax_enable_x64`` reads one, ``config.update`` sets one.

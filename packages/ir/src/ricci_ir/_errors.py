@@ -2,13 +2,37 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from types import FrameType, FunctionType, TracebackType
 from typing import Any
 
 from ._config import traceback_filtering
+from ._namespaces import export_names
 from ._source import is_internal_module
+
+__all__ = [
+    "api_boundary",
+    "boundary",
+    "CallbackError",
+    "ConcretizationTypeError",
+    "guard_public",
+    "hide_frames",
+    "InconclusiveDimensionOperation",
+    "is_boundary",
+    "JAXIndexError",
+    "JaxprTypeError",
+    "JAXTypeError",
+    "KeyReuseError",
+    "leave",
+    "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+    "unguarded",
+    "warn_user",
+]
 
 
 class JAXTypeError(TypeError):
@@ -256,12 +280,17 @@ def boundary[F: Callable[..., Any]](fun: F) -> F:
     return fun
 
 
-def guard_public(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Make the named functions of a package's namespace boundaries that name them.
+def guard_public(namespace: dict[str, Any], *modules: str) -> None:
+    """Export a namespace's public names, and make its functions boundaries that name them.
 
-    Inside the package they are called without it.
+    Inside the packages that they come from, they are called without it.
+
+    Args:
+      namespace: the ``globals()`` of a module.
+      modules: the modules in it that are public; see ``export_names``.
     """
-    for name in names:
+    export_names(namespace, *modules)
+    for name in namespace["__all__"]:
         value = namespace[name]
         if type(value) is FunctionType and not is_boundary(value):
             namespace[name] = api_boundary(value, name)

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ._aval import AbstractValue, get_aval
-from ._backend import backend
-from ._dtypes import ExtendedDType, array_dtypes, canonicalize_dtype
 from ._errors import ConcretizationTypeError
-from ._jaxpr import (
+from ._source import unknown_source
+from .programs._jaxpr import (
     Jaxpr,
     JaxprEqn,
     Literal,
@@ -19,11 +17,42 @@ from ._jaxpr import (
     join_effects,
     no_effects,
 )
-from ._primitive import Primitive
-from ._source import unknown_source
-from ._staging import trace_to_jaxpr
-from ._trace import Trace, Tracer, context, eval_trace
-from ._wrapped_function import WrappedFun
+from .programs._staging import trace_to_jaxpr
+from .programs._wrapped_function import WrappedFun
+from .traces._backend import backend
+from .traces._primitive import Primitive
+from .traces._trace import Trace, Tracer, context, eval_trace
+from .types._aval import AbstractValue, get_aval
+from .types._dtypes import ExtendedDType, array_dtypes, canonicalize_dtype
+
+__all__ = [
+    "apply_primitive",
+    "array_types",
+    "axis_names",
+    "canonicalize_dtype_handlers",
+    "concrete_or_error",
+    "dce_jaxpr",
+    "eval_context",
+    "find_top_trace",
+    "gensym",
+    "get_opaque_trace_state",
+    "mapped_aval",
+    "max_dim",
+    "min_dim",
+    "new_jaxpr_eqn",
+    "nonempty_axis_env",
+    "OpaqueTraceState",
+    "ParamDict",
+    "physical_aval",
+    "set_current_trace",
+    "take_current_trace",
+    "trace_state_clean",
+    "trace_to_jaxpr_dynamic",
+    "TraceTag",
+    "unmapped_aval",
+    "valid_jaxtype",
+    "Value",
+]
 
 # For annotations: what a value of a traced program can be, and an equation's parameters.
 Value = Any

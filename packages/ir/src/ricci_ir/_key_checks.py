@@ -7,6 +7,11 @@ runs programs asks here.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+__all__ = [
+    "key_checks",
+    "register_key_checks",
+]
+
 
 class KeyChecks(Protocol):
     """What is known of keys' uses; both methods raise ``KeyReuseError``."""

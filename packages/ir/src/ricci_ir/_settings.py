@@ -8,6 +8,18 @@ from typing import Any
 
 from ._options import Bool, Kind
 
+__all__ = [
+    "define_context",
+    "follow_trace_key",
+    "global_trace_key",
+    "make_user_context",
+    "Override",
+    "State",
+    "trace_key",
+    "TraceKey",
+    "UNSET",
+]
+
 
 class _Unset:
     """Stands for "no value"; as an argument and as the end of an override."""

@@ -8,6 +8,17 @@ import sys
 from types import CodeType
 from typing import Any, NamedTuple
 
+__all__ = [
+    "caller_source",
+    "excluded_paths",
+    "is_internal_module",
+    "no_origin",
+    "register_exclusion",
+    "register_internal_module",
+    "Source",
+    "unknown_source",
+]
+
 _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
 _internal_modules: dict[str | None, bool] = {}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ricci
-from ricci import *  # noqa: F403
+from ricci import *
 
 from . import _installation
 from . import _src as _src

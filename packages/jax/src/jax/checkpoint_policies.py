@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.checkpoint_policies import *  # noqa: F403
-from ricci.checkpoint_policies import __all__ as __all__
+from ricci.checkpoint_policies import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

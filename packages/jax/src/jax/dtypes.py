@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.dtypes import *  # noqa: F403
-from ricci.dtypes import __all__ as __all__
+from ricci.dtypes import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.ops import *  # noqa: F403
-from ricci.ops import __all__ as __all__
+from ricci.ops import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.random import *  # noqa: F403
-from ricci.random import __all__ as __all__
+from ricci.random import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.tree import *  # noqa: F403
-from ricci.tree import __all__ as __all__
+from ricci.tree import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -11,8 +11,8 @@ from typing import Any
 
 from ricci_ir import Primitive
 
-from ._contraction import dot_general_p
-from ._convolution import conv_general_dilated_p
+from .contractions._convolution import conv_general_dilated_p
+from .contractions._dot import dot_general_p
 
 
 class _Decision:

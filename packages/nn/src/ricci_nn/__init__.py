@@ -1,8 +1,8 @@
 """Neural networks' functions: activations, normalizations, attention, initializers."""
 
-from ricci_numpy._exponential_sums import log_softmax as log_softmax
-from ricci_numpy._exponential_sums import logsumexp as logsumexp
-from ricci_numpy._exponential_sums import softmax as softmax
+from ricci_numpy.authoring import log_softmax as log_softmax
+from ricci_numpy.authoring import logsumexp as logsumexp
+from ricci_numpy.authoring import softmax as softmax
 
 from . import initializers as initializers
 from ._activations import celu as celu

@@ -7,9 +7,8 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import composite, get_aval
-from ricci_lax._custom_jvp import custom_jvp
-from ricci_numpy._exponential_sums import to_inexact
-from ricci_numpy._promotion import operands
+from ricci_lax import custom_jvp
+from ricci_numpy.authoring import operands, to_inexact
 
 
 def _where_positive(g: Any, condition: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import promote_types
-from ricci_numpy._exponential_sums import logsumexp, softmax
+from ricci_numpy.authoring import logsumexp, softmax
 
 
 def dot_product_attention(

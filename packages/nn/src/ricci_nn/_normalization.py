@@ -8,8 +8,8 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import ConcretizationTypeError, Tracer, composite, explicit_dtype
-from ricci_lax._structural import placement
-from ricci_numpy._exponential_sums import as_axis, logsumexp, reduced_axes, to_inexact
+from ricci_lax.authoring import placement
+from ricci_numpy.authoring import as_axis, logsumexp, reduced_axes, to_inexact
 
 
 @composite("logmeanexp")

@@ -13,9 +13,8 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import composite, inlined
-from ricci_lax._structural import as_sizes
-from ricci_numpy._promotion import operands, promote_args_inexact
-from ricci_numpy._shapes import canonical_axes
+from ricci_lax.authoring import as_sizes
+from ricci_numpy.authoring import canonical_axes, operands, promote_args_inexact
 
 
 class ResizeMethod(Enum):

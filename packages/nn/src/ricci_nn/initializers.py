@@ -10,7 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
 from ricci_ir import explicit_dtype, issubdtype
-from ricci_lax._structural import as_sizes, placement
+from ricci_lax.authoring import as_sizes, placement
 
 __all__ = [
     "Initializer",

@@ -1,6 +1,6 @@
 """Arrays exchanged with other libraries by the DLPack protocol: the API of ``jax.dlpack``."""
 
-from ._interchange import from_external_array as from_dlpack
-from ._interchange import is_supported_dtype as is_supported_dtype
+from .arrays._interchange import from_external_array as from_dlpack
+from .arrays._interchange import is_supported_dtype as is_supported_dtype
 
 __all__ = ["from_dlpack", "is_supported_dtype"]

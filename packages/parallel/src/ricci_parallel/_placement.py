@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ricci_lax import placement
+from ricci_lax.authoring import placement
 from ricci_xla import NamedSharding
 
 from ._device_put import device_put

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import explicit_dtype, get_aval, issubdtype
-from ricci_lax._structural import as_sizes, placement
+from ricci_lax.authoring import as_sizes, placement
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import config, get_aval, issubdtype, result_type
 from ricci_ir import dtype as dtype_of
-from ricci_lax._structural import canonical_axis
+from ricci_lax.authoring import canonical_axis
 
 from ._arguments import as_shape, fits, float_dtype, float_info, placed
 from ._keys import check_key, is_key

@@ -12,7 +12,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import threefry_partitionable
-from ricci_lax._threefry import threefry2x32
+from ricci_lax.authoring import threefry2x32
 
 from ._key_type import Generator, register_generator
 

@@ -21,7 +21,7 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
-from ricci_lax._structural import shape_of
+from ricci_lax.authoring import shape_of
 from ricci_stablehlo import Lowering, Value
 
 from ._key_array import KeyArray

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
-    Composite,
+    OneStep,
     Primitive,
     ShapedArray,
     Token,
@@ -70,7 +70,7 @@ class ReferenceBackend:
         """A function that applies a primitive with these parameters."""
         return lambda *args: self.evaluate(primitive, args, params)
 
-    def dispatcher(self, composite: Composite) -> None:
+    def dispatcher(self, composite: OneStep) -> None:
         """There is no quicker way to apply a composite than its operations, one at a time."""
 
     def array(self, value: Any, aval: Any) -> ReferenceArray:

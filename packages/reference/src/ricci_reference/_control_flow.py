@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Jaxpr
-from ricci_lax._cond import index_of_platform
+from ricci_lax.authoring import index_of_platform
 
 from ._programs import call_program
 

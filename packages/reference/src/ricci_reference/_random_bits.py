@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ricci_lax import RandomAlgorithm
-from ricci_lax._threefry import threefry2x32_numpy
+from ricci_lax.authoring import threefry2x32_numpy
 
 _WORD = 0xFFFFFFFF
 # Philox-4x32: the multipliers of table 2, and what the key is increased by in each round.

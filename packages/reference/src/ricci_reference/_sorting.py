@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_lax._approximate_top_k import reduced_size
+from ricci_lax.authoring import reduced_size
 
 from ._widening import widen
 

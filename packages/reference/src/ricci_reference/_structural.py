@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_lax._threefry import threefry2x32_numpy
+from ricci_lax.authoring import threefry2x32_numpy
 
 from ._elementwise import convert
 from ._widening import widen

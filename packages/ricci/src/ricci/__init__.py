@@ -1,6 +1,8 @@
 """Composable transformations of numerical Python programs: the full install, under one name."""
 
-from typing import TYPE_CHECKING
+import typing as _typing
+
+from ricci_ir import export_names as _export_names
 
 from . import _collector  # before the others: it waits while they are imported
 
@@ -36,7 +38,7 @@ from ricci_ir import eval_shape as eval_shape
 from ricci_ir import explain_cache_misses as explain_cache_misses
 from ricci_ir import float0 as float0
 from ricci_ir import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
-from ricci_ir import lazy_names
+from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import legacy_prng_key as legacy_prng_key
 from ricci_ir import log_compiles as log_compiles
 from ricci_ir import make_jaxpr as make_jaxpr
@@ -69,7 +71,7 @@ from ricci_lax import jacfwd as jacfwd
 from ricci_lax import jacobian as jacobian
 from ricci_lax import jacrev as jacrev
 from ricci_lax import pure_callback as pure_callback
-from ricci_numpy import ds as ds
+from ricci_numpy.authoring import ds as ds
 from ricci_parallel import device_put as device_put
 from ricci_parallel import device_put_replicated as device_put_replicated
 from ricci_parallel import device_put_sharded as device_put_sharded
@@ -136,7 +138,7 @@ from . import stages as stages
 from . import tree as tree
 from . import tree_util as tree_util
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ricci_check import check as check
 
     from . import interpreters as interpreters
@@ -145,115 +147,10 @@ if TYPE_CHECKING:
     from . import typing as typing
     from ._version import __version__ as __version__
 
-# Functions and classes; namespaces are looked up by their names.
-__all__ = [
-    "Array",
-    "CompilerEffortLevel",
-    "Device",
-    "Inline",
-    "NamedSharding",
-    "P",
-    "Ref",
-    "ShapeDtypeStruct",
-    "Shard",
-    "allow_f16_reductions",
-    "array_garbage_collection_guard",
-    "auto_pcast",
-    "block_until_ready",
-    "check_tracer_leaks",
-    "checking_leaks",
-    "checkpoint",
-    "clear_caches",
-    "closure_convert",
-    "config",
-    "copy_to_host_async",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_vjp",
-    "debug_infs",
-    "debug_key_reuse",
-    "debug_nans",
-    "default_backend",
-    "default_device",
-    "default_matmul_precision",
-    "default_prng_impl",
-    "device_count",
-    "device_get",
-    "device_put",
-    "device_put_replicated",
-    "device_put_sharded",
-    "devices",
-    "disable_jit",
-    "ds",
-    "effects_barrier",
-    "enable_checks",
-    "enable_custom_prng",
-    "enable_x64",
-    "ensure_compile_time_eval",
-    "eval_shape",
-    "explain_cache_misses",
-    "float0",
-    "fwd_and_bwd",
-    "get_abstract_mesh",
-    "get_mesh",
-    "grad",
-    "hessian",
-    "host_count",
-    "host_id",
-    "host_ids",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
-    "jax2tf_associative_scan_reductions",
-    "jit",
-    "jvp",
-    "legacy_prng_key",
-    "linear_transpose",
-    "linearize",
-    "live_arrays",
-    "local_device_count",
-    "local_devices",
-    "log_compiles",
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-    "make_jaxpr",
-    "make_mesh",
-    "make_user_context",
-    "named_call",
-    "named_scope",
-    "new_ref",
-    "no_execution",
-    "no_tracing",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
-    "pmap",
-    "print_environment_info",
-    "process_count",
-    "process_index",
-    "process_indices",
-    "pure_callback",
-    "remat",
-    "remove_size_one_mesh_axis_from_type",
-    "reshard",
-    "set_mesh",
-    "shard_map",
-    "softmax_custom_jvp",
-    "thread_guard",
-    "threefry_partitionable",
-    "transfer_guard",
-    "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device",
-    "typeof",
-    "use_abstract_mesh",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-    "xla_computation",
-]
 
-__getattr__, __dir__ = lazy_names(
+_export_names(globals())
+
+__getattr__, __dir__ = _lazy_names(
     globals(),
     {
         "__version__": "._version:__version__",

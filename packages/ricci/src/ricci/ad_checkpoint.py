@@ -1,6 +1,6 @@
 """Trading memory for computation in reverse mode. See ``ricci_lax``."""
 
-from ricci_ir import guard_public
+from ricci_ir import guard_public as _guard_public
 from ricci_lax import checkpoint as checkpoint
 from ricci_lax import checkpoint_name as checkpoint_name
 from ricci_lax import print_saved_residuals as print_saved_residuals
@@ -12,15 +12,5 @@ from . import checkpoint_policies as checkpoint_policies
 
 remat = checkpoint
 
-__all__ = [
-    "Offloadable",
-    "Recompute",
-    "Saveable",
-    "checkpoint",
-    "checkpoint_name",
-    "checkpoint_policies",
-    "print_saved_residuals",
-    "remat",
-]
 
-guard_public(globals(), __all__)
+_guard_public(globals(), "checkpoint_policies")

@@ -1,4 +1,6 @@
 """What ``checkpoint`` may keep. See ``ricci_lax``."""
 
-from ricci_lax.checkpoint_policies import *  # noqa: F403
-from ricci_lax.checkpoint_policies import __all__ as __all__
+from ricci_ir import export_names as _export_names
+from ricci_lax.checkpoint_policies import *
+
+_export_names(globals())

@@ -1,7 +1,7 @@
 """Functions with derivatives of their own. See ``ricci_lax``."""
 
 from ricci_autodiff import SymbolicZero as SymbolicZero
-from ricci_ir import guard_public
+from ricci_ir import guard_public as _guard_public
 from ricci_lax import CustomVJPPrimal as CustomVJPPrimal
 from ricci_lax import closure_convert as closure_convert
 from ricci_lax import custom_gradient as custom_gradient
@@ -13,18 +13,4 @@ from ricci_lax import custom_vjp_primal_tree_values as custom_vjp_primal_tree_va
 from ricci_lax import linear_call as linear_call
 from ricci_lax import zero_from_primal as zero_from_primal
 
-__all__ = [
-    "CustomVJPPrimal",
-    "SymbolicZero",
-    "closure_convert",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_jvp_call_p",
-    "custom_vjp",
-    "custom_vjp_call_p",
-    "custom_vjp_primal_tree_values",
-    "linear_call",
-    "zero_from_primal",
-]
-
-guard_public(globals(), __all__)
+_guard_public(globals())

@@ -1,6 +1,6 @@
 """Looking into programs as they run. See ``ricci_lax`` and ``ricci_parallel``."""
 
-from ricci_ir import guard_public
+from ricci_ir import guard_public as _guard_public
 from ricci_lax import DebugEffect as DebugEffect
 from ricci_lax import OrderedDebugEffect as OrderedDebugEffect
 from ricci_lax import debug_breakpoint as breakpoint
@@ -10,15 +10,4 @@ from ricci_lax import debug_print as print
 from ricci_lax import find_nan as find_nan
 from ricci_parallel import inspect_array_sharding as inspect_array_sharding
 
-__all__ = [
-    "DebugEffect",
-    "OrderedDebugEffect",
-    "breakpoint",
-    "callback",
-    "find_nan",
-    "inspect_array_sharding",
-    "log",
-    "print",
-]
-
-guard_public(globals(), __all__)
+_guard_public(globals())

@@ -3,6 +3,7 @@
 from ricci_ir import TypePromotionError as TypePromotionError
 from ricci_ir import bfloat16 as bfloat16
 from ricci_ir import canonicalize_dtype as canonicalize_dtype
+from ricci_ir import export_names as _export_names
 from ricci_ir import extended as extended
 from ricci_ir import finfo as finfo
 from ricci_ir import float0 as float0
@@ -13,17 +14,4 @@ from ricci_ir import prng_key as prng_key
 from ricci_ir import result_type as result_type
 from ricci_ir import scalar_type_of as scalar_type_of
 
-__all__ = [
-    "TypePromotionError",
-    "bfloat16",
-    "canonicalize_dtype",
-    "extended",
-    "finfo",
-    "float0",
-    "iinfo",
-    "issubdtype",
-    "itemsize_bits",
-    "prng_key",
-    "result_type",
-    "scalar_type_of",
-]
+_export_names(globals())

@@ -11,19 +11,7 @@ from ricci_ir import TracerArrayConversionError as TracerArrayConversionError
 from ricci_ir import TracerBoolConversionError as TracerBoolConversionError
 from ricci_ir import TracerIntegerConversionError as TracerIntegerConversionError
 from ricci_ir import UnexpectedTracerError as UnexpectedTracerError
+from ricci_ir import export_names as _export_names
 from ricci_xla import JaxRuntimeError as JaxRuntimeError
 
-__all__ = [
-    "ConcretizationTypeError",
-    "InconclusiveDimensionOperation",
-    "JAXIndexError",
-    "JAXTypeError",
-    "JaxRuntimeError",
-    "JaxprTypeError",
-    "KeyReuseError",
-    "NonConcreteBooleanIndexError",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "UnexpectedTracerError",
-]
+_export_names(globals())

@@ -1,6 +1,7 @@
 """Telling listeners of events, and how long things take."""
 
 from ricci_ir import clear_event_listeners as clear_event_listeners
+from ricci_ir import export_names as _export_names
 from ricci_ir import record_event as record_event
 from ricci_ir import record_event_duration_secs as record_event_duration_secs
 from ricci_ir import record_event_time_span as record_event_time_span
@@ -14,18 +15,4 @@ from ricci_ir import unregister_event_listener as unregister_event_listener
 from ricci_ir import unregister_event_time_span_listener as unregister_event_time_span_listener
 from ricci_ir import unregister_scalar_listener as unregister_scalar_listener
 
-__all__ = [
-    "clear_event_listeners",
-    "record_event",
-    "record_event_duration_secs",
-    "record_event_time_span",
-    "record_scalar",
-    "register_event_duration_secs_listener",
-    "register_event_listener",
-    "register_event_time_span_listener",
-    "register_scalar_listener",
-    "unregister_event_duration_listener",
-    "unregister_event_listener",
-    "unregister_event_time_span_listener",
-    "unregister_scalar_listener",
-]
+_export_names(globals())

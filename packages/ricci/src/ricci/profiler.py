@@ -1,5 +1,6 @@
 """Profiles of what runs, on the host and on devices."""
 
+from ricci_ir import export_names as _export_names
 from ricci_xla.profiler import ProfileData as ProfileData
 from ricci_xla.profiler import ProfileEvent as ProfileEvent
 from ricci_xla.profiler import ProfileOptions as ProfileOptions
@@ -16,20 +17,4 @@ from ricci_xla.profiler import stop_server as stop_server
 from ricci_xla.profiler import stop_trace as stop_trace
 from ricci_xla.profiler import trace as trace
 
-__all__ = [
-    "ProfileData",
-    "ProfileEvent",
-    "ProfileOptions",
-    "ProfilePlane",
-    "StepTraceAnnotation",
-    "TraceAnnotation",
-    "annotate_function",
-    "device_memory_profile",
-    "register_subprocess",
-    "save_device_memory_profile",
-    "start_server",
-    "start_trace",
-    "stop_server",
-    "stop_trace",
-    "trace",
-]
+_export_names(globals())

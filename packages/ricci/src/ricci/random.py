@@ -1,7 +1,6 @@
 """The public names of ``ricci_random``, each a boundary where internal frames end."""
 
-from ricci_ir import guard_public
-from ricci_random import *  # noqa: F403
-from ricci_random import __all__ as __all__
+from ricci_ir import guard_public as _guard_public
+from ricci_random import *
 
-guard_public(globals(), __all__)
+_guard_public(globals())

@@ -1,5 +1,6 @@
 """Meshes of devices, and how arrays are laid out on them."""
 
+from ricci_ir import export_names as _export_names
 from ricci_parallel import auto_axes as auto_axes
 from ricci_parallel import explicit_axes as explicit_axes
 from ricci_parallel import get_abstract_mesh as get_abstract_mesh
@@ -17,21 +18,4 @@ from ricci_xla import Sharding as Sharding
 from ricci_xla import SingleDeviceSharding as SingleDeviceSharding
 from ricci_xla import make_single_device_sharding as make_single_device_sharding
 
-__all__ = [
-    "AbstractDevice",
-    "AbstractMesh",
-    "AxisType",
-    "Mesh",
-    "NamedSharding",
-    "PartitionSpec",
-    "Sharding",
-    "SingleDeviceSharding",
-    "auto_axes",
-    "explicit_axes",
-    "get_abstract_mesh",
-    "get_mesh",
-    "make_single_device_sharding",
-    "reshard",
-    "set_mesh",
-    "use_abstract_mesh",
-]
+_export_names(globals())

@@ -1,5 +1,6 @@
 """The stages that ``jit`` goes through."""
 
+from ricci_ir import export_names as _export_names
 from ricci_xla import ArgInfo as ArgInfo
 from ricci_xla import Compiled as Compiled
 from ricci_xla import CompilerOptions as CompilerOptions
@@ -7,11 +8,4 @@ from ricci_xla import Lowered as Lowered
 from ricci_xla import Traced as Traced
 from ricci_xla import Wrapped as Wrapped
 
-__all__ = [
-    "ArgInfo",
-    "Compiled",
-    "CompilerOptions",
-    "Lowered",
-    "Traced",
-    "Wrapped",
-]
+_export_names(globals())

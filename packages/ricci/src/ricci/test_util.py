@@ -1,7 +1,6 @@
 """Checks of derivatives."""
 
+from ricci_ir import export_names as _export_names
 from ricci_testing import check_grads as check_grads
 
-__all__ = [
-    "check_grads",
-]
+_export_names(globals())

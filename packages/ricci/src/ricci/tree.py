@@ -1,5 +1,6 @@
 """Pytrees under short names. See ``ricci_pytree``."""
 
+from ricci_ir import export_names as _export_names
 from ricci_pytree.tree import all as all
 from ricci_pytree.tree import broadcast as broadcast
 from ricci_pytree.tree import flatten as flatten
@@ -15,19 +16,4 @@ from ricci_pytree.tree import structure as structure
 from ricci_pytree.tree import transpose as transpose
 from ricci_pytree.tree import unflatten as unflatten
 
-__all__ = [
-    "all",
-    "broadcast",
-    "flatten",
-    "flatten_with_path",
-    "leaves",
-    "leaves_with_path",
-    "map",
-    "map_with_path",
-    "reduce",
-    "reduce_associative",
-    "static",
-    "structure",
-    "transpose",
-    "unflatten",
-]
+_export_names(globals())

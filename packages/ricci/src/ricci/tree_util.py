@@ -1,5 +1,6 @@
 """Pytrees: nested containers of arrays. See ``ricci_pytree``."""
 
+from ricci_ir import export_names as _export_names
 from ricci_pytree import DictKey as DictKey
 from ricci_pytree import FlattenedIndexKey as FlattenedIndexKey
 from ricci_pytree import GetAttrKey as GetAttrKey
@@ -37,41 +38,4 @@ from ricci_pytree import treedef_children as treedef_children
 from ricci_pytree import treedef_is_leaf as treedef_is_leaf
 from ricci_pytree import treedef_tuple as treedef_tuple
 
-__all__ = [
-    "DictKey",
-    "FlattenedIndexKey",
-    "GetAttrKey",
-    "KeyEntry",
-    "KeyPath",
-    "Partial",
-    "PyTreeDef",
-    "SequenceKey",
-    "all_leaves",
-    "default_registry",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "is_tree_node",
-    "keystr",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "tree_all",
-    "tree_broadcast",
-    "tree_flatten",
-    "tree_flatten_with_path",
-    "tree_leaves",
-    "tree_leaves_with_path",
-    "tree_map",
-    "tree_map_with_path",
-    "tree_reduce",
-    "tree_reduce_associative",
-    "tree_structure",
-    "tree_transpose",
-    "tree_unflatten",
-    "treedef_children",
-    "treedef_is_leaf",
-    "treedef_tuple",
-]
+_export_names(globals())

@@ -2,8 +2,6 @@
 
 from ricci_ir import ArrayLike as ArrayLike
 from ricci_ir import DTypeLike as DTypeLike
+from ricci_ir import export_names as _export_names
 
-__all__ = [
-    "ArrayLike",
-    "DTypeLike",
-]
+_export_names(globals())

@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import inlined
-from ricci_numpy._promotion import check_arraylike, operands
+from ricci_numpy.authoring import check_arraylike, operands
 
 
 def _mirror(i: Any, size: int) -> Any:

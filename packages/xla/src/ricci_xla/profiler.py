@@ -18,7 +18,7 @@ from jaxlib._profile_data import ProfileData as ProfileData
 from jaxlib._profile_data import ProfileEvent as ProfileEvent
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
-from ._client import get_backend
+from .devices._client import get_backend
 
 ProfileOptions = _profiler.ProfileOptions
 

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.experimental.layout import *  # noqa: F403
-from ricci.experimental.layout import __all__ as __all__
+from ricci.experimental.layout import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

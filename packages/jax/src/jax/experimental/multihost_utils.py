@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.experimental.multihost_utils import *  # noqa: F403
-from ricci.experimental.multihost_utils import __all__ as __all__
+from ricci.experimental.multihost_utils import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.experimental.pjit import *  # noqa: F403
-from ricci.experimental.pjit import __all__ as __all__
+from ricci.experimental.pjit import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

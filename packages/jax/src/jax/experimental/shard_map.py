@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.experimental.shard_map import *  # noqa: F403
-from ricci.experimental.shard_map import __all__ as __all__
+from ricci.experimental.shard_map import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -3,15 +3,17 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.extend import *  # noqa: F403
-from ricci.extend import __all__ as __all__
-from ricci_ir import lazy_names
+from ricci.extend import *
+from ricci_ir import export_names as _export_names
+from ricci_ir import lazy_names as _lazy_names
 
 # isort: split
-import jax.extend.core as core  # noqa: F401
-import jax.extend.linear_util as linear_util  # noqa: F401
+import jax.extend.core as core
+import jax.extend.linear_util as linear_util
 
-__getattr__, __dir__ = lazy_names(
+_export_names(globals(), "core", "linear_util")
+
+__getattr__, __dir__ = _lazy_names(
     globals(),
     {
         "backend": ".backend",

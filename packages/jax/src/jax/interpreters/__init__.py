@@ -3,12 +3,14 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.interpreters import *  # noqa: F403
-from ricci.interpreters import __all__ as __all__
+from ricci.interpreters import *
+from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.interpreters.ad as ad  # noqa: F401
-import jax.interpreters.batching as batching  # noqa: F401
-import jax.interpreters.mlir as mlir  # noqa: F401
-import jax.interpreters.partial_eval as partial_eval  # noqa: F401
-import jax.interpreters.xla as xla  # noqa: F401
+import jax.interpreters.ad as ad
+import jax.interpreters.batching as batching
+import jax.interpreters.mlir as mlir
+import jax.interpreters.partial_eval as partial_eval
+import jax.interpreters.xla as xla
+
+_export_names(globals(), "ad", "batching", "mlir", "partial_eval", "xla")

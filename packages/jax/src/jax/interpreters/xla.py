@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.interpreters.xla import *  # noqa: F403
-from ricci.interpreters.xla import __all__ as __all__
+from ricci.interpreters.xla import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

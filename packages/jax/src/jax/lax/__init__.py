@@ -3,8 +3,10 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.lax import *  # noqa: F403
-from ricci.lax import __all__ as __all__
+from ricci.lax import *
+from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.lax.linalg as linalg  # noqa: F401
+import jax.lax.linalg as linalg
+
+_export_names(globals(), "linalg")

@@ -3,8 +3,10 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.nn import *  # noqa: F403
-from ricci.nn import __all__ as __all__
+from ricci.nn import *
+from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.nn.initializers as initializers  # noqa: F401
+import jax.nn.initializers as initializers
+
+_export_names(globals(), "initializers")

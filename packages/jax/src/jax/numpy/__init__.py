@@ -3,9 +3,11 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.numpy import *  # noqa: F403
-from ricci.numpy import __all__ as __all__
+from ricci.numpy import *
+from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.numpy.fft as fft  # noqa: F401
-import jax.numpy.linalg as linalg  # noqa: F401
+import jax.numpy.fft as fft
+import jax.numpy.linalg as linalg
+
+_export_names(globals(), "fft", "linalg")

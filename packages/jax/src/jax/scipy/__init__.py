@@ -3,7 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci_ir import lazy_names
+from ricci_ir import lazy_names as _lazy_names
 
 __all__ = [
     "cluster",
@@ -20,7 +20,7 @@ __all__ = [
     "stats",
 ]
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = _lazy_names(
     globals(),
     {
         "cluster": ".cluster",

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.scipy.ndimage import *  # noqa: F403
-from ricci.scipy.ndimage import __all__ as __all__
+from ricci.scipy.ndimage import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

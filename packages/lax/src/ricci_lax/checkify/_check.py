@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import api_boundary, caller_source, get_aval
-from ricci_lax._comparison import bitwise_not
+from ricci_lax.elementwise._comparison import bitwise_not
 from ricci_pytree import argument_paths, tree_leaves
 
 from ._error import Error, bind_check

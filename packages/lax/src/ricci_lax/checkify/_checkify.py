@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 
 from ricci_ir import api_boundary, as_array, caller_source
-from ricci_lax._bodies import trace_body
+from ricci_lax.control_flow._bodies import trace_body
 from ricci_pytree import tree_map, tree_structure, tree_unflatten
 
 from ._error import Error

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_ir import Jaxpr, Primitive, eval_jaxpr, staged_call, trace_to_jaxpr
-from ricci_lax._check_rules import check_rules
-from ricci_lax._checkpoint import remat_p
-from ricci_lax._cond import cond_p
-from ricci_lax._scan import scan_p
-from ricci_lax._staged import jit_p
-from ricci_lax._while import while_p
+from ricci_lax.control_flow._cond import cond_p
+from ricci_lax.control_flow._scan import scan_p
+from ricci_lax.control_flow._while import while_p
+from ricci_lax.derivatives._checkpoint import remat_p
+from ricci_lax.programs._check_rules import check_rules
+from ricci_lax.programs._staged_call import jit_p
 from ricci_pytree import tree_unflatten
 
 from ._error import check_p

@@ -6,19 +6,18 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Primitive, get_aval
-from ricci_lax._check_rules import check_rules
-from ricci_lax._comparison import bitwise_or, gt, lt
-from ricci_lax._constants import full
-from ricci_lax._conversion import convert_element_type
-from ricci_lax._dynamic_slicing import (
+from ricci_lax.elementwise._comparison import bitwise_or, gt, lt
+from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.programs._check_rules import check_rules
+from ricci_lax.reductions._axis_reductions import argmax, reduce_or
+from ricci_lax.shapes._dynamic_slicing import (
     dynamic_index_in_dim,
     dynamic_slice_p,
     dynamic_update_slice_p,
 )
-from ricci_lax._gather import gather_p
-from ricci_lax._joining import concatenate
-from ricci_lax._reductions import argmax, reduce_or
-from ricci_lax._scatter import (
+from ricci_lax.shapes._gather import gather_p
+from ricci_lax.shapes._joining import concatenate
+from ricci_lax.shapes._scatter import (
     scatter_add_p,
     scatter_max_p,
     scatter_min_p,
@@ -26,7 +25,8 @@ from ricci_lax._scatter import (
     scatter_p,
     scatter_sub_p,
 )
-from ricci_lax._structural import broadcast_in_dim, reshape, shape_of
+from ricci_lax.structure._filling import full
+from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of
 
 from ._exceptions import OOBError
 from ._log import Log, apply

@@ -21,10 +21,10 @@ from ricci_ir import (
     no_origin,
     trace_to_jaxpr,
 )
-from ricci_lax._check_rules import check_rules
-from ricci_lax._comparison import bitwise_or, ne
-from ricci_lax._reductions import reduce_or
-from ricci_lax._structural import shape_of
+from ricci_lax.elementwise._comparison import bitwise_or, ne
+from ricci_lax.programs._check_rules import check_rules
+from ricci_lax.reductions._axis_reductions import reduce_or
+from ricci_lax.structure._shapes import shape_of
 from ricci_pytree import tree_flatten
 
 from ._error import Error, check_effect, error_of, slots_in

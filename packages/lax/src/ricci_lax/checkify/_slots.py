@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_ir import get_aval
-from ricci_lax._arithmetic import add
-from ricci_lax._comparison import bitwise_or, select_n
-from ricci_lax._constants import full, iota
-from ricci_lax._dynamic_slicing import dynamic_index_in_dim
-from ricci_lax._reductions import argmax, reduce_or
-from ricci_lax._structural import broadcast_in_dim, reshape, shape_of, zeros_of
+from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._comparison import bitwise_or, select_n
+from ricci_lax.reductions._axis_reductions import argmax, reduce_or
+from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
+from ricci_lax.structure._filling import full, iota
+from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of, zeros_of
 
 from ._exceptions import JaxException
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Primitive, get_aval, primitives
-from ricci_lax._arithmetic import div_p
-from ricci_lax._check_rules import check_rules
-from ricci_lax._comparison import eq
+from ricci_lax.elementwise._arithmetic import div_p
+from ricci_lax.elementwise._comparison import eq
+from ricci_lax.programs._check_rules import check_rules
 
 from ._exceptions import DivisionByZeroError
 from ._log import Log, any_of, apply

@@ -8,7 +8,8 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, get_aval, warn_user
-from ricci_lax._arithmetic import (
+from ricci_lax.contractions._precision import Precision
+from ricci_lax.elementwise._arithmetic import (
     abs,
     add,
     complex,
@@ -21,14 +22,13 @@ from ricci_lax._arithmetic import (
     sub,
     write_complex,
 )
-from ricci_lax._arithmetic import real as real_of
-from ricci_lax._comparison import eq
-from ricci_lax._constants import broadcasted_iota
-from ricci_lax._conversion import converted
-from ricci_lax._elementwise import complex_of, real_part
-from ricci_lax._precision import Precision
-from ricci_lax._reductions import argmax
-from ricci_lax._structural import broadcast_in_dim, reduce_sum, shape_of, transpose
+from ricci_lax.elementwise._arithmetic import real as real_of
+from ricci_lax.elementwise._comparison import eq
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._factories import complex_of, real_part
+from ricci_lax.reductions._axis_reductions import argmax
+from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of, transpose
 from ricci_stablehlo import Lowering, Value
 
 from ._kernels import (

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import ShapedArray
-from ricci_lax._comparison import compare
-from ricci_lax._dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
-from ricci_lax._structural import expand_dims, shape_of, squeeze
+from ricci_lax.elementwise._comparison import compare
+from ricci_lax.shapes._dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from ricci_lax.structure._shapes import expand_dims, shape_of, squeeze
 from ricci_stablehlo import Lowering, Value, traced
 
 _COUNTER = ShapedArray((), np.dtype(np.int32))

@@ -5,18 +5,22 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import get_aval, issubdtype
-from ricci_lax._arithmetic import add, conj
-from ricci_lax._comparison import eq, lt, select_n
-from ricci_lax._constants import broadcasted_iota, iota
-from ricci_lax._contraction import dot_general
-from ricci_lax._conversion import converted
-from ricci_lax._elementwise import scalar
-from ricci_lax._gather import gather
-from ricci_lax._indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from ricci_lax._joining import concatenate
-from ricci_lax._scatter import scatter
-from ricci_lax._slicing import slice
-from ricci_lax._structural import broadcast_in_dim, shape_of, transpose
+from ricci_lax.contractions._dot import dot_general
+from ricci_lax.elementwise._arithmetic import add, conj
+from ricci_lax.elementwise._comparison import eq, lt, select_n
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._factories import scalar
+from ricci_lax.shapes._dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from ricci_lax.shapes._gather import gather
+from ricci_lax.shapes._joining import concatenate
+from ricci_lax.shapes._scatter import scatter
+from ricci_lax.shapes._slicing import slice
+from ricci_lax.structure._filling import broadcasted_iota, iota
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, transpose
 
 _INT32 = np.dtype(np.int32)
 

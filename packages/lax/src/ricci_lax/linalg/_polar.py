@@ -9,20 +9,20 @@ import numpy as np
 
 from ricci_batching import vmap
 from ricci_ir import composite, finfo, get_aval, issubdtype
-from ricci_lax._arithmetic import abs as magnitude
-from ricci_lax._arithmetic import add, div, mul, sub
-from ricci_lax._arithmetic import max as larger
-from ricci_lax._comparison import bitwise_and, bitwise_not, eq, gt, lt, select_n
-from ricci_lax._constants import broadcasted_iota
-from ricci_lax._conversion import converted
-from ricci_lax._elementwise import real_part, scalar
-from ricci_lax._joining import concatenate, rev
-from ricci_lax._math import rsqrt
-from ricci_lax._math import sqrt as square_root
-from ricci_lax._precision import Precision
-from ricci_lax._reductions import reduce_max
-from ricci_lax._structural import broadcast_in_dim, reduce_sum, shape_of
-from ricci_lax._while import while_loop
+from ricci_lax.contractions._precision import Precision
+from ricci_lax.control_flow._while import while_loop
+from ricci_lax.elementwise._arithmetic import abs as magnitude
+from ricci_lax.elementwise._arithmetic import add, div, mul, sub
+from ricci_lax.elementwise._arithmetic import max as larger
+from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, gt, lt, select_n
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._factories import real_part, scalar
+from ricci_lax.elementwise._transcendental import rsqrt
+from ricci_lax.elementwise._transcendental import sqrt as square_root
+from ricci_lax.reductions._axis_reductions import reduce_max
+from ricci_lax.shapes._joining import concatenate, rev
+from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of
 
 from ._cholesky import cholesky
 from ._eigh import eigh

@@ -6,13 +6,13 @@ import numpy as np
 
 from ricci_batching import vmap
 from ricci_ir import composite, get_aval
-from ricci_lax._constants import iota
-from ricci_lax._contraction import dot_general
-from ricci_lax._identity import stop_gradient
-from ricci_lax._linear_solve import custom_linear_solve
-from ricci_lax._precision import Precision
-from ricci_lax._sorting import sort
-from ricci_lax._structural import broadcast_in_dim, expand_dims, shape_of, squeeze
+from ricci_lax.contractions._dot import dot_general
+from ricci_lax.contractions._precision import Precision
+from ricci_lax.control_flow._linear_solve import custom_linear_solve
+from ricci_lax.reductions._sorting import sort
+from ricci_lax.structure._filling import iota
+from ricci_lax.structure._identity import stop_gradient
+from ricci_lax.structure._shapes import broadcast_in_dim, expand_dims, shape_of, squeeze
 
 from ._lu import lu
 from ._matrices import rows_at

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import get_aval
-from ricci_lax._arithmetic import add
-from ricci_lax._comparison import ge, select_n
-from ricci_lax._constants import broadcasted_iota
-from ricci_lax._elementwise import scalar
-from ricci_lax._structural import broadcast_in_dim, shape_of
+from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._comparison import ge, select_n
+from ricci_lax.elementwise._factories import scalar
+from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
 
 _INT32 = np.dtype(np.int32)
 

@@ -1,6 +1,6 @@
 """Functions that return what went wrong in them. See ``ricci_lax.checkify``."""
 
-from ricci_ir import guard_public
+from ricci_ir import guard_public as _guard_public
 from ricci_lax.checkify import Error as Error
 from ricci_lax.checkify import ErrorCategory as ErrorCategory
 from ricci_lax.checkify import JaxRuntimeError as JaxRuntimeError
@@ -17,22 +17,4 @@ from ricci_lax.checkify import init_error as init_error
 from ricci_lax.checkify import nan_checks as nan_checks
 from ricci_lax.checkify import user_checks as user_checks
 
-__all__ = [
-    "Error",
-    "ErrorCategory",
-    "JaxRuntimeError",
-    "all_checks",
-    "automatic_checks",
-    "check",
-    "check_error",
-    "checkify",
-    "debug_check",
-    "div_checks",
-    "float_checks",
-    "index_checks",
-    "init_error",
-    "nan_checks",
-    "user_checks",
-]
-
-guard_public(globals(), __all__)
+_guard_public(globals())

@@ -1,9 +1,7 @@
 """The order of arrays' elements in memory."""
 
+from ricci_ir import export_names as _export_names
 from ricci_xla import Format as Format
 from ricci_xla import Layout as Layout
 
-__all__ = [
-    "Format",
-    "Layout",
-]
+_export_names(globals())

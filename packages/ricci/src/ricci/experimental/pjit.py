@@ -1,7 +1,6 @@
 """``jit`` under its earlier name."""
 
+from ricci_ir import export_names as _export_names
 from ricci_xla import jit as pjit
 
-__all__ = [
-    "pjit",
-]
+_export_names(globals())

@@ -1,24 +1,13 @@
 """Generators of random keys: defining them, and making keys for one given as such."""
 
-from ricci_ir import guard_public
-from ricci_lax._threefry import threefry2x32_p as threefry2x32_p
-from ricci_random._custom_generators import define_prng_impl as define_prng_impl
-from ricci_random._custom_generators import random_seed as random_seed
-from ricci_random._custom_generators import rbg_prng_impl as rbg_prng_impl
-from ricci_random._custom_generators import seed_with_impl as seed_with_impl
-from ricci_random._custom_generators import threefry_2x32 as threefry_2x32
-from ricci_random._custom_generators import threefry_prng_impl as threefry_prng_impl
-from ricci_random._custom_generators import unsafe_rbg_prng_impl as unsafe_rbg_prng_impl
+from ricci_ir import guard_public as _guard_public
+from ricci_lax.authoring import threefry2x32_p as threefry2x32_p
+from ricci_random.custom_generators import define_prng_impl as define_prng_impl
+from ricci_random.custom_generators import random_seed as random_seed
+from ricci_random.custom_generators import rbg_prng_impl as rbg_prng_impl
+from ricci_random.custom_generators import seed_with_impl as seed_with_impl
+from ricci_random.custom_generators import threefry_2x32 as threefry_2x32
+from ricci_random.custom_generators import threefry_prng_impl as threefry_prng_impl
+from ricci_random.custom_generators import unsafe_rbg_prng_impl as unsafe_rbg_prng_impl
 
-__all__ = [
-    "define_prng_impl",
-    "random_seed",
-    "rbg_prng_impl",
-    "seed_with_impl",
-    "threefry2x32_p",
-    "threefry_2x32",
-    "threefry_prng_impl",
-    "unsafe_rbg_prng_impl",
-]
-
-guard_public(globals(), __all__)
+_guard_public(globals())

@@ -20,28 +20,7 @@ from ricci_autodiff import jvp_jaxpr as jvp_jaxpr
 from ricci_autodiff import jvp_rules as primitive_jvps
 from ricci_autodiff import transpose_rules as primitive_transposes
 from ricci_autodiff import zeros_like_aval as zeros_like_aval
+from ricci_ir import export_names as _export_names
 from ricci_lax import add_any_p as add_jaxvals_p
 
-__all__ = [
-    "JVPTrace",
-    "JVPTracer",
-    "UndefinedPrimal",
-    "Zero",
-    "add_jaxvals",
-    "add_jaxvals_p",
-    "add_tangents",
-    "backward_pass",
-    "defbilinear",
-    "defjvp",
-    "defjvp2",
-    "deflinear",
-    "deflinear2",
-    "get_primitive_transpose",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "jvp",
-    "jvp_jaxpr",
-    "primitive_jvps",
-    "primitive_transposes",
-    "zeros_like_aval",
-]
+_export_names(globals())

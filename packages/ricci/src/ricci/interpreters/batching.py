@@ -10,16 +10,6 @@ from ricci_batching import fancy_primitive_batchers as fancy_primitive_batchers
 from ricci_batching import primitive_batchers as primitive_batchers
 from ricci_batching import register_vmappable as register_vmappable
 from ricci_batching import unregister_vmappable as unregister_vmappable
+from ricci_ir import export_names as _export_names
 
-__all__ = [
-    "axis_primitive_batchers",
-    "bdim_at_front",
-    "broadcast",
-    "defbroadcasting",
-    "defreducer",
-    "defvectorized",
-    "fancy_primitive_batchers",
-    "primitive_batchers",
-    "register_vmappable",
-    "unregister_vmappable",
-]
+_export_names(globals())

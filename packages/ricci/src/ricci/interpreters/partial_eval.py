@@ -5,13 +5,7 @@ from ricci_autodiff import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ricci_ir import StagedTracer as DynamicJaxprTracer
 from ricci_ir import convert_constvars as convert_constvars_jaxpr
 from ricci_ir import dce_jaxpr as dce_jaxpr
+from ricci_ir import export_names as _export_names
 from ricci_ir import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
 
-__all__ = [
-    "DynamicJaxprTracer",
-    "PartialVal",
-    "convert_constvars_jaxpr",
-    "dce_jaxpr",
-    "trace_to_jaxpr_dynamic",
-    "trace_to_jaxpr_nounits",
-]
+_export_names(globals())

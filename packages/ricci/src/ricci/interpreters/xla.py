@@ -2,6 +2,7 @@
 
 from ricci_ir import apply_primitive as apply_primitive
 from ricci_ir import canonicalize_dtype_handlers as canonicalize_dtype_handlers
+from ricci_ir import export_names as _export_names
 from ricci_xla import Client as Backend
 
-__all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]
+_export_names(globals())

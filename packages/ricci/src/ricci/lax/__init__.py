@@ -1,8 +1,7 @@
 """Primitive operations and collectives: the names of ``ricci_lax`` and ``ricci_parallel``."""
 
-from ricci_ir import guard_public
-from ricci_lax import *  # noqa: F403
-from ricci_lax import __all__ as _lax_names
+from ricci_ir import guard_public as _guard_public
+from ricci_lax import *
 from ricci_parallel import all_gather as all_gather
 from ricci_parallel import all_to_all as all_to_all
 from ricci_parallel import axis_index as axis_index
@@ -22,24 +21,4 @@ from ricci_parallel import with_sharding_constraint as with_sharding_constraint
 
 from . import linalg as linalg
 
-_of_several_devices = (
-    "all_gather",
-    "all_to_all",
-    "axis_index",
-    "axis_index_p",
-    "device_put_p",
-    "pmax",
-    "pmax_p",
-    "pmean",
-    "pmin",
-    "pmin_p",
-    "ppermute",
-    "psum",
-    "psum_p",
-    "pswapaxes",
-    "sharding_constraint_p",
-    "with_sharding_constraint",
-)
-__all__ = [*_lax_names, *_of_several_devices, "linalg"]  # pyright: ignore[reportUnsupportedDunderAll]
-
-guard_public(globals(), __all__)
+_guard_public(globals(), "linalg")

@@ -1,7 +1,6 @@
 """The public names of ``ricci_lax.linalg``, each a boundary where internal frames end."""
 
-from ricci_ir import guard_public
-from ricci_lax.linalg import *  # noqa: F403
-from ricci_lax.linalg import __all__ as __all__
+from ricci_ir import guard_public as _guard_public
+from ricci_lax.linalg import *
 
-guard_public(globals(), __all__)
+_guard_public(globals())

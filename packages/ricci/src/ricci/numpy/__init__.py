@@ -1,14 +1,13 @@
 """The public names of ``ricci_numpy``, each a boundary where internal frames end."""
 
-from ricci_ir import guard_public
-from ricci_numpy import *  # noqa: F403
-from ricci_numpy import __all__ as __all__
+from ricci_ir import guard_public as _guard_public
+from ricci_numpy import *
 from ricci_numpy import __array_api_version__ as __array_api_version__
 from ricci_numpy import __array_namespace_info__ as __array_namespace_info__
 
 # isort: split
 # Not ricci_numpy's modules of these names, which came with the star.
-import ricci.numpy.fft as fft  # noqa: F401
-import ricci.numpy.linalg as linalg  # noqa: F401
+import ricci.numpy.fft as fft
+import ricci.numpy.linalg as linalg
 
-guard_public(globals(), __all__)
+_guard_public(globals(), "fft", "linalg")

@@ -1,10 +1,10 @@
 """The namespaces of ``ricci_scipy``, each loaded when it is first asked for."""
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
-from ricci_ir import lazy_names
+from ricci_ir import lazy_names as _lazy_names
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import cluster as cluster
     from . import fft as fft
     from . import integrate as integrate
@@ -34,4 +34,4 @@ __all__ = [
 ]
 
 # One namespace costs the import of that one.
-__getattr__, __dir__ = lazy_names(globals(), {name: f".{name}" for name in __all__})
+__getattr__, __dir__ = _lazy_names(globals(), {name: f".{name}" for name in __all__})

@@ -1,6 +1,6 @@
 """Special functions."""
 
-from ricci_numpy._exponential_sums import logsumexp as logsumexp
+from ricci_numpy.authoring import logsumexp as logsumexp
 
 from ._entropies import boxcox as boxcox
 from ._entropies import boxcox1p as boxcox1p

@@ -9,12 +9,7 @@ import numpy as np
 
 import ricci_numpy as jnp
 from ricci_ir import Inlined, get_aval
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    convert,
-    operands,
-    promote_args_inexact,
-)
+from ricci_numpy.authoring import COMPLEX_DTYPES, convert, operands, promote_args_inexact
 
 _SMALL = ("float16", "bfloat16")
 _FULL = ("float32", "float64")

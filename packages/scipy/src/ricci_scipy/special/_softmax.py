@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ricci_numpy import _exponential_sums as sums
+from ricci_numpy import authoring
 
 
 def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
@@ -17,7 +17,7 @@ def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
       >>> softmax(np.float32([0.0, 0.0]))
       Array([0.5, 0.5], dtype=float32)
     """
-    return sums.softmax(x, axis)
+    return authoring.softmax(x, axis)
 
 
 def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
@@ -32,4 +32,4 @@ def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
       >>> log_softmax(np.float32([0.0, 0.0]))
       Array([-0.6931472, -0.6931472], dtype=float32)
     """
-    return sums.log_softmax(x, axis)
+    return authoring.log_softmax(x, axis)

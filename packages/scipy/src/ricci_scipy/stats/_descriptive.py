@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_numpy._promotion import check_arraylike
+from ricci_numpy.authoring import check_arraylike
 
 
 class ModeResult(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_numpy._promotion import promote_dtypes_inexact
+from ricci_numpy.authoring import promote_dtypes_inexact
 from ricci_pytree import register_pytree_node_class
 from ricci_scipy import special
 

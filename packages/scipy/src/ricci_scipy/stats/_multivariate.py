@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_numpy._promotion import promote_args_inexact, promote_dtypes_inexact
+from ricci_numpy.authoring import promote_args_inexact, promote_dtypes_inexact
 from ricci_scipy import special
 
 from ._distribution import module_of

@@ -3,11 +3,13 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.extend.core import *  # noqa: F403
-from ricci.extend.core import __all__ as __all__
-from ricci_ir import lazy_names
+from ricci.extend.core import *
+from ricci_ir import export_names as _export_names
+from ricci_ir import lazy_names as _lazy_names
 
-__getattr__, __dir__ = lazy_names(
+_export_names(globals())
+
+__getattr__, __dir__ = _lazy_names(
     globals(),
     {
         "primitives": ".primitives",

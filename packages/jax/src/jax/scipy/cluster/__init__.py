@@ -3,8 +3,10 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.scipy.cluster import *  # noqa: F403
-from ricci.scipy.cluster import __all__ as __all__
+from ricci.scipy.cluster import *
+from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.scipy.cluster.vq as vq  # noqa: F401
+import jax.scipy.cluster.vq as vq
+
+_export_names(globals(), "vq")

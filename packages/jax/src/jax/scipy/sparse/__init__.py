@@ -3,8 +3,10 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.scipy.sparse import *  # noqa: F403
-from ricci.scipy.sparse import __all__ as __all__
+from ricci.scipy.sparse import *
+from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.scipy.sparse.linalg as linalg  # noqa: F401
+import jax.scipy.sparse.linalg as linalg
+
+_export_names(globals(), "linalg")

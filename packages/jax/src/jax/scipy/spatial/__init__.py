@@ -3,8 +3,10 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.scipy.spatial import *  # noqa: F403
-from ricci.scipy.spatial import __all__ as __all__
+from ricci.scipy.spatial import *
+from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.scipy.spatial.transform as transform  # noqa: F401
+import jax.scipy.spatial.transform as transform
+
+_export_names(globals(), "transform")

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.scipy.spatial.transform import *  # noqa: F403
-from ricci.scipy.spatial.transform import __all__ as __all__
+from ricci.scipy.spatial.transform import *
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -3,5 +3,7 @@
 Written by tools/drop_in.py.
 """
 
-from ricci.scipy.stats.multinomial import *  # noqa: F403  # pyright: ignore[reportMissingImports]
-from ricci.scipy.stats.multinomial import __all__ as __all__  # pyright: ignore[reportMissingImports]
+from ricci.scipy.stats.multinomial import *  # pyright: ignore[reportMissingImports]
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -20,13 +20,14 @@ from ricci_ir import array_types as array_types
 from ricci_ir import axis_names as unsafe_get_axis_names_DO_NOT_USE
 from ricci_ir import check_jaxpr as check_jaxpr
 from ricci_ir import concrete_or_error as concrete_or_error
+from ricci_ir import export_names as _export_names
 from ricci_ir import find_top_trace as find_top_trace
 from ricci_ir import gensym as gensym
 from ricci_ir import get_opaque_trace_state as get_opaque_trace_state
 from ricci_ir import is_recording as unsafe_am_i_under_a_jit_DO_NOT_USE
 from ricci_ir import jaxpr_as_fun as jaxpr_as_fun
 from ricci_ir import jaxprs_in_params as jaxprs_in_params
-from ricci_ir import lazy_names
+from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import mapped_aval as mapped_aval
 from ricci_ir import new_jaxpr_eqn as new_jaxpr_eqn
 from ricci_ir import no_effects as no_effects
@@ -38,43 +39,6 @@ from ricci_ir import to_tangent_dtype as primal_dtype_to_tangent_dtype
 from ricci_ir import unmapped_aval as unmapped_aval
 from ricci_ir import valid_jaxtype as valid_jaxtype
 
-__all__ = [
-    "AbstractToken",
-    "ClosedJaxpr",
-    "DebugInfo",
-    "DropVar",
-    "Effect",
-    "Effects",
-    "InconclusiveDimensionOperation",
-    "Jaxpr",
-    "JaxprEqn",
-    "JaxprTypeError",
-    "Literal",
-    "Primitive",
-    "Token",
-    "TraceTag",
-    "Var",
-    "array_types",
-    "check_jaxpr",
-    "concrete_or_error",
-    "find_top_trace",
-    "gensym",
-    "get_opaque_trace_state",
-    "jaxpr_as_fun",
-    "jaxprs_in_params",
-    "mapped_aval",
-    "new_jaxpr_eqn",
-    "no_effects",
-    "nonempty_axis_env_DO_NOT_USE",
-    "primal_dtype_to_tangent_dtype",
-    "set_current_trace",
-    "subjaxprs",
-    "take_current_trace",
-    "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE",
-    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
-    "unsafe_get_axis_names_DO_NOT_USE",
-    "valid_jaxtype",
-]
+_export_names(globals())
 
-__getattr__, __dir__ = lazy_names(globals(), {"primitives": ".primitives"})
+__getattr__, __dir__ = _lazy_names(globals(), {"primitives": ".primitives"})

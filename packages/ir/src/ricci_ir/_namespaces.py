@@ -1,0 +1,64 @@
+"""The names of a public module: collected from what it imports, or loaded when asked for."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+__all__ = [
+    "export_names",
+    "lazy_names",
+]
+
+
+def export_names(namespace: dict[str, Any], *modules: str) -> None:
+    """Set a module's ``__all__`` to the public names that it has imported.
+
+    A name is public if it does not begin with an underscore and is no module. So each name is
+    written once, in the ``__all__`` of the module that defines it; checkers see through the
+    ``import *`` by which packages collect them.
+
+    Args:
+      namespace: the module's ``globals()``.
+      modules: the modules in it that are public all the same.
+
+    Example:
+      >>> namespace = {"tau": 6.28, "_private": 1, "module": __import__("math")}
+      >>> export_names(namespace)
+      >>> namespace["__all__"]
+      ['tau']
+    """
+    namespace["__all__"] = sorted(
+        name
+        for name, value in namespace.items()
+        if name in modules or not (name.startswith("_") or isinstance(value, ModuleType))
+    )
+
+
+def lazy_names(
+    namespace: dict[str, Any], sources: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and the ``__dir__`` of a module with names that are loaded late.
+
+    Args:
+      namespace: the module's ``globals()``.
+      sources: for each name where it comes from: ``"module"``, or ``"module:name"`` for one that a
+        module defines. A leading dot stands for the module itself.
+    """
+    module = namespace["__name__"]
+
+    def load(name: str) -> Any:
+        source = sources.get(name)
+        if source is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        path, _, attribute = source.partition(":")
+        value = import_module(path, module)
+        if attribute:
+            value = getattr(value, attribute)
+        namespace[name] = value
+        return value
+
+    def names() -> list[str]:
+        return sorted({*namespace, *sources})
+
+    return load, names

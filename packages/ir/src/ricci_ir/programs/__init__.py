@@ -1,0 +1,12 @@
+"""Jaxprs: recording, printing, checking and evaluating them."""
+
+from ._check import *
+from ._evaluate import *
+from ._jaxpr import *
+from ._make_jaxpr import *
+from ._print import *
+from ._staged_call import *
+from ._staged_functions import *
+from ._staging import *
+from ._steps import *
+from ._wrapped_function import *

@@ -1,0 +1,120 @@
+"""Checking that a jaxpr is well formed: every value bound once, and of the type it says."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_ir._errors import JaxprTypeError
+from ricci_ir.types._aval import ShapedArray
+
+from ._jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, join_effects
+from ._print import Names
+
+__all__ = [
+    "check_jaxpr",
+]
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """Raise unless a jaxpr, with all jaxprs inside it, is well formed.
+
+    Args:
+      jaxpr: the program.
+
+    Raises:
+      JaxprTypeError: if a variable is used before it is bound or is bound twice, if an equation's
+        results differ in number or type from what its primitive gives for the operands' types, or
+        if effects are not what the equations have. The message shows the equation.
+    """
+    bound: dict[int, Var] = {}
+    for var in jaxpr.all_invars:
+        _bind(bound, var, jaxpr, None)
+    if len(jaxpr.consts) not in (0, len(jaxpr.constvars)):
+        raise _error(
+            f"{len(jaxpr.consts)} constants are given for {len(jaxpr.constvars)} variables", jaxpr
+        )
+    for eqn in jaxpr.eqns:
+        for atom in eqn.invars:
+            _check_bound(bound, atom, jaxpr, eqn)
+        for inner in jaxprs_in_params(eqn.params):
+            check_jaxpr(inner)
+        _check_equation(eqn, jaxpr)
+        for var in eqn.outvars:
+            _bind(bound, var, jaxpr, eqn)
+    for atom in jaxpr.outvars:
+        _check_bound(bound, atom, jaxpr, None)
+    effects = join_effects(eqn.effects for eqn in jaxpr.eqns)
+    if effects != jaxpr.effects:
+        raise _error(
+            f"the jaxpr says that its effects are {_names(jaxpr.effects)}, but its equations have "
+            f"{_names(effects)}",
+            jaxpr,
+        )
+
+
+def _bind(bound: dict[int, Var], var: Var, jaxpr: Jaxpr, eqn: JaxprEqn | None) -> None:
+    if id(var) in bound:
+        raise _error(f"variable {Names(jaxpr).of(var)!r} is already bound", jaxpr, eqn)
+    bound[id(var)] = var
+
+
+def _check_bound(bound: dict[int, Var], atom: Any, jaxpr: Jaxpr, eqn: JaxprEqn | None) -> None:
+    if type(atom) is not Literal and (id(atom) not in bound or type(atom) is DropVar):
+        where = "a result of the jaxpr" if eqn is None else "an operand"
+        raise _error(f"variable {Names(jaxpr).of(atom)!r}, {where}, is not bound", jaxpr, eqn)
+
+
+def _check_equation(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
+    primitive = eqn.primitive
+    avals = [atom.aval for atom in eqn.invars]
+    try:
+        result = primitive.abstract_eval(*avals, **eqn.params)
+    except (TypeError, ValueError) as error:
+        what = f"{primitive.name} does not accept its operands: {error}"
+        raise _error(what, jaxpr, eqn) from error
+    results: Sequence[Any] = result if primitive.multiple_results else [result]
+    if len(results) != len(eqn.outvars):
+        raise _error(
+            f"{primitive.name} gives {len(results)} results, but the equation binds "
+            f"{len(eqn.outvars)}",
+            jaxpr,
+            eqn,
+        )
+    for var, aval in zip(eqn.outvars, results, strict=True):
+        if _strong(var.aval) is not _strong(aval):
+            raise _error(
+                f"{primitive.name} gives a result of type {aval}, but the equation binds it to a "
+                f"variable of type {var.aval}",
+                jaxpr,
+                eqn,
+            )
+    effects = primitive.effects(eqn.params) if primitive.effects is not None else frozenset()
+    if effects != eqn.effects:
+        raise _error(
+            f"{primitive.name} has effects {_names(effects)}, but the equation says "
+            f"{_names(eqn.effects)}",
+            jaxpr,
+            eqn,
+        )
+
+
+def _strong(aval: Any) -> Any:
+    # Derivatives may lose a weak type, which changes no value.
+    return aval.strip_weak_type() if isinstance(aval, ShapedArray) else aval
+
+
+def _names(effects: frozenset) -> str:
+    return "{" + ", ".join(sorted(map(str, effects))) + "}"
+
+
+def _error(what: str, jaxpr: Jaxpr, eqn: JaxprEqn | None = None) -> JaxprTypeError:
+    """What is wrong, the equation and where it comes from, and the start of the jaxpr."""
+    names = Names(jaxpr)
+    lines = [what]
+    if eqn is not None:
+        lines += ["in equation:", *_head(names.equation(eqn)), f"  from {eqn.source}"]
+    return JaxprTypeError("\n".join([*lines, "in jaxpr:", *_head(names.text)]))
+
+
+def _head(text: str) -> list[str]:
+    lines = [f"  {line}" for line in text.split("\n")]
+    return lines if len(lines) <= 3 else [*lines[:3], f"  ({len(lines) - 3} more lines)"]

@@ -1,0 +1,86 @@
+"""Running a jaxpr by binding its equations one after another in the current trace."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ricci_ir._source import no_origin
+from ricci_ir.traces._primitive import Primitive
+from ricci_ir.traces._trace import context
+
+from ._jaxpr import Jaxpr, JaxprEqn, Literal
+from ._staging import JaxprTrace
+
+__all__ = [
+    "eval_jaxpr",
+    "eval_jaxpr_p",
+    "jaxpr_as_fun",
+    "run_equations",
+]
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Apply a jaxpr to arguments in the current trace.
+
+    Args:
+      jaxpr: the program.
+      consts: a value for each of ``jaxpr.constvars``, or for the first of ``jaxpr.invars``.
+      args: a value for each of ``jaxpr.invars`` that is left.
+
+    Returns:
+      The results, in order.
+    """
+    # Constants may have been made arguments: they come first in either case.
+    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*consts, *args]
+    env = {id(var): value for var, value in zip(variables, values, strict=True)}
+    run_equations(jaxpr.eqns, env)
+    return [atom.operand() if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
+
+
+def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
+    """Apply equations in the current trace, as operations of the user's lines they come from.
+
+    Args:
+      eqns: the equations, in order.
+      env: by ``id`` of variable, the values known; those of the results are added to it.
+    """
+    trace = context.trace
+    copy = trace.copy_equation if type(trace) is JaxprTrace else None
+    outer, origin = context.name_stack, context.origin
+    try:
+        for eqn in eqns:
+            code, offset, names = eqn.raw_source
+            context.name_stack = outer + names if names else outer
+            context.origin = (code, offset) if code is not None else origin or no_origin
+            if copy is not None and copy(eqn, env):
+                continue
+            operands = [
+                atom.operand() if type(atom) is Literal else env[id(atom)] for atom in eqn.invars
+            ]
+            result = eqn.primitive.bind(*operands, **eqn.params)
+            if eqn.primitive.multiple_results:
+                for var, value in zip(eqn.outvars, result, strict=True):
+                    env[id(var)] = value
+            else:
+                env[id(eqn.outvars[0])] = result
+    finally:
+        context.name_stack, context.origin = outer, origin
+
+
+def jaxpr_as_fun(jaxpr: Jaxpr, *args: Any) -> list[Any]:
+    """Apply a jaxpr closed over its own constants."""
+    return eval_jaxpr(jaxpr, jaxpr.consts, *args)
+
+
+class EvalJaxpr(Primitive):
+    """Applies a program by writing out its equations: ``bind(*args, call_jaxpr=...)``."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__("eval_jaxpr", multiple_results=True)
+
+    def bind(self, *args: Any, **params: Any) -> list[Any]:
+        return jaxpr_as_fun(params["call_jaxpr"], *args)
+
+
+eval_jaxpr_p = EvalJaxpr()

@@ -1,0 +1,322 @@
+"""Jaxprs: traced programs as data."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ricci_ir._source import NameStack, Source, unknown_source
+from ricci_ir.traces._primitive import Primitive
+from ricci_ir.types._aval import AbstractValue, get_aval
+
+__all__ = [
+    "Atom",
+    "convert_constvars",
+    "DebugInfo",
+    "DropVar",
+    "Effect",
+    "Effects",
+    "Jaxpr",
+    "JaxprEqn",
+    "jaxprs_in_params",
+    "join_effects",
+    "Literal",
+    "no_effects",
+    "subjaxprs",
+    "unknown_debug_info",
+    "Var",
+]
+
+Effects = frozenset
+no_effects: frozenset = frozenset()
+_python_numbers = frozenset({int, float, complex})
+
+
+class Effect:
+    """A side effect of a program, such as printing; programs with effects are not dropped.
+
+    Attributes:
+      ordered: whether it takes place in the order of the program, in one call after another.
+    """
+
+    __slots__ = ()
+    ordered: bool = False
+
+
+class Var:
+    """A variable of a jaxpr; names are given when it is printed."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """A result that nothing uses, printed ``_``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """A scalar constant written in the program itself."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: Any):
+        self.val = val
+        self.aval = aval
+
+    def operand(self) -> Any:
+        """The constant, of the dtype recorded also where Python numbers now have another."""
+        val = self.val
+        if type(val) in _python_numbers and get_aval(val) is not self.aval:
+            return self.aval.dtype.type(val)
+        return val
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
+
+
+class Printer:
+    """How jaxprs and equations become text; the module that knows the notation gives it."""
+
+    __slots__ = ("equations", "jaxpr")
+
+    jaxpr: Callable[..., str]
+    equations: Callable[[Sequence[Any]], str]
+
+    def register(
+        self, *, jaxpr: Callable[..., str], equations: Callable[[Sequence[Any]], str]
+    ) -> None:
+        """Set ``jaxpr(jaxpr, options, use_color=, width=)`` and ``equations(eqns)``."""
+        self.jaxpr = jaxpr
+        self.equations = equations
+
+
+printer = Printer()
+
+
+class JaxprEqn:
+    """One equation: ``outvars = primitive[params] invars``."""
+
+    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "raw_source")
+
+    def __init__(
+        self,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        primitive: Primitive,
+        params: dict[str, Any],
+        effects: frozenset = no_effects,
+        raw_source: tuple = unknown_source,
+    ):
+        self.invars = invars
+        self.outvars = outvars
+        self.primitive = primitive
+        self.params = params
+        self.effects = effects
+        self.raw_source = raw_source
+
+    @property
+    def source(self) -> Source:
+        """Where in the user's code the equation came from."""
+        code, offset, *names = self.raw_source
+        return Source(code, offset, NameStack(*names))
+
+    source_info = source
+
+    def replace(self, **changes: Any) -> "JaxprEqn":
+        """A copy with some of the fields replaced."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return JaxprEqn(**{**fields, **changes})
+
+    def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
+        """The same equation of other operands."""
+        return JaxprEqn(
+            invars, self.outvars, self.primitive, self.params, self.effects, self.raw_source
+        )
+
+    def __repr__(self) -> str:
+        return printer.equations([self])
+
+
+class DebugInfo(NamedTuple):
+    """What a jaxpr was traced from: the transformation, the function and its arguments' names."""
+
+    traced_for: str
+    func_name: str
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+
+unknown_debug_info = DebugInfo("unknown", "<unknown>")
+
+
+class Jaxpr:
+    """A traced program: equations over variables, closed over constants.
+
+    Attributes:
+      constvars, consts: variables for the arrays that the function closes over, and the arrays.
+      invars: the arguments.
+      eqns: the equations, in order.
+      outvars: the results, variables or literals.
+      effects: the side effects of all equations.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_derived",
+        "consts",
+        "constvars",
+        "debug_info",
+        "effects",
+        "eqns",
+        "invars",
+        "outvars",
+    )
+
+    def __init__(
+        self,
+        constvars: "Sequence[Var] | Jaxpr",
+        invars: Sequence[Any] = (),
+        outvars: Sequence[Atom] = (),
+        eqns: Sequence[JaxprEqn] = (),
+        effects: frozenset = no_effects,
+        debug_info: DebugInfo = unknown_debug_info,
+        consts: Sequence[Any] = (),
+    ):
+        if isinstance(constvars, Jaxpr):  # a program and its constants: ``Jaxpr(jaxpr, consts)``
+            jaxpr, consts = constvars, invars
+            constvars, invars, outvars = jaxpr.constvars, jaxpr.invars, jaxpr.outvars
+            eqns, effects, debug_info = jaxpr.eqns, jaxpr.effects, jaxpr.debug_info
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.effects = effects
+        self.debug_info = debug_info
+        self.consts = list(consts)
+        self._derived: dict[Hashable, Any] = {}
+
+    @property
+    def jaxpr(self) -> "Jaxpr":
+        return self
+
+    @property
+    def in_avals(self) -> list[AbstractValue]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[AbstractValue]:
+        return [v.aval for v in self.outvars]
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def num_consts(self) -> int:
+        return len(self.consts)
+
+    @property
+    def all_invars(self) -> list[Var]:
+        """The variables of the constants, then those of the arguments."""
+        return [*self.constvars, *self.invars]
+
+    def derived(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        """What ``build`` gives, computed once for this jaxpr and kept as long as it lives.
+
+        The transposed, batched and compiled forms of a jaxpr are kept here.
+        """
+        found = self._derived.get(key)
+        if found is None:
+            found = self._derived.setdefault(key, build())
+        return found
+
+    def clear_derived(self) -> None:
+        """Forget all derived forms."""
+        self._derived.clear()
+
+    def replace(self, **changes: Any) -> "Jaxpr":
+        """A copy with some of the fields replaced."""
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "consts")
+        return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
+
+    def with_consts(self, consts: Sequence[Any]) -> "Jaxpr":
+        """The same program closed over other arrays."""
+        return self.replace(consts=consts)
+
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        print_shapes: bool = True,
+        custom_pp_eqn_rules: bool = True,
+        name_stack: bool = False,
+        print_effects: bool = False,
+        use_color: bool = False,
+        width: int = 80,
+        **ignored: Any,
+    ) -> str:
+        """The program as text.
+
+        Args:
+          source_info: add where in the user's code each equation comes from.
+          print_shapes: give each variable's type where it is bound.
+          custom_pp_eqn_rules: leave out parameters that have their usual value.
+          name_stack: add the ``named_scope`` that each equation was traced in.
+          print_effects: list the program's side effects.
+          use_color: use a terminal's colours.
+          width: the number of columns to fit the text in.
+        """
+        options = {
+            "source_info": source_info,
+            "print_shapes": print_shapes,
+            "custom_rules": custom_pp_eqn_rules,
+            "name_stack": name_stack,
+            "print_effects": print_effects,
+        }
+        return printer.jaxpr(self, options, use_color=use_color, width=width)
+
+    def __repr__(self) -> str:
+        return printer.jaxpr(self, {})
+
+    def __getstate__(self):
+        raise TypeError("a jaxpr cannot be pickled; export the function instead")
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs among an equation's parameters, alone or in tuples."""
+    for value in params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, Jaxpr):
+                yield item
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs inside a jaxpr's equations, one level down."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+def join_effects(effects: Iterable[frozenset]) -> frozenset:
+    """The union of sets of effects."""
+    return no_effects.union(*effects)
+
+
+def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr with its constants as leading arguments."""
+    if not jaxpr.constvars:
+        return jaxpr
+    return jaxpr.derived(
+        "convert_constvars",
+        lambda: jaxpr.replace(constvars=(), consts=(), invars=[*jaxpr.constvars, *jaxpr.invars]),
+    )

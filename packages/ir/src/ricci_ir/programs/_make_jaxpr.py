@@ -1,0 +1,198 @@
+"""``make_jaxpr`` and ``eval_shape``: what a function of pytrees does, and what it returns."""
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+from ricci_ir._config import debug_key_reuse, no_tracing
+from ricci_ir._errors import api_boundary
+from ricci_ir._key_checks import key_checks
+from ricci_ir.traces._trace import extend_axes
+from ricci_ir.types._aval import AbstractValue, get_aval
+from ricci_ir.types._shape_dtype import ShapeDtypeStruct, argument_aval
+from ricci_pytree import (
+    argument_paths,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+
+from ._jaxpr import DebugInfo, Jaxpr
+from ._staging import trace_to_jaxpr
+
+__all__ = [
+    "check_results",
+    "eval_shape",
+    "make_jaxpr",
+]
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """The function that gives the program of a call of ``fun``, instead of its result.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      static_argnums: positions of arguments that are passed as they are; they must be hashable.
+      axis_env: names and sizes of axes that collectives in ``fun`` may refer to.
+      return_shape: whether to return a pytree of ``ShapeDtypeStruct`` as well.
+
+    Returns:
+      A function of ``fun``'s arguments (or of anything with ``shape`` and ``dtype`` in place of
+      arrays) that returns a ``Jaxpr``, or a jaxpr and the shapes of the result.
+
+    Raises:
+      TypeError: if an argument or a result is no array.
+      ValueError: if a static argument is not there, or is not hashable.
+
+    Example:
+      >>> make_jaxpr(lambda x, y: (y, x))(1.0, ShapeDtypeStruct((3,), "int32"))
+      { lambda ; a:f32[] b:i32[3]. let  in (b, a) }
+    """
+    _check_callable(fun)
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    axes = None if axis_env is None else [(name, size) for name, size in axis_env]
+
+    @api_boundary
+    def jaxpr_fun(*args: Any, **kwargs: Any) -> Any:
+        if axes is None:
+            jaxpr, out_tree = _trace(fun, static, args, kwargs)
+        else:
+            with extend_axes(axes):
+                jaxpr, out_tree = _trace(fun, static, args, kwargs)
+        if debug_key_reuse.value:
+            key_checks().program(jaxpr)
+        return (jaxpr, _described(jaxpr, out_tree)) if return_shape else jaxpr
+
+    jaxpr_fun.__name__ = jaxpr_fun.__qualname__ = f"make_jaxpr({_name(fun)})"
+    return jaxpr_fun
+
+
+@api_boundary
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of what ``fun(*args, **kwargs)`` would return, without computing it.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      args, kwargs: its arguments; anything with ``shape`` and ``dtype`` may stand for an array.
+
+    Returns:
+      A pytree like the result, with a ``ShapeDtypeStruct`` in place of each array.
+
+    Raises:
+      TypeError: if an argument or a result is no array.
+
+    Example:
+      >>> eval_shape(lambda x: {"a": x}, ShapeDtypeStruct((2,), "float32"))
+      {'a': ShapeDtypeStruct(shape=(2,), dtype=float32)}
+    """
+    _check_callable(fun)
+    return _described(*_trace(fun, (), args, kwargs))
+
+
+def _trace(
+    fun: Callable[..., Any], static: tuple[int, ...], args: tuple, kwargs: dict[str, Any]
+) -> tuple[Jaxpr, Any]:
+    """The jaxpr of a call, and the structure of the result."""
+    if no_tracing.value:
+        raise RuntimeError(f"{_name(fun)} cannot be traced: the option jax_no_tracing forbids it.")
+    fixed = _static_values(static, args, fun)
+    # None has no leaves, so that it keeps a static argument's place.
+    dynamic = tuple([None if i in fixed else x for i, x in enumerate(args)]) if fixed else args
+    leaves, tree = tree_flatten((dynamic, kwargs))
+    paths = argument_paths(dynamic, kwargs, fun)
+    avals = _argument_avals(leaves, paths, fun)
+    out_tree: Any = None
+
+    def flat_fun(*flat: Any) -> list[Any]:
+        nonlocal out_tree
+        given, options = tree_unflatten(tree, flat)
+        if fixed:
+            given = [fixed.get(i, x) for i, x in enumerate(given)]
+        out = fun(*given, **options)
+        results, out_tree = tree_flatten(out)
+        check_results(_name(fun), results, out)
+        return results
+
+    debug_info = DebugInfo("make_jaxpr", _name(fun), tuple(paths))
+    return trace_to_jaxpr(flat_fun, avals, debug_info), out_tree
+
+
+def _static_values(static: tuple[int, ...], args: tuple, fun: Callable[..., Any]) -> dict[int, Any]:
+    fixed: dict[int, Any] = {}
+    for position in static:
+        i = index(position)
+        if not -len(args) <= i < len(args):
+            raise ValueError(
+                f"static_argnums={position} is out of range for {_name(fun)}: it was called with "
+                f"{len(args)} positional arguments."
+            )
+        value = args[i]
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(
+                f"static argument {i} of {_name(fun)} must be hashable, but it is of type "
+                f"{type(value).__name__}: {value!r}. Pass a tuple in place of a list, or make it "
+                "an argument that is not static."
+            ) from None
+        fixed[i % len(args)] = value
+    return fixed
+
+
+def _argument_avals(
+    leaves: Sequence[Any], paths: Sequence[str], fun: Callable[..., Any]
+) -> list[AbstractValue]:
+    avals = []
+    for leaf, path in zip(leaves, paths, strict=True):
+        try:
+            avals.append(argument_aval(leaf))
+        except TypeError:
+            raise TypeError(
+                f"argument {path} of {_name(fun)} cannot be traced as an array: it is of type "
+                f"{type(leaf)}. Pass an array, a NumPy array, a Python scalar or a "
+                "ShapeDtypeStruct; mark what is not an array as static (static_argnums)."
+            ) from None
+    return avals
+
+
+def check_results(subject: str, results: Sequence[Any], out: Any) -> None:
+    """Check that what a function returned is arrays.
+
+    Args:
+      subject: what messages call the function.
+      results, out: what it returned, as leaves and whole.
+
+    Raises:
+      TypeError: naming the first leaf that is no array.
+    """
+    for i, leaf in enumerate(results):
+        try:
+            get_aval(leaf)
+        except TypeError:
+            path = keystr(tree_flatten_with_path(out)[0][i][0])
+            where = f" at output{path}" if path else ""
+            raise TypeError(
+                f"{subject} returned a value of type {type(leaf)}{where}, which is no array. "
+                "Return arrays, scalars, or pytrees of them."
+            ) from None
+
+
+def _described(jaxpr: Jaxpr, out_tree: Any) -> Any:
+    avals: list[Any] = jaxpr.out_avals
+    described = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    return tree_unflatten(out_tree, described)
+
+
+def _check_callable(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"expected a function, got {fun!r} of type {type(fun).__name__}.")
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", None) or type(fun).__name__

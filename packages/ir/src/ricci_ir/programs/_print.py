@@ -1,0 +1,322 @@
+"""Printing jaxprs in the notation ``{ lambda consts ; arguments. let equations in (results) }``."""
+
+import re
+from collections.abc import Iterator, Sequence
+from string import ascii_lowercase
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir.traces._primitive import rule_table
+
+from ._document import (
+    Break,
+    Comment,
+    Document,
+    Group,
+    Nest,
+    Styled,
+    fill,
+    hard_line,
+    joined,
+    layout,
+)
+from ._jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, printer
+from ._staged_call import staged_call
+
+__all__ = [
+    "hides",
+    "shown_rules",
+]
+
+# ``shown(**params)`` gives the parameters that a printed equation of a primitive shows; by
+# default all of them. A dict prints its name first, then in order of the alphabet; a list of
+# pairs prints as it is.
+shown_rules = rule_table("shown", required=False)
+
+_bold_blue = ("\x1b[34;1m", "\x1b[39;22m")
+_magenta = ("\x1b[35m", "\x1b[39m")
+_lambda = Styled("lambda ", *_bold_blue)
+_let = Styled("let", *_bold_blue)
+_in = Styled("in ", *_bold_blue)
+_address = re.compile(r" at 0x[0-9a-f]+")
+
+
+def hides(**defaults: Any):
+    """A ``shown`` rule that leaves out parameters that have their usual value.
+
+    Example:
+      >>> hides(accuracy=None)(accuracy=None, axis=0)
+      {'axis': 0}
+    """
+
+    def usual(name: str, value: Any) -> bool:
+        default = defaults[name]
+        # None by identity: NumPy says that it equals the dtype float64.
+        return value is default if default is None else value == default
+
+    def shown(**params: Any) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in params.items()
+            if name not in defaults or not usual(name, value)
+        }
+
+    return shown
+
+
+class _Options(NamedTuple):
+    """What ``pretty_print`` was asked to show."""
+
+    source_info: bool = False
+    print_shapes: bool = True
+    custom_rules: bool = True
+    name_stack: bool = False
+    print_effects: bool = False
+
+
+def variable_name(number: int) -> str:
+    """The name of the variable named after ``number`` others: a, b, ..., z, ba, bb, ...
+
+    Example:
+      >>> [variable_name(n) for n in (0, 25, 26, 27, 52)]
+      ['a', 'z', 'ba', 'bb', 'ca']
+    """
+    name = ascii_lowercase[number % 26]
+    while number >= 26:
+        number //= 26
+        name = ascii_lowercase[number % 26] + name
+    return name
+
+
+class _Printer:
+    """Writes one text: the names given so far, and the jaxprs that are written ahead of it."""
+
+    def __init__(self, options: _Options):
+        self.options = options
+        self.names: dict[int, str] = {}
+        self.count = 0
+        self.hoisted: dict[int, str] = {}
+        self.reserved: set[str] = set()
+
+    def name(self, var: Var) -> str:
+        found = self.names.get(id(var))
+        if found is None:
+            found = self.names[id(var)] = "_" if type(var) is DropVar else self.new_name()
+        return found
+
+    def new_name(self) -> str:
+        while True:
+            name = variable_name(self.count)
+            self.count += 1
+            if name not in self.reserved:
+                return name
+
+    def binder(self, var: Var) -> Document:
+        name = self.name(var)
+        if not self.options.print_shapes:
+            return name
+        return [name, Styled(f":{_short(var.aval)}", *_magenta)]
+
+    def atom(self, atom: Any) -> str:
+        return _literal_text(atom) if type(atom) is Literal else self.name(atom)
+
+    def program(self, jaxpr: Jaxpr) -> Document:
+        """The jaxprs written ahead, each with a name, and then the jaxpr."""
+        shared = _shared_programs(jaxpr)
+        for program, name in shared:
+            self.hoisted[id(program)] = self.unique(name)
+        lines: list[Document] = []
+        for program, _ in shared:
+            lines += [f"let {self.hoisted[id(program)]} = ", self.jaxpr(program), " in", hard_line]
+        return [*lines, self.jaxpr(jaxpr)]
+
+    def unique(self, name: str) -> str:
+        candidate = name
+        number = 0
+        while candidate in self.reserved:
+            number += 1
+            candidate = f"{name}{number}"
+        self.reserved.add(candidate)
+        return candidate
+
+    def jaxpr(self, jaxpr: Jaxpr) -> Document:
+        constants = [self.binder(v) for v in jaxpr.constvars]
+        arguments = [self.binder(v) for v in jaxpr.invars]
+        equations = [self.equation(eqn) for eqn in jaxpr.eqns]
+        results = fill((self.atom(a) for a in jaxpr.outvars), ",")
+        if len(jaxpr.outvars) == 1:
+            results.append(",")
+        effects = ""
+        if self.options.print_effects:
+            names = ", ".join(sorted(str(e) for e in jaxpr.effects))
+            effects = f" : {{ {names} }}"
+        return Group(
+            [
+                "{ ",
+                _lambda,
+                Nest(4, fill(constants)),
+                "; ",
+                Nest(4, fill(arguments)),
+                ". ",
+                _let,
+                Nest(4, [Break(), *joined(equations, "; ")]),
+                Nest(2, [Break(), _in, "(", Nest(2, results), ")", effects]),
+                " }",
+            ]
+        )
+
+    def equation(self, eqn: JaxprEqn) -> Document:
+        params = eqn.params
+        binders: list[Document] | None = None
+        shares = self.options.custom_rules and self.is_shared_call(eqn)
+        if shares:
+            self.share_names(eqn)
+        else:
+            binders = [self.binder(v) for v in eqn.outvars]
+        if self.options.custom_rules and eqn.primitive in shown_rules:
+            params = shown_rules[eqn.primitive](**params)
+        shown = self.params(params)
+        if binders is None:
+            binders = [self.binder(v) for v in eqn.outvars]
+        head: list[Document] = [Nest(2, fill(binders)), " = "] if binders else []
+        parts: list[Document] = [*head, *self.comments(eqn), eqn.primitive.name]
+        if shown:
+            parts.append(
+                Group(["[", Nest(2, [Break(""), *joined(shown)]), Break(""), "]"]),
+            )
+        return [*parts, " ", Nest(2, fill(self.atom(a) for a in eqn.invars))]
+
+    def comments(self, eqn: JaxprEqn) -> Iterator[Document]:
+        if self.options.source_info:
+            yield Comment(str(eqn.source))
+        if self.options.name_stack:
+            yield Comment(f"[{'/'.join(eqn.source.name_stack)}]")
+
+    def params(self, params: dict[str, Any] | list[tuple[str, Any]]) -> list[Document]:
+        if isinstance(params, dict):
+            params = sorted(params.items(), key=lambda pair: (pair[0] != "name", pair[0]))
+        return [[f"{key}=", self.param(value)] for key, value in params]
+
+    def param(self, value: Any) -> Document:
+        if isinstance(value, Jaxpr):
+            return self.hoisted.get(id(value)) or self.jaxpr(value)
+        if type(value) is tuple and value and all(isinstance(v, Jaxpr) for v in value):
+            inner = joined([self.param(v) for v in value])
+            return Group(["(", Nest(2, [Break(""), *inner]), Break(""), ")"])
+        if isinstance(value, frozenset):
+            return f"frozenset({{{', '.join(sorted(map(str, value)))}}})"
+        return _address.sub(" at 0xXXXXXXXXXXXX", str(value))
+
+    def is_shared_call(self, eqn: JaxprEqn) -> bool:
+        """Whether an equation shows its program in place, in terms of its own variables."""
+        return eqn.primitive is staged_call.call and id(eqn.params.get("jaxpr")) not in self.hoisted
+
+    def share_names(self, eqn: JaxprEqn) -> None:
+        """Name a call's program's arguments and results after the operands and the results."""
+        # Not strict: a malformed equation, too, can be printed.
+        jaxpr: Jaxpr = eqn.params["jaxpr"]
+        given: set[str] = set()
+        for inner, outer in zip(jaxpr.invars, eqn.invars, strict=False):
+            if type(outer) is not Literal and id(inner) not in self.names:
+                name = self.name(outer)  # pyright: ignore[reportArgumentType]
+                if name not in given:
+                    given.add(name)
+                    self.names[id(inner)] = name
+        inputs = {id(v) for v in (*jaxpr.constvars, *jaxpr.invars)}
+        for inner, outer in zip(jaxpr.outvars, eqn.outvars, strict=False):
+            if type(inner) is not Literal and id(inner) not in self.names:
+                if id(inner) not in inputs:
+                    self.names[id(inner)] = self.name(outer)
+
+
+def _short(aval: Any) -> str:
+    return aval.str_short(short_dtypes=True)
+
+
+def _literal_text(literal: Literal) -> str:
+    """A literal as a printed equation shows it, such as ``1.0:f32[]``."""
+    value = literal.val
+    if isinstance(value, np.generic | np.ndarray):
+        value = np.asarray(value, literal.aval.dtype).item()
+    return f"{value}:{_short(literal.aval)}"
+
+
+def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
+    """The jaxprs in the parameters of a jaxpr's equations, and what to call them."""
+    for eqn in jaxpr.eqns:
+        name = eqn.params.get("name")
+        name = name.strip("<>") if isinstance(name, str) else "jaxpr"
+        for value in eqn.params.values():
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, Jaxpr):
+                    yield item, name
+
+
+_SHOWN_IN_PLACE = 10  # up to this number of equations; longer programs are written ahead
+
+
+def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
+    """The jaxprs that are written ahead of a jaxpr's text, outermost first.
+
+    They are those that the text would hold more than once, and long ones.
+    """
+    queue = [jaxpr]
+    found: dict[int, tuple[Jaxpr, str]] = {}
+    inner: dict[int, list[Jaxpr]] = {}
+    repeated: list[Jaxpr] = []
+    for program in queue:
+        inside = inner[id(program)] = []
+        for part, name in _programs(program):
+            inside.append(part)
+            if id(part) in found:
+                repeated.append(part)
+            else:
+                found[id(part)] = (part, name)
+                queue.append(part)
+    # What a repeated program holds is repeated with it.
+    shared: set[int] = set()
+    while repeated:
+        program = repeated.pop()
+        if id(program) not in shared:
+            shared.add(id(program))
+            repeated.extend(inner[id(program)])
+    return [
+        entry
+        for key, entry in found.items()
+        if key in shared or len(entry[0].eqns) > _SHOWN_IN_PLACE
+    ]
+
+
+def print_jaxpr(
+    jaxpr: Jaxpr, options: dict[str, Any], *, use_color: bool = False, width: int = 80
+) -> str:
+    """The text of a jaxpr."""
+    return layout(_Printer(_Options(**options)).program(jaxpr), width, use_color)
+
+
+def print_equations(eqns: Sequence[JaxprEqn]) -> str:
+    """The text of equations on their own, named as if nothing came before."""
+    names = _Printer(_Options())
+    return layout(joined([names.equation(eqn) for eqn in eqns]))
+
+
+class Names:
+    """The names that variables have in the text of a jaxpr, for messages about its parts."""
+
+    __slots__ = ("printed", "text")
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.printed = _Printer(_Options())
+        self.text = layout(self.printed.program(jaxpr))
+
+    def of(self, var: Var) -> str:
+        """A variable's name."""
+        return self.printed.name(var)
+
+    def equation(self, eqn: JaxprEqn) -> str:
+        """An equation as it stands in the text."""
+        return layout(self.printed.equation(eqn))
+
+
+printer.register(jaxpr=print_jaxpr, equations=print_equations)

@@ -1,0 +1,84 @@
+"""Programs as single steps: the staged call, and programs of one equation."""
+
+import weakref
+from typing import Any
+
+from ricci_ir._source import no_origin
+from ricci_ir.traces._primitive import Primitive, rule_table
+
+from ._jaxpr import DebugInfo, Jaxpr
+from ._staging import trace_to_jaxpr
+
+__all__ = [
+    "clear_single_equations",
+    "equation_program",
+    "host_rules",
+    "program_rules",
+    "single_equation",
+    "staged_call",
+]
+
+# For primitives that stand for a program: ``rule(**params)`` gives its jaxpr and its name. To
+# evaluate one is to run that program.
+program_rules = rule_table("program", required=False)
+
+# For primitives that call Python: ``rule(*arrays, **params)`` does so now, and gives their results
+# as a list of arrays or NumPy arrays. A backend evaluates one without compiling anything.
+host_rules = rule_table("host", required=False)
+
+
+class StagedCall:
+    """The primitive that applies a jaxpr as one unit, behind ``jit``; ``lax`` defines it.
+
+    Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants) and
+    ``name``. The calls of jaxprs in ``inlined`` are written out where they are lowered.
+    """
+
+    __slots__ = ("call", "inlined")
+
+    call: Primitive
+
+    def __init__(self):
+        self.inlined: weakref.WeakSet[Jaxpr] = weakref.WeakSet()
+        self.call = Primitive("jit")  # without rules, until the defined one is registered
+
+    def register(self, call: Primitive) -> None:
+        """Set the primitive."""
+        self.call = call
+
+    def bind(self, jaxpr: Jaxpr, name: str, args: Any) -> list[Any]:
+        """Apply a jaxpr to arguments in the current trace."""
+        return self.call.bind(*args, jaxpr=jaxpr, name=name)
+
+
+staged_call = StagedCall()
+
+_single_equations: dict[Any, Jaxpr] = {}
+
+
+def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr:
+    """A program of one equation, made anew."""
+
+    def fun(*args):
+        result = primitive.bind(*args, **params)
+        return result if primitive.multiple_results else [result]
+
+    return trace_to_jaxpr(fun, avals, DebugInfo("eager", primitive.name), no_origin)
+
+
+def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr | None:
+    """A program of one equation, made once per type; ``None`` if a parameter cannot be hashed."""
+    key = (primitive, avals, tuple(params.items()))
+    try:
+        jaxpr = _single_equations.get(key)
+    except TypeError:
+        return None
+    if jaxpr is None:
+        program = equation_program(primitive, avals, params)
+        jaxpr = _single_equations.setdefault(key, program)
+    return jaxpr
+
+
+def clear_single_equations() -> None:
+    """Forget the programs of one equation, and what was derived from them."""
+    _single_equations.clear()

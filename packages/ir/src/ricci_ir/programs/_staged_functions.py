@@ -1,0 +1,129 @@
+"""Functions of several operations that are applied as one step, each traced once for its types.
+
+Outside of any program such a step is one dispatch; inside, one call of a subprogram that all uses
+share. What a layer below the runtimes is made of cannot use ``jit`` for this.
+"""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir._config import disable_jit_state
+from ricci_ir._settings import trace_key
+from ricci_ir._source import no_origin
+from ricci_ir.traces._backend import backend
+from ricci_ir.traces._trace import context, eval_trace
+from ricci_ir.types._aval import get_aval
+
+from ._jaxpr import DebugInfo, Jaxpr, convert_constvars
+from ._staged_call import staged_call
+from ._staging import is_recording, trace_to_jaxpr
+
+__all__ = [
+    "Composite",
+    "composite",
+    "Inlined",
+    "inlined",
+]
+
+
+class Step(NamedTuple):
+    """A composite traced for some types.
+
+    Attributes:
+      jaxpr: its operations, closed over the constants.
+      call: the same with the constants as leading arguments.
+      single: whether it has one result, rather than a tuple.
+    """
+
+    jaxpr: Jaxpr
+    call: Jaxpr
+    single: bool
+
+    def packed(self, outs: Any) -> Any:
+        """The list of results, as the function returns them."""
+        return outs[0] if self.single else tuple(outs)
+
+
+class Composite:
+    """A function of arrays, given by position, and of hashable settings, given by keyword.
+
+    It returns an array or a tuple of arrays. ``None`` may stand for an array that is not given.
+    """
+
+    def __init__(self, fun: Callable[..., Any], name: str):
+        update_wrapper(self, fun)
+        self.fun = fun
+        self.name = name
+        self._steps: dict[Any, Step] = {}
+        self._evaluate: Any = None
+        self._dispatch: Callable[..., Any] = self._apply_now
+
+    def __call__(self, *args: Any, **settings: Any) -> Any:
+        if context.trace is not eval_trace:
+            return self.apply(args, settings)
+        if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
+            self._dispatch = backend().dispatcher(self) or self._apply_now
+            self._evaluate = eval_trace.process
+        return self._dispatch(tuple(settings.items()) if settings else (), *args)
+
+    def apply(self, args: tuple, settings: dict[str, Any]) -> Any:
+        """Apply it in the current trace."""
+        if disable_jit_state.value:
+            return self.fun(*map(_as_array, args), **settings)
+        step = self.step(args, settings)
+        given = [x for x in args if x is not None]
+        outs = staged_call.bind(step.call, self.name, (*step.jaxpr.consts, *given))
+        return step.packed(outs)
+
+    def _apply_now(self, settings: tuple[tuple[str, Any], ...], *args: Any) -> Any:
+        return self.apply(args, dict(settings))
+
+    def step(self, args: tuple, settings: dict[str, Any]) -> Step:
+        """The operations for arguments of these types."""
+        avals = tuple([x if x is None else get_aval(x) for x in args])
+        key = (avals, *settings.items(), trace_key())
+        found = self._steps.get(key)
+        return self._steps.setdefault(key, self._trace(avals, settings)) if found is None else found
+
+    def _trace(self, avals: tuple, settings: dict[str, Any]) -> Step:
+        single = True
+
+        def flat(*given):
+            nonlocal single
+            rest = iter(given)
+            out = self.fun(*[None if a is None else next(rest) for a in avals], **settings)
+            single = not isinstance(out, tuple | list)
+            return [out] if single else out
+
+        known = [aval for aval in avals if aval is not None]
+        jaxpr = trace_to_jaxpr(flat, known, DebugInfo("jit", self.name), no_origin)
+        return Step(jaxpr, convert_constvars(jaxpr), single)
+
+
+def _as_array(x: Any) -> Any:
+    """``x`` as the function has it when it is traced, with a type."""
+    if x is None or hasattr(type(x), "aval"):
+        return x
+    aval: Any = get_aval(x)
+    return backend().array(np.asarray(x, aval.dtype), aval)
+
+
+class Inlined(Composite):
+    """A composite whose operations become part of the program that it is used in."""
+
+    def apply(self, args: tuple, settings: dict[str, Any]) -> Any:
+        """Apply it in the current trace."""
+        return self.fun(*args, **settings) if is_recording() else super().apply(args, settings)
+
+
+def inlined(name: str) -> Callable[[Callable[..., Any]], Inlined]:
+    """Decorate a function to be one dispatch outside of programs, and nothing special inside."""
+    return lambda fun: Inlined(fun, name)
+
+
+def composite(name: str) -> Callable[[Callable[..., Any]], Composite]:
+    """Decorate a function to be applied as one step called ``name``; see ``Composite``."""
+    return lambda fun: Composite(fun, name)

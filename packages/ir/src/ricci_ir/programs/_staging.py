@@ -1,0 +1,305 @@
+"""Tracing a function to a jaxpr."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir._config import check_tracer_leaks
+from ricci_ir._source import caller_source, no_origin
+from ricci_ir.traces._collection import paused_collection
+from ricci_ir.traces._leaks import check_leaks
+from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
+from ricci_ir.traces._trace import Trace, Tracer, context, eval_trace, is_under, leaked_tracer
+from ricci_ir.types._aval import AbstractValue, get_aval
+
+from ._jaxpr import (
+    DebugInfo,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    join_effects,
+    no_effects,
+    unknown_debug_info,
+)
+
+__all__ = [
+    "closes_over_tracers",
+    "drop_unused",
+    "ensure_compile_time_eval",
+    "is_recording",
+    "JaxprTrace",
+    "StagedTracer",
+    "staging_switch",
+    "trace_to_jaxpr",
+]
+
+_no_params: dict[str, Any] = {}
+_python_scalars = frozenset({bool, int, float, complex})
+
+
+class StagingSwitch:
+    """Tells a runtime that dispatches outside Python whether a program is being recorded.
+
+    A runtime replaces ``swap``: it takes the new value for this thread and returns the old one.
+    """
+
+    __slots__ = ("swap",)
+
+    def __init__(self):
+        self.swap: Callable[[Any], Any] = lambda value: None
+
+
+staging_switch = StagingSwitch()
+
+
+class StagedTracer(Tracer):
+    """An array in a program that is being recorded: ``atom`` holds it."""
+
+    __slots__ = ("atom",)
+
+    _trace: "JaxprTrace"
+
+    def __init__(self, trace: "JaxprTrace", aval: AbstractValue, var: Var):
+        self._trace = trace
+        self.aval = aval
+        self.atom = var
+
+    def _origin_message(self) -> str:
+        return self._trace.origin_of(self.atom)
+
+    def __repr__(self) -> str:
+        return f"JitTracer({self.aval})"
+
+
+class JaxprTrace(Trace):
+    """Records each primitive as an equation."""
+
+    __slots__ = ("const_by_id", "consts", "constvars", "debug_info", "effects", "eqns", "invars")
+
+    def __init__(self, parent: Trace, debug_info: DebugInfo = unknown_debug_info):
+        super().__init__(parent)
+        self.debug_info = debug_info
+        self.invars: list[Var] = []
+        self.constvars: list[Var] = []
+        self.consts: list[Any] = []
+        self.const_by_id: dict[int, Var] = {}
+        self.eqns: list[JaxprEqn] = []
+        self.effects: list[frozenset] = []
+
+    def new_arg(self, aval: AbstractValue) -> StagedTracer:
+        """A tracer for a new argument of the program."""
+        var = Var(aval)
+        self.invars.append(var)
+        return StagedTracer(self, aval, var)
+
+    def process(self, primitive, args, params):
+        invars = []
+        avals = []
+        for arg in args:
+            if type(arg) is StagedTracer and arg._trace is self:
+                invars.append(arg.atom)
+                avals.append(arg.aval)
+            else:
+                atom = self.constant(arg, primitive)
+                invars.append(atom)
+                avals.append(atom.aval)
+        if not params:
+            params = _no_params
+        result = primitive.result_avals(tuple(avals), params)
+        effects = no_effects
+        if primitive.effects is not None:
+            effects = primitive.effects(params)
+            if effects:
+                self.effects.append(effects)
+        origin = context.origin
+        source = (
+            caller_source(3, context.name_stack)
+            if origin is None
+            else (*origin, context.name_stack)
+        )
+        if primitive.multiple_results:
+            outvars = [Var(aval) for aval in result]
+            self.eqns.append(JaxprEqn(invars, outvars, primitive, params, effects, source))
+            return [StagedTracer(self, var.aval, var) for var in outvars]
+        var = Var(result)
+        self.eqns.append(JaxprEqn(invars, [var], primitive, params, effects, source))
+        return StagedTracer(self, result, var)
+
+    def copy_equation(self, eqn: JaxprEqn, env: dict[int, Any]) -> bool:
+        """Record an equation of another program again, without asking for its types.
+
+        Args:
+          eqn: the equation; ``context`` tells where it comes from.
+          env: by ``id`` of that program's variables, their values here; the results are added.
+
+        Returns:
+          Whether it was recorded: it is not if an operand is no array of this program, or of
+          another type.
+        """
+        invars: list[Var | Literal] = []
+        for atom in eqn.invars:
+            if type(atom) is Literal:
+                invars.append(atom)
+                continue
+            value = env[id(atom)]
+            if type(value) is not StagedTracer or value._trace is not self:
+                return False
+            if value.aval is not atom.aval:
+                return False
+            invars.append(value.atom)
+        outvars = [Var(var.aval) for var in eqn.outvars]
+        source = (*(context.origin or no_origin), context.name_stack)
+        effects = eqn.effects
+        if effects:
+            self.effects.append(effects)
+        self.eqns.append(JaxprEqn(invars, outvars, eqn.primitive, eqn.params, effects, source))
+        for theirs, ours in zip(eqn.outvars, outvars, strict=True):
+            env[id(theirs)] = StagedTracer(self, ours.aval, ours)
+        return True
+
+    def lift(self, value: Any) -> "StagedTracer":
+        atom: Any = self.constant(value)
+        return StagedTracer(self, atom.aval, atom)
+
+    def constant(self, value: Any, user: Any = None) -> Var | Literal:
+        """The atom for a value from outside the program."""
+        kind = type(value)
+        if kind in _python_scalars:
+            return Literal(value, get_aval(value))
+        if isinstance(value, Tracer):
+            if not (value._trace.alive and self.accepts(value)):
+                if type(value) is StagedTracer and value._trace is self:
+                    return value.atom
+                raise leaked_tracer(value, user)
+        else:
+            if hasattr(kind, "__jax_array__"):  # now: later it may hold another array
+                return self.constant(value.__jax_array__(), user)
+            aval = get_aval(value)
+            if isinstance(value, np.generic) or (kind is np.ndarray and not value.shape):
+                return Literal(value, aval)
+        var = self.const_by_id.get(id(value))
+        if var is None:
+            var = self.const_by_id[id(value)] = Var(get_aval(value))
+            self.constvars.append(var)
+            self.consts.append(value)
+        return var
+
+    def finish(self, results: Sequence[Any]) -> Jaxpr:
+        """The program recorded so far, returning ``results``."""
+        outvars = [
+            result.atom
+            if type(result) is StagedTracer and result._trace is self
+            else self.constant(result)
+            for result in results
+        ]
+        self.alive = False
+        drop_unused(self.eqns, outvars)
+        return Jaxpr(
+            self.constvars,
+            self.invars,
+            outvars,
+            self.eqns,
+            join_effects(self.effects) if self.effects else no_effects,
+            self.debug_info,
+            self.consts,
+        )
+
+    def origin_of(self, var: Var) -> str:
+        """A sentence on where a variable of this program comes from."""
+        info = self.debug_info
+        where = f"\nIt was made while tracing {info.func_name} for {info.traced_for}"
+        for i, arg in enumerate(self.invars):
+            if arg is var:
+                name = info.arg_names[i] if info.arg_names and i < len(info.arg_names) else None
+                return f"{where}, as its argument {name or i}."
+        for eqn in self.eqns:
+            if any(out is var for out in eqn.outvars):
+                return f"{where}, by {eqn.primitive.name!r} at {eqn.source}."
+        return where + "."
+
+
+def is_recording() -> bool:
+    """Whether operations are recorded in a program, rather than computed at once."""
+    return is_under(JaxprTrace)
+
+
+def drop_unused(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> None:
+    """Make the results that no later equation reads ``DropVar``.
+
+    They stay the same objects, by which the origin of a tracer that leaked is found.
+    """
+    used = {id(var) for eqn in eqns for var in eqn.invars}
+    used.update(id(var) for var in outvars)
+    for eqn in eqns:
+        for var in eqn.outvars:
+            if id(var) not in used and type(var) is Var:
+                var.__class__ = DropVar
+
+
+def trace_to_jaxpr(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo = unknown_debug_info,
+    origin: tuple[Any, int] | None = None,
+) -> Jaxpr:
+    """Record what a function of arrays does.
+
+    Args:
+      fun: takes one tracer for each type and returns a flat sequence of arrays.
+      in_avals: the arguments' types.
+      debug_info: what to call the function in messages.
+      origin: where its operations come from, if not from the code that calls them;
+        ``no_origin`` for a program that callers share.
+
+    Returns:
+      A jaxpr closed over the arrays (possibly tracers of enclosing traces) that ``fun`` used.
+    """
+    trace = JaxprTrace(context.trace, debug_info)
+    tracers = [trace.new_arg(aval) for aval in in_avals]
+    previous, names, outer = context.trace, context.name_stack, context.origin
+    switched = staging_switch.swap(True)
+    context.trace = trace
+    context.origin = origin
+    context.name_stack = ()  # names are relative to the program, which is kept for other callers
+    try:
+        with paused_collection:
+            jaxpr = trace.finish(fun(*tracers))
+    except BaseException:
+        if is_observed():
+            notify(TraceAbandoned(trace))
+        raise
+    finally:
+        context.trace = previous
+        context.name_stack, context.origin = names, outer
+        staging_switch.swap(switched)
+        trace.alive = False
+    if check_tracer_leaks.value:
+        del tracers
+        check_leaks(trace)
+    return jaxpr
+
+
+def closes_over_tracers(jaxpr: Jaxpr) -> bool:
+    """Whether a jaxpr's constants belong to enclosing traces, so that it must not be kept."""
+    return any(isinstance(const, Tracer) for const in jaxpr.consts)
+
+
+class ensure_compile_time_eval:
+    """Evaluate what follows now, even while tracing, in a ``with`` block.
+
+    Operands must be concrete: tracers raise an error.
+    """
+
+    __slots__ = ("previous", "switched")
+
+    def __enter__(self) -> None:
+        self.previous = context.trace
+        self.switched = staging_switch.swap(False)
+        context.trace = eval_trace
+
+    def __exit__(self, *exception) -> None:
+        context.trace = self.previous
+        staging_switch.swap(self.switched)

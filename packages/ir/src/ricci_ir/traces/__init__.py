@@ -1,0 +1,12 @@
+"""Traces, tracers, primitives, and the backend that evaluates them."""
+
+from ._array_type import *
+from ._backend import *
+from ._leaks import *
+from ._name_stack import *
+from ._observe import *
+from ._operation import *
+from ._primitive import *
+from ._trace import *
+from ._tracer_values import *
+from ._typing import *

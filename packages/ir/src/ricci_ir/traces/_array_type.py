@@ -1,0 +1,61 @@
+"""What makes something an array: the methods that tracers and every backend's arrays share.
+
+A layer above (the NumPy API) gives the methods; a backend names its array class. Each reaches
+the other through the table here, in whichever order they are imported.
+"""
+
+from types import FunctionType
+from typing import Any
+
+from ricci_ir._errors import api_boundary, is_boundary
+
+from ._trace import Tracer
+
+__all__ = [
+    "Array",
+    "define_array_methods",
+    "register_array_type",
+]
+
+_types: list[type] = [Tracer]
+_methods: dict[str, Any] = {}
+
+
+class _ArrayMeta(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, tuple(_types))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, tuple(_types)) or subclass is cls
+
+
+class Array(metaclass=_ArrayMeta):
+    """The type of arrays: ``isinstance(x, Array)`` holds for arrays and for traced arrays.
+
+    It cannot be instantiated; arrays are made by functions such as ``numpy.asarray``.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any):
+        raise TypeError("Array cannot be instantiated; use numpy.array or numpy.asarray.")
+
+
+def register_array_type(cls: type) -> None:
+    """Make a backend's array class an ``Array``, with all the shared methods."""
+    if cls not in _types:
+        _types.append(cls)
+        for name, method in _methods.items():
+            setattr(cls, name, method)
+
+
+def define_array_methods(methods: dict[str, Any]) -> None:
+    """Give every array class these methods and properties, now and later."""
+    methods = {
+        name: api_boundary(method)
+        if type(method) is FunctionType and not is_boundary(method)
+        else method
+        for name, method in methods.items()
+    }
+    _methods.update(methods)
+    for cls in _types:
+        for name, method in methods.items():
+            setattr(cls, name, method)

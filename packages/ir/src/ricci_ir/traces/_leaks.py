@@ -1,0 +1,89 @@
+"""Finding traced arrays that outlive the function they belong to (``jax_check_tracer_leaks``)."""
+
+import gc
+from types import FrameType, ModuleType
+from typing import Any
+
+from ricci_ir._errors import UnexpectedTracerError
+from ricci_ir._source import is_internal_module
+
+from ._trace import Trace, Tracer
+
+__all__ = [
+    "check_leaks",
+]
+
+
+def check_leaks(trace: Trace) -> None:
+    """Raise an error if a tracer of a trace that has ended is still in use.
+
+    Args:
+      trace: one that ended, with no references to its tracers left in the caller.
+
+    Raises:
+      UnexpectedTracerError: naming the tracers and what holds them.
+    """
+    leaked = _tracers_of(trace)
+    if not leaked:
+        return
+    del leaked
+    gc.collect()  # what only a cycle holds is no leak
+    leaked = _tracers_of(trace)
+    if leaked:
+        lines = [line for i in range(min(len(leaked), 3)) for line in _description(leaked, i)]
+        raise UnexpectedTracerError(
+            "\n".join(
+                (
+                    f"Leaked trace {type(trace).__name__}. Leaked tracer(s): "
+                    f"{len(leaked)} still in use after the function had been traced.",
+                    *lines,
+                    "Return these values from the function instead of saving them outside of it.",
+                )
+            )
+        )
+
+
+def _tracers_of(trace: Trace) -> list[Tracer]:
+    found = gc.get_referrers(trace)
+    return [x for x in found if isinstance(x, Tracer) and x._trace is trace]
+
+
+def _description(leaked: list[Tracer], i: int) -> list[str]:
+    tracer = leaked[i]
+    lines = [f"- {tracer!r}.{tracer._origin_message()}".replace("\n", " ")]
+    for holder in gc.get_referrers(tracer):
+        where = None if holder is leaked else _holder(tracer, holder)
+        if where:
+            lines.append(f"  It is held by {where}.")
+    return lines[:3]
+
+
+def _holder(tracer: Tracer, holder: Any) -> str | None:
+    if isinstance(holder, FrameType):
+        if is_internal_module(holder.f_globals.get("__name__")):
+            return None
+        names = [name for name, value in holder.f_locals.items() if value is tracer]
+        return f"the variable {', '.join(names)} of {holder.f_code.co_qualname}"
+    if isinstance(holder, dict):
+        keys = [key for key, value in holder.items() if value is tracer]
+        owner = next(
+            (x for x in gc.get_referrers(holder) if getattr(x, "__dict__", None) is holder), None
+        )
+        if isinstance(owner, ModuleType):
+            return f"{owner.__name__}.{keys[0]}"
+        if owner is not None:
+            return f"the attribute {keys[0]} of an object of type {type(owner).__name__}"
+        return f"a dict at {keys[0]!r}" + _named(holder)
+    if isinstance(holder, list | tuple | set):
+        return f"a {type(holder).__name__}" + _named(holder)
+    return f"an object of type {type(holder).__name__}"
+
+
+def _named(container: Any) -> str:
+    """What a container is called in the module that holds it."""
+    for holder in gc.get_referrers(container):
+        if isinstance(holder, dict) and "__name__" in holder and "__spec__" in holder:
+            names = [key for key, value in holder.items() if value is container]
+            if names:
+                return f", {holder['__name__']}.{names[0]}"
+    return ""

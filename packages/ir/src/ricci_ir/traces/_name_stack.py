@@ -1,0 +1,165 @@
+"""Names for parts of a program: the scopes the user enters, and the transformations applied.
+
+The stack of names is ``context.name_stack``, outermost first: strings, of which those of type
+``Transformation`` stand for a transformation. Equations keep the stack they were traced in.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from ._trace import context
+
+__all__ = [
+    "is_differentiated",
+    "is_transposed",
+    "named_call",
+    "named_scope",
+    "scope_path",
+    "Transformation",
+    "transposed_stack",
+    "under_jvp",
+    "under_vmap",
+]
+
+
+class Transformation(str):
+    """The name of a transformation on the stack; it encloses the scope that comes after it.
+
+    Attributes:
+      size: how many examples it maps over, for a ``vmap``.
+    """
+
+    __slots__ = ("size",)
+
+    size: int | None
+
+    def __new__(cls, name: str, size: int | None = None) -> "Transformation":
+        made = str.__new__(cls, name)
+        made.size = size
+        return made
+
+
+class _Entered:
+    """A name on the stack inside a ``with`` block."""
+
+    __slots__ = ("name", "previous")
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __enter__(self) -> Any:
+        self.previous = context.name_stack
+        context.name_stack = (*self.previous, self.name)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        context.name_stack = self.previous
+
+
+class named_scope(_Entered):
+    """Name the operations traced inside a ``with`` block, or by a function that it decorates.
+
+    Args:
+      name: what profiles and the metadata of compiled programs call them.
+
+    Raises:
+      TypeError: if the name is no string.
+
+    Example:
+      >>> with named_scope("attention"), named_scope("softmax"):
+      ...     context.name_stack
+      ('attention', 'softmax')
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope: the name must be a string, got {name!r}")
+        super().__init__(name)
+
+    def __call__[**P, R](self, fun: Callable[P, R]) -> Callable[P, R]:
+        name = self.name
+
+        @wraps(fun)
+        def named(*args: P.args, **kwargs: P.kwargs) -> R:
+            with _Entered(name):  # one for each call: calls may be nested
+                return fun(*args, **kwargs)
+
+        return named
+
+
+def named_call[**P, R](fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
+    """The function, its operations in a scope that is called as it is.
+
+    Args:
+      fun: any function.
+      name: the scope's name; by default that of the function.
+
+    Raises:
+      TypeError: if the name is no string.
+
+    Example:
+      >>> named_call(lambda: context.name_stack, name="layer")()
+      ('layer',)
+    """
+    return named_scope(getattr(fun, "__name__", type(fun).__name__) if name is None else name)(fun)
+
+
+_jvp, _transpose = Transformation("jvp"), Transformation("transpose")
+
+
+def under_jvp() -> _Entered:
+    """In this block operations are named as differentiated ones."""
+    return _Entered(_jvp)
+
+
+def under_vmap(size: int) -> _Entered:
+    """In this block operations are named as mapped ones, over so many examples."""
+    return _Entered(Transformation("vmap", size))
+
+
+def is_differentiated(names: Sequence[str]) -> bool:
+    """Whether a stack is that of a function being differentiated, on the way there."""
+    return _holds(names, _jvp) and not _holds(names, _transpose)
+
+
+def is_transposed(names: Sequence[str]) -> bool:
+    """Whether a stack is that of the way back: what pulls cotangents through a function."""
+    return _holds(names, _transpose)
+
+
+def _holds(names: Sequence[str], transformation: Transformation) -> bool:
+    return any(type(name) is Transformation and name == transformation for name in names)
+
+
+def transposed_stack(outer: tuple[str, ...], recorded: tuple[str, ...]) -> tuple[str, ...]:
+    """The names for transposing, under ``outer``, what was recorded under ``recorded``."""
+    count = len(outer)
+    inner = recorded[count:] if recorded[:count] == outer else ()
+    return (*outer, _transpose, *inner)
+
+
+def scope_path(names: Sequence[str]) -> str:
+    """A stack of names in one string.
+
+    Example:
+      >>> scope_path(("layer", Transformation("transpose"), Transformation("jvp"), "norm", "sum"))
+      'layer/transpose(jvp(norm))/sum'
+    """
+    parts: list[str] = []
+    opened: list[str] = []
+    for name in names:
+        if type(name) is Transformation:
+            opened.append(name)
+        else:
+            parts.append(_enclosed(opened, name))
+            opened = []
+    if opened:
+        parts.append(_enclosed(opened, ""))
+    return "/".join(parts)
+
+
+def _enclosed(opened: Sequence[str], name: str) -> str:
+    return f"{''.join(f'{o}(' for o in opened)}{name}{')' * len(opened)}"

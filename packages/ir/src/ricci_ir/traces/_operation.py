@@ -1,0 +1,41 @@
+"""Primitives with their parameters, for calls that come back."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ._backend import backend
+from ._primitive import Primitive
+from ._trace import context, eval_trace
+
+__all__ = [
+    "Operation",
+]
+
+
+class Operation:
+    """A primitive with all its parameters, applied to arrays without looking for its program.
+
+    Example:
+      >>> from ricci_ir import ShapedArray, trace_to_jaxpr
+      >>> scale = Operation(Primitive("scale", lambda x, by: x), by=2)
+      >>> print(trace_to_jaxpr(lambda x: [scale(x)], [ShapedArray((3,), "float32")]))
+      { lambda ; a:f32[3]. let b:f32[3] = scale[by=2] a in (b,) }
+    """
+
+    __slots__ = ("_apply", "_evaluate", "params", "primitive")
+
+    _apply: Callable[..., Any]
+
+    def __init__(self, primitive: Primitive, **params: Any):
+        self.primitive = primitive
+        self.params = params
+        self._evaluate: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        trace = context.trace
+        if trace is not eval_trace:
+            return trace.process(self.primitive, args, {**self.params})
+        if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
+            self._apply = backend().operation(self.primitive, self.params)
+            self._evaluate = eval_trace.process
+        return self._apply(*args)

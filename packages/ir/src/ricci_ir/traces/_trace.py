@@ -1,0 +1,295 @@
+"""Traces and tracers: how an operation finds what interprets it.
+
+One thread-local ``context`` names the current trace. Binding a primitive asks that trace to
+process it; a trace that does not care passes it on to its parent, down to evaluation.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ricci_ir._errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+from ricci_ir.types._aval import AbstractValue, ShapedArray
+from ricci_ir.types._scalars import check_index, check_number, check_truth
+
+if TYPE_CHECKING:
+    from ._primitive import Primitive
+
+__all__ = [
+    "axis_size",
+    "context",
+    "eval_trace",
+    "EvalTrace",
+    "extend_axes",
+    "is_concrete",
+    "is_scalar_type",
+    "is_under",
+    "leaked_tracer",
+    "set_trace",
+    "Trace",
+    "Tracer",
+]
+
+
+class Trace:
+    """An interpretation of primitives. ``parent`` is the one it is built on."""
+
+    __slots__ = ("alive", "parent")
+
+    parent: "Trace | None"
+
+    def __init__(self, parent: "Trace | None" = None):
+        self.parent = parent
+        self.alive = True
+
+    @property
+    def main(self) -> "Trace":
+        """What tells this trace from others, by identity."""
+        return self
+
+    def process(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
+        """Apply a primitive to operands that may be tracers of this trace or of its parents.
+
+        A trace that is written outside of Ricci gives ``process_primitive`` instead.
+        """
+        return self.process_primitive(primitive, args, params)
+
+    def process_primitive(
+        self, primitive: "Primitive", tracers: Any, params: dict[str, Any]
+    ) -> Any:
+        """See ``process``."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it applies primitives")
+
+    def lift(self, value: Any) -> Any:
+        """A value that is no tracer, as one of the program that is being recorded, if any is."""
+        return value if self.parent is None else self.parent.lift(value)
+
+    def accepts(self, tracer: "Tracer") -> bool:
+        """Whether a tracer of another trace may be used here: its trace is one of the parents."""
+        trace = self.parent
+        while trace is not None:
+            if trace is tracer._trace:
+                return True
+            trace = trace.parent
+        return False
+
+
+class Tracer:
+    """Stands for an array while a function is traced."""
+
+    __slots__ = ("__weakref__", "_trace", "aval")
+    __array_priority__ = 1000
+
+    _trace: Trace
+    aval: Any
+
+    def __init__(self, trace: Trace, aval: AbstractValue):
+        self._trace = trace
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    def concrete(self) -> Any:
+        """The array behind this tracer if its value is known now, else ``None``."""
+        return None
+
+    def _origin_message(self) -> str:
+        """Where this tracer came from, for error messages; empty if that is not known."""
+        return ""
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __bool__(self) -> bool:
+        check_truth(self.aval)
+        return bool(self._concrete_or(TracerBoolConversionError))
+
+    def __int__(self) -> int:
+        check_number(self.aval)
+        return int(self._concrete_or(_concretization("int")))
+
+    def __float__(self) -> float:
+        check_number(self.aval)
+        return float(self._concrete_or(_concretization("float")))
+
+    def __complex__(self) -> complex:
+        check_number(self.aval)
+        return complex(self._concrete_or(_concretization("complex")))
+
+    def __index__(self) -> int:
+        check_index(self.aval)
+        return self._concrete_or(TracerIntegerConversionError).__index__()
+
+    def _concrete_or(self, error) -> Any:
+        value = self.concrete()
+        if value is None:
+            raise error(self)
+        return value
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        raise TracerArrayConversionError(self)
+
+    def __copy__(self) -> "Tracer":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Tracer":
+        return self
+
+    def __reduce__(self) -> Any:
+        raise ConcretizationTypeError(self, "It cannot be pickled, nor sent to another process.")
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __setitem__(self, index, value):
+        raise TypeError(
+            f"a traced array of type {self.aval.str_short()} cannot be assigned to: arrays are "
+            "immutable. Use x = x.at[index].set(value), which returns an updated copy."
+        )
+
+    def __repr__(self) -> str:
+        return f"Traced<{self.aval}>with<{type(self._trace).__name__}>"
+
+
+def _concretization(function: str):
+    return lambda tracer: ConcretizationTypeError(
+        tracer, f"The problem arose with the `{function}` function."
+    )
+
+
+def leaked_tracer(tracer: Tracer, primitive: "Primitive | None" = None) -> UnexpectedTracerError:
+    """The error for a tracer that is used after the function it belongs to was traced."""
+    use = f" was passed to {primitive.name!r}" if primitive is not None else " was used"
+    return UnexpectedTracerError(
+        f"A traced value of type {tracer.aval.str_short()} escaped from the function that was "
+        f"being transformed, and{use} after that trace had ended.{tracer._origin_message()}\n"
+        "Return the value from the function instead of saving it in a global, an attribute or a "
+        "list outside of it."
+    )
+
+
+class EvalTrace(Trace):
+    """The root: ``process`` is the backend's way to evaluate a primitive on concrete values."""
+
+    __slots__ = ("process",)
+
+    def __init__(self):
+        super().__init__(None)
+
+
+eval_trace = EvalTrace()
+
+
+class _Context(threading.local):
+    """What holds on this thread: the current trace, the named axes, the scope of names."""
+
+    trace: Trace = eval_trace
+    axis_sizes: dict[Any, int] = {}  # replaced as a whole, never changed in place
+    name_stack: tuple[str, ...] = ()
+    # Where in the user's code the operation comes from that is being transformed or replayed.
+    origin: tuple[Any, int] | None = None
+    observers: tuple[Callable[[Any], object], ...] = ()
+    # The programs of functions that are traced although theirs are known, by what they replace.
+    kept_anew: dict[int, tuple[Any, dict]] | None = None
+
+
+context = _Context()
+
+
+class set_trace:
+    """Make a trace current inside a ``with`` block, whatever happens in it."""
+
+    __slots__ = ("previous", "trace")
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.previous = context.trace
+        context.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *exception) -> None:
+        context.trace = self.previous
+
+
+class extend_axes:
+    """Bring named axes into scope inside a ``with`` block."""
+
+    __slots__ = ("previous", "sizes")
+
+    def __init__(self, sizes: Iterable[tuple[Any, int]]):
+        self.sizes = dict(sizes)
+
+    def __enter__(self) -> None:
+        self.previous = context.axis_sizes
+        context.axis_sizes = {**self.previous, **self.sizes}
+
+    def __exit__(self, *exception) -> None:
+        context.axis_sizes = self.previous
+
+
+def axis_size(name: Any) -> int:
+    """The size of a named axis in scope; of several, their product.
+
+    Raises:
+      NameError: if no enclosing ``vmap`` or ``pmap`` gives the axis.
+    """
+    if isinstance(name, tuple | list):
+        size = 1
+        for part in name:
+            size *= axis_size(part)
+        return size
+    try:
+        return context.axis_sizes[name]
+    except KeyError:
+        scope = ", ".join(map(repr, context.axis_sizes)) or "none"
+        raise NameError(
+            f"Found an unbound axis name: {name!r}. Axes in scope: {scope}. "
+            "Give axis_name to an enclosing vmap or pmap."
+        ) from None
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether the value of ``x`` is known now."""
+    return not isinstance(x, Tracer) or x.concrete() is not None
+
+
+def is_scalar_type(aval: AbstractValue) -> bool:
+    """Whether a type is an array type of rank 0."""
+    return isinstance(aval, ShapedArray) and not aval.shape
+
+
+def is_under(kind: type[Trace]) -> bool:
+    """Whether the current trace, or one that it is built on, is of a class."""
+    trace: Trace | None = context.trace
+    while trace is not None:
+        if isinstance(trace, kind):
+            return True
+        trace = trace.parent
+    return False

@@ -1,0 +1,61 @@
+"""What only arrays with values have: a tracer asks the array behind it, if its value is known."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_ir._errors import ConcretizationTypeError
+from ricci_ir.types._aval import get_aval
+
+from ._backend import backend
+from ._trace import Tracer
+
+__all__ = [
+    "values_of",
+]
+
+_METHODS = (
+    *("__dlpack__", "addressable_data", "delete", "devices", "is_deleted", "item"),
+    *("on_device_size_in_bytes", "tobytes", "tolist", "unsafe_buffer_pointer"),
+)
+_PROPERTIES = (
+    *("addressable_shards", "committed", "global_shards", "is_fully_addressable"),
+    *("is_fully_replicated", "traceback"),
+)
+
+
+def values_of(tracer: Tracer, asked: str) -> Any:
+    """The array behind a tracer.
+
+    Args:
+      asked: the attribute that is asked for, for the message.
+
+    Raises:
+      ConcretizationTypeError: if its value is not known.
+    """
+    value = tracer.concrete()
+    if value is None:
+        raise ConcretizationTypeError(tracer, f"Only arrays have `x.{asked}`.")
+    if hasattr(type(value), "aval"):
+        return value
+    aval: Any = get_aval(value)
+    return backend().array(np.asarray(value, aval.dtype), aval)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Tracer, *args: Any, **options: Any) -> Any:
+        return getattr(values_of(self, name), name)(*args, **options)
+
+    method.__name__ = name
+    return method
+
+
+def _property(name: str) -> property:
+    return property(lambda self: getattr(values_of(self, name), name))
+
+
+for _name in _METHODS:
+    setattr(Tracer, _name, _method(_name))
+for _name in _PROPERTIES:
+    setattr(Tracer, _name, _property(_name))

@@ -1,0 +1,9 @@
+"""The types of values: dtypes, abstract values, promotion."""
+
+from ._aval import *
+from ._dtypes import *
+from ._promotion import *
+from ._references import *
+from ._scalars import *
+from ._shape_dtype import *
+from ._token import *

@@ -1,0 +1,494 @@
+"""Element types of arrays: what they are called, how they nest, and their 32-bit forms."""
+
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ricci_ir._config import enable_x64, explicit_x64_dtypes
+from ricci_ir._errors import warn_user
+from ricci_ir._options import ExplicitX64Mode
+
+__all__ = [
+    "array_dtypes",
+    "bfloat16",
+    "BOOL",
+    "canonicalize_dtype",
+    "coerce_to_array_dtype",
+    "COMPLEXES",
+    "dtype",
+    "explicit_dtype",
+    "extended",
+    "ExtendedDType",
+    "finfo",
+    "float0",
+    "FLOAT4",
+    "float4_e2m1fn",
+    "FLOAT6",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "FLOAT8",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "FLOATS",
+    "iinfo",
+    "instead_of",
+    "int1",
+    "int2",
+    "int4",
+    "INTS",
+    "is_array_dtype",
+    "is_extended",
+    "is_wide",
+    "issubdtype",
+    "itemsize_bits",
+    "prng_key",
+    "python_scalar_dtype",
+    "python_scalar_dtypes",
+    "scalar_type_of",
+    "short_name",
+    "SMALL_INTS",
+    "to_tangent_dtype",
+    "uint1",
+    "uint2",
+    "uint4",
+    "UINTS",
+]
+
+bfloat16 = ml_dtypes.bfloat16
+float4_e2m1fn = ml_dtypes.float4_e2m1fn
+float6_e2m3fn = ml_dtypes.float6_e2m3fn
+float6_e3m2fn = ml_dtypes.float6_e3m2fn
+float8_e3m4 = ml_dtypes.float8_e3m4
+float8_e4m3 = ml_dtypes.float8_e4m3
+float8_e4m3b11fnuz = ml_dtypes.float8_e4m3b11fnuz
+float8_e4m3fn = ml_dtypes.float8_e4m3fn
+float8_e4m3fnuz = ml_dtypes.float8_e4m3fnuz
+float8_e5m2 = ml_dtypes.float8_e5m2
+float8_e5m2fnuz = ml_dtypes.float8_e5m2fnuz
+float8_e8m0fnu = ml_dtypes.float8_e8m0fnu
+int1 = ml_dtypes.int1
+int2 = ml_dtypes.int2
+int4 = ml_dtypes.int4
+uint1 = ml_dtypes.uint1
+uint2 = ml_dtypes.uint2
+uint4 = ml_dtypes.uint4
+
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
+
+# The tangent of an integer carries no information; its arrays take no memory.
+float0 = np.dtype([("float0", np.void, 0)])
+
+FLOAT4 = tuple(map(np.dtype, (float4_e2m1fn,)))
+FLOAT6 = tuple(map(np.dtype, (float6_e2m3fn, float6_e3m2fn)))
+FLOAT8 = tuple(
+    np.dtype(t)
+    for t in (
+        *(float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz),
+        *(float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu),
+    )
+)
+SMALL_INTS = tuple(map(np.dtype, (int1, int2, int4, uint1, uint2, uint4)))
+BOOL = np.dtype(bool)
+INTS = tuple(map(np.dtype, "int8 int16 int32 int64".split()))
+UINTS = tuple(map(np.dtype, "uint8 uint16 uint32 uint64".split()))
+FLOATS = (np.dtype(bfloat16), *map(np.dtype, "float16 float32 float64".split()))
+COMPLEXES = (np.dtype("complex64"), np.dtype("complex128"))
+
+array_dtypes = frozenset(
+    (BOOL, *SMALL_INTS, *INTS, *UINTS, *FLOAT4, *FLOAT6, *FLOAT8, *FLOATS, *COMPLEXES)
+)
+
+# Where NumPy's own class hierarchy does not know a scalar type, its place in it.
+_ABSTRACT: dict[type, type] = {
+    **{d.type: np.floating for d in (*FLOAT4, *FLOAT6, *FLOAT8, FLOATS[0])},
+    **dict.fromkeys((int1, int2, int4), np.signedinteger),
+    **dict.fromkeys((uint1, uint2, uint4), np.unsignedinteger),
+}
+
+_BITS = {
+    **dict.fromkeys(map(np.dtype, (int1, uint1)), 1),
+    **dict.fromkeys(map(np.dtype, (int2, uint2)), 2),
+    **dict.fromkeys(map(np.dtype, (int4, uint4, float4_e2m1fn)), 4),
+    **dict.fromkeys(FLOAT6, 6),
+}
+
+_NARROW = {
+    np.dtype(wide): np.dtype(narrow)
+    for wide, narrow in (
+        ("int64", "int32"),
+        ("uint64", "uint32"),
+        ("float64", "float32"),
+        ("complex128", "complex64"),
+    )
+}
+
+
+class extended(np.generic):
+    """The scalar type above all element types that NumPy does not know."""
+
+
+class prng_key(extended):
+    """The scalar type of random keys."""
+
+
+class ExtendedDType:
+    """Base class of dtypes that NumPy does not know, such as that of random keys.
+
+    A subclass gives ``name`` (as printed), ``type`` (a subclass of ``extended``) and
+    ``itemsize``, and compares and hashes by what it stands for. Programs hold its elements as
+    arrays of numbers: ``physical_aval(aval)`` is their type, with the elements' own dimensions
+    last, ``from_physical(array)`` makes an array of this dtype of one, and its attribute
+    ``physical`` is that array.
+    """
+
+    __slots__ = ()
+
+    name: str
+    type: type
+    itemsize: int
+
+    def physical_aval(self, aval: Any) -> Any:
+        """The type of the array of numbers that holds an array of type ``aval``."""
+        raise NotImplementedError(f"{self} does not say how programs hold its elements")
+
+    def from_physical(self, array: Any) -> Any:
+        """The array of this dtype that an array of numbers holds."""
+        raise NotImplementedError(f"{self} does not say how programs hold its elements")
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+# The dtype of each Python scalar type, and the canonical one by whether 64-bit types are on.
+python_scalar_dtypes: dict[type, np.dtype] = {
+    bool: BOOL,
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
+_python_scalar: dict[bool, dict[type, np.dtype]] = {
+    False: {t: _NARROW.get(d, d) for t, d in python_scalar_dtypes.items()},
+    True: python_scalar_dtypes,
+}
+_canonical: dict[bool, dict[Any, np.dtype]] = {
+    False: {d: _NARROW.get(d, d) for d in array_dtypes},
+    True: {d: d for d in array_dtypes},
+}
+_INT_LIMIT = {False: 2**31, True: 2**63}
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype an array of ``dtype`` gets: 32-bit for 64-bit ones while those are off.
+
+    Args:
+      dtype: a dtype or what ``np.dtype`` takes.
+      allow_extended_dtype: pass dtypes that NumPy does not know instead of raising.
+
+    Raises:
+      TypeError: if ``dtype`` does not name a dtype.
+      ValueError: for an extended dtype that is not allowed.
+
+    Example:
+      >>> canonicalize_dtype("float64")
+      dtype('float32')
+    """
+    try:
+        return _canonical[enable_x64.value][dtype]
+    except (KeyError, TypeError):
+        return _canonicalize(dtype, allow_extended_dtype)
+
+
+def _canonicalize(dtype: Any, allow_extended_dtype: bool) -> Any:
+    if is_extended(dtype):
+        if not allow_extended_dtype:
+            raise ValueError(f"{dtype} is an extended dtype: there is no NumPy dtype for it")
+        return dtype
+    found = _numpy_dtype(dtype)
+    x64 = enable_x64.value
+    canonical = found if x64 else _NARROW.get(found, found)
+    try:
+        _canonical[x64][dtype] = canonical
+    except TypeError:  # an unhashable description such as a list of fields
+        pass
+    return canonical
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype:
+    if isinstance(dtype, type) and issubclass(dtype, np.generic) and not dtype.__subclasses__():
+        return np.dtype(dtype)
+    if dtype in (np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger) or (
+        dtype in (np.inexact, np.floating, np.complexfloating)
+    ):
+        raise TypeError(f"{dtype.__name__} is a family of dtypes: name one, such as float32")
+    return np.dtype(dtype)
+
+
+def is_extended(dtype: Any) -> bool:
+    """Whether ``dtype`` is one that NumPy does not know, or the scalar type of such."""
+    return isinstance(dtype, ExtendedDType) or (
+        isinstance(dtype, type) and issubclass(dtype, extended)
+    )
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether ``dtype`` is one of the 64-bit ones that narrow while those are off."""
+    return dtype in _NARROW
+
+
+def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:
+    """The dtype that a Python scalar gets.
+
+    Args:
+      cls: ``bool``, ``int``, ``float`` or ``complex``.
+      value: if given, checked to fit.
+
+    Raises:
+      OverflowError: if ``value`` is an int that the dtype cannot hold.
+
+    Example:
+      >>> python_scalar_dtype(int)
+      dtype('int32')
+    """
+    x64 = enable_x64.value
+    found = _python_scalar[x64][cls]
+    if cls is int and value is not None:
+        limit = _INT_LIMIT[x64]
+        if not -limit <= value < limit:
+            raise OverflowError(
+                f"Python int {value} too large to convert to {found}: give it a dtype that can "
+                f"hold it{'' if x64 else ', or turn on jax_enable_x64'}"
+            )
+    return found
+
+
+def explicit_dtype(dtype: Any, where: str = "") -> Any:
+    """The dtype to use for one that the user asked for by name.
+
+    Python scalar types and ``None`` (``float``) mean the default of their kind. Other 64-bit
+    dtypes, while those are off, are subject to the option ``jax_explicit_x64_dtypes``.
+
+    Args:
+      dtype: what the user gave.
+      where: the function it was given to, for the message.
+
+    Raises:
+      TypeError: if ``dtype`` does not name a dtype.
+      ValueError: if 64-bit dtypes are off and the option says ``"error"``; for an array.
+    """
+    try:
+        if dtype in array_dtypes and (dtype not in _NARROW or enable_x64.value):
+            return dtype
+    except TypeError:
+        if hasattr(type(dtype), "aval"):
+            raise ValueError(
+                f"{where}: expected a dtype, got an array of dtype {dtype.dtype}. Write x.dtype."
+            ) from None
+    if dtype is None:
+        return python_scalar_dtype(float)
+    if is_extended(dtype):
+        return dtype
+    canonical = canonicalize_dtype(dtype)
+    if enable_x64.value or (isinstance(dtype, type) and dtype in python_scalar_dtypes):
+        return canonical
+    wanted = _numpy_dtype(dtype)
+    if wanted == canonical or wanted not in _NARROW:
+        return canonical
+    mode = explicit_x64_dtypes.value
+    if mode is ExplicitX64Mode.ALLOW:
+        return wanted
+    what = f"{where}: " if where else ""
+    advice = "Turn on the option jax_enable_x64 to have 64-bit dtypes."
+    if mode is ExplicitX64Mode.ERROR:
+        raise ValueError(f"{what}dtype {wanted} was asked for, but they are off. {advice}")
+    warn_user(
+        f"{what}dtype {wanted} was asked for and is not available, so {canonical} is used. {advice}"
+    )
+    return canonical
+
+
+def dtype(x: Any) -> Any:
+    """The canonical dtype of an array, a scalar or a description of a dtype.
+
+    Example:
+      >>> dtype(1.5), dtype("int8"), dtype(np.zeros(3))
+      (dtype('float32'), dtype('int8'), dtype('float32'))
+    """
+    cls = type(x)
+    if cls in python_scalar_dtypes:
+        return python_scalar_dtype(cls)
+    if not isinstance(x, type) and hasattr(x, "dtype"):
+        x = x.dtype
+    return canonicalize_dtype(x, allow_extended_dtype=True)
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype ``a`` is ``b``, or belongs to the family ``b``.
+
+    Args:
+      a, b: dtypes, scalar types, families such as ``np.floating``, or names. The families also
+        hold the small floats and ints, and ``extended`` and ``prng_key`` are families.
+
+    Example:
+      >>> issubdtype(bfloat16, np.floating), issubdtype(int4, np.signedinteger)
+      (True, True)
+      >>> issubdtype(np.float32, np.integer)
+      False
+    """
+    return _issubdtype(a, b)
+
+
+@lru_cache(maxsize=4096)
+def _issubdtype(a: Any, b: Any) -> bool:
+    if isinstance(b, ExtendedDType):
+        return a == b
+    cls, family = _scalar_class(a), _scalar_class(b)
+    if issubclass(cls, family):
+        return True
+    abstract = _ABSTRACT.get(cls)
+    return abstract is not None and issubclass(abstract, family)
+
+
+def _scalar_class(x: Any) -> type:
+    if isinstance(x, ExtendedDType):
+        return x.type
+    if isinstance(x, type) and issubclass(x, np.generic):
+        return x
+    return np.dtype(x).type
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits an element takes.
+
+    Raises:
+      ValueError: if ``dtype`` is ``None`` or not the dtype of a number.
+
+    Example:
+      >>> itemsize_bits(int4), itemsize_bits(np.complex64)
+      (4, 64)
+    """
+    if dtype is None:
+        raise ValueError("itemsize_bits: expected a dtype, got None")
+    found = dtype if is_extended(dtype) else np.dtype(dtype)
+    if found not in array_dtypes:
+        raise ValueError(f"itemsize_bits: {found} is not the dtype of a number")
+    return _BITS[found] if found in _BITS else found.itemsize * 8
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of the scalars of an array, a scalar or a dtype.
+
+    Raises:
+      TypeError: if they are not numbers.
+      ValueError: for ``None``.
+
+    Example:
+      >>> scalar_type_of(bfloat16), scalar_type_of(3), scalar_type_of(np.ones(2, bool))
+      (<class 'float'>, <class 'int'>, <class 'bool'>)
+    """
+    if x is None:
+        raise ValueError("scalar_type_of: expected an array, a scalar or a dtype, got None")
+    found = dtype(x)
+    for family, scalar in _SCALARS:
+        if issubdtype(found, family):
+            return scalar
+    raise TypeError(f"scalar_type_of: {x!r} has dtype {found}, which is not that of a number")
+
+
+_SCALARS = (
+    (np.bool_, bool),
+    (np.integer, int),
+    (np.floating, float),
+    (np.complexfloating, complex),
+)
+
+
+def to_tangent_dtype(dtype: Any) -> Any:
+    """The dtype of tangents of values of ``dtype``: its own, or ``float0`` if it is discrete."""
+    return dtype if issubdtype(dtype, np.inexact) else float0
+
+
+def is_array_dtype(dtype: Any) -> bool:
+    """Whether arrays can have this dtype: a number's, ``float0``, or an extended one."""
+    return dtype in array_dtypes or dtype == float0 or isinstance(dtype, ExtendedDType)
+
+
+_INSTEAD = {
+    "U": "Keep text in NumPy; np.unique(x, return_inverse=True) gives a number for each word.",
+    "M": "Take the time since a date, in a unit: (x - x.min()) / np.timedelta64(1, 's').",
+    "m": "Divide by a unit: x / np.timedelta64(1, 's').",
+    "V": "Make an array of each field: {name: x[name] for name in x.dtype.names}.",
+    "O": "Convert numbers with x.astype(float), and join arrays of one shape with stack; arrays of "
+    "different shapes stay a list.",
+}
+
+
+def instead_of(dtype: Any) -> str:
+    """What to do with values of a NumPy dtype that arrays cannot have, as a sentence to append.
+
+    Example:
+      >>> instead_of(np.dtype("m8[s]"))
+      " Divide by a unit: x / np.timedelta64(1, 's')."
+    """
+    if not isinstance(dtype, np.dtype):
+        return ""
+    if not dtype.isnative:
+        return " x.astype(x.dtype.newbyteorder('=')) makes it native."
+    kind = {"S": "U", "T": "U"}.get(dtype.kind, dtype.kind)
+    return f" {_INSTEAD[kind]}" if kind in _INSTEAD else ""
+
+
+def coerce_to_array_dtype(x: Any) -> Any:
+    """The dtype of the array that ``x``, a scalar or an array, becomes.
+
+    Raises:
+      TypeError: for strings, dates, objects and other values that are no numbers.
+      OverflowError: for a Python int too large for its dtype.
+    """
+    cls = type(x)
+    if cls in python_scalar_dtypes:
+        return python_scalar_dtype(cls, x)
+    found = getattr(x, "dtype", None)
+    if found is None and isinstance(x, int | float | complex):
+        base = next(t for t in (int, float, complex) if isinstance(x, t))
+        return python_scalar_dtype(base, x)
+    if found is None or not is_array_dtype(found):
+        of = "" if found is None else f" with dtype {found}"
+        raise TypeError(
+            f"Value {x!r} of type {cls.__module__}.{cls.__qualname__}{of} cannot be an array: "
+            f"only numbers and booleans in native byte order can.{instead_of(found)}"
+        )
+    return canonicalize_dtype(found, allow_extended_dtype=True)
+
+
+_short_names: dict[Any, str] = {float0: "float0"}
+
+
+def short_name(dtype: Any) -> str:
+    """The name of a dtype in printed programs.
+
+    Example:
+      >>> short_name(np.dtype("float32")), short_name(np.dtype(float8_e4m3fn))
+      ('f32', 'f8_e4m3fn')
+    """
+    try:
+        return _short_names[dtype]
+    except KeyError:
+        return _short_names.setdefault(dtype, _shorten(dtype))
+
+
+def _shorten(dtype: Any) -> str:
+    if is_extended(dtype):
+        return dtype.name
+    name = np.dtype(dtype).name
+    for long, short in (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
+        name = name.replace(long, short)
+    return name

@@ -1,0 +1,301 @@
+"""The dtype of a result that is computed from operands of several dtypes.
+
+Dtypes form a graph in which an edge leads to the next dtype that a value can be promoted to. The
+result is the least dtype that can be reached from all operands. Weak dtypes, those of Python
+scalars, are nodes of their own, below the dtypes of their kind, so that they give way.
+
+Source: the type promotion semantics published in JAX's documentation.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ricci_ir._config import enable_x64, numpy_dtype_promotion
+from ricci_ir._options import NumpyDtypePromotion
+
+from ._dtypes import (
+    BOOL,
+    COMPLEXES,
+    FLOAT4,
+    FLOAT6,
+    FLOAT8,
+    FLOATS,
+    INTS,
+    SMALL_INTS,
+    UINTS,
+    ExtendedDType,
+    array_dtypes,
+    canonicalize_dtype,
+    explicit_dtype,
+    is_array_dtype,
+    is_extended,
+    is_wide,
+    issubdtype,
+    python_scalar_dtype,
+    python_scalar_dtypes,
+)
+
+__all__ = [
+    "dtype_and_weak_type",
+    "is_weakly_typed",
+    "lattice_result_type",
+    "promote_types",
+    "result_type",
+    "TypePromotionError",
+]
+
+
+class TypePromotionError(ValueError):
+    """No dtype holds the values of all operands without an explicit cast."""
+
+
+_BF16, _F16, _F32, _F64 = FLOATS
+_C64, _C128 = COMPLEXES
+_I8, _I16, _I32, _I64 = INTS
+_U8, _U16, _U32, _U64 = UINTS
+_NARROW_FLOATS = (*FLOAT4, *FLOAT6, *FLOAT8)
+
+# Python's scalar types stand for the weak dtypes.
+_STANDARD: dict[Any, tuple] = {
+    BOOL: (int,),
+    int: (_U8, _I8, *SMALL_INTS),
+    _U8: (_I16, _U16),
+    _U16: (_I32, _U32),
+    _U32: (_I64, _U64),
+    _U64: (float,),
+    _I8: (_I16,),
+    _I16: (_I32,),
+    _I32: (_I64,),
+    _I64: (float,),
+    float: (complex, _BF16, _F16, *_NARROW_FLOATS),
+    _BF16: (_F32,),
+    _F16: (_F32,),
+    _F32: (_F64, _C64),
+    _F64: (_C128,),
+    complex: (_C64,),
+    _C64: (_C128,),
+}
+# Only Python scalars give way, and only without a change of kind that loses information.
+_STRICT: dict[Any, tuple] = {
+    int: (float, *INTS, *UINTS, *SMALL_INTS),
+    float: (complex, *FLOATS, *_NARROW_FLOATS),
+    complex: COMPLEXES,
+}
+
+
+def _upper_bounds(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
+    bounds: dict[Any, frozenset] = {}
+
+    def above(node: Any) -> frozenset:
+        if node not in bounds:
+            bounds[node] = frozenset((node,)).union(*map(above, edges.get(node, ())))
+        return bounds[node]
+
+    for node in (int, float, complex, *array_dtypes):
+        above(node)
+    return bounds
+
+
+_UPPER = {
+    NumpyDtypePromotion.STANDARD: _upper_bounds(_STANDARD),
+    NumpyDtypePromotion.STRICT: _upper_bounds(_STRICT),
+}
+
+
+def _least_upper_bound(nodes: Iterable[Any]) -> Any:
+    nodes = frozenset(nodes)
+    mode = numpy_dtype_promotion.value
+    upper = _UPPER[mode]
+    for node in nodes:
+        if isinstance(node, ExtendedDType):
+            raise TypeError(f"{node} is an extended dtype, and those are not promoted")
+        if node not in upper:
+            raise ValueError(f"{node} does not take part in dtype promotion")
+    common = frozenset.intersection(*(upper[node] for node in nodes))
+    for node in common:
+        if common <= upper[node]:
+            return node
+    raise TypePromotionError(_no_path(nodes, mode))
+
+
+def _no_path(nodes: frozenset, mode: NumpyDtypePromotion) -> str:
+    names = sorted(f"Python {n.__name__}" if isinstance(n, type) else n.name for n in nodes)
+    found = f"the dtypes {', '.join(names)} are not promoted to a common one"
+    if mode is NumpyDtypePromotion.STRICT:
+        return (
+            f"{found} while jax_numpy_dtype_promotion is 'strict': cast the operands to the dtype "
+            "of the result with x.astype(...), or set the option to 'standard'"
+        )
+    small = nodes.intersection(_NARROW_FLOATS)
+    kind, cast = ("narrow floats", "float32") if small else ("ints below 8 bits", "int32")
+    return f"{found}: {kind} never are unasked. Cast them first, as in x.astype({cast!r})"
+
+
+def _kind(dtype: Any) -> type | None:
+    """The Python type of the weak dtypes of this kind; ``None`` for what cannot be weak."""
+    if dtype in array_dtypes:
+        if issubdtype(dtype, np.integer):
+            return int
+        if issubdtype(dtype, np.floating):
+            return float
+        if issubdtype(dtype, np.complexfloating):
+            return complex
+    return None
+
+
+_STANDARD_MODE = NumpyDtypePromotion.STANDARD
+_results: dict[Any, tuple[Any, bool]] = {}
+
+
+def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
+    """The dtype of a result, and whether it is weak, from the same of each operand.
+
+    Args:
+      pairs: a dtype and a flag for each operand.
+
+    Raises:
+      TypePromotionError: if the dtypes have no common one.
+      ValueError: if one of several dtypes takes no part in promotion, as ``float0``.
+
+    Example:
+      >>> lattice_result_type((np.dtype("int8"), False), (np.dtype("float32"), True))
+      (dtype('float32'), True)
+    """
+    # Not the mode itself: the hash of an enumeration's member is Python code.
+    key = (pairs, enable_x64.value, numpy_dtype_promotion.value is _STANDARD_MODE)
+    found = _results.get(key)
+    return _results.setdefault(key, _lattice_result_type(pairs)) if found is None else found
+
+
+def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
+    if not pairs:
+        raise ValueError("result_type: expected at least one array or dtype")
+    unique = {(dtype, bool(weak)) for dtype, weak in pairs}
+    if len(pairs) == 1 and pairs[0][1]:
+        return _weak_result(pairs[0][0])
+    if len(unique) == 1 and not pairs[0][1]:
+        return pairs[0][0], False
+    standard = numpy_dtype_promotion.value is _STANDARD_MODE
+    if standard and all(weak for _, weak in unique):
+        # There is nothing strong to give way to: they meet as if they all were.
+        return _weak_result(_least_upper_bound(dtype for dtype, _ in unique))
+    nodes = ((_kind(dtype) if weak else None) or dtype for dtype, weak in unique)
+    node = _least_upper_bound(nodes)
+    return _weak_result(node) if isinstance(node, type) else (canonicalize_dtype(node), False)
+
+
+def _weak_result(node: Any) -> tuple[Any, bool]:
+    """The default dtype of a node's kind; there signed and unsigned ints are two kinds."""
+    if node in UINTS:
+        return canonicalize_dtype(_U64), True
+    kind = node if isinstance(node, type) else _kind(node)
+    return (node, False) if kind is None else (python_scalar_dtype(kind), True)
+
+
+def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
+    """The dtype of an operand, and whether it is weak.
+
+    Args:
+      x: an array, a tracer, a NumPy array, a Python scalar, or anything that names a dtype.
+
+    Raises:
+      TypeError: if ``x`` has no dtype that arrays can have.
+    """
+    cls = type(x)
+    if cls in python_scalar_dtypes:
+        return python_scalar_dtype(cls), cls is not bool
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return aval.dtype, aval.weak_type
+    if isinstance(x, type) and x in python_scalar_dtypes:
+        return python_scalar_dtype(x), x is not bool
+    if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
+        base = next(t for t in (int, float, complex) if isinstance(x, t))
+        return python_scalar_dtype(base), True
+    return _described_dtype(x), False
+
+
+def _described_dtype(x: Any) -> Any:
+    if isinstance(x, np.dtype) and x in array_dtypes and not is_wide(x):
+        return x
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype in array_dtypes:
+        return canonicalize_dtype(x.dtype)
+    if x is None or isinstance(x, str | np.dtype | type) or is_extended(x):
+        found = explicit_dtype(x, "result_type")
+    elif hasattr(x, "dtype"):
+        found = x.dtype
+    else:
+        raise TypeError(
+            f"result_type: expected an array, a scalar or a dtype, got {x!r} of type "
+            f"{type(x).__name__}"
+        )
+    if not is_array_dtype(found):
+        raise TypeError(
+            f"result_type: {x!r} has dtype {found}, and arrays hold only numbers and booleans in "
+            "native byte order"
+        )
+    return found
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that the result of an operation on these operands has.
+
+    Args:
+      args: arrays, scalars or dtypes.
+      return_weak_type_flag: also return whether the result is weak.
+
+    Raises:
+      TypePromotionError: if there is no common dtype.
+      TypeError: if an operand cannot be an array.
+
+    Example:
+      >>> result_type(np.int8(1), 2.0), result_type("bfloat16", 2.0)
+      (dtype('float32'), dtype(bfloat16))
+    """
+    found, weak = lattice_result_type(*map(dtype_and_weak_type, args))
+    return (found, weak) if return_weak_type_flag else found
+
+
+def promote_types(a: Any, b: Any) -> np.dtype:
+    """The dtype that two dtypes promote to; 64-bit dtypes stay so even while those are off.
+
+    Args:
+      a, b: dtypes or what ``np.dtype`` takes; Python scalar types are weak.
+
+    Raises:
+      TypePromotionError: if there is none.
+
+    Example:
+      >>> promote_types("int8", "uint8"), promote_types(float, "bfloat16")
+      (dtype('int16'), dtype(bfloat16))
+    """
+    nodes = [_promotion_node(a), _promotion_node(b)]
+    node = _least_upper_bound(nodes)
+    if isinstance(node, type):
+        return python_scalar_dtypes[node]
+    # Only what was given as 64-bit stays so: uint32 and int8 meet in int32, not in int64.
+    return node if any(is_wide(n) for n in nodes) else canonicalize_dtype(node)
+
+
+def _promotion_node(x: Any) -> Any:
+    if isinstance(x, type) and x in (int, float, complex):
+        return x
+    if isinstance(x, ExtendedDType):
+        raise TypeError(f"promote_types: {x} is an extended dtype, and those are not promoted")
+    return np.dtype(x)
+
+
+def is_weakly_typed(x: Any) -> bool:
+    """Whether the dtype of an array or scalar gives way to others in promotion.
+
+    Example:
+      >>> is_weakly_typed(1.0), is_weakly_typed(np.float32(1.0)), is_weakly_typed(True)
+      (True, False, False)
+    """
+    aval = getattr(x, "aval", x)
+    weak = getattr(aval, "weak_type", None)
+    if weak is None:
+        return type(x) in (int, float, complex)
+    return weak

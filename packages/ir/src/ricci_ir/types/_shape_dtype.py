@@ -1,0 +1,170 @@
+"""``ShapeDtypeStruct``: the description of an array that is not there."""
+
+from math import prod
+from typing import Any, final
+
+import numpy as np
+
+from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like
+from ._dtypes import ExtendedDType, canonicalize_dtype
+
+__all__ = [
+    "argument_aval",
+    "ShapeDtypeStruct",
+    "typeof",
+]
+
+_fields = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_memory_space")
+
+
+@final
+class ShapeDtypeStruct:
+    """What an array looks like, in place of one, for tracing a function without data.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: a NumPy dtype or what makes one, or an extended dtype.
+      sharding: how the array is laid out over devices.
+      weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
+      manual_axis_type, is_ref: kept as they are.
+
+    Raises:
+      ValueError: if ``dtype`` is ``None``.
+
+    Example:
+      >>> ShapeDtypeStruct((2, 3), "float32")
+      ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = (*_fields, "__weakref__")
+
+    shape: tuple[int, ...]
+    dtype: Any
+    sharding: Any
+    weak_type: bool
+    manual_axis_type: Any
+    is_ref: bool
+    _memory_space: Any
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        manual_axis_type: Any = None,
+        is_ref: bool = False,
+        _memory_space: Any = None,
+    ):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype is None; name the dtype.")
+        if not isinstance(dtype, np.dtype | ExtendedDType):
+            dtype = np.dtype(dtype)
+        values = (tuple(shape), dtype, sharding, weak_type, manual_axis_type, is_ref, _memory_space)
+        for field, value in zip(_fields, values, strict=True):
+            object.__setattr__(self, field, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _fields:
+            raise RuntimeError(
+                f"ShapeDtypeStruct is immutable: {name} cannot be assigned. "
+                f"Use .update({name}=...), which returns a changed copy."
+            )
+        raise AttributeError(f"ShapeDtypeStruct has no attribute {name!r}")
+
+    @staticmethod
+    def like(x: Any) -> "ShapeDtypeStruct":
+        """The description of an array, a scalar or anything with a shape and a dtype."""
+        aval: Any = argument_aval(x)
+        sharding = getattr(x, "sharding", None)
+        return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+
+    def update(self, **changes: Any) -> "ShapeDtypeStruct":
+        """A copy with some of the fields replaced."""
+        fields = {field: getattr(self, field) for field in _fields}
+        return ShapeDtypeStruct(**{**fields, **changes})
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field) for field in _fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self):
+        return _restore, self._key()
+
+    def __repr__(self) -> str:
+        parts = [f"shape={self.shape}", f"dtype={getattr(self.dtype, 'name', self.dtype)}"]
+        if self.sharding is not None:
+            parts.append(f"sharding={self.sharding}")
+        if self.weak_type:
+            parts.append("weak_type=True")
+        if self.manual_axis_type is not None:
+            parts.append(f"manual_axis_type={self.manual_axis_type}")
+        if self.is_ref:
+            parts.append("is_ref=True")
+        return f"ShapeDtypeStruct({', '.join(parts)})"
+
+
+def _restore(*values: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(**dict(zip(_fields, values, strict=True)))
+
+
+def argument_aval(x: Any) -> AbstractValue:
+    """The type of an argument of a function that is only traced.
+
+    It may be a value, or anything that describes one with ``shape`` and ``dtype``.
+
+    Raises:
+      TypeError: if it is neither.
+
+    Example:
+      >>> argument_aval(ShapeDtypeStruct((2,), "int32"))
+      ShapedArray(int32[2])
+    """
+    try:
+        return get_aval(x)
+    except TypeError:
+        if hasattr(x, "shape") and hasattr(x, "dtype"):
+            return _described(x)
+        raise
+
+
+def _described(x: Any) -> ShapedArray:
+    dtype = x.dtype if isinstance(x.dtype, np.dtype | ExtendedDType) else np.dtype(x.dtype)
+    if isinstance(x, ShapeDtypeStruct):
+        return shaped_like(x)
+    return ShapedArray(x.shape, canonicalize_dtype(dtype), getattr(x, "weak_type", False))
+
+
+def typeof(x: Any) -> AbstractValue:
+    """The type of an array as a traced program sees it.
+
+    Args:
+      x: an array, a tracer, a NumPy array, a Python scalar, or a ``ShapeDtypeStruct``.
+
+    Raises:
+      TypeError: if it is none of these.
+
+    Example:
+      >>> typeof(np.ones((2, 3)))
+      ShapedArray(float32[2,3])
+    """
+    return shaped_like(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)

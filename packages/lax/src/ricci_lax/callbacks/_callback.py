@@ -1,0 +1,471 @@
+"""Calling Python from programs: ``pure_callback`` and ``io_callback``."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_batching import batched_at
+from ricci_ir import (
+    CallbackError,
+    ShapedArray,
+    api_boundary,
+    backend,
+    canonicalize_dtype,
+    context,
+    define,
+    eval_trace,
+    get_aval,
+    trace_to_jaxpr,
+    unsupported,
+)
+from ricci_lax.control_flow._scan import scan_p
+from ricci_lax.effects._kinds import io_set
+from ricci_lax.shapes._joining import stack
+from ricci_lax.shapes._slicing import slice_in_dim
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, squeeze
+from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_stablehlo import Lowering, Value, host_call, tokens_at
+
+__all__ = [
+    "io_callback",
+    "io_callback_p",
+    "pure_callback",
+    "pure_callback_p",
+]
+
+
+class FlatCallback:
+    """A Python function of pytrees, called with flat arrays.
+
+    Two are equal if they call one function with arguments of one structure.
+
+    Args:
+      callback_func: the function.
+      in_tree: the structure of its arguments, ``(args, kwargs)``.
+      static: its arguments that are no arrays, with their positions.
+    """
+
+    __slots__ = ("callback_func", "in_tree", "static")
+
+    def __init__(self, callback_func: Callable, in_tree: Any, static: tuple = ()):
+        self.callback_func = callback_func
+        self.in_tree = in_tree
+        self.static = static
+
+    def __call__(self, *arrays: Any) -> Any:
+        """Call the function; its result as it comes."""
+        args, kwargs = tree_unflatten(self.in_tree, with_static(arrays, self.static))
+        return self.callback_func(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is FlatCallback
+            and self.callback_func == other.callback_func
+            and self.in_tree == other.in_tree
+            and self.static == other.static
+        )
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.callback_func)
+        except TypeError:
+            return id(self.callback_func)
+
+    def __repr__(self) -> str:
+        return f"_FlatCallback(callback_func={self.callback_func!r}, in_tree={self.in_tree})"
+
+
+def with_static(arrays: Sequence[Any], static: Sequence[tuple[int, Any]]) -> list[Any]:
+    """Flat arguments: the arrays, and the static ones in their places."""
+    leaves = list(arrays)
+    for position, value in static:
+        leaves.insert(position, value)
+    return leaves
+
+
+def name_of(fun: Any) -> str:
+    """What messages call a function."""
+    return getattr(fun, "__name__", None) or repr(fun)
+
+
+# Running
+
+
+def host_arrays(args: Sequence[Any]) -> list[Any]:
+    """Operands as arrays of the backend."""
+    return [
+        x
+        if hasattr(type(x), "aval")
+        else backend().array(np.asarray(x, get_aval(x).dtype), get_aval(x))  # pyright: ignore
+        for x in args
+    ]
+
+
+def checked_results(what: str, callback: FlatCallback, out: Any, avals: Sequence[Any]) -> list[Any]:
+    """What a callback returned as NumPy arrays of the types that were promised.
+
+    Raises:
+      CallbackError: if there are more or fewer arrays, or one is of another type.
+    """
+    leaves = tree_flatten(out)[0]
+    name = name_of(callback.callback_func)
+    if len(leaves) != len(avals):
+        raise CallbackError(
+            f"{what}: {name} returned {len(leaves)} arrays, and result_shape_dtypes has "
+            f"{len(avals)}. Return the structure that result_shape_dtypes has."
+        )
+    results = []
+    for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
+        value = np.asarray(leaf)
+        if value.dtype != aval.dtype and canonicalize_dtype(value.dtype) == aval.dtype:
+            value = value.astype(aval.dtype)
+        if value.shape != aval.shape or value.dtype != aval.dtype:
+            paths = tree_flatten_with_path(out)[0]
+            raise CallbackError(
+                f"{what}: {name} returned the wrong type for result #{i}{keystr(paths[i][0])}:\n"
+                f"  Expected: {aval.str_short()}\n"
+                f"  Actual: {value.dtype.name}[{','.join(map(str, value.shape))}]\n"
+                "Convert it in the callback, or say so in result_shape_dtypes."
+            )
+        results.append(value)
+    return results
+
+
+def _runner(what: str) -> Callable[..., list[Any]]:
+    """A host rule: call the function now."""
+
+    def run(*args: Any, callback: FlatCallback, result_avals: tuple, **params: Any) -> list[Any]:
+        try:
+            out = callback(*map(_strong, host_arrays(args)))
+        except Exception as error:
+            name = name_of(callback.callback_func)
+            raise CallbackError(
+                f"{what}: {name} failed. {type(error).__name__}: {error}"
+            ) from error
+        return checked_results(what, callback, out, result_avals)
+
+    return run
+
+
+def _strong(x: Any) -> Any:
+    return backend().array(np.asarray(x), x.aval.update(weak_type=False)) if x.weak_type else x
+
+
+def _writer(what: str) -> Callable[..., list[Value]]:
+    """A lowering rule: have the function called on the host."""
+
+    def lower(
+        ctx: Lowering,
+        *operands: Value,
+        callback: FlatCallback,
+        result_avals: tuple,
+        sharding: Any,
+        ordered: bool = False,
+        **params: Any,
+    ) -> list[Value]:
+        outs = list(ctx.outs)
+        effectful = what == "io_callback"
+        if not outs and not effectful:
+            return []
+        fun = lambda *arrays: checked_results(what, callback, callback(*arrays), result_avals)
+        return host_call(
+            ctx, fun, operands, outs, has_side_effect=effectful, device=_device_of(sharding)
+        )
+
+    return lower
+
+
+def _device_of(sharding: Any) -> int:
+    if sharding is None:
+        return 0
+    (device,) = sharding.device_set
+    return device.id
+
+
+# Batching
+
+
+def unrolled(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], apply: Callable[..., list[Any]]
+) -> list[list[Any]]:
+    """The results of a function applied to one example of a batch after another."""
+    every = []
+    for i in range(axis.size):
+        example = [
+            x if d is None else squeeze(slice_in_dim(x, i, i + 1, axis=d), (d,))
+            for x, d in zip(args, dims, strict=True)
+        ]
+        every.append(apply(*example))
+    return every
+
+
+def sequentially(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], apply: Callable, unroll: bool
+) -> tuple[list[Any], list[int]]:
+    """A batching rule's result: the function applied in a loop over the examples."""
+    if context.trace is eval_trace:
+        every = unrolled(axis, args, dims, apply)
+        results = [stack(rows) for rows in zip(*every, strict=True)]
+        return results, [0] * len(results)
+    fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
+    xs = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True) if d is not None]
+
+    def body(*flat: Any) -> list[Any]:
+        consts, rows = iter(flat[: len(fixed)]), iter(flat[len(fixed) :])
+        return apply(*(next(consts) if d is None else next(rows) for d in dims))
+
+    avals: list[Any] = [get_aval(x) for x in xs]
+    slices = [ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in avals]
+    jaxpr = trace_to_jaxpr(body, [*map(get_aval, fixed), *slices])
+    outs = scan_p.bind(
+        *fixed,
+        *xs,
+        jaxpr=jaxpr,
+        length=axis.size,
+        reverse=False,
+        unroll=axis.size if unroll else 1,
+        num_consts=len(fixed),
+        num_carry=0,
+        _split_transpose=False,
+    )
+    return outs, [0] * len(outs)
+
+
+_methods = (
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+)
+
+
+def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
+    params = {"callback": callback, "sharding": sharding, "vmap_method": vmap_method}
+    if vmap_method is None:
+        raise NotImplementedError(
+            "pure_callback has no vmap_method, so that vmap does not know how to call "
+            f"{name_of(callback.callback_func)} for a batch. Pass one of "
+            f"{', '.join(map(repr, _methods))}."
+        )
+    if vmap_method.startswith("sequential"):
+        apply = lambda *xs: pure_callback_p.bind(*xs, result_avals=result_avals, **params)
+        return sequentially(axis, args, dims, apply, vmap_method.endswith("unrolled"))
+    size = axis.size
+    operands = []
+    for x, d in zip(args, dims, strict=True):
+        if d is not None:
+            x = batched_at(x, d, size, 0)
+        elif vmap_method != "legacy_vectorized":
+            shape = shape_of(x)
+            rows = 1 if vmap_method == "expand_dims" else size
+            x = broadcast_in_dim(x, (rows, *shape), tuple(range(1, len(shape) + 1)))
+        operands.append(x)
+    avals = tuple(a.update(shape=(size, *a.shape)) for a in result_avals)
+    outs = pure_callback_p.bind(*operands, result_avals=avals, **params)
+    return outs, [0] * len(outs)
+
+
+def _io_batch(axis, args, dims, *, ordered, **params):
+    if ordered:
+        raise ValueError(
+            "io_callback(..., ordered=True) cannot be used under vmap: the examples of a batch "
+            "have no order. Use ordered=False, or loop over them with lax.map or lax.scan."
+        )
+    apply = lambda *xs: io_callback_p.bind(*xs, ordered=ordered, **params)
+    return sequentially(axis, args, dims, apply, False)
+
+
+# The primitives
+
+_no_pure_derivative = unsupported(
+    "nothing is known of the derivative of a Python function. Wrap the function that calls it "
+    "in custom_jvp or custom_vjp, and give its derivative there",
+    ValueError,
+)
+_no_io_derivative = unsupported(
+    "nothing is known of the derivative of a Python function. Stop the gradient ahead of it "
+    "with lax.stop_gradient, or give one with custom_jvp or custom_vjp",
+    ValueError,
+)
+
+pure_callback_p = define(
+    "pure_callback",
+    abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
+    multiple_results=True,
+    memo=False,
+    jvp=_no_pure_derivative,
+    linearize=_no_pure_derivative,
+    transpose=_no_pure_derivative,
+    batch=_pure_batch,
+    lower=_writer("pure_callback"),
+    host=_runner("pure_callback"),
+)
+
+io_callback_p = define(
+    "io_callback",
+    abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: io_set[params["ordered"]],
+    jvp=_no_io_derivative,
+    linearize=_no_io_derivative,
+    transpose=_no_io_derivative,
+    batch=_io_batch,
+    lower=_writer("io_callback"),
+    order=tokens_at(0),
+    host=_runner("io_callback"),
+)
+
+
+# The functions
+
+
+def _result_types(what: str, result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], Any]:
+    leaves, tree = tree_flatten(result_shape_dtypes)
+    avals = []
+    for i, leaf in enumerate(leaves):
+        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+            path = keystr(tree_flatten_with_path(result_shape_dtypes)[0][i][0])
+            raise TypeError(
+                f"{what}: result_shape_dtypes{path} must have a shape and a dtype, got "
+                f"{leaf!r:.60} of type {type(leaf).__name__}. Pass ShapeDtypeStruct(shape, dtype)."
+            )
+        if canonicalize_dtype(leaf.dtype) != np.dtype(leaf.dtype):
+            path = keystr(tree_flatten_with_path(result_shape_dtypes)[0][i][0])
+            raise ValueError(
+                f"{what}: result_shape_dtypes{path} has the 64-bit dtype {np.dtype(leaf.dtype)}, "
+                f"and 64-bit types are off. Ask for {canonicalize_dtype(leaf.dtype)}, or switch "
+                "them on with enable_x64."
+            )
+        avals.append(ShapedArray(tuple(leaf.shape), np.dtype(leaf.dtype)))
+    return tuple(avals), tree
+
+
+def _operands(what: str, callback: Any, args: tuple, kwargs: dict) -> tuple[list[Any], Any]:
+    if not callable(callback):
+        raise TypeError(
+            f"{what}: the first argument must be a function, got {callback!r:.60} of type "
+            f"{type(callback).__name__}."
+        )
+    leaves, tree = tree_flatten((args, kwargs))
+    for i, leaf in enumerate(leaves):
+        try:
+            get_aval(leaf)
+        except TypeError:
+            path = keystr(tree_flatten_with_path((args, kwargs))[0][i][0])
+            raise TypeError(
+                f"{what}: (args, kwargs){path} is {leaf!r:.60}, of type {type(leaf).__name__}, "
+                "which is no array. Give it to the callback with functools.partial."
+            ) from None
+    return leaves, tree
+
+
+@api_boundary
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call a pure Python function from a program.
+
+    The call may be left out if nothing needs its results, and made any number of times.
+
+    Args:
+      callback: a function of pytrees of arrays; it returns arrays, or what NumPy makes arrays of.
+      result_shape_dtypes: a pytree of what it returns, of ``ShapeDtypeStruct`` or arrays.
+      args, kwargs: its arguments, pytrees of arrays.
+      sharding: a sharding on the one device that calls, in a program for several.
+      vmap_method: how ``vmap`` calls it: once for each example (``"sequential"``,
+        ``"sequential_unrolled"``); or once for all, with a leading batch dimension on every
+        argument, of size 1 where it is not mapped (``"expand_dims"``), of full size
+        (``"broadcast_all"``), or left out there (``"legacy_vectorized"``).
+
+    Returns:
+      What ``callback`` returns, in the structure of ``result_shape_dtypes``.
+
+    Raises:
+      ValueError: for another ``vmap_method``; when differentiated.
+      TypeError: if ``callback`` is no function, or an argument no array.
+      RuntimeError: when run, if ``callback`` raises or returns other types.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_ir import ShapeDtypeStruct
+      >>> struct = ShapeDtypeStruct((3,), np.dtype("float32"))
+      >>> print(pure_callback(np.sort, struct, np.array([3, 1, 2], np.float32)))
+      [1. 2. 3.]
+    """
+    if vmap_method not in (None, *_methods):
+        raise ValueError(
+            f"pure_callback: vmap_method={vmap_method!r} is none of "
+            f"{', '.join(map(repr, _methods))}, None."
+        )
+    leaves, tree = _operands("pure_callback", callback, args, kwargs)
+    avals, out_tree = _result_types("pure_callback", result_shape_dtypes)
+    outs = pure_callback_p.bind(
+        *leaves,
+        callback=FlatCallback(callback, tree),
+        result_avals=avals,
+        sharding=_checked_sharding("pure_callback", sharding),
+        vmap_method=vmap_method,
+    )
+    return tree_unflatten(out_tree, outs)
+
+
+@api_boundary
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function with side effects from a program, just once each time it runs.
+
+    Args:
+      callback: a function of pytrees of arrays; it returns arrays, or what NumPy makes arrays of.
+      result_shape_dtypes: a pytree of what it returns, of ``ShapeDtypeStruct`` or arrays; ``None``
+        for nothing.
+      args, kwargs: its arguments, pytrees of arrays.
+      sharding: a sharding on the one device that calls, in a program for several.
+      ordered: whether such calls are made in the order of the program, and of its runs.
+
+    Returns:
+      What ``callback`` returns, in the structure of ``result_shape_dtypes``.
+
+    Raises:
+      ValueError: when differentiated; under ``vmap`` if ``ordered``.
+      TypeError: if ``callback`` is no function, or an argument no array.
+      RuntimeError: when run, if ``callback`` raises or returns other types.
+
+    Example:
+      >>> seen = []
+      >>> io_callback(lambda x: seen.append(int(x)), None, 3)
+      >>> seen
+      [3]
+    """
+    leaves, tree = _operands("io_callback", callback, args, kwargs)
+    avals, out_tree = _result_types("io_callback", result_shape_dtypes)
+    outs = io_callback_p.bind(
+        *leaves,
+        callback=FlatCallback(callback, tree),
+        result_avals=avals,
+        sharding=_checked_sharding("io_callback", sharding),
+        ordered=bool(ordered),
+    )
+    return tree_unflatten(out_tree, outs)
+
+
+def _checked_sharding(what: str, sharding: Any) -> Any:
+    if sharding is None or len(getattr(sharding, "device_set", ())) == 1:
+        return sharding
+    raise NotImplementedError(
+        f"{what}: sharding={sharding!r:.80} must be on one device, the one that makes the call: "
+        "pass SingleDeviceSharding(device)."
+    )

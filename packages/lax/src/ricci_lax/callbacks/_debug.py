@@ -1,0 +1,348 @@
+"""Looking into programs as they run: ``debug.callback``, ``debug.print`` and ``debug.log``."""
+
+import builtins
+import logging
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from string import Formatter
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Source, api_boundary, caller_source, define, derived, get_aval
+from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value, host_call, tokens_at
+
+from ._callback import FlatCallback, host_arrays, unrolled, with_static
+
+__all__ = [
+    "debug_callback",
+    "debug_callback_p",
+    "debug_log",
+    "debug_print",
+    "debug_print_p",
+]
+
+logger = logging.getLogger("ricci.debug")
+
+
+# What the primitives share: they call, and give nothing.
+
+
+def _jvp_of(primitive: Any) -> Callable[..., Any]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list, list]:
+        primitive.bind(*primals, **params)
+        return [], []
+
+    return jvp
+
+
+def _linearize_of(primitive: Any) -> Callable[..., Any]:
+    def linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
+        primitive.bind(*primals, **params)
+        return [], []
+
+    return linearize
+
+
+def _batch_of(primitive: Any) -> Callable[..., Any]:
+    def batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any):
+        unrolled(axis, args, dims, partial(primitive.bind, **params))
+        return [], []
+
+    return batch
+
+
+def _lower(
+    ctx: Lowering, operands: Sequence[Value], call: Callable[..., Any], partitioned: bool
+) -> list[Value]:
+    def fun(*arrays: Any) -> tuple:
+        call(*arrays)
+        return ()
+
+    outs = list(ctx.outs)
+    return host_call(ctx, fun, operands, outs, has_side_effect=True, partitioned=partitioned)
+
+
+_shared: dict[str, Any] = {
+    "abstract_eval": lambda *avals, **params: [],
+    "multiple_results": True,
+    "memo": False,
+    "jvp": derived(_jvp_of),
+    "linearize": derived(_linearize_of),
+    # A value on which something linear is done is not known on the way back.
+    "transpose": lambda cts, *args, **params: [None] * len(args),
+    "batch": derived(_batch_of),
+    "order": tokens_at(0),
+}
+
+
+# Callbacks
+
+
+def _run_callback(*args: Any, callback: FlatCallback, **params: Any) -> list[Any]:
+    callback(*host_arrays(args))
+    return []
+
+
+debug_callback_p = define(
+    "debug_callback",
+    effects=lambda params: frozenset({params["effect"]}),
+    lower=lambda ctx, *xs, callback, effect, partitioned: _lower(ctx, xs, callback, partitioned),
+    host=_run_callback,
+    **_shared,
+)
+
+
+@api_boundary
+def debug_callback(
+    callback: Callable[..., None] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function whenever a program comes by, with the values it has there.
+
+    It has no part in the program's results. Under ``vmap`` it is called for each example;
+    differentiation leaves it where the function itself is computed.
+
+    Args:
+      callback: what to call; what it returns is ignored. Without it, the result is a function
+        that takes it first, with the same options.
+      args, kwargs: its arguments: pytrees of arrays, and of anything else that is passed as it is.
+      ordered: whether such calls are made in the order of the program, and of its runs.
+      partitioned: in a program for several devices, whether each calls with its part of the
+        arguments; one calls with the whole of them by default.
+
+    Raises:
+      TypeError: if ``callback`` is no function.
+
+    Example:
+      >>> seen = []
+      >>> debug_callback(lambda x: seen.append(float(x)), 2.0)
+      >>> seen
+      [2.0]
+    """
+    if callback is None:
+        return partial(debug_callback, ordered=ordered, partitioned=partitioned)
+    if not callable(callback):
+        raise TypeError(
+            "debug.callback: the first argument must be a function, got "
+            f"{callback!r:.60} of type {type(callback).__name__}."
+        )
+    arrays, static, tree = _split_static(args, kwargs)
+    debug_callback_p.bind(
+        *arrays,
+        callback=FlatCallback(callback, tree, static),
+        effect=ordered_debug_effect if ordered else debug_effect,
+        partitioned=bool(partitioned),
+    )
+    return None
+
+
+def _split_static(args: tuple, kwargs: dict) -> tuple[list[Any], tuple, Any]:
+    """The arrays among the leaves; the others, with their positions; and the structure."""
+    leaves, tree = tree_flatten((args, kwargs))
+    arrays, static = [], []
+    for i, leaf in enumerate(leaves):
+        try:
+            get_aval(leaf)
+            arrays.append(leaf)
+        except TypeError:
+            static.append((i, leaf))
+    return arrays, tuple(static), tree
+
+
+# Printing
+
+
+class _Checking(Formatter):
+    """Finds out whether a format string and its arguments fit, with nothing formatted."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        # Only the argument: its attributes and items, if it is traced, are for later.
+        name = re.split(r"[.\[]", field_name, maxsplit=1)[0]
+        key = int(name) if name.isdigit() else name
+        if isinstance(key, int) and key >= len(args):
+            raise IndexError(
+                f"debug.print: the format string has a place for positional argument {key}, and "
+                f"{len(args)} were passed. Pass a value for it, or write {{{{ and }}}} for braces."
+            )
+        if isinstance(key, str) and key not in kwargs:
+            raise KeyError(
+                f"debug.print: the format string has a place for {key!r}, which is not among the "
+                f"keyword arguments ({', '.join(kwargs) or 'none'})"
+            )
+        return "", key
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        unused = [str(i) for i in range(len(args)) if i not in used_args]
+        if unused:
+            raise ValueError(
+                "debug.print: the format string has no place for positional argument "
+                f"{', '.join(unused)}. Write {{}} where each is to appear."
+            )
+        names = [name for name in kwargs if name not in used_args]
+        if names:
+            raise ValueError(
+                f"debug.print: the format string has no place for {', '.join(names)}. Write "
+                f"{{{names[0]}}} where it is to appear, in a plain string: an f-string puts values "
+                "in while the program is traced."
+            )
+
+
+def _message(
+    arrays: Sequence[Any],
+    fmt: str,
+    in_tree: Any,
+    static_args: tuple,
+    np_printoptions: tuple,
+    has_placeholders: bool,
+) -> str:
+    args, kwargs = tree_unflatten(in_tree, with_static(arrays, static_args))
+    with np.printoptions(**dict(np_printoptions)):
+        if has_placeholders:
+            return fmt.format(*args, **kwargs)
+        named = (f"{name}={value}" for name, value in kwargs.items())
+        return " ".join([fmt, *map(str, args), *named])
+
+
+def _emit(message: str, record: logging.LogRecord | None) -> None:
+    if record is None:
+        # In one piece: several devices may print at once.
+        builtins.print(f"{message}\n", end="")
+        return
+    said = logging.makeLogRecord({**record.__dict__, "msg": message})
+    if logger.isEnabledFor(said.levelno):
+        logger.handle(said)
+
+
+def _run_print(
+    *args: Any, logging_record: Any, ordered: bool, partitioned: bool, **params: Any
+) -> list[Any]:
+    _emit(_message(host_arrays(args), **params), logging_record)
+    return []
+
+
+def _print_lower(
+    ctx: Lowering,
+    *operands: Value,
+    logging_record: Any,
+    ordered: bool,
+    partitioned: bool,
+    **params: Any,
+) -> list[Value]:
+    call = lambda *arrays: _emit(_message(arrays, **params), logging_record)
+    return _lower(ctx, operands, call, partitioned)
+
+
+debug_print_p = define(
+    "debug_print",
+    effects=lambda params: debug_set[params["ordered"]],
+    lower=_print_lower,
+    host=_run_print,
+    **_shared,
+)
+
+
+@api_boundary
+def debug_print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Print values whenever a program comes by.
+
+    Args:
+      fmt: a format string as for ``str.format``, not an f-string: values are put in when the
+        program runs. One without any place for values is printed as it is. Without it, the result
+        is a function that takes it first, with the same options.
+      args, kwargs: what to put in: pytrees of arrays, and anything else.
+      ordered: whether to print in the order of the program, and of its runs.
+      partitioned: in a program for several devices, whether each prints its part of the values;
+        one prints the whole of them by default.
+      skip_format_check: print, after the text, what it has no place for.
+
+    Raises:
+      TypeError: if ``fmt`` is no string.
+      ValueError: if it has no place for an argument.
+      IndexError, KeyError: if it has a place for none.
+
+    Example:
+      >>> debug_print("{} and {x:.2f}", 1, x=2.0)
+      1 and 2.00
+    """
+    if fmt is None:
+        return partial(
+            debug_print,
+            ordered=ordered,
+            partitioned=partitioned,
+            skip_format_check=skip_format_check,
+            _use_logging=_use_logging,
+        )
+    if not isinstance(fmt, str):
+        raise TypeError(
+            f"debug.print: the format must be a string, got {type(fmt).__name__}. "
+            'Write debug.print("{}", x) to print x.'
+        )
+    if not skip_format_check:
+        _Checking().vformat(fmt, args, kwargs)
+    arrays, static, tree = _split_static(args, kwargs)
+    debug_print_p.bind(
+        *arrays,
+        fmt=fmt,
+        ordered=bool(ordered),
+        partitioned=bool(partitioned),
+        in_tree=tree,
+        static_args=static,
+        np_printoptions=tuple(np.get_printoptions().items()),
+        has_placeholders=any(field is not None for _, field, _, _ in Formatter().parse(fmt)),
+        logging_record=_record() if _use_logging else None,
+    )
+    return None
+
+
+def _record() -> logging.LogRecord:
+    source = Source(*caller_source(1))
+    return logger.makeRecord(logger.name, logging.INFO, source.file, source.line, "", (), None)
+
+
+@api_boundary
+def debug_log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Log values whenever a program comes by: as ``debug.print``, to the logger ``ricci.debug``.
+
+    Messages have level ``INFO``, and say where the call is.
+
+    Args:
+      fmt, args, ordered, partitioned, skip_format_check, kwargs: as for ``debug.print``.
+
+    Example:
+      >>> debug_log("loss {}", 1.0)
+    """
+    return debug_print(
+        fmt,
+        *args,
+        ordered=ordered,
+        partitioned=partitioned,
+        skip_format_check=skip_format_check,
+        _use_logging=_use_logging,
+        **kwargs,
+    )

@@ -1,0 +1,517 @@
+"""Convolutions: ``conv_general_dilated`` with its transposes and batches."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import bilinear
+from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, issubdtype
+from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
+from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.reductions._window_shape import dilated, dilated_shape
+from ricci_lax.shapes._joining import rev
+from ricci_lax.structure._shapes import placement, reshape, shape_of, write, zeros_of
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._convolution_shape import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    canonical_convolution,
+    conv_shape_tuple,
+    spatial_sizes,
+)
+from ._precision import PrecisionLike, canonicalize_precision
+
+__all__ = [
+    "conv_general_dilated",
+    "conv_general_dilated_p",
+]
+
+_NAME = "conv_general_dilated"
+
+
+def _check_groups(lhs, rhs, numbers, feature_group_count: int, batch_group_count: int) -> None:
+    for field, count in (
+        ("feature_group_count", feature_group_count),
+        ("batch_group_count", batch_group_count),
+    ):
+        if count <= 0:
+            raise ValueError(f"{_NAME}: {field}={count}, but there is one group at least.")
+    if feature_group_count > 1 and batch_group_count > 1:
+        raise ValueError(
+            f"{_NAME}: feature_group_count={feature_group_count} and "
+            f"batch_group_count={batch_group_count} are both above 1. Group by features or "
+            "by batch, not by both."
+        )
+    lhs_features = lhs.shape[numbers.lhs_spec[1]]
+    if lhs_features % feature_group_count:
+        raise ValueError(
+            f"{_NAME}: the {lhs_features} input features of lhs do not split into "
+            f"feature_group_count={feature_group_count} equal groups."
+        )
+    rhs_features = rhs.shape[numbers.rhs_spec[1]]
+    if lhs_features // feature_group_count != rhs_features:
+        raise ValueError(
+            f"{_NAME}: rhs takes {rhs_features} input features, but each group of lhs has "
+            f"{lhs_features} // {feature_group_count}. Check dimension_numbers and "
+            "feature_group_count."
+        )
+    batch = lhs.shape[numbers.lhs_spec[0]]
+    if batch % batch_group_count:
+        raise ValueError(
+            f"{_NAME}: a batch of {batch} does not split into "
+            f"batch_group_count={batch_group_count} equal groups."
+        )
+    out_features = rhs.shape[numbers.rhs_spec[0]]
+    for field, count in (
+        ("feature_group_count", feature_group_count),
+        ("batch_group_count", batch_group_count),
+    ):
+        if out_features % count:
+            raise ValueError(
+                f"{_NAME}: the {out_features} output features of rhs do not split into "
+                f"{field}={count} equal groups."
+            )
+
+
+def _conv_aval(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
+    if lhs.ndim != rhs.ndim or lhs.ndim < 2:
+        raise TypeError(
+            f"{_NAME}: lhs has rank {lhs.ndim} and rhs has rank {rhs.ndim}. Both need one "
+            "rank, of 2 or more (batch, features, then space)."
+        )
+    if lhs.dtype != rhs.dtype:
+        raise TypeError(
+            f"{_NAME}: lhs is {lhs.dtype} and rhs is {rhs.dtype}. Convert one with astype."
+        )
+    count = lhs.ndim - 2
+    for field, values in (
+        ("window_strides", window_strides),
+        ("lhs_dilation", lhs_dilation),
+        ("rhs_dilation", rhs_dilation),
+    ):
+        if len(values) != count:
+            raise ValueError(
+                f"{_NAME}: {field} has {len(values)} numbers for {count} spatial dimensions. "
+                "Give one for each."
+            )
+        if any(value <= 0 for value in values):
+            raise ValueError(f"{_NAME}: {field}={values} holds a number below 1.")
+    numbers = dimension_numbers
+    _check_groups(lhs, rhs, numbers, feature_group_count, batch_group_count)
+    sizes = dilated_shape(spatial_sizes(numbers.lhs_spec, lhs.shape), lhs_dilation)
+    window = dilated_shape(spatial_sizes(numbers.rhs_spec, rhs.shape), rhs_dilation)
+    shape = conv_shape_tuple(
+        (lhs.shape[numbers.lhs_spec[0]], lhs.shape[numbers.lhs_spec[1]], *sizes),
+        (rhs.shape[numbers.rhs_spec[0]], rhs.shape[numbers.rhs_spec[1]], *window),
+        window_strides,
+        padding,
+        batch_group_count,
+    )
+    shape = tuple(size for _, size in sorted(zip(numbers.out_spec, shape, strict=True)))
+    if preferred_element_type is not None:
+        _check_preferred(lhs.dtype, preferred_element_type)
+        return ShapedArray(shape, preferred_element_type)
+    return ShapedArray(shape, lhs.dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _check_preferred(dtype: Any, preferred: Any) -> None:
+    """Raise ``TypeError`` unless results of operands of ``dtype`` can have the preferred one."""
+    kinds = next((k for own, k in _RESULT_KINDS.items() if issubdtype(dtype, own)), None)
+    if kinds is None:
+        return
+    if not any(issubdtype(preferred, kind) for kind in kinds):
+        raise TypeError(
+            f"{_NAME}: preferred_element_type={preferred} is of another kind than the operands' "
+            f"dtype, {dtype}. Convert the result with astype."
+        )
+    if preferred.itemsize < dtype.itemsize:
+        raise TypeError(
+            f"{_NAME}: preferred_element_type={preferred} is narrower than the operands' dtype, "
+            f"{dtype}. Ask for one as wide at least."
+        )
+
+
+_RESULT_KINDS: dict[type, tuple[type, ...]] = {
+    np.signedinteger: (np.signedinteger, np.floating),
+    np.unsignedinteger: (np.integer, np.floating),
+    np.floating: (np.floating,),
+    np.complexfloating: (np.complexfloating,),
+}
+
+
+# Splitting and merging dimensions
+
+
+def _merge(x: Any, source: int, target: int) -> Any:
+    """Move a dimension in front of another (counted without it) and make the two one."""
+    shape = shape_of(x)
+    order = [d for d in range(len(shape)) if d != source]
+    size = shape[source] * shape[order[target]]
+    sizes = [shape[d] for d in order]
+    sizes[target] = size
+    order.insert(target, source)
+    return reshape(x, sizes, order)
+
+
+def _split(x: Any, dim: int, outer: int) -> Any:
+    """Make a dimension two, of which the first has the given size."""
+    shape = shape_of(x)
+    inner = shape[dim] // outer if outer else 0
+    return reshape(x, (*shape[:dim], outer, inner, *shape[dim + 1 :]))
+
+
+def _regrouped(x: Any, groups: int, source: int, target: int) -> Any:
+    """Move the groups that one dimension consists of into another.
+
+    The dimension ``source`` of size ``g * n`` becomes ``n``; ``target`` of size ``m`` becomes
+    ``g * m``.
+    """
+    split = _split(x, source, groups)
+    return _merge(split, source, target)
+
+
+# The transposes
+
+
+def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    return x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)  # pyright: ignore
+
+
+def _transpose_lhs(
+    ct,
+    lhs: ShapedArray,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count,
+    batch_group_count,
+    **params,
+):
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    spatial = rhs_spec[2:]
+    window = dilated_shape(spatial_sizes(rhs_spec, shape_of(rhs)), rhs_dilation)
+    pads = []
+    for size, spread, width, count, stride, (low, _) in zip(
+        spatial_sizes(lhs_spec, lhs.shape),
+        lhs_dilation,
+        window,
+        spatial_sizes(out_spec, shape_of(ct)),
+        window_strides,
+        padding,
+        strict=True,
+    ):
+        before = width - low - 1
+        after = dilated(size, spread) + width - 1 - dilated(count, stride) - before
+        pads.append((before, after))
+    groups = feature_group_count
+    if batch_group_count > 1:
+        groups = batch_group_count
+    if groups > 1:
+        rhs = _regrouped(rhs, groups, rhs_spec[0], rhs_spec[1])
+    ct_dtype = get_aval(ct).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    result = conv_general_dilated_p.bind(
+        ct,
+        _converted(rev(rhs, spatial), ct_dtype),
+        window_strides=lhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=window_strides,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
+        feature_group_count=groups,
+        batch_group_count=1,
+        **params,
+    )
+    if batch_group_count > 1:
+        result = _regrouped(result, batch_group_count, lhs_spec[1], lhs_spec[0])
+    return _converted(result, lhs.dtype)
+
+
+def _transpose_rhs(
+    ct,
+    lhs,
+    rhs: ShapedArray,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count,
+    batch_group_count,
+    **params,
+):
+    if 0 in shape_of(ct):
+        return zeros_of(rhs)
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    window = dilated_shape(spatial_sizes(rhs_spec, rhs.shape), rhs_dilation)
+    pads = []
+    for size, spread, width, count, stride, (low, _) in zip(
+        spatial_sizes(lhs_spec, shape_of(lhs)),
+        lhs_dilation,
+        window,
+        spatial_sizes(out_spec, shape_of(ct)),
+        window_strides,
+        padding,
+        strict=True,
+    ):
+        high = dilated(count, stride) + width - 1 - dilated(size, spread) - low
+        pads.append((low, high))
+    ct_dtype = get_aval(ct).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    numbers = ConvDimensionNumbers(_swapped(lhs_spec), _swapped(out_spec), _swapped(rhs_spec))
+    # What was grouped by features is now grouped by batch, and the reverse.
+    result = conv_general_dilated_p.bind(
+        _converted(lhs, ct_dtype),
+        ct,
+        window_strides=rhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=numbers,
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        **params,
+    )
+    return _converted(result, rhs.dtype)
+
+
+# Batching: the batch becomes part of the batch or the features that are there
+
+
+def _conv_batch(
+    axis,
+    args,
+    dims,
+    *,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count,
+    batch_group_count,
+    **params,
+):
+    (lhs, rhs), (lhs_dim, rhs_dim), size = args, dims, axis.size
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+
+    def conv(lhs, rhs, feature_groups=feature_group_count, batch_groups=batch_group_count):
+        return conv_general_dilated_p.bind(
+            lhs,
+            rhs,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=feature_groups,
+            batch_group_count=batch_groups,
+            **params,
+        )
+
+    if rhs_dim is None:
+        lhs = _merge_inside(lhs, lhs_dim, lhs_spec[0], batch_group_count)
+        return _split(conv(lhs, rhs), out_spec[0], size), out_spec[0]
+    if lhs_dim is None:
+        groups = feature_group_count * batch_group_count
+        out = conv(lhs, _merge_inside(rhs, rhs_dim, rhs_spec[0], groups))
+        if groups > 1:
+            out = _split(_split(out, out_spec[1], groups), out_spec[1] + 1, size)
+            return _merge(out, out_spec[1], out_spec[1] + 1), out_spec[1]
+        return _split(out, out_spec[1], size), out_spec[1]
+    # Each example is a group of its own.
+    grouped_by_batch = batch_group_count > 1
+    lhs = _merge(lhs, lhs_dim, lhs_spec[0 if grouped_by_batch else 1])
+    rhs = _merge(rhs, rhs_dim, rhs_spec[0])
+    if grouped_by_batch:
+        out = conv(lhs, rhs, batch_groups=batch_group_count * size)
+    else:
+        out = conv(lhs, rhs, feature_groups=feature_group_count * size)
+    return _split(out, out_spec[1], size), out_spec[1]
+
+
+def _merge_inside(x: Any, source: int, target: int, groups: int) -> Any:
+    """Like ``_merge``, keeping the groups that ``target`` consists of outermost."""
+    if groups == 1:
+        return _merge(x, source, target)
+    split = _split(x, target + (source <= target), groups)
+    merged = _merge(split, source + (target < source), target + 1)
+    return _merge(merged, target, target)
+
+
+# Lowering
+
+
+def _dimension_text(spec: Sequence[int], letters: str) -> str:
+    names = dict(zip(spec, [*letters, *map(str, range(len(spec) - 2))], strict=True))
+    return f"[{', '.join(names[d] for d in range(len(spec)))}]"
+
+
+def _window_text(name: str, values: Sequence[Any]) -> str:
+    items = ", ".join(str(list(v)) if isinstance(v, tuple) else str(v).lower() for v in values)
+    return f"{name} = [{items}]"
+
+
+def _conv_lower(
+    ctx: Lowering,
+    lhs: Value,
+    rhs: Value,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
+    if issubdtype(lhs.dtype, np.complexfloating):
+        return traced(_complex_conv)(
+            ctx,
+            lhs,
+            rhs,
+            window_strides=window_strides,
+            padding=padding,
+            lhs_dilation=lhs_dilation,
+            rhs_dilation=rhs_dilation,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=feature_group_count,
+            batch_group_count=batch_group_count,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+            out_sharding=out_sharding,
+        )
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    window = ", ".join(
+        [
+            _window_text("stride", window_strides),
+            _window_text("pad", padding),
+            _window_text("lhs_dilate", lhs_dilation),
+            _window_text("rhs_dilate", rhs_dilation),
+            _window_text("reverse", [False] * len(window_strides)),
+        ]
+    )
+    pair = precision if isinstance(precision, tuple) and len(precision) == 2 else None
+    names = [p.name for p in pair] if pair else ["DEFAULT", "DEFAULT"]
+    config = ", ".join(f"#stablehlo<precision {name}>" for name in names)
+    text = (
+        f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
+        f"{_dimension_text(lhs_spec, 'bf')}x{_dimension_text(rhs_spec, 'oi')}->"
+        f"{_dimension_text(out_spec, 'bf')}, window = {{{window}}} "
+        f"{{batch_group_count = {batch_group_count} : i64, "
+        f"feature_group_count = {feature_group_count} : i64, precision_config = [{config}]}}"
+    )
+    return write(ctx, text, [lhs, rhs], ctx.out)
+
+
+def _complex_conv(x, y, *, preferred_element_type, **params):
+    """Three real convolutions instead of four, after Gauss."""
+    dtype = preferred_element_type
+    if dtype is not None:
+        dtype = np.empty(0, dtype).real.dtype
+
+    def conv(a, b):
+        return conv_general_dilated_p.bind(a, b, preferred_element_type=dtype, **params)
+
+    x_real, x_imag, y_real, y_imag = real(x), imag(x), real(y), imag(y)
+    first = conv(add(x_real, x_imag), y_real)
+    second = conv(x_real, sub(y_imag, y_real))
+    third = conv(x_imag, add(y_real, y_imag))
+    return complex(sub(first, third), add(first, second))
+
+
+conv_general_dilated_p = define(
+    "conv_general_dilated",
+    abstract_eval=_conv_aval,
+    **bilinear(_transpose_lhs, _transpose_rhs),
+    batch=_conv_batch,
+    lower=_conv_lower,
+)
+
+
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Convolve a batch of arrays with a bank of kernels (which are not flipped).
+
+    Args:
+      lhs: the batch, of rank ``n + 2``.
+      rhs: the kernels, of the same rank and dtype.
+      window_strides: the step in each of the ``n`` spatial dimensions.
+      padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or low and high padding for each
+        spatial dimension.
+      lhs_dilation, rhs_dilation: the distance of the elements, by default 1; with the first, the
+        convolution is a transposed one.
+      dimension_numbers: the order of dimensions: strings such as ``("NHWC", "HWIO", "NHWC")``,
+        a ``ConvDimensionNumbers``, or ``None`` for ``("NCHW", "OIHW", "NCHW")``.
+      feature_group_count, batch_group_count: into how many groups the features, or the batch,
+        fall that are convolved with kernels of their own.
+      precision: see ``dot_general``.
+      preferred_element_type: the dtype of the result, by default the operands'.
+      out_sharding: the sharding of the result.
+
+    Raises:
+      TypeError: if ranks, dtypes or dimension numbers do not fit.
+      ValueError: if sizes do not fit the groups, or a named padding is used with
+        ``lhs_dilation``.
+
+    Example:
+      >>> images = np.ones((2, 3, 8, 8), np.float32)
+      >>> kernels = np.ones((4, 3, 3, 3), np.float32)
+      >>> conv_general_dilated(images, kernels, (1, 1), "SAME").shape
+      (2, 4, 8, 8)
+
+    Source: StableHLO ``convolution``.
+    """
+    geometry = canonical_convolution(
+        shape_of(lhs),
+        shape_of(rhs),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        dimension_numbers,
+    )
+    if preferred_element_type is not None:
+        preferred_element_type = explicit_dtype(preferred_element_type, _NAME)
+    result = conv_general_dilated_p.bind(
+        lhs,
+        rhs,
+        **geometry,
+        feature_group_count=index(feature_group_count),
+        batch_group_count=index(batch_group_count),
+        precision=canonicalize_precision(precision),
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
+    return result if out_sharding is None else placement.constrain(result, out_sharding)

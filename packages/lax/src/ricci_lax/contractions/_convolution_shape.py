@@ -1,0 +1,279 @@
+"""The geometry of convolutions: dimension numbers, paddings, and the shapes of results."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+from ricci_lax.reductions._window_shape import dilated_shape, padtype_to_pads, strided
+
+__all__ = [
+    "conv_dimension_numbers",
+    "conv_general_permutations",
+    "conv_general_shape_tuple",
+    "conv_shape_tuple",
+    "conv_transpose_shape_tuple",
+    "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
+]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Which dimensions of the operands and the result of a convolution play which part.
+
+    Attributes:
+      lhs_spec: the batch dimension, the feature dimension, then the spatial ones.
+      rhs_spec: the output feature dimension, the input feature dimension, then the spatial ones.
+      out_spec: the batch dimension, the feature dimension, then the spatial ones.
+    """
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+
+ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
+
+
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """The orders of dimensions that strings such as ``("NHWC", "HWIO", "NHWC")`` stand for.
+
+    Raises:
+      TypeError: if a letter is repeated, ``N`` and ``C`` (``O`` and ``I`` in the second) do not
+        each occur once, or the spatial letters differ.
+
+    Example:
+      >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+      ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    lhs, rhs, out = dimension_numbers
+    letters = ("N", "C"), ("O", "I"), ("N", "C")
+    for i, (spec, (a, b)) in enumerate(zip((lhs, rhs, out), letters, strict=True)):
+        if not spec.count(a) == spec.count(b) == 1:
+            raise TypeError(
+                f"convolution: dimension_numbers[{i}]={spec!r} needs one '{a}' and one '{b}'."
+            )
+        if len(set(spec)) != len(spec):
+            raise TypeError(
+                f"convolution: dimension_numbers[{i}]={spec!r} repeats a letter; name each "
+                "dimension by its own."
+            )
+    spatial = [letter for letter in rhs if letter not in "OI"]
+    if not set(lhs) - set("NC") == set(spatial) == set(out) - set("NC"):
+        raise TypeError(
+            f"convolution: dimension_numbers {tuple(dimension_numbers)} name their spatial "
+            "dimensions differently. Use the same letters in all three."
+        )
+
+    def permutation(spec: str, first: str, second: str) -> tuple[int, ...]:
+        return (spec.index(first), spec.index(second), *map(spec.index, spatial))
+
+    return tuple(permutation(s, a, b) for s, (a, b) in zip((lhs, rhs, out), letters, strict=True))
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """The dimension numbers of a convolution, from strings or the default.
+
+    Args:
+      lhs_shape, rhs_shape: the operands' shapes, of one rank.
+      dimension_numbers: ``None`` for batch (or output features), features and spatial dimensions
+        in this order; three strings of letters, see ``conv_general_permutations``; or a
+        ``ConvDimensionNumbers``, which is given back.
+
+    Raises:
+      TypeError: if ranks differ, or the strings do not fit.
+
+    Example:
+      >>> conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).rhs_spec
+      (3, 2, 0, 1)
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    if len(lhs_shape) != len(rhs_shape):
+        raise TypeError(
+            f"convolution: lhs has rank {len(lhs_shape)} and rhs has rank {len(rhs_shape)}; "
+            "give them one rank."
+        )
+    if dimension_numbers is None:
+        return ConvDimensionNumbers(*[tuple(range(len(lhs_shape)))] * 3)
+    if not isinstance(dimension_numbers, list | tuple):
+        raise TypeError(
+            f"convolution: dimension_numbers is a {type(dimension_numbers).__name__}. Give "
+            "three strings, such as ('NHWC', 'HWIO', 'NHWC'), or None."
+        )
+    if len(dimension_numbers) != 3:
+        raise TypeError(
+            f"convolution: dimension_numbers has {len(dimension_numbers)} entries, not the "
+            "three for lhs, rhs and the result."
+        )
+    if not all(isinstance(spec, str) for spec in dimension_numbers):
+        raise TypeError(
+            "convolution: dimension_numbers holds "
+            f"{', '.join(type(x).__name__ for x in dimension_numbers)}. Describe each "
+            "layout by a string, such as 'NHWC'."
+        )
+    for i, spec in enumerate(dimension_numbers):
+        if len(spec) != len(lhs_shape):
+            raise TypeError(
+                f"convolution: dimension_numbers[{i}] has {len(spec)} letters for arrays of "
+                f"shapes {lhs_shape} and {rhs_shape}. Give one for each dimension."
+            )
+    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+
+
+def spatial_sizes(spec: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of the spatial dimensions of an operand."""
+    return tuple(shape[d] for d in spec[2:])
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: str | Sequence[tuple[int, int]],
+    batch_group_count: int = 1,
+) -> tuple[int, ...]:
+    """The shape of a convolution of operands in the default order of dimensions.
+
+    Args:
+      lhs_shape, rhs_shape: the operands' shapes, dilated.
+
+    Raises:
+      TypeError: if there is not one padding for each spatial dimension.
+      ValueError: if negative padding takes away more than there is.
+
+    Example:
+      >>> conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (1, 1), "SAME")
+      (2, 4, 8, 8)
+    """
+    if isinstance(pads, str):
+        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    if len(pads) != len(lhs_shape) - 2:
+        raise TypeError(
+            f"convolution: padding has {len(pads)} pairs for {len(lhs_shape) - 2} spatial "
+            "dimensions. Give one (low, high) for each."
+        )
+    padded = tuple(n + low + high for n, (low, high) in zip(lhs_shape[2:], pads, strict=True))
+    if any(n < 0 for n in padded):
+        raise ValueError(
+            f"convolution: padding {tuple(pads)} cuts off more than there is of spatial "
+            f"sizes {tuple(lhs_shape[2:])}."
+        )
+    counts = map(strided, padded, rhs_shape[2:], strides)
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *counts)
+
+
+def _permuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
+    return tuple(shape[d] for d in spec)
+
+
+def _unpermuted(sizes: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
+    return tuple(size for _, size in sorted(zip(spec, sizes, strict=True)))
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape of a convolution of operands in any order of dimensions.
+
+    Example:
+      >>> numbers = ("NHWC", "HWIO", "NHWC")
+      >>> conv_general_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (1, 1), "VALID", numbers)
+      (2, 6, 6, 4)
+    """
+    lhs, rhs, out = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    shape = conv_shape_tuple(
+        _permuted(lhs_shape, lhs), _permuted(rhs_shape, rhs), window_strides, padding
+    )
+    return _unpermuted(shape, out)
+
+
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape of a transposed convolution.
+
+    Example:
+      >>> conv_transpose_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (2, 2), "SAME", None)
+      (2, 4, 16, 16)
+    """
+    lhs, rhs, out = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    sizes, kernel = _permuted(lhs_shape, lhs), _permuted(rhs_shape, rhs)
+    if isinstance(padding, str):
+        padding = [
+            transposed_padding(k, s, padding)
+            for k, s in zip(kernel[2:], window_strides, strict=True)
+        ]
+    spread = (*sizes[:2], *dilated_shape(sizes[2:], window_strides))
+    shape = conv_shape_tuple(spread, kernel, (1,) * len(window_strides), padding)
+    return _unpermuted(shape, out)
+
+
+def transposed_padding(kernel: int, stride: int, padding: str) -> tuple[int, int]:
+    """The padding of a transposed convolution that undoes a convolution with a named padding.
+
+    Raises:
+      ValueError: if the name is neither ``SAME`` nor ``VALID``.
+    """
+    if padding == "SAME":
+        total = kernel + stride - 2
+        low = kernel - 1 if stride > kernel - 1 else -(-total // 2)
+    elif padding == "VALID":
+        total = kernel + stride - 2 + max(kernel - stride, 0)
+        low = kernel - 1
+    else:
+        raise ValueError(
+            f"conv_transpose: padding={padding!r} is unknown; say 'SAME' or 'VALID', or "
+            "give (low, high) pairs."
+        )
+    return low, total - low
+
+
+def canonical_convolution(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    dimension_numbers: Any,
+) -> dict[str, Any]:
+    """The geometry of a convolution as the primitive takes it.
+
+    Raises:
+      TypeError, ValueError: if the dimension numbers or a padding's name do not fit.
+    """
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    ones = (1,) * (len(lhs_shape) - 2)
+    strides = tuple(map(index, window_strides))
+    lhs_dilation = ones if lhs_dilation is None else tuple(map(index, lhs_dilation))
+    rhs_dilation = ones if rhs_dilation is None else tuple(map(index, rhs_dilation))
+    if isinstance(padding, str):
+        if any(d != 1 for d in lhs_dilation):
+            raise ValueError(
+                "conv_general_dilated: padding by name is not defined with lhs_dilation. Give "
+                "(low, high) pairs, or call conv_transpose."
+            )
+        if any(stride <= 0 for stride in strides):
+            raise ValueError(
+                f"conv_general_dilated: window_strides={strides} holds a number below 1."
+            )
+        window = dilated_shape(spatial_sizes(numbers.rhs_spec, rhs_shape), rhs_dilation)
+        sizes = spatial_sizes(numbers.lhs_spec, lhs_shape)
+        padding = padtype_to_pads(sizes, window, strides, padding)
+    return {
+        "window_strides": strides,
+        "padding": tuple((index(low), index(high)) for low, high in padding),
+        "lhs_dilation": lhs_dilation,
+        "rhs_dilation": rhs_dilation,
+        "dimension_numbers": numbers,
+    }

@@ -1,0 +1,351 @@
+"""Products summed over shared dimensions: ``dot_general`` and what is made of it."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import bilinear
+from ricci_ir import (
+    ShapedArray,
+    define,
+    explicit_dtype,
+    finfo,
+    get_aval,
+    hides,
+    issubdtype,
+    itemsize_bits,
+    lattice_result_type,
+)
+from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.structure._shapes import placement, shape_of, transpose, write
+from ricci_stablehlo import Lowering, Value, int_list
+
+from ._precision import PrecisionLike, canonicalize_precision, precision_config, resolve_algorithm
+
+__all__ = [
+    "batch_matmul",
+    "dot",
+    "dot_general",
+    "dot_general_p",
+    "DotDimensionNumbers",
+]
+
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+
+def _check_operand(side: str, aval: ShapedArray, contracting, batch) -> None:
+    if not all(0 <= d < aval.ndim for d in (*contracting, *batch)):
+        raise TypeError(
+            f"dot_general: {side} has rank {aval.ndim}, and its dimension numbers "
+            f"(contracting {contracting}, batch {batch}) name a dimension that it lacks. "
+            "Count dimensions from 0; negative numbers are not taken."
+        )
+    for kind, dims in (("batch", batch), ("contracting", contracting)):
+        if len(set(dims)) != len(dims):
+            raise TypeError(
+                f"dot_general: the {kind} dimensions {dims} of {side} name one dimension twice."
+            )
+    if set(contracting) & set(batch):
+        raise TypeError(
+            f"dot_general: a dimension of {side} is in both its contracting {contracting} "
+            f"and its batch {batch} dimensions. List each only once."
+        )
+
+
+def _free(ndim: int, *used: Sequence[int]) -> tuple[int, ...]:
+    taken = {d for dims in used for d in dims}
+    return tuple(d for d in range(ndim) if d not in taken)
+
+
+def _dot_general_aval(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    _check_operand("lhs", lhs, lhs_contracting, lhs_batch)
+    _check_operand("rhs", rhs, rhs_contracting, rhs_batch)
+    batch_sizes = tuple(lhs.shape[d] for d in lhs_batch)
+    rhs_batch_sizes = tuple(rhs.shape[d] for d in rhs_batch)
+    if batch_sizes != rhs_batch_sizes:
+        raise TypeError(_mismatch("batch", lhs, lhs_batch, rhs, rhs_batch))
+    lhs_sizes = tuple(lhs.shape[d] for d in lhs_contracting)
+    rhs_sizes = tuple(rhs.shape[d] for d in rhs_contracting)
+    if lhs_sizes != rhs_sizes:
+        raise TypeError(_mismatch("contracting", lhs, lhs_contracting, rhs, rhs_contracting))
+    lhs_free = tuple(lhs.shape[d] for d in _free(lhs.ndim, lhs_contracting, lhs_batch))
+    rhs_free = tuple(rhs.shape[d] for d in _free(rhs.ndim, rhs_contracting, rhs_batch))
+    dtype, weak = _result_dtype(lhs, rhs, preferred_element_type)
+    return ShapedArray((*batch_sizes, *lhs_free, *rhs_free), dtype, weak)
+
+
+def _mismatch(kind: str, lhs: ShapedArray, lhs_dims, rhs: ShapedArray, rhs_dims) -> str:
+    return (
+        f"dot_general: the {kind} dimensions of operands of shapes {lhs.shape} and {rhs.shape} "
+        f"differ in size: {tuple(lhs.shape[d] for d in lhs_dims)} along {tuple(lhs_dims)} of the "
+        f"first, {tuple(rhs.shape[d] for d in rhs_dims)} along {tuple(rhs_dims)} of the second."
+    )
+
+
+def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> tuple[Any, bool]:
+    if lhs.dtype == rhs.dtype:
+        dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
+    elif lhs.weak_type or rhs.weak_type:
+        dtype, weak = lattice_result_type((lhs.dtype, lhs.weak_type), (rhs.dtype, rhs.weak_type))
+    else:
+        dtype, weak = max(lhs.dtype, rhs.dtype, key=_reach), False
+    if preferred is None:
+        return dtype, weak
+    # Products of floats may be rounded; those of other numbers must fit.
+    narrower = preferred == np.bool_ or _bits(preferred) < _bits(dtype)
+    if narrower and issubdtype(dtype, np.number) and not issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"dot_general: preferred_element_type={preferred} is narrower than the operands' "
+            f"dtype, {dtype}. Ask for one of as many bits at least."
+        )
+    return preferred, False
+
+
+def _reach(dtype: Any) -> tuple[int, int, float]:
+    """What decides which of two dtypes products have: the kind, the bits, then the range."""
+    kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
+    kind = next(i for i, kind in enumerate(kinds) if issubdtype(dtype, kind))
+    if kind == 2:
+        return kind, itemsize_bits(dtype), float(finfo(dtype).max)
+    return kind, itemsize_bits(dtype), float(issubdtype(dtype, np.signedinteger))
+
+
+def _bits(dtype: Any) -> int:
+    """How many bits a number takes, or one of the two parts of a complex number."""
+    return itemsize_bits(dtype) // (2 if issubdtype(dtype, np.complexfloating) else 1)
+
+
+def _transpose_lhs(ct, x: ShapedArray, y, *, dimension_numbers, swap=False, **params):
+    """The cotangent of the left operand; of the right one, given as ``x``, with ``swap``."""
+    (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
+    y_ndim = len(shape_of(y))
+    x_free = _free(x.ndim, x_contracting, x_batch)
+    y_free = _free(y_ndim, y_contracting, y_batch)
+    first = len(x_batch) if swap else len(x_batch) + len(x_free)
+    ct_batch = tuple(range(len(x_batch)))
+    ct_y = tuple(range(first, first + len(y_free)))
+    partner = dict(zip(y_contracting, x_contracting, strict=True))
+    order = (*x_batch, *x_free, *(partner[d] for d in sorted(y_contracting)))
+    product = dot_general_p.bind(
+        ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
+    )
+    result = transpose(product, tuple(np.argsort(order).tolist()))
+    aval: Any = get_aval(product)
+    return result if aval.dtype == x.dtype else convert_element_type(result, x.dtype)
+
+
+def _transpose_rhs(ct, x, y: ShapedArray, *, dimension_numbers, **params):
+    (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
+    swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
+    return _transpose_lhs(ct, y, x, dimension_numbers=swapped, swap=True, **params)
+
+
+def _dot_general_batch(axis, args, dims, *, dimension_numbers, **params):
+    (lhs, rhs), (lhs_dim, rhs_dim) = args, dims
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    if lhs_dim is not None:
+        lhs_contracting = _shifted(lhs_contracting, lhs_dim)
+        lhs_batch = _shifted(lhs_batch, lhs_dim)
+    if rhs_dim is not None:
+        rhs_contracting = _shifted(rhs_contracting, rhs_dim)
+        rhs_batch = _shifted(rhs_batch, rhs_dim)
+    lhs_free = _free(len(shape_of(lhs)), lhs_contracting, lhs_batch)
+    if rhs_dim is None:
+        out_dim = len(lhs_batch) + lhs_free.index(lhs_dim)
+    elif lhs_dim is None:
+        rhs_free = _free(len(shape_of(rhs)), rhs_contracting, rhs_batch)
+        out_dim = len(lhs_batch) + len(lhs_free) + rhs_free.index(rhs_dim)
+    else:
+        lhs_batch, rhs_batch, out_dim = (lhs_dim, *lhs_batch), (rhs_dim, *rhs_batch), 0
+    numbers = ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **params), out_dim
+
+
+def _shifted(dims: Sequence[int], inserted: int) -> tuple[int, ...]:
+    return tuple(d + (d >= inserted) for d in dims)
+
+
+def _dot_general_lower(
+    ctx: Lowering,
+    lhs: Value,
+    rhs: Value,
+    *,
+    dimension_numbers,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
+    out = result = ctx.out
+    algorithm = resolve_algorithm(precision, ctx.platform, lhs.dtype, rhs.dtype, out.dtype)
+    if algorithm is not None:
+        lhs, rhs = _converted(ctx, lhs, algorithm.lhs), _converted(ctx, rhs, algorithm.rhs)
+        result = out.update(dtype=algorithm.out)
+    elif lhs.dtype != rhs.dtype and not (_is_float8(lhs) and _is_float8(rhs)):
+        lhs, rhs = _converted(ctx, lhs, out.dtype), _converted(ctx, rhs, out.dtype)
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    text = f"stablehlo.dot_general {lhs}, {rhs}, "
+    if lhs_batch:
+        text += f"batching_dims = {int_list(lhs_batch)} x {int_list(rhs_batch)}, "
+    text += f"contracting_dims = {int_list(lhs_contracting)} x {int_list(rhs_contracting)}, "
+    text += f"precision = {precision_config(precision)}"
+    if algorithm is not None:
+        text += f", algorithm = {algorithm.text}"
+    return _converted(ctx, write(ctx, text, [lhs, rhs], result), out.dtype)
+
+
+def _is_float8(x: Value) -> bool:
+    return x.dtype.name.startswith("float8")
+
+
+def _converted(ctx: Lowering, x: Value, dtype: Any) -> Value:
+    if x.dtype == dtype:
+        return x
+    return write(ctx, f"stablehlo.convert {x}", [x], x.aval.update(dtype=dtype))
+
+
+_dot_general_usual = hides(out_sharding=None, precision=None, preferred_element_type=None)
+
+
+def _dot_general_shown(*, dimension_numbers, **params):
+    lists = tuple(tuple(map(list, pair)) for pair in dimension_numbers)
+    return {"dimension_numbers": lists, **_dot_general_usual(**params)}
+
+
+dot_general_p = define(
+    "dot_general",
+    abstract_eval=_dot_general_aval,
+    **bilinear(_transpose_lhs, _transpose_rhs),
+    batch=_dot_general_batch,
+    lower=_dot_general_lower,
+    shown=_dot_general_shown,
+)
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Multiply two arrays and sum over pairs of dimensions.
+
+    Args:
+      lhs, rhs: arrays.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``: the
+        dimensions to sum over, and those that pair up the examples of two batches.
+      precision: ``None``, a ``Precision`` or its name, a pair of them, a ``DotAlgorithm``, or a
+        ``DotAlgorithmPreset`` or its name.
+      preferred_element_type: the dtype of the result, by default the operands' promoted one.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array whose dimensions are the batch, those left of ``lhs``, then those left of ``rhs``.
+
+    Raises:
+      TypeError: if dimension numbers are out of bounds or repeated, or sizes differ.
+      ValueError: if the precision is not a known one.
+
+    Example:
+      >>> x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+      >>> dot_general(x, y, (((1,), (0,)), ((), ()))).shape
+      (2, 4)
+
+    Source: StableHLO ``dot_general``.
+    """
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    numbers = (
+        (tuple(map(index, lhs_contracting)), tuple(map(index, rhs_contracting))),
+        (tuple(map(index, lhs_batch)), tuple(map(index, rhs_batch))),
+    )
+    if preferred_element_type is not None:
+        preferred_element_type = explicit_dtype(preferred_element_type, "dot_general")
+    result = dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=numbers,
+        precision=canonicalize_precision(precision),
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
+    return result if out_sharding is None else placement.constrain(result, out_sharding)
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The product of two vectors or matrices; any contraction with ``dimension_numbers``.
+
+    Raises:
+      ValueError: if the operands are not such a pair and ``dimension_numbers`` is not given.
+
+    Example:
+      >>> dot(np.ones((2, 3), np.float32), np.ones(3, np.float32)).shape
+      (2,)
+    """
+    if dimension_numbers is None:
+        lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
+        fits = 1 <= len(lhs_shape) <= 2 and 1 <= len(rhs_shape) <= 2
+        if not (fits and lhs_shape[-1] == rhs_shape[0]):
+            raise ValueError(
+                f"dot: shapes {lhs_shape} and {rhs_shape} are no pair of matrices or vectors "
+                "whose inner sizes agree. For other products say what is contracted, with "
+                "dimension_numbers."
+            )
+        dimension_numbers = (((len(lhs_shape) - 1,), (0,)), ((), ()))
+    return dot_general(
+        lhs,
+        rhs,
+        dimension_numbers,
+        precision,
+        preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
+    """Matrix products of two batches of matrices: all but the last two dimensions pair up.
+
+    Raises:
+      ValueError: if the ranks differ or are less than 2.
+      TypeError: if sizes do not fit.
+
+    Example:
+      >>> batch_matmul(np.ones((5, 2, 3), np.float32), np.ones((5, 3, 4), np.float32)).shape
+      (5, 2, 4)
+    """
+    lhs_ndim, rhs_ndim = len(shape_of(lhs)), len(shape_of(rhs))
+    if lhs_ndim != rhs_ndim:
+        raise ValueError(
+            f"batch_matmul: lhs has rank {lhs_ndim} and rhs has rank {rhs_ndim}; give both "
+            "the same batch dimensions."
+        )
+    if lhs_ndim < 2:
+        raise ValueError(
+            f"batch_matmul: a matrix has rank 2 or more, but lhs has rank {lhs_ndim} and "
+            f"rhs {rhs_ndim}."
+        )
+    batch = tuple(range(lhs_ndim - 2))
+    numbers = (((lhs_ndim - 1,), (lhs_ndim - 2,)), (batch, batch))
+    return dot_general(lhs, rhs, numbers, precision)

@@ -1,0 +1,220 @@
+"""Discrete Fourier transforms."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import linear
+from ricci_batching import move_dim
+from ricci_ir import ShapedArray, composite, define, get_aval, issubdtype
+from ricci_lax.elementwise._arithmetic import conj, div, mul
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._factories import complex_of, real_part
+from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
+from ricci_lax.structure._filling import full
+from ricci_lax.structure._shapes import broadcast_in_dim, write
+from ricci_stablehlo import Lowering, Value, int_list
+
+__all__ = [
+    "fft",
+    "fft_p",
+    "FftType",
+]
+
+_GREATEST_RANK = 3  # of the transforms that StableHLO has
+_DOUBLES = ("float64", "int64", "uint64", "complex128")
+
+
+class FftType(IntEnum):
+    """The kinds of discrete Fourier transform.
+
+    ``FFT`` and ``IFFT`` map complex arrays to complex ones; ``RFFT`` maps a real array to the
+    half of its transform that is not redundant, and ``IRFFT`` maps such a half back.
+    """
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+_BY_NAME = {form: kind for kind in FftType for form in (kind.name, kind.name.lower())}
+
+
+def _check_operand(x: ShapedArray, kind: FftType, lengths: tuple[int, ...]) -> None:
+    name, rank = kind.name, len(lengths)
+    expected = ("float32", "float64") if kind is FftType.RFFT else ("complex64", "complex128")
+    if x.dtype.name not in expected:
+        raise ValueError(
+            f"fft: {name} transforms {expected[0]} or {expected[1]}, but the operand is "
+            f"{x.str_short()}. Convert it first."
+        )
+    if not 1 <= rank <= _GREATEST_RANK:
+        raise ValueError(
+            f"fft: fft_lengths={lengths} names {rank} dimensions, but a transform is over one to "
+            f"{_GREATEST_RANK}. Transform over groups of dimensions, one after another."
+        )
+    if rank > x.ndim:
+        raise ValueError(
+            f"fft: fft_lengths={lengths} names {rank} dimensions, but the operand is "
+            f"{x.str_short()} and has {x.ndim}."
+        )
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"fft: fft_lengths={lengths} holds a negative length.")
+
+
+def _fft_aval(x: ShapedArray, *, fft_type, fft_lengths) -> ShapedArray:
+    _check_operand(x, fft_type, fft_lengths)
+    *outer, last = fft_lengths
+    batch = x.shape[: x.ndim - len(fft_lengths)]
+    half = last // 2 + 1
+    if fft_type is not FftType.IRFFT:
+        given = last
+    elif last:
+        given = half
+    else:
+        given = x.shape[-1]  # a result without elements has no use for the operand
+    expected = (*batch, *outer, given)
+    if x.shape != expected:
+        raise ValueError(
+            f"fft: {fft_type.name} with fft_lengths={fft_lengths} takes an operand whose last "
+            f"sizes are {expected[len(batch) :]}, but it is {x.str_short()}. Slice or pad it, or "
+            "change fft_lengths."
+        )
+    if fft_type is FftType.RFFT:
+        if not last:
+            raise ValueError(
+                f"fft: RFFT of length 0 is not defined (fft_lengths={fft_lengths}, operand "
+                f"{x.str_short()})."
+            )
+        return ShapedArray((*batch, *outer, half), complex_of(x.dtype))
+    if fft_type is FftType.IRFFT:
+        return ShapedArray((*batch, *outer, last), real_part(x.dtype))
+    return ShapedArray(x.shape, x.dtype)
+
+
+def _multiplicities(aval: ShapedArray, length: int) -> Any:
+    """How often each coefficient of a half occurs in the whole transform: once or twice."""
+    count, dtype = length // 2 + 1, aval.dtype
+    counts = full((count,), 2, dtype)
+    counts = dynamic_update_slice(counts, full((1,), 1, dtype), (0,))
+    if length % 2 == 0:
+        counts = dynamic_update_slice(counts, full((1,), 1, dtype), (count - 1,))
+    if aval.ndim == 1:
+        return counts
+    shape = (1,) * (aval.ndim - 1) + (count,)
+    return broadcast_in_dim(counts, shape, (aval.ndim - 1,))
+
+
+@composite("_rfft_transpose")
+def _rfft_transpose(ct: Any, *, lengths: tuple[int, ...]) -> Any:
+    aval: Any = get_aval(ct)
+    counts = _multiplicities(aval, lengths[-1])
+    result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
+    return mul(_number(prod(lengths), real_part(aval.dtype)), result)
+
+
+def _irfft_transpose(ct: Any, lengths: tuple[int, ...]) -> Any:
+    half = fft(ct, FftType.RFFT, lengths)
+    aval: Any = get_aval(half)
+    scale = _number(1 / prod(lengths), aval.dtype)
+    return conj(mul(mul(scale, _multiplicities(aval, lengths[-1])), half))
+
+
+def _number(value: float, dtype: np.dtype) -> Any:
+    return np.asarray(value, dtype)[()]
+
+
+def _fft_transpose(ct, x, *, fft_type, fft_lengths):
+    if fft_type is FftType.RFFT:
+        return [_rfft_transpose(ct, lengths=fft_lengths)]
+    if fft_type is FftType.IRFFT:
+        return [_irfft_transpose(ct, fft_lengths)]
+    return [fft(ct, fft_type, fft_lengths)]
+
+
+def _fft_batch(_axis, args, dims, *, fft_type, fft_lengths):
+    return fft(move_dim(args[0], dims[0], 0), fft_type, fft_lengths), 0
+
+
+def _fft_lower(ctx: Lowering, x: Value, *, fft_type, fft_lengths) -> Value:
+    text = f"stablehlo.fft {x}, type = {fft_type.name}, length = {int_list(fft_lengths)}"
+    return write(ctx, text, [x], ctx.out)
+
+
+# Operand: an array of the dtype that ``fft_type`` transforms.
+fft_p = define(
+    "fft",
+    abstract_eval=_fft_aval,
+    jvp=linear,
+    transpose=_fft_transpose,
+    batch=_fft_batch,
+    lower=_fft_lower,
+)
+
+
+@composite("fft")
+def _fft(x: Any, *, kind: FftType, lengths: tuple[int, ...]) -> Any:
+    aval: Any = get_aval(x)
+    dtype = aval.dtype
+    if kind is not FftType.RFFT:
+        if not issubdtype(dtype, np.complexfloating):
+            dtype = np.dtype(np.complex128 if dtype.name in _DOUBLES else np.complex64)
+    elif issubdtype(dtype, np.complexfloating):
+        raise ValueError(
+            f"fft: RFFT transforms real numbers, but the operand is {aval.str_short()}. Take its "
+            "real part, or use FFT."
+        )
+    elif not issubdtype(dtype, np.floating):
+        dtype = np.dtype(np.float64 if dtype.name in _DOUBLES else np.float32)
+    x = converted(x, dtype)
+    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+    """Transform the last dimensions of an array, by the discrete Fourier transform.
+
+    Args:
+      x: an array: real for ``RFFT``, else it is converted to complex64 (complex128 if its dtype
+        has 64 bits). Its last sizes are ``fft_lengths``; for ``IRFFT`` the last size is
+        ``fft_lengths[-1] // 2 + 1``.
+      fft_type: an ``FftType`` or its name, as ``"fft"`` or ``"FFT"``.
+      fft_lengths: the lengths of the transform, one for each dimension that it is over: the last
+        ones of ``x``, three at most. Without any, the result is ``x``, converted.
+
+    Returns:
+      A complex array of the shape of ``x`` for ``FFT`` and ``IFFT``; one whose last size is
+      ``fft_lengths[-1] // 2 + 1`` for ``RFFT``; a real one whose last size is
+      ``fft_lengths[-1]`` for ``IRFFT``. Inverse transforms divide by the number of elements.
+
+    Raises:
+      TypeError: if ``fft_type`` is neither.
+      ValueError: if it is no such name, if lengths do not fit the shape, or if ``RFFT`` is asked
+        for complex numbers or for floating-point ones of 16 bits.
+
+    Example:
+      >>> x = np.array([1.0, 0.0, 0.0, 0.0], np.float32)
+      >>> np.asarray(fft(x, "rfft", (4,))).tolist()
+      [(1+0j), (1+0j), (1+0j)]
+
+    Source: StableHLO ``fft``.
+    """
+    if isinstance(fft_type, str):
+        kind = _BY_NAME.get(fft_type)
+        if kind is None:
+            raise ValueError(
+                f"fft: fft_type={fft_type!r} is no kind of transform; the kinds are "
+                f"{', '.join(repr(k.name.lower()) for k in FftType)}."
+            )
+    elif isinstance(fft_type, FftType):
+        kind = fft_type
+    else:
+        raise TypeError(
+            f"fft: fft_type={fft_type!r} is neither an FftType nor the name of one, such as 'fft'."
+        )
+    lengths = tuple(map(index, fft_lengths))
+    return _fft(x, kind=kind, lengths=lengths)

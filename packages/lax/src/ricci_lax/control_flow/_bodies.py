@@ -1,0 +1,372 @@
+"""Tracing the functions that control flow is given, and checking what they return."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ricci_ir import (
+    CarryPromoted,
+    DebugInfo,
+    Jaxpr,
+    ShapedArray,
+    Tracer,
+    Var,
+    check_results,
+    convert_constvars,
+    current_source,
+    eval_jaxpr,
+    get_aval,
+    is_observed,
+    kept_programs,
+    lattice_result_type,
+    notify,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_lax.elementwise._conversion import converted
+from ricci_pytree import (
+    argument_paths,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+
+
+class Body(NamedTuple):
+    """A traced function.
+
+    Attributes:
+      jaxpr: its program; what it closes over are the leading arguments.
+      consts: their values.
+      out_tree: the structure of what it returns.
+    """
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+    out_tree: Any
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return self.jaxpr.out_avals
+
+
+_bodies: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def trace_body(
+    what: str, fun: Callable, tree: Any, avals: Sequence[Any], carry: Sequence[Any] = ()
+) -> Body:
+    """Trace a function of pytrees; kept by the function and the types.
+
+    Args:
+      what: the operation that the function is given to, for messages.
+      tree, avals: the structure and the types of its arguments.
+      carry: types that the first leaves of the result take over where they differ from them only
+        in being weak.
+
+    Raises:
+      TypeError: if the function returns something that is no array.
+    """
+    key = (what, tree, tuple(avals), tuple(carry), trace_key())
+    try:
+        kept = kept_programs(_bodies.setdefault(fun, {}))
+        found = kept.get(key)
+    except TypeError:  # a function that has no hash or cannot be referred to weakly
+        kept = found = None
+    if found is None:
+        found = _trace(what, fun, tree, avals, carry)
+        if kept is not None and not any(isinstance(x, Tracer) for x in found.consts):
+            kept[key] = found
+    return found
+
+
+def _trace(what: str, fun: Callable, tree: Any, avals: Sequence[Any], carry: Sequence[Any]) -> Body:
+    out_tree: Any = None
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal out_tree
+        out = fun(*tree_unflatten(tree, leaves))
+        results, out_tree = tree_flatten(out)
+        check_results(f"{what}: {function_name(fun)}", results, out)
+        results[: len(carry)] = map(_taking_over, results, carry)
+        return results
+
+    jaxpr = trace_to_jaxpr(flat, avals, _debug_info(what, fun, tree))
+    return Body(convert_constvars(jaxpr), jaxpr.consts, out_tree)
+
+
+def _debug_info(what: str, fun: Callable, tree: Any) -> DebugInfo:
+    names = argument_paths(tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
+    return DebugInfo(what, function_name(fun), tuple(names))
+
+
+def function_name(fun: Any) -> str:
+    """What a function is called in messages: one without a name by where it is."""
+    name = getattr(fun, "__name__", None) or type(fun).__name__
+    code = getattr(fun, "__code__", None)
+    if name == "<lambda>" and code is not None:
+        return f"the lambda at {Path(code.co_filename).name}:{code.co_firstlineno}"
+    return name
+
+
+def _taking_over(result: Any, expected: ShapedArray) -> Any:
+    """A weak result as strong as its type is expected to be, if that is all that differs."""
+    aval: Any = get_aval(result)
+    if expected.weak_type or (aval.shape, aval.dtype) != (expected.shape, expected.dtype):
+        return result
+    return converted(result, aval.dtype)
+
+
+# The carry of a loop
+
+
+def leaf_avals(what: str, names: Sequence[str], leaves: Sequence[Any]) -> list[Any]:
+    """The types of values given to an operation.
+
+    Raises:
+      TypeError: naming the first that is no array.
+    """
+    avals = []
+    for name, leaf in zip(names, leaves, strict=True):
+        try:
+            avals.append(get_aval(leaf))
+        except TypeError:
+            raise TypeError(
+                f"{what}: {name} is {leaf!r:.60}, of type {type(leaf).__name__}, which is no "
+                "array. Pass arrays, scalars, or pytrees of them."
+            ) from None
+    return avals
+
+
+def trace_carry(
+    what: str,
+    fun: Callable,
+    tree: Any,
+    carry: Sequence[ShapedArray],
+    others: Sequence[Any],
+    count: int,
+    before: Sequence[Any] = (),
+) -> tuple[Body, list[ShapedArray]]:
+    """Trace a loop's body, with a carry of types that it keeps as far as weak ones can adapt.
+
+    Args:
+      tree: the structure of the arguments.
+      carry, before, others: the types of the carry, and of the arguments ahead of it and behind.
+      count: how many leaves the carry has.
+
+    Returns:
+      The body and the types of its carry.
+    """
+    carry = list(carry)
+    while True:
+        body = trace_body(what, fun, tree, [*before, *carry, *others], carry)
+        outs = body.out_avals[:count]
+        if len(outs) < count:
+            return body, carry
+        grown = _strengthened(carry, outs)
+        if grown == carry:
+            return body, carry
+        if is_observed():
+            _notify_promoted(what, fun, tree, carry, grown, len(before))
+        carry = grown
+
+
+def _notify_promoted(what, fun, tree, carry, grown, before) -> None:
+    names = argument_paths(tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
+    changes = [
+        (name, old, new)
+        for name, old, new in zip(names[before:], carry, grown, strict=False)
+        if old is not new
+    ]
+    notify(CarryPromoted(current_source(), what, tuple(changes)))
+
+
+def _strengthened(carry: Sequence[ShapedArray], outs: Sequence[Any]) -> list[ShapedArray]:
+    """The types of a carry, the weak ones promoted with what one iteration makes of them."""
+    return [
+        ShapedArray(c.shape, lattice_result_type((c.dtype, True), (o.dtype, o.weak_type))[0])
+        if c.weak_type and not (o.weak_type and o.dtype == c.dtype)
+        else c
+        for c, o in zip(carry, outs, strict=True)
+    ]
+
+
+def initial_carry(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """The initial values of a carry, of the types that it was found to have."""
+    return [converted(x, a.dtype, a.weak_type) for x, a in zip(values, avals, strict=True)]
+
+
+def check_carry(
+    what: str, fun: Callable, names: Sequence[str], tree: Any, out_tree: Any, carry: Any, out: Any
+) -> None:
+    """Check that a loop's body gives back a carry of the structure and types that it takes.
+
+    Args:
+      names: what the user calls the leaves of the carry.
+      tree, out_tree: the structures of the carry taken and given back.
+      carry, out: the types of their leaves.
+
+    Raises:
+      TypeError: naming the first leaf that differs, both types, and the likely fix.
+    """
+    if tree != out_tree:
+        raise TypeError(
+            f"{what}: {function_name(fun)} must return a carry of the structure that it is given.\n"
+            f"{_structure_difference(tree, out_tree, 'the carry given', 'the carry returned')}\n"
+            "Return every part of the carry, in its place, also where it does not change."
+        )
+    wrong = [
+        (name, c, o)
+        for name, c, o in zip(names, carry, out, strict=True)
+        if (c.shape, c.dtype) != (o.shape, o.dtype)
+    ]
+    if not wrong:
+        return
+    lines = [
+        f"  {name} is given as {c.str_short()} and returned as {o.str_short()}: {_differs(c, o)}"
+        for name, c, o in wrong[:5]
+    ]
+    if len(wrong) > 5:
+        lines.append(f"  and {len(wrong) - 5} more")
+    _, c, o = wrong[0]
+    raise TypeError(
+        "\n".join(
+            [
+                f"{what}: {function_name(fun)} must return a carry of the types that it is given:",
+                *lines,
+                _fix(c, o),
+            ]
+        )
+    )
+
+
+def _differs(c: Any, o: Any) -> str:
+    parts = [
+        part
+        for part, different in (("shape", c.shape != o.shape), ("dtype", c.dtype != o.dtype))
+        if different
+    ]
+    return f"another {' and another '.join(parts)}."
+
+
+def _fix(c: Any, o: Any) -> str:
+    if c.shape != o.shape:
+        return (
+            f"Start from an initial carry of shape {o.shape}, or make the body keep the shape "
+            f"{c.shape} (does an operand broadcast it?)."
+        )
+    return (
+        f"Start from an initial carry of dtype {o.dtype}, or convert what the body returns with "
+        f".astype({str(c.dtype)!r})."
+    )
+
+
+def _structure_difference(first: Any, second: Any, one: str, other: str) -> str:
+    """Where two tree structures part, in a line or two."""
+    paths = [_paths(tree) for tree in (first, second)]
+    for name, mine, theirs in ((one, *paths), (other, *paths[::-1])):
+        only = [path for path in mine if path not in theirs]
+        if only:
+            return f"  Only {name} has a leaf at {only[0] or 'the top'}:\n  {one}: {first}\n" + (
+                f"  {other}: {second}"
+            )
+    return f"  {one}: {first}\n  {other}: {second}"
+
+
+def _paths(tree: Any) -> list[str]:
+    numbered = tree_unflatten(tree, range(tree.num_leaves))
+    return [keystr(path) for path, _ in tree_flatten_with_path(numbered)[0]]
+
+
+# Branches
+
+
+def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> None:
+    """Check that branches return the same structure and types.
+
+    Args:
+      names: what messages call the branches.
+
+    Raises:
+      TypeError: naming the first branch and the leaf that differ.
+    """
+    first = bodies[0]
+    for name, body in zip(names[1:], bodies[1:], strict=True):
+        if body.out_tree != first.out_tree:
+            raise TypeError(
+                f"{what}: the branches must return the same structure, but {names[0]} and {name} "
+                "do not.\n"
+                f"{_structure_difference(first.out_tree, body.out_tree, names[0], name)}\n"
+                "Return the same containers, with the same keys, from each."
+            )
+        wrong = [
+            (path, a, b)
+            for path, a, b in zip(
+                _paths(first.out_tree), first.out_avals, body.out_avals, strict=True
+            )
+            if (a.shape, a.dtype) != (b.shape, b.dtype)
+        ]
+        if wrong:
+            lines = [
+                f"  output{path} of {names[0]} is {a.str_short()}, that of {name} "
+                f"{b.str_short()}: {_differs(a, b)}"
+                for path, a, b in wrong[:5]
+            ]
+            _, a, b = wrong[0]
+            advice = (
+                f"Make both of shape {a.shape} or both of shape {b.shape}."
+                if a.shape != b.shape
+                else f"Convert one of them, with .astype({str(a.dtype)!r}) say."
+            )
+            raise TypeError(
+                "\n".join([f"{what}: the branches must return the same types:", *lines, advice])
+            )
+
+
+def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...]]:
+    """The branches as programs of the same arguments.
+
+    Returns:
+      The values that any of the branches closes over, and the programs, which take all of them
+      ahead of the operands.
+    """
+    consts: list[Any] = []
+    positions: dict[int, int] = {}
+    layout = []
+    for body in bodies:
+        for const in body.consts:
+            if id(const) not in positions:
+                positions[id(const)] = len(consts)
+                consts.append(const)
+        layout.append(tuple(positions[id(const)] for const in body.consts))
+    avals = tuple(map(get_aval, consts))
+    weak = tuple(
+        all(body.out_avals[i].weak_type for body in bodies) for i in range(len(bodies[0].out_avals))
+    )
+    return consts, tuple(
+        body.jaxpr.derived(
+            ("branch", avals, positions, weak),
+            lambda body=body, positions=positions: _branch(body.jaxpr, avals, positions, weak),
+        )
+        for body, positions in zip(bodies, layout, strict=True)
+    )
+
+
+def _branch(
+    jaxpr: Jaxpr, avals: Sequence[Any], positions: Sequence[int], weak: Sequence[bool]
+) -> Jaxpr:
+    leading = list(map(Var, avals))
+    for i, var in zip(positions, jaxpr.invars, strict=False):
+        leading[i] = var
+    branch = jaxpr.replace(invars=[*leading, *jaxpr.invars[len(positions) :]])
+    outs: list[Any] = branch.out_avals
+    if all(out.weak_type == w for out, w in zip(outs, weak, strict=True)):
+        return branch
+
+    def flat(*xs: Any) -> list[Any]:
+        results = eval_jaxpr(branch, branch.consts, *xs)
+        return [converted(x, out.dtype, w) for x, out, w in zip(results, outs, weak, strict=True)]
+
+    return trace_to_jaxpr(flat, branch.in_avals, branch.debug_info)

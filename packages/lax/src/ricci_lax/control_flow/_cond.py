@@ -1,0 +1,515 @@
+"""``cond`` and ``switch``: one of several programs, chosen by a value."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import (
+    Linearized,
+    Tape,
+    Zero,
+    is_undefined_primal,
+    join_tangents,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    split_by_linearizing,
+    transpose_jaxpr,
+    with_zeros,
+)
+from ricci_batching import batch_jaxpr, batched_at, moved_to
+from ricci_ir import (
+    CondSelected,
+    Jaxpr,
+    Steps,
+    Tracer,
+    Var,
+    current_source,
+    define,
+    disable_jit_state,
+    eval_jaxpr,
+    get_aval,
+    is_observed,
+    issubdtype,
+    join_effects,
+    notify,
+    trace_to_jaxpr,
+)
+from ricci_lax.effects._kinds import io_effects
+from ricci_lax.elementwise._comparison import clamp, eq, ne, select_n
+from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.structure._identity import stop_gradient_p
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, zeros_of
+from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
+
+from ._bodies import (
+    Body,
+    check_branches,
+    function_name,
+    joined_branches,
+    leaf_avals,
+    trace_body,
+)
+
+__all__ = [
+    "cond",
+    "cond_p",
+    "switch",
+]
+
+_int32 = np.dtype(np.int32)
+
+
+def _per_branch(key: Any, branches: tuple[Jaxpr, ...], build: Callable[[], Any]) -> Any:
+    """Something derived from all branches, kept on the first."""
+    return branches[0].derived((key, branches), build)
+
+
+# Derivatives
+
+
+def _cond_jvp(primals, tangents, *, branches, **params):
+    index, *operands = primals
+    nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
+    pushed, out_nonzeros = _per_branch(
+        ("jvp", nonzeros), branches, lambda: _jvp_branches(branches, nonzeros)
+    )
+    given = [t for t in tangents[1:] if type(t) is not Zero]
+    outs = cond_p.bind(index, *operands, *given, branches=pushed, **params)
+    count = len(out_nonzeros)
+    return outs[:count], join_tangents(out_nonzeros, outs[count:], outs[:count])
+
+
+def _jvp_branches(branches, nonzeros):
+    union = _union(jvp_jaxpr(branch, nonzeros)[1] for branch in branches)
+    return tuple(jvp_jaxpr(branch, nonzeros, union)[0] for branch in branches), union
+
+
+def _union(flags: Any) -> tuple[bool, ...]:
+    return tuple(map(any, zip(*flags, strict=True)))
+
+
+def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
+    index, *operands = primals
+    nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
+    forward, tangent, places, out_nonzeros = _per_branch(
+        ("linearize", nonzeros), branches, lambda: _linearize_branches(branches, nonzeros)
+    )
+    outs = cond_p.bind(*primals, branches=forward, **params)
+    results = outs[: len(out_nonzeros)]
+    values = (*operands, *outs)
+    given = [t for t in tangents[1:] if type(t) is not Zero]
+    if not any(out_nonzeros):
+        return results, [Zero.from_primal(r) for r in results]
+    recorded = tape.record(
+        cond_p, (index, *(values[i] for i in places), *given), {"branches": tangent, **params}
+    )
+    return results, join_tangents(out_nonzeros, recorded, results)
+
+
+def _linearize_branches(branches, nonzeros):
+    """The forward and the tangent branches, and where the latter's residuals are found.
+
+    The places count the operands, then the forward branches' results. Branches share the
+    results that hold residuals, as far as types allow: only one of them runs.
+    """
+    linearized = [linearize_jaxpr(branch, nonzeros) for branch in branches]
+    fixed = len(branches[0].invars) + len(branches[0].outvars)
+    slots: list[Any] = []
+    homes = [_place_residuals(lin, fixed, slots) for lin in linearized]
+    places = tuple(sorted({place for home in homes for place in home}))
+    union = _union(lin.nonzeros for lin in linearized)
+    forward = tuple(
+        _forward_branch(lin.forward, home, fixed, slots, len(branches[0].outvars), lin.residuals)
+        for lin, home in zip(linearized, homes, strict=True)
+    )
+    avals = [*branches[0].in_avals, *forward[0].out_avals]
+    tangent = tuple(
+        _tangent_branch(
+            with_zeros(lin.tangent, lin.nonzeros, union, branches[0].out_avals),
+            home,
+            [(place, avals[place]) for place in places],
+        )
+        for lin, home in zip(linearized, homes, strict=True)
+    )
+    return forward, tangent, places, union
+
+
+def _place_residuals(lin: Linearized, fixed: int, slots: list[Any]) -> list[int]:
+    """Where each residual of a branch is found; new slots are added for those that need one."""
+    free = list(range(len(slots)))
+    outs = [*lin.forward.in_avals, *lin.forward.out_avals]
+    home = []
+    for position in lin.residuals:
+        if position < fixed:
+            home.append(position)
+            continue
+        aval = outs[position]
+        slot = next((i for i in free if slots[i] is aval), None)
+        if slot is None:
+            slot = len(slots)
+            slots.append(aval)
+        else:
+            free.remove(slot)
+        home.append(fixed + slot)
+    return home
+
+
+def _forward_branch(
+    jaxpr: Jaxpr,
+    home: Sequence[int],
+    fixed: int,
+    slots: Sequence[Any],
+    count: int,
+    residuals: Sequence[int],
+) -> Jaxpr:
+    """A forward program whose residuals are in their slots; zeros fill the others."""
+    arguments = len(jaxpr.invars)
+    source = {
+        place - fixed: position - arguments
+        for place, position in zip(home, residuals, strict=True)
+        if place >= fixed
+    }
+
+    def fun(*args: Any) -> list[Any]:
+        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        filled = [
+            outs[source[i]] if i in source else zeros_of(aval) for i, aval in enumerate(slots)
+        ]
+        return [*outs[:count], *filled]
+
+    if len(source) == len(slots) and list(source.values()) == list(
+        range(count, count + len(slots))
+    ):
+        return jaxpr
+    return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+
+
+def _tangent_branch(jaxpr: Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]) -> Jaxpr:
+    """A tangent program that takes the residuals of all branches ahead of the tangents."""
+    variables = dict(zip(home, jaxpr.invars, strict=False))
+    leading = [variables.get(place) or Var(aval) for place, aval in places]
+    return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
+
+
+def _cond_transpose(cts, index, *operands, branches, **params):
+    linear = tuple(map(is_undefined_primal, operands))
+    given = tuple(type(ct) is not Zero for ct in cts)
+    transposed, nonzeros = _per_branch(
+        ("transpose", linear, given), branches, lambda: _transpose_branches(branches, linear, given)
+    )
+    known = [x for x in operands if not is_undefined_primal(x)]
+    results = iter(
+        cond_p.bind(
+            index,
+            *known,
+            *(ct for ct in cts if type(ct) is not Zero),
+            branches=transposed,
+            **params,
+        )
+    )
+    found = iter(nonzeros)
+    return [None, *(next(results) if lin and next(found) else None for lin in linear)]
+
+
+def _transpose_branches(branches, linear, given):
+    transposed = [transpose_jaxpr(branch, linear, given) for branch in branches]
+    union = _union(nonzeros for _, nonzeros in transposed)
+    avals = [v.aval for v, lin in zip(branches[0].invars, linear, strict=True) if lin]
+    return (
+        tuple(with_zeros(jaxpr, nonzeros, union, avals) for jaxpr, nonzeros in transposed),
+        union,
+    )
+
+
+# Batching
+
+
+def _cond_batch(axis, args, dims, *, branches, **params):
+    if dims[0] is not None:
+        return _select_batch(axis, args, dims, branches)
+    args, (_, *in_dims) = moved_to(args, dims, 0)
+    in_dims = tuple(in_dims)
+    batched, out_dims = _per_branch(
+        ("batch", axis, in_dims), branches, lambda: _batch_branches(branches, axis, in_dims)
+    )
+    return cond_p.bind(*args, branches=batched, **params), list(out_dims)
+
+
+def _batch_branches(branches, axis, dims):
+    found = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
+    out_dims = tuple(
+        0 if any(d is not None for d in each) else None for each in zip(*found, strict=True)
+    )
+    return tuple(batch_jaxpr(branch, axis, dims, out_dims)[0] for branch in branches), out_dims
+
+
+def _select_batch(axis, args, dims, branches):
+    """Examples choose for themselves: run every branch on all, and select.
+
+    What a branch does with examples that did not choose it is hidden from differentiation, so
+    that a derivative that is not finite there does no harm.
+    """
+    if any(branch.effects & io_effects for branch in branches):
+        raise NotImplementedError(
+            "cond under vmap, with a predicate that differs between examples, cannot hold "
+            "io_callback: every branch is run for all examples.\n"
+            "Call it outside of cond, or use debug.callback, where that does no harm."
+        )
+    if is_observed():
+        notify(CondSelected(current_source(), branches))
+    size = axis.size
+    index, *operands = (batched_at(x, d, size, 0) for x, d in zip(args, dims, strict=True))
+    batched, out_dims = _per_branch(
+        ("select", axis),
+        branches,
+        lambda: _batch_branches(branches, axis, (0,) * len(branches[0].invars)),
+    )
+    outs = []
+    for i, branch in enumerate(batched):
+        guarded = _guarded(index, i, operands)
+        outs.append(eval_jaxpr(branch, branch.consts, *guarded))
+    results = []
+    for each, dim in zip(zip(*outs, strict=True), out_dims, strict=True):
+        each = [batched_at(x, dim, size, 0) for x in each]
+        results.append(select_n(_spread(index, each[0]), *each))
+    return results, [0] * len(results)
+
+
+def _guarded(index: Any, i: int, operands: Sequence[Any]) -> list[Any]:
+    """The operands of a branch, constant where it is not chosen."""
+    avals: list[Any] = list(map(get_aval, operands))
+    smooth = [issubdtype(aval.dtype, np.inexact) for aval in avals]
+    if not any(smooth):
+        return list(operands)
+    chosen = eq(index, _int32.type(i))
+    return [_guard(chosen, x) if s else x for x, s in zip(operands, smooth, strict=True)]
+
+
+def _guard(chosen: Any, x: Any) -> Any:
+    constant = stop_gradient_p.bind(x)
+    return select_n(_spread(chosen, x), constant, x)
+
+
+def _spread(index: Any, like: Any) -> Any:
+    """One index for each example, of the shape of a batch of arrays."""
+    shape = shape_of(like)
+    return broadcast_in_dim(index, shape, (0,)) if len(shape) > 1 else index
+
+
+# The primitive
+
+
+def index_of_platform(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> int:
+    """Which of the branches is for a platform; ``None`` among the platforms stands for any.
+
+    Raises:
+      NotImplementedError: if there is none.
+    """
+    for i, names in enumerate(platforms):
+        if names is None or platform in names:
+            return i
+    known = ", ".join(name for names in platforms for name in names or ())
+    raise NotImplementedError(
+        f"platform_dependent: the program runs on {platform}, but functions are given only for "
+        f"{known}. Give one for {platform}, or a default."
+    )
+
+
+def _cond_lower(
+    ctx: Lowering, index: Value, *operands: Value, branches, branches_platforms=None
+) -> list[Value]:
+    if branches_platforms is not None:
+        # The others may hold what this platform cannot do.
+        return ctx.inline(branches[index_of_platform(ctx.platform, branches_platforms)], operands)
+    outs = list(ctx.outs)
+    regions = [
+        ctx.region([], lambda inner, branch=branch: inner.inline(branch, operands))
+        for branch in branches
+    ]
+    return ctx.generic("stablehlo.case", [index], outs, "", regions)
+
+
+def _cond_steps(
+    steps: Steps, index: Any, *operands: Any, branches, branches_platforms=None
+) -> list[Any] | None:
+    if branches_platforms is not None:  # which of them runs, only the backend knows
+        return None
+    return steps.run(branches[int(index)], operands, f"branch {int(index)} of cond")
+
+
+# Operands: the index of the branch, int32 and in range, and the operands of each.
+cond_p = define(
+    "cond",
+    abstract_eval=lambda index, *avals, branches, **_: branches[0].out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: join_effects(branch.effects for branch in params["branches"]),
+    jvp=_cond_jvp,
+    linearize=_cond_linearize,
+    split=split_by_linearizing(_cond_linearize),
+    transpose=_cond_transpose,
+    batch=_cond_batch,
+    lower=_cond_lower,
+    steps=_cond_steps,
+    order=tokens_at(
+        1,
+        branches=lambda eqn, effects: tuple(
+            thread_tokens(branch, effects) for branch in eqn.params["branches"]
+        ),
+    ),
+)
+
+_missing: Any = object()
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable,
+    false_fun: Callable,
+    *operands: Any,
+    operand: Any = _missing,
+) -> Any:
+    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
+
+    Under ``vmap`` with a batched predicate both run, and each example selects its result.
+
+    Args:
+      pred: a scalar; numbers are true unless they are zero.
+      true_fun, false_fun: functions of pytrees of arrays that return the same structure, shapes
+        and dtypes.
+      operands: their arguments.
+      operand: an older spelling of a single operand, which may be ``None``.
+
+    Returns:
+      The result of the chosen function.
+
+    Raises:
+      TypeError: if ``pred`` is no scalar, a branch cannot be called, or the branches return
+        different structures or types.
+
+    Example:
+      >>> float(cond(True, lambda x: x + 1.0, lambda x: x - 1.0, 2.0))
+      3.0
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        raise TypeError(
+            "cond: true_fun and false_fun must be functions; they are called with the operands."
+        )
+    operands = _operands("cond", operands, operand)
+    _check_scalar("cond: the predicate", pred)
+    aval: Any = get_aval(pred)
+    if not (aval.dtype == np.bool_ or issubdtype(aval.dtype, np.number)):
+        raise TypeError(f"cond: the predicate must be a number or bool, got {aval.str_short()}.")
+    if disable_jit_state.value and not isinstance(pred, Tracer):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    if isinstance(pred, Tracer):
+        truth = pred if aval.dtype == np.bool_ else ne(pred, np.zeros((), aval.dtype)[()])
+        index = convert_element_type(truth, _int32)
+    else:
+        index = _int32.type(bool(pred))
+    return _bind("cond", index, [true_fun, false_fun], ["true_fun", "false_fun"], operands)
+
+
+def switch(
+    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _missing
+) -> Any:
+    """``branches[index](*operands)``, where only the chosen branch runs.
+
+    Args:
+      index: an integer scalar; one out of range is clamped to it.
+      branches: functions of pytrees of arrays that return the same structure, shapes and dtypes.
+      operands: their arguments.
+      operand: an older spelling of a single operand, which may be ``None``.
+
+    Returns:
+      The result of the chosen function.
+
+    Raises:
+      TypeError: if ``index`` is no integer scalar, a branch cannot be called, or the branches
+        return different structures or types.
+      ValueError: if there are no branches.
+
+    Example:
+      >>> float(switch(1, [lambda x: x, lambda x: x * 10.0], 2.0))
+      20.0
+    """
+    if not all(map(callable, branches)):
+        raise TypeError("switch: the branches must be functions; they are called with operands.")
+    operands = _operands("switch", operands, operand)
+    _check_scalar("switch: the index", index)
+    aval: Any = get_aval(index)
+    if not issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"switch: the index must be an integer, got {aval.str_short()}.")
+    branches = tuple(branches)
+    if not branches:
+        raise ValueError("switch: there is no branch to choose; give at least one function.")
+    last = len(branches) - 1
+    concrete = None if isinstance(index, Tracer) else min(max(int(index), 0), last)
+    if disable_jit_state.value and concrete is not None:
+        return branches[concrete](*operands)
+    if not last:
+        return branches[0](*operands)
+    if concrete is None:
+        given = convert_element_type(index, _int32)
+        chosen = clamp(_int32.type(0), given, _int32.type(last))
+    else:
+        chosen = _int32.type(concrete)
+    names = [f"branches[{i}]" for i in range(len(branches))]
+    return _bind("switch", chosen, branches, names, operands)
+
+
+def _operands(what: str, operands: tuple, operand: Any) -> tuple:
+    if operand is _missing:
+        return operands
+    if operands:
+        raise TypeError(f"{what}: give operands by position or as operand=, not both.")
+    return (operand,)
+
+
+def _check_scalar(what: str, x: Any) -> None:
+    try:
+        aval: Any = get_aval(x)
+    except TypeError:
+        raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x).__name__}.") from None
+    if aval.shape:
+        raise TypeError(
+            f"{what} must be a scalar, got {aval.str_short()}. Reduce it (with .any() or .all(), "
+            "say), choose element by element with where, or map over it with vmap."
+        )
+
+
+def _bind(
+    what: str,
+    index: Any,
+    branches: Sequence[Callable],
+    names: Sequence[str],
+    operands: tuple,
+) -> Any:
+    leaves, tree = tree_flatten(operands)
+    avals = leaf_avals(what, argument_paths(operands, {}, branches[0]), leaves)
+    bodies = [trace_body(what, branch, tree, avals) for branch in branches]
+    check_branches(
+        what, [f"{n} ({function_name(b)})" for n, b in zip(names, branches, strict=True)], bodies
+    )
+    return bind_branches(index, bodies, leaves, what == "cond")
+
+
+def bind_branches(
+    index: Any,
+    bodies: Sequence[Body],
+    leaves: Sequence[Any],
+    backwards: bool = False,
+    **params: Any,
+) -> Any:
+    """Bind the primitive to traced branches and their operands; returns their pytree.
+
+    Args:
+      backwards: the branches are given from the last to the first.
+    """
+    consts, branches = joined_branches(bodies)
+    if backwards:
+        branches = branches[::-1]
+    outs = cond_p.bind(index, *consts, *leaves, branches=branches, **params)
+    return tree_unflatten(bodies[0].out_tree, outs)

@@ -1,0 +1,196 @@
+"""``custom_root``: the root of a function, differentiated by the implicit function theorem."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
+from ricci_ir import (
+    DebugInfo,
+    Jaxpr,
+    api_boundary,
+    convert_constvars,
+    eval_jaxpr,
+    get_aval,
+    trace_to_jaxpr,
+)
+from ricci_lax.custom._call import runs_at_once
+from ricci_lax.custom._jvp import custom_jvp
+from ricci_lax.custom._tangent_map import run_with_maps, tangent_map_p
+from ricci_lax.elementwise._arithmetic import neg
+from ricci_lax.elementwise._conversion import converted
+from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+
+__all__ = [
+    "custom_root",
+]
+
+
+@api_boundary
+def custom_root(
+    f: Callable[[Any], Any],
+    initial_guess: Any,
+    solve: Callable[[Callable, Any], Any],
+    tangent_solve: Callable[[Callable, Any], Any],
+    has_aux: bool = False,
+) -> Any:
+    """A root of ``f``, differentiated by the implicit function theorem.
+
+    However ``solve`` finds the root, its derivative with respect to what ``f`` closes over is the
+    solution of a linear system with the derivative of ``f`` at the root. As far as derivatives
+    are concerned, the root does not depend on ``initial_guess``.
+
+    Args:
+      f: takes a pytree of arrays and returns one of the same structure.
+      initial_guess: where to start, a pytree of arrays.
+      solve: ``solve(f, initial_guess)`` returns the root, of the structure of ``initial_guess``.
+      tangent_solve: ``tangent_solve(g, y)`` solves ``g(x) == y``, where ``g`` is linear: for
+        scalars ``lambda g, y: y / g(1.0)``. For reverse mode it must be something that can be
+        transposed, such as ``custom_linear_solve`` is.
+      has_aux: whether ``solve`` returns a pair of the root and something else, which is not
+        differentiated.
+
+    Returns:
+      The root, or with ``has_aux`` a pair of it and what else ``solve`` returned.
+
+    Raises:
+      TypeError: if ``f``, ``solve`` or ``tangent_solve`` returns another structure than
+        ``initial_guess``, or ``tangent_solve`` other shapes.
+      ValueError: if with ``has_aux`` ``solve`` returns no pair.
+
+    Example:
+      >>> from ricci_autodiff import grad
+      >>> from ricci_lax import div, mul, sqrt, sub
+      >>> root = lambda a: custom_root(
+      ...     lambda x: sub(mul(x, x), a), 1.0, lambda f, x: sqrt(a), lambda g, y: div(y, g(1.0))
+      ... )
+      >>> float(grad(root)(4.0))
+      0.25
+    """
+    guess, tree = tree_flatten(initial_guess)
+    avals = [_guess_aval(i, x, initial_guess) for i, x in enumerate(guess)]
+    count = len(guess)
+    aux_tree: Any = None
+
+    def flat_f(*x: Any) -> list[Any]:
+        return _leaves("f", f(tree_unflatten(tree, x)), tree)
+
+    def flat_solve(*x: Any) -> list[Any]:
+        nonlocal aux_tree
+        out = solve(f, tree_unflatten(tree, x))
+        aux: list[Any] = []
+        if has_aux:
+            if not isinstance(out, tuple | list) or len(out) != 2:
+                raise ValueError(
+                    "custom_root: with has_aux=True, solve must return a pair (root, aux), but it "
+                    f"returned {type(out).__name__}."
+                )
+            out, aux_value = out
+            aux, aux_tree = tree_flatten(aux_value)
+        return [*_leaves("solve", out, tree), *aux]
+
+    solved = _Traced.of("solve", flat_solve, avals)
+    point = solved.jaxpr.out_avals[:count]
+    applied = _Traced.of("f", flat_f, point)
+    tangent = _tangent_program(tangent_solve, tree, applied, point)
+    root = _root(count, applied.jaxpr, solved.jaxpr, tangent.jaxpr)
+    outs = root(applied.consts, solved.consts, tangent.consts, guess)
+    result = tree_unflatten(tree, outs[:count])
+    return (result, tree_unflatten(aux_tree, outs[count:])) if has_aux else result
+
+
+class _Traced(NamedTuple):
+    """A program with its constants in front, and their values."""
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+
+    @staticmethod
+    def of(what: str, fun: Callable, avals: Sequence[Any]) -> "_Traced":
+        jaxpr = trace_to_jaxpr(fun, avals, DebugInfo("custom_root", what))
+        return _Traced(convert_constvars(jaxpr), jaxpr.consts)
+
+
+def _guess_aval(i: int, x: Any, initial_guess: Any) -> Any:
+    try:
+        return get_aval(x)
+    except TypeError as error:
+        path = keystr(tree_flatten_with_path(initial_guess)[0][i][0])
+        raise TypeError(f"custom_root: initial_guess{path}: {error}") from None
+
+
+def _leaves(what: str, out: Any, tree: Any, verb: str = "return a pytree with") -> list[Any]:
+    leaves, out_tree = tree_flatten(out)
+    if out_tree != tree:
+        raise TypeError(
+            f"custom_root: {what} must {verb} the structure of initial_guess:\n"
+            f"  expected {tree}\n  got      {out_tree}"
+        )
+    return leaves
+
+
+def _tangent_program(
+    tangent_solve: Callable, tree: Any, applied: _Traced, point: Sequence[Any]
+) -> _Traced:
+    """``tangent_solve`` as a program of what ``f`` closes over, the root, and ``y``."""
+    jaxpr = applied.jaxpr
+    fixed = len(jaxpr.in_avals)
+    directions = list(map(tangent_aval, point))
+
+    def fun(*args: Any) -> list[Any]:
+        at, y = args[:fixed], args[fixed:]
+
+        def g(x: Any) -> Any:
+            leaves = _leaves("the argument of g", x, tree, "have")
+            given = [_like("g", v, a) for v, a in zip(leaves, directions, strict=True)]
+            outs = tangent_map_p.bind(*at, *given, jaxpr=jaxpr, count=len(point), transposed=False)
+            return tree_unflatten(tree, outs)
+
+        out = _leaves("tangent_solve", tangent_solve(g, tree_unflatten(tree, y)), tree)
+        return [_like("tangent_solve", x, a) for x, a in zip(out, directions, strict=True)]
+
+    given = map(tangent_aval, jaxpr.out_avals)
+    return _Traced.of("tangent_solve", fun, [*jaxpr.in_avals, *given])
+
+
+def _like(what: str, x: Any, aval: Any) -> Any:
+    """A value that must have the shape of a part of the root, with its dtype."""
+    found: Any = get_aval(x)
+    if found.shape != aval.shape:
+        verb = "takes" if what == "g" else "must return"
+        raise TypeError(
+            f"custom_root: {what} {verb} arrays of the shapes of the root, but found "
+            f"{found.str_short()} in place of {aval.str_short()}."
+        )
+    return converted(x, aval.dtype, aval.weak_type)
+
+
+def _root(count: int, applied: Jaxpr, solved: Jaxpr, tangent: Jaxpr) -> custom_jvp:
+    """The root as a function of all that it depends on, with its derivative."""
+
+    def custom_root(f_consts, solve_consts, tangent_consts, guess):
+        return eval_jaxpr(solved, (), *solve_consts, *guess)
+
+    root = custom_jvp(custom_root)
+    root.made_once = True
+
+    def root_jvp(primals, tangents):
+        f_consts, solve_consts, tangent_consts, guess = primals
+        if runs_at_once([*f_consts, *solve_consts, *guess]):
+            outs = eval_jaxpr(solved, (), *solve_consts, *guess)
+        else:
+            outs = root(*primals)
+        x = outs[:count]
+        zeros = [SymbolicZero(tangent_aval(get_aval(out))) for out in outs]
+        given = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for t in tangents[0]]
+        if all(type(t) is Zero for t in given):
+            return outs, zeros
+        # From f(a, x) = 0 follows f_x dx = -f_a da.
+        at = [*f_consts, *x]
+        change = jvp_flat(
+            lambda *xs: eval_jaxpr(applied, (), *xs), at, [*given, *map(Zero.from_primal, x)]
+        )[1]
+        dx = run_with_maps(tangent, [*tangent_consts, *at, *map(instantiate, change)])
+        return outs, [*map(neg, dx), *zeros[count:]]
+
+    root.defjvp(root_jvp, symbolic_zeros=True)
+    return root

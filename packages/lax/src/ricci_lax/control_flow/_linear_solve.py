@@ -1,0 +1,393 @@
+"""``custom_linear_solve``: a linear system whose derivatives are linear systems again."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ricci_autodiff import (
+    Tape,
+    Zero,
+    add_tangents,
+    has_tangent,
+    instantiate,
+    is_undefined_primal,
+    jvp_flat,
+    transpose_flat,
+    vector_space,
+)
+from ricci_batching import batch_jaxpr, batched_at
+from ricci_ir import (
+    DebugInfo,
+    Jaxpr,
+    Var,
+    api_boundary,
+    convert_constvars,
+    define,
+    eval_jaxpr,
+    get_aval,
+    join_effects,
+    set_trace,
+    trace_to_jaxpr,
+)
+from ricci_lax.custom._call import bind_once
+from ricci_lax.elementwise._arithmetic import neg
+from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+
+__all__ = [
+    "custom_linear_solve",
+    "linear_solve_p",
+]
+
+
+class _LinearSolveTuple(NamedTuple):
+    """Something for each of the four functions; printed programs show the name."""
+
+    matvec: Any
+    vecmat: Any
+    solve: Any
+    transpose_solve: Any
+
+    def transpose(self) -> "_LinearSolveTuple":
+        """That of the transposed system."""
+        return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
+
+
+class _Traced(NamedTuple):
+    """A traced function: its program with constants in front, their values, the tree of aux."""
+
+    jaxpr: Jaxpr | None
+    consts: list[Any]
+    aux_tree: Any
+
+
+_absent = _Traced(None, [], None)
+
+
+@api_boundary
+def custom_linear_solve(
+    matvec: Callable,
+    b: Any,
+    solve: Callable[[Callable, Any], Any],
+    transpose_solve: Callable[[Callable, Any], Any] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The solution ``x`` of ``matvec(x) == b``, differentiated as such.
+
+    However ``solve`` works, the derivatives are solutions of linear systems with the same
+    ``matvec``, or with its transpose.
+
+    Args:
+      matvec: a linear function that takes a pytree like ``b`` and returns one.
+      b: the right-hand side, a pytree of arrays.
+      solve: ``solve(matvec, b)`` returns the solution, of the structure and shapes of ``b``.
+      transpose_solve: ``transpose_solve(vecmat, x)`` solves the transposed system; reverse-mode
+        differentiation needs it.
+      symmetric: whether the system is its own transpose, so that ``solve`` serves for both.
+      has_aux: whether ``solve`` (and ``transpose_solve``) returns a pair of the solution and
+        something else, which is not differentiated.
+
+    Returns:
+      The solution, or with ``has_aux`` a pair of it and what else ``solve`` returned.
+
+    Raises:
+      ValueError: if ``matvec`` or a solver returns something of another structure or of other
+        shapes than ``b``.
+      TypeError: on reverse-mode differentiation without ``transpose_solve``.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_lax import div, mul
+      >>> d = np.float32([2.0, 4.0])
+      >>> custom_linear_solve(
+      ...     lambda x: mul(d, x), np.float32([1.0, 2.0]), lambda _, b: div(b, d), symmetric=True
+      ... ).tolist()
+      [0.5, 0.5]
+    """
+    leaves, tree = tree_flatten(b)
+    if transpose_solve is None and symmetric:
+        transpose_solve = solve
+    avals = [_right_hand_side(i, x, b) for i, x in enumerate(leaves)]
+    trace = lambda what, fun, has_aux: _trace(what, fun, tree, avals, has_aux)
+
+    forward, closed = trace("matvec", matvec, False)
+    solved, _ = trace("solve", lambda y: solve(matvec, y), has_aux)
+    backward = back_solved = _absent
+    if transpose_solve is not None:
+        transposed = matvec
+        if symmetric:
+            backward = forward
+        else:
+            transposed = _transposed(closed, tree)
+            backward, _ = trace("the transpose of matvec", transposed, False)
+        back_solved, _ = trace("transpose_solve", lambda y: transpose_solve(transposed, y), has_aux)
+    parts = _LinearSolveTuple(forward, backward, solved, back_solved)
+    outs = _bind(
+        [*(const for part in parts for const in part.consts), *leaves],
+        const_lengths=_LinearSolveTuple(*(len(part.consts) for part in parts)),
+        jaxprs=_LinearSolveTuple(*(part.jaxpr for part in parts)),
+    )
+    x = tree_unflatten(tree, outs[: len(leaves)])
+    return (x, tree_unflatten(solved.aux_tree, outs[len(leaves) :])) if has_aux else x
+
+
+def _right_hand_side(i: int, x: Any, b: Any) -> Any:
+    try:
+        return get_aval(x)
+    except TypeError as error:
+        path = keystr(tree_flatten_with_path(b)[0][i][0])
+        raise TypeError(f"custom_linear_solve: b{path}: {error}") from None
+
+
+def _trace(
+    what: str, fun: Callable, tree: Any, avals: Sequence[Any], has_aux: bool
+) -> tuple[_Traced, Jaxpr]:
+    """A traced function of a pytree like ``b``; and its program closed over its constants."""
+    aux_tree: Any = None
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal aux_tree
+        out = fun(tree_unflatten(tree, leaves))
+        aux_leaves: list[Any] = []
+        if has_aux:
+            if not isinstance(out, tuple | list) or len(out) != 2:
+                raise ValueError(
+                    f"custom_linear_solve: with has_aux=True, {what} must return a pair "
+                    f"(solution, aux), but it returned {type(out).__name__}."
+                )
+            out, aux = out
+            aux_leaves, aux_tree = tree_flatten(aux)
+        results, out_tree = tree_flatten(out)
+        _check_like_b(what, tree, avals, out_tree, results)
+        return [*results, *aux_leaves]
+
+    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("custom_linear_solve", what))
+    return _Traced(convert_constvars(jaxpr), jaxpr.consts, aux_tree), jaxpr
+
+
+def _check_like_b(
+    what: str, tree: Any, avals: Sequence[Any], out_tree: Any, results: Sequence[Any]
+) -> None:
+    if out_tree != tree:
+        raise ValueError(
+            f"custom_linear_solve: {what} must return a pytree with the structure of b:\n"
+            f"  expected {tree}\n  got      {out_tree}"
+        )
+    numbered = tree_flatten_with_path(tree_unflatten(tree, range(len(avals))))[0]
+    for (path, _), aval, result in zip(numbered, avals, results, strict=True):
+        found: Any = get_aval(result)
+        if found.shape != aval.shape:
+            where = f" at output{keystr(path)}" if path else ""
+            raise ValueError(
+                f"custom_linear_solve: {what} must return arrays of the shapes of b, but{where} "
+                f"it returned {found.str_short()} where b has {aval.str_short()}."
+            )
+
+
+def _transposed(closed: Jaxpr, tree: Any) -> Callable[[Any], Any]:
+    """The transpose of a traced linear function of a pytree."""
+    count = len(closed.invars)
+
+    def vecmat(y: Any) -> Any:
+        cts, _ = tree_flatten(y)
+        results = transpose_flat(closed, [True] * count, [None] * count, cts)
+        return tree_unflatten(tree, map(instantiate, results))
+
+    return vecmat
+
+
+def _split(values: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list]:
+    """The constants of each function, and the right-hand side."""
+    rest = list(values)
+    parts = []
+    for length in lengths:
+        parts.append(rest[:length])
+        rest = rest[length:]
+    return _LinearSolveTuple(*parts), rest
+
+
+def _joined(consts: _LinearSolveTuple, rest: Sequence[Any]) -> list[Any]:
+    return [*(x for part in consts for x in part), *rest]
+
+
+def _bind(
+    operands: Sequence[Any], *, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple
+) -> list[Any]:
+    def run() -> list[Any]:
+        consts, b = _split(operands, const_lengths)
+        return eval_jaxpr(jaxprs.solve, (), *consts.solve, *b)
+
+    params = {"const_lengths": const_lengths, "jaxprs": jaxprs}
+    return bind_once(linear_solve_p, operands, params, run)
+
+
+def _jvp(primals, tangents, **params):
+    outs = _bind(primals, **params)
+    return outs, _tangents(outs, primals, tangents, **params)
+
+
+def _tangents(outs, primals, tangents, **params):
+    jaxprs, lengths = params["jaxprs"], params["const_lengths"]
+    consts, b = _split(primals, lengths)
+    const_tangents, rhs = _split(tangents, lengths)
+    x, aux = outs[: len(b)], outs[len(b) :]
+    if any(type(t) is not Zero for t in const_tangents.matvec):
+        # A x = b gives A dx = db - dA x.
+        run = lambda *args: eval_jaxpr(jaxprs.matvec, (), *args)
+        _, applied = jvp_flat(
+            run,
+            [*consts.matvec, *x],
+            [*const_tangents.matvec, *map(Zero.from_primal, x)],
+        )
+        applied = [_instantiated(t, y) for t, y in zip(applied, x, strict=True)]
+        rhs = [add_tangents(t, n) for t, n in zip(rhs, map(neg, applied), strict=True)]
+    zeros = [Zero.from_primal(a) for a in aux]
+    if all(type(t) is Zero for t in rhs):
+        return [*map(Zero.from_primal, x), *zeros]
+    given = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
+    solved = _bind(_joined(consts, given), **params)[: len(b)]
+    return [
+        *(
+            t if has_tangent(get_aval(y)) else Zero.from_primal(y)
+            for t, y in zip(solved, x, strict=True)
+        ),
+        *zeros,
+    ]
+
+
+def _instantiated(tangent: Any, x: Any) -> Any:
+    """A tangent as an array that the same program takes in place of ``x``."""
+    if type(tangent) is Zero and not has_tangent(get_aval(x)):
+        return vector_space.zeros(get_aval(x))
+    return instantiate(tangent)
+
+
+def _linearize(tape: Tape, primals, tangents, **params):
+    # Only the system for the tangents goes on the tape.
+    outs = _bind(primals, **params)
+    with set_trace(tape):
+        return outs, _tangents(outs, primals, tangents, **params)
+
+
+def _transpose(cts, *args, const_lengths, jaxprs):
+    if jaxprs.transpose_solve is None:
+        raise TypeError(
+            "custom_linear_solve: reverse-mode differentiation solves the transposed system, and "
+            "nothing says how. Pass transpose_solve, or symmetric=True if the system is its own "
+            "transpose."
+        )
+    consts, b = _split(args, const_lengths)
+    if any(is_undefined_primal(x) for x in _joined(consts, ())):
+        raise NotImplementedError(
+            "custom_linear_solve: the solution is linear in b alone, and the transpose was asked "
+            "for with respect to what matvec or a solver closes over."
+        )
+    count = len(b)
+    skipped: list[Any] = [None] * (len(args) - count)
+    given = cts[:count]
+    if all(type(ct) is Zero for ct in given):
+        return [*skipped, *(None for _ in b)]
+    outs = _bind(
+        _joined(consts.transpose(), list(map(instantiate, given))),
+        const_lengths=const_lengths.transpose(),
+        jaxprs=jaxprs.transpose(),
+    )
+    found = zip(outs[:count], b, strict=True)
+    return [*skipped, *(out if is_undefined_primal(y) else None for out, y in found)]
+
+
+def _batch(axis, args, dims, *, const_lengths, jaxprs):
+    consts, b = _split(args, const_lengths)
+    const_dims, b_dims = _split(dims, const_lengths)
+    count = len(b)
+    flags = _LinearSolveTuple(*([d is not None for d in part] for part in const_dims))
+    b_flags = [d is not None for d in b_dims]
+    x_flags = [False] * count
+
+    def batched(name: str, given: Sequence[bool], wanted: Sequence[int | None] | None = None):
+        jaxpr = getattr(jaxprs, name)
+        in_dims = [0 if flag else None for flag in (*getattr(flags, name), *given)]
+        return batch_jaxpr(jaxpr, axis, in_dims, wanted)
+
+    def joined(first: Sequence[bool], name: str, given: Sequence[bool]) -> list[bool]:
+        if getattr(jaxprs, name) is None:
+            return list(first)
+        found = batched(name, given)[1][:count]
+        return [f or d is not None for f, d in zip(first, found, strict=True)]
+
+    # A leaf of x is a batch if solving makes it one, and a leaf of b if applying matvec does.
+    while True:
+        before = x_flags, b_flags
+        x_flags = joined(joined(x_flags, "solve", b_flags), "vecmat", b_flags)
+        b_flags = joined(joined(b_flags, "matvec", x_flags), "transpose_solve", x_flags)
+        if before == (x_flags, b_flags):
+            break
+
+    def final(name: str, given: Sequence[bool], results: Sequence[bool]) -> Jaxpr | None:
+        jaxpr = getattr(jaxprs, name)
+        if jaxpr is None:
+            return None
+        # What a solver returns beside the solution is a batch in any case.
+        aux = [0] * (len(jaxpr.outvars) - count)
+        return batched(name, given, [*(0 if flag else None for flag in results), *aux])[0]
+
+    moved = [
+        batched_at(x, d, axis.size, 0) if d is not None else x
+        for x, d in zip(_joined(consts, ()), _joined(const_dims, ()), strict=True)
+    ]
+    right = [
+        batched_at(x, d, axis.size, 0) if flag else x
+        for x, d, flag in zip(b, b_dims, b_flags, strict=True)
+    ]
+    outs = _bind(
+        [*moved, *right],
+        const_lengths=const_lengths,
+        jaxprs=_LinearSolveTuple(
+            matvec=final("matvec", x_flags, b_flags),
+            vecmat=final("vecmat", b_flags, x_flags),
+            solve=final("solve", b_flags, x_flags),
+            transpose_solve=final("transpose_solve", x_flags, b_flags),
+        ),
+    )
+    return outs, [*(0 if flag else None for flag in x_flags), *[0] * (len(outs) - count)]
+
+
+def _program(*, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple) -> tuple[Jaxpr, str]:
+    """The program of ``solve``, as one of all operands."""
+    name = "custom_linear_solve"
+    avals = _LinearSolveTuple(
+        *(
+            tuple(jaxpr.in_avals[:length]) if jaxpr is not None else ()
+            for jaxpr, length in zip(jaxprs, const_lengths, strict=True)
+        )
+    )
+    solve: Jaxpr = jaxprs.solve
+    count = const_lengths.solve
+
+    def build() -> Jaxpr:
+        before = map(Var, (*avals.matvec, *avals.vecmat))
+        after = map(Var, avals.transpose_solve)
+        return solve.replace(invars=[*before, *solve.invars[:count], *after, *solve.invars[count:]])
+
+    return solve.derived((name, avals), build), name
+
+
+def _lower(ctx: Lowering, *operands: Value, const_lengths, jaxprs) -> list[Value]:
+    consts, b = _split(operands, const_lengths)
+    return ctx.inline(jaxprs.solve, [*consts.solve, *b])
+
+
+# Operands: what matvec, its transpose and the two solvers close over, then the leaves of b.
+linear_solve_p = define(
+    "custom_linear_solve",
+    abstract_eval=lambda *avals, const_lengths, jaxprs: jaxprs.solve.out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: join_effects(j.effects for j in params["jaxprs"] if j is not None),
+    jvp=_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    program=_program,
+)

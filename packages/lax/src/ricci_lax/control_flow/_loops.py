@@ -1,0 +1,457 @@
+"""The loops of known length that users write: ``scan``, ``fori_loop`` and ``map``."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_batching import Axis, batch_jaxpr
+from ricci_ir import (
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Tracer,
+    Var,
+    disable_jit_state,
+    eval_jaxpr,
+    get_aval,
+    issubdtype,
+    lattice_result_type,
+)
+from ricci_lax.elementwise._arithmetic import add_p
+from ricci_lax.elementwise._comparison import lt_p
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.shapes._joining import concatenate
+from ricci_lax.shapes._slicing import index_in_dim, slice
+from ricci_lax.structure._shapes import expand_dims, reshape, shape_of
+from ricci_pytree import (
+    argument_paths,
+    tree_flatten,
+    tree_map,
+    tree_unflatten,
+    treedef_children,
+)
+
+from ._bodies import (
+    Body,
+    check_carry,
+    function_name,
+    initial_carry,
+    leaf_avals,
+    trace_body,
+    trace_carry,
+)
+from ._scan import scan_p
+from ._while import while_p
+
+__all__ = [
+    "fori_loop",
+    "map",
+    "scan",
+]
+
+
+def scan[C, X, Y](
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]:
+    """Thread a carry through a function applied along the leading axis of arrays.
+
+    In Python: ``for x in xs: carry, y = f(carry, x); ys.append(y)``, compiled as one loop.
+
+    Args:
+      f: from the carry and a slice of ``xs`` to the next carry, of the same structure, shapes and
+        dtypes, and a pytree of arrays to collect.
+      init: the carry to start from, a pytree of arrays.
+      xs: a pytree of arrays of shape ``(length, ...)``; ``None`` if there is nothing to slice.
+      length: how many iterations; needed only where ``xs`` has no arrays.
+      reverse: go from the last slice to the first; what is collected keeps the order of ``xs``.
+      unroll: how many iterations make one step of the compiled loop; ``True`` for all.
+
+    Returns:
+      The last carry, and the collected results, of shape ``(length, ...)``.
+
+    Raises:
+      TypeError: if ``f`` returns no pair, or changes the structure or a type of the carry.
+      ValueError: if the arrays of ``xs`` differ in length, or there are none and no ``length``.
+
+    Example:
+      >>> last, sums = scan(lambda total, x: (total + x, total + x), 0, np.arange(4))
+      >>> int(last), sums.tolist()
+      (6, [0, 1, 3, 6])
+    """
+    if not callable(f):
+        raise TypeError(f"scan: f must be a function of the carry and a slice, got {f!r:.60}.")
+    unroll = _unroll("scan", unroll)
+    carry, carry_tree = tree_flatten(init)
+    leaves, xs_tree = tree_flatten(xs)
+    names = argument_paths((init, xs), {}, f)
+    names, xs_names = names[: len(carry)], names[len(carry) :]
+    length = _length("scan", xs_names, leaves, length)
+    if disable_jit_state.value and not any(isinstance(x, Tracer) for x in (*carry, *leaves)):
+        return _run(f, init, leaves, xs_tree, length, reverse)
+    avals = leaf_avals("scan", names, carry)
+    slices = [a.update(shape=a.shape[1:]) for a in leaf_avals("scan", xs_names, leaves)]
+    _, tree = tree_flatten((init, xs))
+    body, avals = trace_carry("scan", f, tree, avals, slices, len(carry))
+    ys_tree = _check_pair(f, body, carry_tree, names, avals)
+    params = {
+        "length": length,
+        "reverse": bool(reverse),
+        "unroll": length if unroll is True else unroll,
+        "_split_transpose": bool(_split_transpose),
+    }
+    last, ys = bind_scan(body, initial_carry(carry, avals), leaves, params)
+    return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, ys)
+
+
+def _unroll(what: str, unroll: Any) -> int | bool:
+    if unroll is True:
+        return True
+    if not isinstance(unroll, int) or unroll < 0:
+        raise ValueError(f"{what}: unroll must be a bool or a non-negative int, got {unroll!r}.")
+    return 1 if unroll is False else unroll
+
+
+def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: Any) -> int:
+    found = {}
+    for name, leaf in zip(names, leaves, strict=True):
+        try:
+            shape = shape_of(leaf)
+        except TypeError:
+            leaf_avals(what, [name], [leaf])
+            raise
+        if not shape:
+            raise (IndexError if what == "scan" else ValueError)(
+                f"{what}: {name} is a scalar, which has no leading axis to scan over. Close over "
+                "it, or put it into the carry."
+            )
+        found.setdefault(shape[0], name)
+    if len(found) > 1:
+        sizes = ", ".join(f"{name} has {size}" for size, name in found.items())
+        raise ValueError(
+            f"{what}: all arrays of xs must have leading axes of one size, but {sizes}."
+        )
+    if length is None:
+        if not found:
+            raise ValueError(
+                f"{what}: xs holds no arrays, so that the number of iterations is not known. Pass "
+                "length=."
+            )
+        return next(iter(found))
+    length = int(length)
+    if found and length not in found:
+        size, name = next(iter(found.items()))
+        raise ValueError(
+            f"{what}: length={length}, but the leading axis of {name} has size {size}. Leave "
+            "length out, or slice the arrays."
+        )
+    return length
+
+
+def _check_pair(f: Callable, body: Body, carry_tree: Any, names: Sequence[str], avals: Any) -> Any:
+    """Check what a scan's body returns; gives the structure of what is collected."""
+    out = body.out_tree
+    node = out.node_data()
+    children = treedef_children(out) if node is not None and node[0] in (tuple, list) else ()
+    if len(children) != 2:
+        raise TypeError(
+            f"scan: {function_name(f)} must return a pair, the next carry and what to collect "
+            f"(None for nothing), but it returned {out}."
+        )
+    found, collected = children
+    outs = body.out_avals[: found.num_leaves]
+    check_carry("scan", f, names, carry_tree, found, avals, outs)
+    return collected
+
+
+def _run(f: Callable, carry: Any, leaves: Sequence[Any], tree: Any, length: int, reverse: bool):
+    """The loop in Python, for debugging."""
+    ys = [None] * length
+    for i in reversed(range(length)) if reverse else range(length):
+        slices = [index_in_dim(x, i, keepdims=False) for x in leaves]
+        carry, ys[i] = f(carry, tree_unflatten(tree, slices))
+    if not length:
+        raise ValueError("scan: with jit disabled a loop of no iterations has no results.")
+    stack = lambda *rows: concatenate([expand_dims(row, (0,)) for row in rows], 0)
+    return carry, tree_map(stack, *ys)
+
+
+# Binding
+
+
+def bind_scan(
+    body: Body, carry: Sequence[Any], xs: Sequence[Any], params: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    """Bind the primitive; returns the last carry and what was collected.
+
+    Parts of the carry that stay as they are go to what the body closes over, and what is
+    collected just as it is scanned is not collected.
+    """
+    jaxpr, kept, forwarded = body.jaxpr.derived(
+        ("without forwarding", len(body.consts), len(carry)),
+        lambda: _without_forwarding(body.jaxpr, len(body.consts), len(carry)),
+    )
+    moving = [x for i, x in enumerate(carry) if i not in kept]
+    consts = [*body.consts, *(x for i, x in enumerate(carry) if i in kept)]
+    outs = iter(
+        scan_p.bind(
+            *consts,
+            *moving,
+            *xs,
+            jaxpr=jaxpr,
+            num_consts=len(consts),
+            num_carry=len(moving),
+            **params,
+        )
+    )
+    last = [x if i in kept else next(outs) for i, x in enumerate(carry)]
+    return last, [next(outs) if i is None else xs[i] for i in forwarded]
+
+
+def _without_forwarding(
+    jaxpr: Jaxpr, num_consts: int, num_carry: int
+) -> tuple[Jaxpr, frozenset[int], tuple[int | None, ...]]:
+    start = num_consts + num_carry
+    consts, carry, xs = (
+        jaxpr.invars[:num_consts],
+        jaxpr.invars[num_consts:start],
+        jaxpr.invars[start:],
+    )
+    carry_out, ys = jaxpr.outvars[:num_carry], jaxpr.outvars[num_carry:]
+    kept = frozenset(i for i in range(num_carry) if carry_out[i] is carry[i])
+    scanned = {id(v): i for i, v in enumerate(xs)}
+    forwarded = tuple(scanned.get(id(v)) for v in ys)
+    rest = [i for i in range(num_carry) if i not in kept]
+    return (
+        jaxpr.replace(
+            invars=[
+                *consts,
+                *(carry[i] for i in sorted(kept)),
+                *(carry[i] for i in rest),
+                *xs,
+            ],
+            outvars=[
+                *(carry_out[i] for i in rest),
+                *(v for v, i in zip(ys, forwarded, strict=True) if i is None),
+            ],
+        ),
+        kept,
+        forwarded,
+    )
+
+
+# fori_loop
+
+
+def fori_loop[T](
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T:
+    """Apply ``body_fun(i, carry)`` for ``i`` from ``lower`` up to, not including, ``upper``.
+
+    With bounds known while tracing the loop is a ``scan``, which reverse mode can differentiate;
+    otherwise it is a ``while_loop``.
+
+    Args:
+      lower, upper: integer scalars.
+      body_fun: from the index and the carry to the next carry, of the same structure, shapes and
+        dtypes.
+      init_val: the carry to start from, a pytree of arrays.
+      unroll: how many iterations make one step of the compiled loop; ``True`` for all. Only with
+        known bounds.
+
+    Returns:
+      The carry at the end.
+
+    Raises:
+      TypeError: if a bound is no integer scalar, their dtypes differ, or ``body_fun`` changes the
+        structure or a type of the carry.
+      ValueError: if ``unroll`` is given and a bound is traced.
+
+    Example:
+      >>> int(fori_loop(1, 5, lambda i, product: product * i, 1))
+      24
+    """
+    if not callable(body_fun):
+        raise TypeError("fori_loop: body_fun must be a function of the index and the carry.")
+    dtype, weak = _index_dtype(lower, upper)
+    known = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
+    if unroll is not None:
+        _unroll("fori_loop", unroll)
+        if not known:
+            raise ValueError("fori_loop: unroll needs bounds that are known while tracing.")
+    leaves, tree = tree_flatten(init_val)
+    if disable_jit_state.value and known and not any(isinstance(x, Tracer) for x in leaves):
+        for i in range(int(lower), int(upper)):
+            init_val = body_fun(i if weak else dtype.type(i), init_val)
+        return init_val
+    start, stop = (_bound(x, dtype, weak) for x in (lower, upper))
+    names = argument_paths((start, init_val), {}, body_fun)[1:]
+    avals = leaf_avals("fori_loop", names, leaves)
+    _, args_tree = tree_flatten((start, init_val))
+    counter = get_aval(start)
+    body, avals = trace_carry(
+        "fori_loop", body_fun, args_tree, avals, (), len(leaves), before=[counter]
+    )
+    check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
+    carry = initial_carry(leaves, avals)
+    if known:
+        length = max(int(upper) - int(lower), 0)
+        params = {
+            "length": length,
+            "reverse": False,
+            "unroll": length if unroll is True else 1 if unroll is None else int(unroll),
+            "_split_transpose": False,
+        }
+        step = body.jaxpr.derived("fori scan", lambda: _counting(body, counter))
+        outs, _ = bind_scan(body._replace(jaxpr=step), [start, *carry], [], params)
+        return tree_unflatten(tree, outs[1:])
+    condition, step = body.jaxpr.derived("fori while", lambda: _until(body, counter))
+    outs = while_p.bind(
+        *body.consts,
+        start,
+        stop,
+        *carry,
+        cond_jaxpr=condition,
+        cond_nconsts=0,
+        body_jaxpr=step,
+        body_nconsts=len(body.consts),
+    )
+    return tree_unflatten(tree, outs[2:])
+
+
+def _bound(x: Any, dtype: np.dtype, weak: bool) -> Any:
+    if isinstance(x, Tracer):
+        return converted(x, dtype, weak)
+    return int(x) if weak else dtype.type(x)
+
+
+def _index_dtype(lower: Any, upper: Any) -> tuple[np.dtype, bool]:
+    """The dtype of a loop's index, and whether it is weak."""
+    pairs = []
+    for name, bound in (("lower", lower), ("upper", upper)):
+        try:
+            aval: Any = get_aval(bound)
+        except TypeError:
+            raise TypeError(
+                f"fori_loop: {name} must be an integer scalar, got {bound!r:.60} of type "
+                f"{type(bound).__name__}."
+            ) from None
+        if aval.shape or not issubdtype(aval.dtype, np.integer):
+            raise TypeError(f"fori_loop: {name} must be an integer scalar, got {aval.str_short()}.")
+        pairs.append((aval.dtype, aval.weak_type))
+    strong = {dtype for dtype, weak in pairs if not weak}
+    if len(strong) > 1:
+        raise TypeError(
+            f"fori_loop: lower and upper must have one dtype, got {pairs[0][0]} and {pairs[1][0]}; "
+            "convert one of them."
+        )
+    return lattice_result_type(*pairs)
+
+
+def _counting(body: Body, counter: Any) -> Jaxpr:
+    """A loop's body with the counter as part of the carry."""
+    jaxpr = body.jaxpr
+    following = Var(counter)
+    i = jaxpr.invars[len(body.consts)]
+    return jaxpr.replace(
+        eqns=[_next(i, following), *jaxpr.eqns], outvars=[following, *jaxpr.outvars]
+    )
+
+
+def _next(i: Any, following: Var) -> JaxprEqn:
+    one = Literal(1 if i.aval.weak_type else i.aval.dtype.type(1), i.aval)
+    return JaxprEqn([i, one], [following], add_p, {})
+
+
+def _until(body: Body, counter: Any) -> tuple[Jaxpr, Jaxpr]:
+    """The condition and the body of a loop whose carry has the counter and where it stops."""
+    jaxpr, count = body.jaxpr, len(body.consts)
+    following, stop, test = Var(counter), Var(counter), Var(get_aval(np.bool_(True)))
+    i = jaxpr.invars[count]
+    step = jaxpr.replace(
+        invars=[*jaxpr.invars[: count + 1], stop, *jaxpr.invars[count + 1 :]],
+        eqns=[_next(i, following), *jaxpr.eqns],
+        outvars=[following, stop, *jaxpr.outvars],
+    )
+    args = [Var(counter), Var(counter), *(Var(v.aval) for v in jaxpr.invars[count + 1 :])]
+    condition = Jaxpr([], args, [test], [JaxprEqn(args[:2], [test], lt_p, {})])
+    return condition, step
+
+
+# map
+
+
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply a function to each slice along the leading axis of arrays, one after another.
+
+    Args:
+      f: from a slice of ``xs`` to a pytree of arrays.
+      xs: a pytree of arrays of shape ``(length, ...)``.
+      batch_size: how many slices to work on at once, with ``vmap``; one at a time by default.
+
+    Returns:
+      The results, of shape ``(length, ...)``.
+
+    Raises:
+      ValueError: if the arrays of ``xs`` differ in length, or there are none.
+
+    Example:
+      >>> map(lambda x: x * x, np.arange(3.0)).tolist()
+      [0.0, 1.0, 4.0]
+    """
+    if not callable(f):
+        raise TypeError(f"map: f must be a function of a slice, got {f!r:.60}.")
+    leaves, tree = tree_flatten(xs)
+    names = argument_paths((xs,), {}, f)
+    length = _length("map", names, leaves, None)
+    if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
+        return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
+    slices = [a.update(shape=a.shape[1:]) for a in leaf_avals("map", names, leaves)]
+    body = trace_body("map", f, tree_flatten((xs,))[1], slices)
+    if batch_size:
+        results = _map_batches(body, leaves, length, min(batch_size, max(length, 1)))
+    else:
+        results = _map_scan(body, leaves, length)
+    return tree_unflatten(body.out_tree, results)
+
+
+def _map_scan(body: Body, xs: Sequence[Any], length: int) -> list[Any]:
+    params = {"length": length, "reverse": False, "unroll": 1, "_split_transpose": False}
+    return bind_scan(body, [], xs, params)[1]
+
+
+def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[Any]:
+    """Batches one after another, and what is left over."""
+    batches, rest = divmod(length, size)
+    whole = length - rest
+    blocks = [reshape(_rows(x, 0, whole), (batches, size, *shape_of(x)[1:])) for x in xs]
+    left = [_rows(x, whole, length) for x in xs] if rest else []
+    results = _map_scan(body._replace(jaxpr=_batched(body, size)), blocks, batches)
+    last = []
+    if rest:
+        jaxpr = _batched(body, rest)
+        last = eval_jaxpr(jaxpr, jaxpr.consts, *body.consts, *left)
+    results = [reshape(y, (whole, *shape_of(y)[2:])) for y in results]
+    return [concatenate(pair, 0) for pair in zip(results, last, strict=True)] if rest else results
+
+
+def _rows(x: Any, start: int, stop: int) -> Any:
+    shape = shape_of(x)
+    return slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
+
+
+def _batched(body: Body, size: int) -> Jaxpr:
+    jaxpr, count = body.jaxpr, len(body.consts)
+    dims = (*(None,) * count, *(0,) * (len(jaxpr.invars) - count))
+    return batch_jaxpr(jaxpr, Axis(size), dims, (0,) * len(jaxpr.outvars))[0]

@@ -1,0 +1,81 @@
+"""``platform_dependent``: a program for each platform."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import not_linear, zero_derivative
+from ricci_ir import ShapedArray, define, get_aval, unsupported
+from ricci_pytree import tree_flatten
+from ricci_stablehlo import Lowering, Value
+
+from ._bodies import check_branches, trace_body
+from ._cond import bind_branches, index_of_platform
+
+__all__ = [
+    "platform_dependent",
+    "platform_index_p",
+]
+
+_index = ShapedArray((), np.dtype(np.int32))
+
+
+def _lower(ctx: Lowering, *, platforms) -> Value:
+    return ctx.constant(index_of_platform(ctx.platform, platforms), _index)
+
+
+platform_index_p = define(
+    "platform_index",
+    abstract_eval=lambda *, platforms: _index,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=unsupported("it has no operands, so that none is ever batched"),
+    lower=_lower,
+)
+
+
+def platform_dependent(
+    *args: Any, default: Callable | None = None, **per_platform: Callable
+) -> Any:
+    """The result of the function given for the platform that the program is lowered for.
+
+    Args:
+      args: the functions' arguments, pytrees of arrays.
+      default: the function for platforms that are not named.
+      per_platform: functions by platform: ``cpu``, ``cuda``, ``rocm``, ``tpu`` … All must return
+        the same structure, shapes and dtypes.
+
+    Returns:
+      The result of the function of the platform.
+
+    Raises:
+      ValueError: for ``gpu``, which is no platform: name ``cuda`` or ``rocm``.
+      NotImplementedError: if the program is lowered for a platform that has no function.
+      TypeError: if the functions return different structures or types.
+
+    Example:
+      >>> float(platform_dependent(2.0, tpu=lambda x: x, default=lambda x: x + 1.0))
+      3.0
+    """
+    if "gpu" in per_platform:
+        raise ValueError(
+            "platform_dependent: 'gpu' is no platform; give functions for 'cuda' and 'rocm'."
+        )
+    names, branches = list(per_platform), list(per_platform.values())
+    platforms: tuple[tuple[str, ...] | None, ...] = tuple((name,) for name in names)
+    if default is not None:
+        names, branches, platforms = [*names, "default"], [*branches, default], (*platforms, None)
+    for name, branch in zip(names, branches, strict=True):
+        if not callable(branch):
+            raise TypeError(
+                f"platform_dependent: what is given for {name} must be a function, got {branch!r}."
+            )
+    if not branches:
+        raise NotImplementedError("platform_dependent: no function is given for any platform.")
+    leaves, tree = tree_flatten(args)
+    avals = list(map(get_aval, leaves))
+    bodies = [trace_body("platform_dependent", branch, tree, avals) for branch in branches]
+    check_branches("platform_dependent", names, bodies)
+    index = platform_index_p.bind(platforms=platforms)
+    return bind_branches(index, bodies, leaves, branches_platforms=platforms)

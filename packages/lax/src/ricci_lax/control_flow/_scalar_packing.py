@@ -1,0 +1,285 @@
+"""Loops over many scalars: scalars of one dtype are packed, and what is done to all is done once.
+
+A loop that carries dozens of scalars spends its time on starting tiny operations, and on slicing
+and storing a number at a time. Here the scalars of a scan's carry, and those that it slices and
+collects, become vectors; operations that do the same to all lanes of a vector become one.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ricci_batching import Axis, batch_rules, batched_at
+from ricci_ir import ExtendedDType, Jaxpr, JaxprEqn, Literal, trace_to_jaxpr, unsupported
+from ricci_lax.programs._inlining import inlined
+from ricci_lax.shapes._joining import concatenate
+from ricci_lax.shapes._slicing import index_in_dim, slice_in_dim
+from ricci_lax.structure._shapes import expand_dims
+
+from ._scan_programs import sections
+
+# Fewer scalars of a dtype than this are left alone, and fewer operations of a kind.
+_SCALARS = 8
+_OPERATIONS = 4
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+class Packing(NamedTuple):
+    """A body whose scalars are packed.
+
+    Attributes:
+      jaxpr: the body; in each section of its arguments and results the packed vectors come first.
+      carry, xs, ys: the positions that make up each vector.
+    """
+
+    jaxpr: Jaxpr
+    carry: Groups
+    xs: Groups
+    ys: Groups
+
+
+def packing_of(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
+    """The packed form of a scan's body; ``None`` if there is little to gain; kept on it."""
+    return jaxpr.derived(
+        ("packing", num_consts, num_carry), lambda: (_pack(jaxpr, num_consts, num_carry),)
+    )[0]
+
+
+def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
+    if jaxpr.effects:
+        return None
+    scalars = sum(aval.shape == () for aval in jaxpr.in_avals)  # pyright: ignore
+    if scalars < _SCALARS:
+        return None
+    jaxpr = inlined(jaxpr)
+    _, carry_vars, xs_vars = sections(jaxpr.invars, num_consts, num_carry)
+    levels = _levels(jaxpr)
+    uses = _uses(levels)
+    carry, xs = (_groups(variables, uses) for variables in (carry_vars, xs_vars))
+    lanes = {
+        id(variables[i]): (vector, lane)
+        for vector, (variables, group) in enumerate(
+            [*((carry_vars, g) for g in carry), *((xs_vars, g) for g in xs)]
+        )
+        for lane, i in enumerate(group)
+    }
+    steps, places = _vectorized(levels, lanes, len(carry) + len(xs))
+    single = sum(len(step) == 1 and _is_scalar(step[0]) for step in steps)
+    if single > sum(len(step) for step in steps if len(step) > 1):
+        return None
+    ys = _groups_by_vector(jaxpr.outvars[num_carry:], places)
+
+    def body(*args: Any) -> list[Any]:
+        consts, carries, slices = sections(args, num_consts, len(_packed(carry_vars, carry)))
+        values = _Lanes([*carries[: len(carry)], *slices[: len(xs)]], lanes)
+        plain = [
+            *zip(jaxpr.invars, consts, strict=False),
+            *zip(_others(carry_vars, carry), carries[len(carry) :], strict=True),
+            *zip(_others(xs_vars, xs), slices[len(xs) :], strict=True),
+            *zip(jaxpr.constvars, jaxpr.consts, strict=True),
+        ]
+        values.scalars.update((id(v), x) for v, x in plain)
+        for step in steps:
+            values.run(step)
+        outs, collected = jaxpr.outvars[:num_carry], jaxpr.outvars[num_carry:]
+        return [
+            *(values.vector([outs[i] for i in group]) for group in carry),
+            *map(values.read, _others(outs, carry)),
+            *(values.vector([collected[i] for i in group]) for group in ys),
+            *map(values.read, _others(collected, ys)),
+        ]
+
+    in_avals = [
+        *jaxpr.in_avals[:num_consts],
+        *_packed(carry_vars, carry),
+        *_packed(xs_vars, xs),
+    ]
+    return Packing(trace_to_jaxpr(body, in_avals, jaxpr.debug_info), carry, xs, ys)
+
+
+def _groups(variables: Sequence[Any], uses: dict[int, Any]) -> Groups:
+    """Scalars that are used alike, by position."""
+    alike = defaultdict(list)
+    for i, var in enumerate(variables):
+        if var.aval.shape == () and not isinstance(var.aval.dtype, ExtendedDType):
+            alike[var.aval, tuple(uses[id(var)])].append(i)
+    return tuple(tuple(group) for group in alike.values() if len(group) >= _SCALARS)
+
+
+def _groups_by_vector(variables: Sequence[Any], places: dict[int, tuple[int, int]]) -> Groups:
+    """Scalars that are lanes of one vector, by position, in order of the lanes."""
+    together = defaultdict(list)
+    for i, var in enumerate(variables):
+        if id(var) in places:
+            vector, lane = places[id(var)]
+            together[vector].append((lane, i))
+    return tuple(
+        tuple(i for _, i in sorted(group)) for group in together.values() if len(group) >= _SCALARS
+    )
+
+
+def _others(values: Sequence[Any], groups: Groups) -> list[Any]:
+    grouped = {i for group in groups for i in group}
+    return [x for i, x in enumerate(values) if i not in grouped]
+
+
+def _packed(variables: Sequence[Any], groups: Groups) -> list[Any]:
+    """The types of variables, those of each group as one vector, ahead of the others."""
+    return [
+        *(variables[group[0]].aval.update(shape=(len(group),)) for group in groups),
+        *(v.aval for v in _others(variables, groups)),
+    ]
+
+
+def pack(values: Sequence[Any], groups: Groups, axis: int) -> list[Any]:
+    """Arrays with those of each group stacked along a new axis, ahead of the others."""
+    stack = lambda group: concatenate([expand_dims(values[i], (axis,)) for i in group], axis)
+    return [*map(stack, groups), *_others(values, groups)]
+
+
+def unpack(values: Sequence[Any], groups: Groups, axis: int) -> list[Any]:
+    """What ``pack`` was given."""
+    count = len(values) - len(groups) + sum(map(len, groups))
+    found = {
+        i: index_in_dim(vector, lane, axis, keepdims=False)
+        for vector, group in zip(values, groups, strict=False)
+        for lane, i in enumerate(group)
+    }
+    others = iter(values[len(groups) :])
+    return [found[i] if i in found else next(others) for i in range(count)]
+
+
+# Operations
+
+
+def _is_scalar(eqn: JaxprEqn) -> bool:
+    atoms = (*eqn.invars, *eqn.outvars)
+    return all(getattr(a.aval, "shape", None) == () for a in atoms) and bool(eqn.invars)
+
+
+def _levels(jaxpr: Jaxpr) -> list[list[JaxprEqn]]:
+    """The equations by how long the chain of others is that they wait for."""
+    depth: dict[int, int] = {}
+    levels: list[list[JaxprEqn]] = []
+    for eqn in jaxpr.eqns:
+        level = max((depth.get(id(a), 0) for a in eqn.invars), default=0)
+        depth.update((id(v), level + 1) for v in eqn.outvars)
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(eqn)
+    return levels
+
+
+def _uses(levels: Sequence[Sequence[JaxprEqn]]) -> dict[int, list[Any]]:
+    """For each variable what it is used for: in which step, by what, in which place."""
+    uses: dict[int, list[Any]] = defaultdict(list)
+    for level, eqns in enumerate(levels):
+        for eqn in eqns:
+            for place, atom in enumerate(eqn.invars):
+                uses[id(atom)].append((level, eqn.primitive.name, place))
+    return uses
+
+
+def _vectorized(
+    levels: Sequence[Sequence[JaxprEqn]], places: dict[int, tuple[int, int]], vectors: int
+) -> tuple[list[list[JaxprEqn]], dict[int, tuple[int, int]]]:
+    """The equations in order, those that can be done at once together, and all lanes."""
+    places = dict(places)
+    steps = []
+    for level in levels:
+        alike = defaultdict(list)
+        for eqn in level:
+            alike[_kind(eqn, places)].append(eqn)
+        for kind, eqns in alike.items():
+            if kind is None or len(eqns) < _OPERATIONS:
+                steps.extend([eqn] for eqn in eqns)
+                continue
+            eqns.sort(key=lambda eqn: [places.get(id(a), (0, 0))[1] for a in eqn.invars])
+            steps.append(eqns)
+            places.update((id(e.outvars[0]), (vectors, lane)) for lane, e in enumerate(eqns))
+            vectors += 1
+    return steps, places
+
+
+def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> Any:
+    """What operations have in common that can be done at once; ``None`` for one that cannot be."""
+    if (
+        eqn.primitive.multiple_results
+        or not _is_scalar(eqn)
+        or isinstance(batch_rules[eqn.primitive], unsupported)
+        or not any(id(a) in places for a in eqn.invars)
+    ):
+        return None
+    try:
+        params = tuple(eqn.params.items())
+        hash(params)
+    except TypeError:
+        return None
+    return eqn.primitive, params, *(_source(a, places) for a in eqn.invars)
+
+
+def _source(atom: Any, places: dict[int, tuple[int, int]]) -> Any:
+    if type(atom) is Literal:
+        return "literal", atom.aval, str(atom.val)
+    place = places.get(id(atom))
+    return ("shared", id(atom)) if place is None else ("lane", place[0])
+
+
+class _Lanes:
+    """The values of a body's variables, as they are computed: scalars, and lanes of vectors."""
+
+    def __init__(self, vectors: Sequence[Any], places: dict[int, tuple[int, int]]):
+        self.scalars: dict[int, Any] = {}
+        self.vectors = list(vectors)
+        self.places = dict(places)
+
+    def read(self, atom: Any) -> Any:
+        """The value of a variable by itself."""
+        if type(atom) is Literal:
+            return atom.operand()
+        key = id(atom)
+        if key not in self.scalars:
+            vector, lane = self.places[key]
+            self.scalars[key] = index_in_dim(self.vectors[vector], lane, keepdims=False)
+        return self.scalars[key]
+
+    def vector(self, atoms: Sequence[Any]) -> Any:
+        """A vector of the values of variables; runs of lanes are taken as they are."""
+        pieces = []
+        i = 0
+        while i < len(atoms):
+            vector, lane = self.places.get(id(atoms[i]), (None, 0))
+            if vector is None:
+                pieces.append(expand_dims(self.read(atoms[i]), (0,)))
+                i += 1
+                continue
+            end = i + 1
+            while end < len(atoms) and self.places.get(id(atoms[end])) == (vector, lane + end - i):
+                end += 1
+            whole = self.vectors[vector]
+            if (lane, end - i) != (0, whole.shape[0]):
+                whole = slice_in_dim(whole, lane, lane + end - i)
+            pieces.append(whole)
+            i = end
+        return pieces[0] if len(pieces) == 1 else concatenate(pieces, 0)
+
+    def run(self, eqns: Sequence[JaxprEqn]) -> None:
+        """One equation, or several as one."""
+        primitive, params = eqns[0].primitive, eqns[0].params
+        if len(eqns) == 1:
+            result = primitive.bind(*map(self.read, eqns[0].invars), **params)
+            results = result if primitive.multiple_results else [result]
+            self.scalars.update(zip(map(id, eqns[0].outvars), results, strict=True))
+            return
+        size = len(eqns)
+        args, dims = [], []
+        for operands in zip(*(eqn.invars for eqn in eqns), strict=True):
+            lanes = id(operands[0]) in self.places
+            args.append(self.vector(operands) if lanes else self.read(operands[0]))
+            dims.append(0 if lanes else None)
+        result, dim = batch_rules[primitive](Axis(size), args, dims, **params)
+        self.places.update(
+            (id(eqn.outvars[0]), (len(self.vectors), lane)) for lane, eqn in enumerate(eqns)
+        )
+        self.vectors.append(batched_at(result, dim, size, 0))

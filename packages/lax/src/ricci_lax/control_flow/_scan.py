@@ -1,0 +1,376 @@
+"""``scan``: a loop of known length that slices arrays and collects its results."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import (
+    Tape,
+    Zero,
+    instantiate,
+    is_undefined_primal,
+    join_tangents,
+    split_by_linearizing,
+)
+from ricci_batching import batched_at, moved_to
+from ricci_ir import ExtendedDType, ShapedArray, Steps, define, hides, staged_call
+from ricci_lax.elementwise._comparison import compare
+from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
+from ricci_lax.shapes._joining import concatenate
+from ricci_lax.structure._shapes import expand_dims, write, zeros_of
+from ricci_stablehlo import Lowering, Value, int_list, thread_tokens, tokens_at, traced
+
+from ._scalar_packing import pack, packing_of, unpack
+from ._scan_programs import (
+    batched_body,
+    halves,
+    linearized_body,
+    pushed_body,
+    sections,
+    split_body,
+    transposed_body,
+)
+
+__all__ = [
+    "scan_p",
+]
+
+
+def _scan_aval(*avals, jaxpr, length, num_carry, **params):
+    outs: list[Any] = jaxpr.out_avals
+    return [*outs[:num_carry], *(_stacked(a, length) for a in outs[num_carry:])]
+
+
+def _stacked(aval: Any, length: int) -> ShapedArray:
+    return ShapedArray((length, *aval.shape), aval.dtype, aval.weak_type)
+
+
+# Derivatives
+
+
+def _given(tangents: Sequence[Any]) -> list[Any]:
+    return [t for t in tangents if type(t) is not Zero]
+
+
+def _flags(tangents: Sequence[Any]) -> tuple[bool, ...]:
+    return tuple(type(t) is not Zero for t in tangents)
+
+
+def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+    body, carry_flags, flags = pushed_body(jaxpr, num_consts, num_carry, _flags(tangents))
+    consts, carry, xs = sections(primals, num_consts, num_carry)
+    const_tangents, carry_tangents, xs_tangents = sections(tangents, num_consts, num_carry)
+    given = _given(const_tangents)
+    outs = scan_p.bind(
+        *consts,
+        *given,
+        *carry,
+        *map(instantiate, compress(carry_tangents, carry_flags)),
+        *xs,
+        *_given(xs_tangents),
+        jaxpr=body,
+        num_consts=num_consts + len(given),
+        num_carry=num_carry + sum(carry_flags),
+        **params,
+    )
+    count = len(jaxpr.outvars) - num_carry
+    end, found_xs = num_carry + sum(carry_flags), num_carry + sum(carry_flags) + count
+    results = [*outs[:num_carry], *outs[end:found_xs]]
+    found = [*outs[num_carry:end], *outs[found_xs:]]
+    return results, join_tangents((*carry_flags, *flags), found, results)
+
+
+def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+    lin = linearized_body(jaxpr, num_consts, num_carry, _flags(tangents))
+    shape = {"num_consts": num_consts, "num_carry": num_carry, **params}
+    outs = scan_p.bind(*primals, jaxpr=lin.forward, **shape)
+    values = [*primals, *outs]
+    if lin.invariants is not None:
+        call = staged_call.call
+        values += call.bind(*primals[:num_consts], jaxpr=lin.invariants, name="invariants")
+    results = outs[: len(jaxpr.outvars)]
+    flags = (*lin.carry, *lin.collected)
+    if not any(flags):
+        return results, join_tangents(flags, (), results)
+    consts, carry, xs = sections(tangents, num_consts, num_carry)
+    fixed = [*(values[i] for i in lin.const_residuals), *_given(consts)]
+    recorded = tape.record(
+        scan_p,
+        [
+            *fixed,
+            *map(instantiate, compress(carry, lin.carry)),
+            *(values[i] for i in lin.xs_residuals),
+            *_given(xs),
+        ],
+        {
+            "jaxpr": lin.tangent,
+            "num_consts": len(fixed),
+            "num_carry": sum(lin.carry),
+            **params,
+        },
+    )
+    return results, join_tangents(flags, recorded, results)
+
+
+def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
+    linear = tuple(map(is_undefined_primal, args))
+    split = split_body(jaxpr, num_consts, num_carry, linear)
+    if split is not None:
+        return _transpose_split(split, linear, cts, args, num_consts, num_carry, params)
+    consts, _, xs = sections(args, num_consts, num_carry)
+    lin_consts, lin_carry, lin_xs = sections(linear, num_consts, num_carry)
+    every = (*lin_consts, *(True,) * num_carry, *lin_xs)
+    body = transposed_body(jaxpr, num_consts, num_carry, every, _flags(cts))
+    known = lambda values: [x for x in values if not is_undefined_primal(x)]
+    const_avals = [x.aval for x in consts if is_undefined_primal(x)]
+    sums = [instantiate(Zero(a)) for a in compress(const_avals, body.consts)]
+    fixed, cts_in = known(consts), list(map(instantiate, compress(cts[:num_carry], body.carry)))
+    scanned = [*_given(cts[num_carry:]), *known(xs)]
+    bind = partial(scan_p.bind, **{**params, "reverse": not params["reverse"]})
+    if params["_split_transpose"]:
+        outs = _bind_halves(bind, body, fixed, sums, cts_in, scanned)
+    else:
+        outs = bind(
+            *fixed,
+            *sums,
+            *cts_in,
+            *scanned,
+            jaxpr=body.jaxpr,
+            num_consts=len(fixed),
+            num_carry=len(sums) + len(cts_in),
+        )
+    found = iter(outs)
+    const_cts, carry_cts, xs_cts = (
+        iter([next(found) if nz else None for nz in flags])
+        for flags in (body.consts, body.carry, body.xs)
+    )
+    return [
+        *(next(const_cts) if lin else None for lin in lin_consts),
+        *(ct if lin else None for ct, lin in zip(carry_cts, lin_carry, strict=True)),
+        *(next(xs_cts) if lin else None for lin in lin_xs),
+    ]
+
+
+def _bind_halves(bind, body, fixed, sums, cts, scanned):
+    """First what one iteration hands to the next, then all that only follows from that."""
+    first, rest, count = halves(body, len(fixed))
+    bind = partial(bind, num_consts=len(fixed), _split_transpose=False)
+    outs = bind(*fixed, *cts, *scanned, jaxpr=first, num_carry=len(cts))
+    needed = outs[len(cts) : len(cts) + count]
+    others = bind(*fixed, *sums, *needed, *scanned, jaxpr=rest, num_carry=len(sums))
+    return [*others[: len(sums)], *outs[: len(cts)], *others[len(sums) :]]
+
+
+def _transpose_split(split, linear, cts, args, num_consts, num_carry, params):
+    """Run what is known forward, collecting what the linear rest needs, and transpose that."""
+    flags = (*linear[:num_consts], *split.carry, *linear[num_consts + num_carry :])
+    known = [not flag for flag in flags]
+    outs = scan_p.bind(
+        *compress(args, known),
+        jaxpr=split.known,
+        num_consts=sum(known[:num_consts]),
+        num_carry=num_carry - sum(split.carry),
+        **params,
+    )
+    needed = outs[len(split.results) - sum(split.results) :]
+    found = iter(
+        _scan_transpose(
+            list(compress(cts, split.results)),
+            *compress(args, flags),
+            *needed,
+            jaxpr=split.linear,
+            num_consts=sum(linear[:num_consts]),
+            num_carry=sum(split.carry),
+            **params,
+        )
+    )
+    return [next(found) if flag else None for flag in flags]
+
+
+# Batching
+
+
+def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
+    const_dims, carry_dims, xs_dims = sections(tuple(dims), num_consts, num_carry)
+    consts, carry, xs = sections(args, num_consts, num_carry)
+    in_dims = tuple(None if d is None else 0 for d in dims)
+    body, targets, out_dims = batched_body(jaxpr, num_carry, axis, in_dims, num_consts)
+    # Once here, rather than in each iteration. The scanned axis stays in front of the batch.
+    consts, _ = moved_to(consts, const_dims, 0)
+    carry = [
+        x if target is None else batched_at(x, d, axis.size, target)
+        for x, d, target in zip(carry, carry_dims, targets, strict=True)
+    ]
+    xs, _ = moved_to(xs, xs_dims, 1)
+    outs = scan_p.bind(
+        *consts, *carry, *xs, jaxpr=body, num_consts=num_consts, num_carry=num_carry, **params
+    )
+    return outs, [*targets, *(None if d is None else d + 1 for d in out_dims)]
+
+
+def _packed_scan(*operands, packing, num_consts, num_carry, **params):
+    """The scan with its scalars packed."""
+    consts, carry, xs = sections(operands, num_consts, num_carry)
+    vectors = pack(carry, packing.carry, 0)
+    outs = scan_p.bind(
+        *consts,
+        *vectors,
+        *pack(xs, packing.xs, 1),
+        jaxpr=packing.jaxpr,
+        num_consts=num_consts,
+        num_carry=len(vectors),
+        **params,
+    )
+    count = len(vectors)
+    return [*unpack(outs[:count], packing.carry, 0), *unpack(outs[count:], packing.ys, 1)]
+
+
+# Lowering: a while loop over a counter, the carry, and the buffers of what is collected.
+
+_counter = ShapedArray((), np.dtype(np.int32))
+
+
+def _scan_lower(
+    ctx: Lowering, *operands: Value, jaxpr, length, num_consts, num_carry, reverse, unroll, **params
+) -> list[Value]:
+    outs = list(ctx.outs)
+    packing = packing_of(jaxpr, num_consts, num_carry)
+    if packing is not None:
+        loop = {"length": length, "reverse": reverse, "unroll": unroll, **params}
+        return traced(_packed_scan)(
+            ctx, *operands, packing=packing, num_consts=num_consts, num_carry=num_carry, **loop
+        )
+    consts, carry, xs = sections(operands, num_consts, num_carry)
+    buffers = [_zeros(ctx, aval) for aval in outs[num_carry:]]
+    if not length:
+        return [*carry, *buffers]
+    block = min(max(unroll, 1), length)
+    start = ctx.constant(0, _counter)
+
+    def iterate(inner: Lowering, i: Value, values: Sequence[Value]) -> list[Value]:
+        """One iteration: the values are the carry and the buffers."""
+        place = i
+        if reverse:
+            place = inner.emit(
+                "stablehlo.subtract", [inner.constant(length - 1, _counter), i], _counter
+            )
+        slices = [_slice(inner, x, place) for x in xs]
+        results = inner.inline(jaxpr, [*consts, *values[:num_carry], *slices])
+        return [
+            *results[:num_carry],
+            *(
+                _update(inner, buffer, y, place)
+                for buffer, y in zip(values[num_carry:], results[num_carry:], strict=True)
+            ),
+        ]
+
+    def iterate_from(inner: Lowering, i: Value, values: Sequence[Value], count: int):
+        """Several iterations, and the counter after them."""
+        one = inner.constant(1, _counter)
+        for _ in range(count):
+            values = iterate(inner, i, values)
+            i = inner.emit("stablehlo.add", [i, one], _counter)
+        return [i, *values]
+
+    def condition(inner: Lowering, i: Value, *values: Value) -> list[Value]:
+        return [compare(inner, "LT", i, inner.constant(length - length % block, _counter))]
+
+    def body(inner: Lowering, i: Value, *values: Value) -> list[Value]:
+        return iterate_from(inner, i, values, block)
+
+    values = [start, *carry, *buffers]
+    if length > block:
+        avals = [_counter, *outs]
+        regions = [ctx.region(avals, condition), ctx.region(avals, body)]
+        values = ctx.generic("stablehlo.while", values, avals, "", regions)
+        rest = length % block
+    else:
+        rest = length
+    return iterate_from(ctx, values[0], values[1:], rest)[1:] if rest else values[1:]
+
+
+def _physical(aval: Any) -> Any:
+    return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ExtendedDType) else aval
+
+
+def _zeros(ctx: Lowering, aval: Any) -> Value:
+    physical = _physical(aval)
+    zero = ctx.constant(np.zeros((), physical.dtype), physical.update(shape=(), weak_type=False))
+    return Value(ctx.broadcast_to(zero, physical.shape).name, aval)
+
+
+def _indices(ctx: Lowering, place: Value, rank: int) -> list[Value]:
+    zero = [ctx.constant(0, _counter)] if rank > 1 else []
+    return [place, *zero * (rank - 1)]
+
+
+def _slice(ctx: Lowering, x: Value, place: Value) -> Value:
+    physical = _physical(x.aval)
+    sizes = (1, *physical.shape[1:])
+    operands = [Value(x.name, physical), *_indices(ctx, place, len(sizes))]
+    names = ", ".join(v.name for v in operands)
+    text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(sizes)}"
+    row = write(ctx, text, operands, physical.update(shape=sizes))
+    out = ctx.emit("stablehlo.reshape", [row], physical.update(shape=sizes[1:]))
+    return Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
+
+
+def _update(ctx: Lowering, buffer: Value, y: Value, place: Value) -> Value:
+    physical = _physical(buffer.aval)
+    sizes = (1, *physical.shape[1:])
+    y = Value(y.name, _physical(y.aval))
+    row = ctx.broadcast(y, sizes, range(1, len(sizes)))
+    operands = [Value(buffer.name, physical), row, *_indices(ctx, place, len(sizes))]
+    text = f"stablehlo.dynamic_update_slice {', '.join(v.name for v in operands)}"
+    return Value(write(ctx, text, operands, physical).name, buffer.aval)
+
+
+def _scan_steps(
+    steps: Steps, *operands, jaxpr, length, num_consts, num_carry, reverse, **params
+) -> list[Any]:
+    consts, carry, xs = sections(operands, num_consts, num_carry)
+    rows: list[Any] = [None] * length
+    for i in reversed(range(length)) if reverse else range(length):
+        slices = [steps.made(dynamic_index_in_dim(x, i, keepdims=False), x) for x in xs]
+        outs = steps.run(jaxpr, [*consts, *carry, *slices], f"iteration {i} of scan")
+        carry, rows[i] = outs[:num_carry], outs[num_carry:]
+    collected = [
+        steps.made(concatenate([expand_dims(y, (0,)) for y in ys], 0), *ys)
+        if ys
+        else zeros_of(_stacked(aval, 0))
+        for ys, aval in zip(
+            zip(*rows, strict=True) if rows else [()] * (len(jaxpr.outvars) - num_carry),
+            jaxpr.out_avals[num_carry:],
+            strict=True,
+        )
+    ]
+    return [*carry, *collected]
+
+
+# Operands: what the body closes over, the initial carry, and the arrays to scan over. The body
+# takes those, with a slice of the last ones, and gives the next carry and what to collect.
+scan_p = define(
+    "scan",
+    abstract_eval=_scan_aval,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["jaxpr"].effects,
+    jvp=_scan_jvp,
+    linearize=_scan_linearize,
+    split=split_by_linearizing(_scan_linearize),
+    transpose=_scan_transpose,
+    batch=_scan_batch,
+    lower=_scan_lower,
+    steps=_scan_steps,
+    order=tokens_at(
+        lambda eqn: eqn.params["num_consts"],
+        jaxpr=lambda eqn, effects: thread_tokens(
+            eqn.params["jaxpr"], effects, eqn.params["num_consts"]
+        ),
+        num_carry=lambda eqn, effects: eqn.params["num_carry"] + len(effects),
+    ),
+    shown=hides(_split_transpose=False),
+)

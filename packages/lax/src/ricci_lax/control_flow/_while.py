@@ -1,0 +1,402 @@
+"""``while_loop``: a program repeated as long as a condition holds."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Tape, Zero, instantiate, join_tangents, jvp_jaxpr, split_by_linearizing
+from ricci_batching import batch_jaxpr, batched_at, moved_to
+from ricci_ir import (
+    Effect,
+    Jaxpr,
+    JaxprEqn,
+    NotReversible,
+    Steps,
+    Tracer,
+    Var,
+    abstract_token,
+    as_array,
+    current_source,
+    define,
+    disable_jit_state,
+    is_observed,
+    join_effects,
+    notify,
+)
+from ricci_lax.effects._kinds import io_effects
+from ricci_lax.elementwise._comparison import select_n
+from ricci_lax.reductions._axis_reductions import reduce_or
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value, thread_tokens, traced, with_tokens
+
+from ._bodies import (
+    check_carry,
+    function_name,
+    initial_carry,
+    leaf_avals,
+    trace_body,
+    trace_carry,
+)
+
+__all__ = [
+    "while_loop",
+    "while_p",
+]
+
+
+def _parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple:
+    """What the condition closes over, what the body closes over, and the carry."""
+    start = cond_nconsts + body_nconsts
+    return values[:cond_nconsts], values[cond_nconsts:start], values[start:]
+
+
+# Derivatives
+
+
+def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
+    """Both programs with the tangents of what has one; kept on the body.
+
+    Args:
+      consts, carry: for each of the body's arguments, whether it has a tangent.
+
+    Returns:
+      The condition, the body, and which parts of the carry have a tangent in the end.
+    """
+    key = ("jvp of while", cond_jaxpr, consts, carry)
+    return body_jaxpr.derived(key, lambda: _push(cond_jaxpr, body_jaxpr, consts, carry))
+
+
+def _push(cond_jaxpr, body_jaxpr, consts, carry):
+    while True:
+        pushed, nonzeros = jvp_jaxpr(body_jaxpr, (*consts, *carry), carry)
+        if tuple(nonzeros) == carry:
+            break
+        carry = tuple(nonzeros)
+    count = len(body_jaxpr.invars)
+    start, middle = len(consts), count + sum(consts)
+    args = pushed.invars
+    body = pushed.replace(
+        invars=[*args[:start], *args[count:middle], *args[start:count], *args[middle:]]
+    )
+    tangents = [Var(v.aval) for v in args[middle:]]
+    condition = cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *tangents])
+    return condition, body, carry
+
+
+def _pushed_operands(primals, tangents, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    """The operands and parameters of the loop that carries tangents, too."""
+    cond_consts, consts, carry = _parts(primals, cond_nconsts, body_nconsts)
+    _, const_tangents, carry_tangents = _parts(tangents, cond_nconsts, body_nconsts)
+    flags = tuple(type(t) is not Zero for t in const_tangents)
+    condition, body, nonzeros = _pushed(
+        cond_jaxpr, body_jaxpr, flags, tuple(type(t) is not Zero for t in carry_tangents)
+    )
+    operands = [
+        *cond_consts,
+        *consts,
+        *(t for t in const_tangents if type(t) is not Zero),
+        *carry,
+        *(instantiate(t) for t, nz in zip(carry_tangents, nonzeros, strict=True) if nz),
+    ]
+    params = {
+        "cond_jaxpr": condition,
+        "cond_nconsts": cond_nconsts,
+        "body_jaxpr": body,
+        "body_nconsts": body_nconsts + sum(flags),
+    }
+    return operands, params, nonzeros
+
+
+def _while_jvp(primals, tangents, **params):
+    operands, pushed, nonzeros = _pushed_operands(primals, tangents, **params)
+    outs = while_p.bind(*operands, **pushed)
+    count = len(nonzeros)
+    return outs[:count], join_tangents(nonzeros, outs[count:], outs[:count])
+
+
+def _while_linearize(tape: Tape, primals, tangents, **params):
+    """The loop runs once for its results, and once more where its tangents are wanted."""
+    results = while_p.bind(*primals, **params)
+    operands, pushed, nonzeros = _pushed_operands(primals, tangents, **params)
+    if not any(nonzeros):
+        return results, [Zero.from_primal(r) for r in results]
+    recorded = tape.record(while_p, operands, pushed)
+    return results, join_tangents(nonzeros, recorded[len(results) :], results)
+
+
+def _while_transpose(cts, *args, **params):
+    if is_observed():
+        notify(NotReversible(current_source(), "while_loop"))
+    raise ValueError(
+        "while_loop cannot be differentiated in reverse mode (grad, vjp): how often it runs is "
+        "known only when it does, so that there is no room for what the way back needs.\n"
+        "Use scan, or fori_loop with bounds that are known while tracing; forward mode (jvp, "
+        "jacfwd) works. For the solution of an equation use custom_root or custom_vjp."
+    )
+
+
+# Batching
+
+
+def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    cond_dims, const_dims, carry_dims = _parts(tuple(dims), cond_nconsts, body_nconsts)
+    cond_consts, consts, carry = _parts(args, cond_nconsts, body_nconsts)
+    # Once here, rather than in each iteration.
+    cond_consts, cond_dims = moved_to(cond_consts, cond_dims, 0)
+    consts, const_dims = moved_to(consts, const_dims, 0)
+    condition, body, targets = _batched(
+        cond_jaxpr,
+        body_jaxpr,
+        axis,
+        cond_dims,
+        const_dims,
+        tuple(d is not None for d in carry_dims),
+    )
+    effects = condition.effects | body.effects
+    if condition.out_avals[0].shape and effects & io_effects:
+        raise NotImplementedError(
+            "while_loop under vmap, with a condition that differs between examples, cannot hold "
+            "io_callback: it would be called for examples that have ended.\n"
+            "Call it outside of the loop, or use debug.callback, where that does no harm."
+        )
+    carry = [
+        x if target is None else batched_at(x, d, axis.size, target)
+        for x, d, target in zip(carry, carry_dims, targets, strict=True)
+    ]
+    outs = while_p.bind(
+        *cond_consts,
+        *consts,
+        *carry,
+        cond_jaxpr=condition,
+        cond_nconsts=cond_nconsts,
+        body_jaxpr=body,
+        body_nconsts=body_nconsts,
+    )
+    return outs, list(targets)
+
+
+def _batched(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
+    key = ("batch of while", cond_jaxpr, axis, cond_dims, const_dims, carry)
+    return body_jaxpr.derived(
+        key, lambda: _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry)
+    )
+
+
+def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
+    """Both programs for a batch, and where the carry's parts have it.
+
+    Where the condition differs between examples all of the carry has a batch, in front like the
+    condition's; otherwise behind the dimensions that the condition has already.
+    """
+    rank = len(cond_jaxpr.out_avals[0].shape)  # pyright: ignore[reportAttributeAccessIssue]
+    dim = rank
+    while True:
+        dims = tuple(dim if batched else None for batched in carry)
+        _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims))
+        if pred_dim is not None and (dim or not all(carry)):
+            dim, carry = 0, (True,) * len(carry)
+            continue
+        body, found = batch_jaxpr(body_jaxpr, axis, (*const_dims, *dims), dims)
+        grown = tuple(b or d is not None for b, d in zip(carry, found, strict=True))
+        if grown == carry:
+            break
+        carry = grown
+    out_dims = None if pred_dim is None else (0,)
+    condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), out_dims)
+    return condition, body, dims
+
+
+# The primitive
+
+
+def _any(predicate: Any) -> Any:
+    return reduce_or(predicate, tuple(range(len(shape_of(predicate)))))
+
+
+def _where(predicate: Any, new: Any, old: Any) -> Any:
+    spread = broadcast_in_dim(predicate, shape_of(new), tuple(range(len(shape_of(predicate)))))
+    return select_n(spread, old, new)
+
+
+def _while_lower(
+    ctx: Lowering, *operands: Value, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
+) -> list[Value]:
+    outs = list(ctx.outs)
+    cond_consts, consts, carry = _parts(operands, cond_nconsts, body_nconsts)
+    if cond_jaxpr.effects:
+        return _lower_once(ctx, cond_jaxpr, body_jaxpr, cond_consts, consts, carry)
+
+    def condition(inner: Lowering, *values: Value) -> list[Value]:
+        (predicate,) = inner.inline(cond_jaxpr, [*cond_consts, *values])
+        return [traced(_any)(inner, predicate) if predicate.shape else predicate]
+
+    def body(inner: Lowering, *values: Value) -> list[Value]:
+        results = inner.inline(body_jaxpr, [*consts, *values])
+        if not cond_jaxpr.out_avals[0].shape:
+            return results
+        (predicate,) = inner.inline(cond_jaxpr, [*cond_consts, *values])
+        return _going_on(inner, predicate, results, values)
+
+    regions = [ctx.region(outs, condition), ctx.region(outs, body)]
+    return ctx.generic("stablehlo.while", carry, outs, "", regions)
+
+
+def _going_on(
+    ctx: Lowering, predicate: Value, new: Sequence[Value], old: Sequence[Value]
+) -> list[Value]:
+    """The next carry, where examples that have ended keep theirs; tokens go on."""
+    return [
+        n if n.aval is abstract_token else traced(_where)(ctx, predicate, n, o)
+        for n, o in zip(new, old, strict=True)
+    ]
+
+
+def _lower_once(
+    ctx: Lowering, cond_jaxpr, body_jaxpr, cond_consts, consts, carry: Sequence[Value]
+) -> list[Value]:
+    """The loop with its condition carried along: it has effects, which are to happen once."""
+
+    def evaluate(inner: Lowering, values: Sequence[Value]) -> list[Value]:
+        """The condition, and the carry with the tokens that the condition gives."""
+        *tokens, predicate = inner.inline(cond_jaxpr, [*cond_consts, *values])
+        return [predicate, *tokens, *values[len(tokens) :]]
+
+    def condition(inner: Lowering, predicate: Value, *values: Value) -> list[Value]:
+        return [traced(_any)(inner, predicate) if predicate.shape else predicate]
+
+    def body(inner: Lowering, predicate: Value, *values: Value) -> list[Value]:
+        results = inner.inline(body_jaxpr, [*consts, *values])
+        if not predicate.shape:
+            return evaluate(inner, results)
+        going, *results = evaluate(inner, _going_on(inner, predicate, results, values))
+        still = inner.emit("stablehlo.and", [predicate, going], predicate.aval)
+        return [still, *results]
+
+    start = evaluate(ctx, carry)
+    avals = [x.aval for x in start]
+    regions = [ctx.region(avals, condition), ctx.region(avals, body)]
+    return ctx.generic("stablehlo.while", start, avals, "", regions)[1:]
+
+
+def _while_order(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
+    """The loop carries tokens; its condition takes them, and gives some if it has effects."""
+    params = eqn.params
+    condition, consts = params["cond_jaxpr"], params["cond_nconsts"]
+    if condition.effects:
+        condition = thread_tokens(condition, effects, consts)
+    else:
+        unused = [Var(abstract_token) for _ in effects]
+        invars = condition.invars
+        condition = condition.replace(invars=[*invars[:consts], *unused, *invars[consts:]])
+    body = thread_tokens(params["body_jaxpr"], effects, params["body_nconsts"])
+    changed = {**params, "cond_jaxpr": condition, "body_jaxpr": body}
+    place = consts + params["body_nconsts"]
+    return with_tokens(eqn, eqn.primitive, changed, tokens, place)
+
+
+def _while_steps(
+    steps: Steps, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
+) -> list[Any]:
+    cond_consts, consts, carry = _parts(operands, cond_nconsts, body_nconsts)
+    for i in itertools.count():
+        where = f"the condition of while_loop before iteration {i}"
+        (predicate,) = steps.run(cond_jaxpr, [*cond_consts, *carry], where)
+        going = np.asarray(predicate)
+        if not going.any():
+            return list(carry)
+        results = steps.run(body_jaxpr, [*consts, *carry], f"iteration {i} of while_loop")
+        if going.shape:
+            results = [
+                steps.made(_where(predicate, new, old), new, old)
+                for new, old in zip(results, carry, strict=True)
+            ]
+        carry = results
+    raise AssertionError("unreachable: the loop ends by its condition")
+
+
+# Operands: what the condition closes over, what the body closes over, and the carry. The
+# condition may be an array, of dimensions that lead all of the carry: each example then ends by
+# itself.
+while_p = define(
+    "while",
+    abstract_eval=lambda *avals, body_jaxpr, **_: body_jaxpr.out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: join_effects(
+        [params["cond_jaxpr"].effects, params["body_jaxpr"].effects]
+    ),
+    jvp=_while_jvp,
+    linearize=_while_linearize,
+    split=split_by_linearizing(_while_linearize),
+    transpose=_while_transpose,
+    batch=_while_batch,
+    lower=_while_lower,
+    steps=_while_steps,
+    order=_while_order,
+)
+
+
+def while_loop[T](cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
+    """Apply ``body_fun`` to a carry again and again, as long as ``cond_fun`` of it holds.
+
+    Under ``vmap`` with a condition that differs between examples, the loop runs until the last
+    has ended; the others keep their values. Forward-mode differentiation works; in reverse mode
+    use ``scan`` or ``fori_loop``.
+
+    Args:
+      cond_fun: from the carry to a boolean scalar.
+      body_fun: from the carry to the next, of the same structure, shapes and dtypes.
+      init_val: the carry to start from, a pytree of arrays.
+
+    Returns:
+      The carry at the end.
+
+    Raises:
+      TypeError: if ``body_fun`` changes the structure or a type of the carry, or ``cond_fun``
+        returns something else than a boolean scalar.
+
+    Example:
+      >>> int(while_loop(lambda n: n < 100, lambda n: 2 * n, 3))
+      192
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError("while_loop: cond_fun and body_fun must be functions of the carry.")
+    leaves, tree = tree_flatten(init_val)
+    if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
+        carry = tree_unflatten(tree, map(as_array, leaves))
+        while cond_fun(carry):
+            carry = body_fun(carry)
+        return carry
+    _, args_tree = tree_flatten((init_val,))
+    names = argument_paths((init_val,), {}, body_fun)
+    avals = leaf_avals("while_loop", names, leaves)
+    body, avals = trace_carry("while_loop", body_fun, args_tree, avals, (), len(leaves))
+    check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
+    condition = trace_body("while_loop", cond_fun, args_tree, avals)
+    _check_condition(cond_fun, condition)
+    outs = while_p.bind(
+        *condition.consts,
+        *body.consts,
+        *initial_carry(leaves, avals),
+        cond_jaxpr=condition.jaxpr,
+        cond_nconsts=len(condition.consts),
+        body_jaxpr=body.jaxpr,
+        body_nconsts=len(body.consts),
+    )
+    return tree_unflatten(tree, outs)
+
+
+def _check_condition(fun: Callable, condition: Any) -> None:
+    avals = condition.out_avals
+    if len(avals) == 1 and avals[0].shape == () and avals[0].dtype == np.bool_:
+        return
+    found = ", ".join(a.str_short() for a in avals) or "nothing"
+    if condition.out_tree.num_leaves != 1 or condition.out_tree.num_nodes != 1:
+        found = f"{condition.out_tree}"
+    raise TypeError(
+        f"while_loop: {function_name(fun)} must return a boolean scalar, which says whether to go "
+        f"on, but it returned {found}. Compare, and reduce with .any() or .all()."
+    )

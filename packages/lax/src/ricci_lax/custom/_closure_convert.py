@@ -1,0 +1,98 @@
+"""``closure_convert``: the arrays that a function closes over, as arguments."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_batching import BatchTracer
+from ricci_ir import (
+    DebugInfo,
+    Tracer,
+    api_boundary,
+    argument_aval,
+    eval_jaxpr,
+    issubdtype,
+    trace_to_jaxpr,
+)
+from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+
+__all__ = [
+    "closure_convert",
+]
+
+
+@api_boundary
+def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
+    """A function with what it closes over and is differentiated by as further arguments.
+
+    It serves to pass a closure to a function with a custom derivative, whose rules must be told
+    of every array that they depend on.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      example_args: arguments that give the structure, shapes and dtypes of those to come.
+
+    Returns:
+      ``converted, consts``, where ``converted(*args, *consts)`` is ``fun(*args)``. In ``consts``
+      are the floating-point arrays that are being traced; other arrays stay closed over.
+
+    Raises:
+      TypeError: if ``converted`` is called with arguments of another structure.
+
+    Example:
+      >>> from ricci_lax import mul
+      >>> converted, consts = closure_convert(lambda x: mul(x, 2.0), 1.0)
+      >>> float(converted(3.0, *consts))
+      6.0
+    """
+    if not callable(fun):
+        raise TypeError(
+            f"closure_convert needs a function, got {fun!r} of type {type(fun).__name__}."
+        )
+    leaves, tree = tree_flatten(example_args)
+    avals = [_example_aval(i, leaf, example_args) for i, leaf in enumerate(leaves)]
+    out_tree: Any = None
+
+    def flat(*flat_args: Any) -> list[Any]:
+        nonlocal out_tree
+        results, out_tree = tree_flatten(fun(*tree_unflatten(tree, flat_args)))
+        return results
+
+    name = getattr(fun, "__name__", type(fun).__name__)
+    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("closure_convert", name))
+    moved = [may_be_differentiated(const) for const in jaxpr.consts]
+    kept = [None if m else const for const, m in zip(jaxpr.consts, moved, strict=True)]
+    hoisted = [const for const, m in zip(jaxpr.consts, moved, strict=True) if m]
+
+    @api_boundary
+    def converted_fun(*args_and_consts: Any) -> Any:
+        count = len(args_and_consts) - len(hoisted)
+        args = args_and_consts[: max(count, 0)]
+        flat_args, given = tree_flatten(args)
+        if given != tree:
+            raise TypeError(
+                "the function that closure_convert made takes arguments of the structure of the "
+                f"examples, followed by {len(hoisted)} arrays:\n  expected {tree}\n  got      "
+                f"{given}"
+            )
+        consts = iter(args_and_consts[count:])
+        values = [next(consts) if m else const for const, m in zip(kept, moved, strict=True)]
+        return tree_unflatten(out_tree, eval_jaxpr(jaxpr, values, *flat_args))
+
+    return converted_fun, hoisted
+
+
+def may_be_differentiated(x: Any) -> bool:
+    """Whether an array that a function closes over may have a tangent in some enclosing trace."""
+    while isinstance(x, BatchTracer):
+        x = x.value
+    return isinstance(x, Tracer) and issubdtype(x.dtype, np.inexact)
+
+
+def _example_aval(i: int, leaf: Any, example_args: tuple) -> Any:
+    try:
+        return argument_aval(leaf)
+    except TypeError as error:
+        path = argument_paths(example_args, {}, None)[i]
+        raise TypeError(f"closure_convert: example argument {path}: {error}") from None

@@ -1,0 +1,122 @@
+"""``custom_gradient``: a function that returns its value along with its reverse-mode rule."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from ricci_autodiff import tangent_aval
+from ricci_ir import DebugInfo, Jaxpr, eval_jaxpr, get_aval, trace_to_jaxpr
+from ricci_pytree import register_pytree_node, tree_flatten, tree_unflatten, treedef_is_leaf
+
+from ._vjp import custom_vjp
+
+__all__ = [
+    "custom_gradient",
+]
+
+
+class _Pullback(NamedTuple):
+    """A traced rule: its program, what it returns, and the arrays that it closes over."""
+
+    jaxpr: Jaxpr
+    tree: Any
+    consts: list[Any]
+
+
+register_pytree_node(
+    _Pullback,
+    lambda pullback: (pullback.consts, (pullback.jaxpr, pullback.tree)),
+    lambda static, consts: _Pullback(static[0], static[1], list(consts)),
+)
+
+
+def custom_gradient(fun: Callable | None = None, *, with_logs: bool = False) -> Any:
+    """A function whose reverse-mode rule it returns itself, along with its value.
+
+    Args:
+      fun: returns a pair ``(value, rule)``. ``rule(ct)`` takes a cotangent of the structure of
+        ``value`` and returns a tuple of cotangents, one for each argument; for one argument that
+        is an array it may return the cotangent alone. It may close over what ``fun`` computed.
+      with_logs: whether ``rule`` returns a pair of that and a dict (or ``None``) of entries for a
+        log of the backward pass. They are checked and dropped.
+
+    Returns:
+      A function of the same positional arguments that returns ``value``; without ``fun``, a
+      decorator.
+
+    Raises:
+      TypeError: if ``fun`` does not return a pair, or ``rule`` other cotangents than it must.
+
+    Example:
+      >>> from ricci_autodiff import grad
+      >>> from ricci_lax import mul
+      >>> f = custom_gradient(lambda x: (mul(x, x), lambda ct: mul(ct, 10.0)))
+      >>> float(f(3.0)), float(grad(f)(3.0))
+      (9.0, 10.0)
+    """
+    if fun is None:
+        return partial(custom_gradient, with_logs=with_logs)
+    name = getattr(fun, "__name__", type(fun).__name__)
+
+    def value(*args: Any, **kwargs: Any) -> Any:
+        return _pair(name, fun(*args, **kwargs))[0]
+
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+        if hasattr(fun, attribute):
+            setattr(value, attribute, getattr(fun, attribute))
+
+    def fwd(*args: Any) -> tuple[Any, _Pullback]:
+        out, rule = _pair(name, fun(*args))
+        if not callable(rule):
+            raise TypeError(
+                f"{name}, which has custom_gradient, must return a function as the second of its "
+                f"results, but it returned {type(rule).__name__}."
+            )
+        leaves, out_tree = tree_flatten(out)
+        tree: Any = None
+
+        def flat_rule(*cts: Any) -> list[Any]:
+            nonlocal tree
+            result = rule(tree_unflatten(out_tree, cts))
+            if with_logs:
+                result = _without_logs(name, result)
+            results, tree = tree_flatten(result)
+            return results
+
+        avals = [tangent_aval(get_aval(leaf)) for leaf in leaves]
+        jaxpr = trace_to_jaxpr(flat_rule, avals, DebugInfo("custom_gradient", name))
+        return out, _Pullback(jaxpr, tree, jaxpr.consts)
+
+    def bwd(pullback: _Pullback, ct: Any) -> Any:
+        results = eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
+        if treedef_is_leaf(pullback.tree):
+            return (results[0],)
+        return tree_unflatten(pullback.tree, results)
+
+    wrapped = custom_vjp(value)
+    wrapped.defvjp(fwd, bwd)
+    return wrapped
+
+
+def _pair(name: str, out: Any) -> tuple[Any, Any]:
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeError(
+            f"{name}, which has custom_gradient, must return a pair (value, rule), but it returned "
+            f"{type(out).__name__}."
+        )
+    return out[0], out[1]
+
+
+def _without_logs(name: str, result: Any) -> Any:
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TypeError(
+            f"the rule of {name} must return a pair (cotangents, logs), since custom_gradient was "
+            f"given with_logs=True, but it returned {type(result).__name__}."
+        )
+    cts, logs = result
+    if logs is not None and not isinstance(logs, dict):
+        raise TypeError(
+            f"the rule of {name} must return None or a dict as its logs, but it returned "
+            f"{type(logs).__name__}."
+        )
+    return cts

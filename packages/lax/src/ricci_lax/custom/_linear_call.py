@@ -1,0 +1,316 @@
+"""``linear_call``: a linear function whose transpose is given rather than derived."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_autodiff import (
+    Tape,
+    Zero,
+    has_tangent,
+    instantiate,
+    is_undefined_primal,
+    tangent_aval,
+    vector_space,
+)
+from ricci_batching import Axis, batch_jaxpr, batched_at
+from ricci_ir import (
+    DebugInfo,
+    Jaxpr,
+    api_boundary,
+    convert_constvars,
+    define,
+    eval_jaxpr,
+    get_aval,
+    set_trace,
+    trace_to_jaxpr,
+)
+from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+
+from ._call import bind_once, lower_inline
+
+__all__ = [
+    "linear_call",
+    "linear_call_p",
+]
+
+
+@api_boundary
+def linear_call(
+    fun: Callable[[Any, Any], Any],
+    fun_transpose: Callable[[Any, Any], Any],
+    residual_args: Any,
+    linear_args: Any,
+) -> Any:
+    """``fun(residual_args, linear_args)``, with the transpose of ``fun`` given.
+
+    Args:
+      fun: ``fun(residuals, x)``, linear in ``x``: a function of pytrees of arrays.
+      fun_transpose: ``fun_transpose(residuals, ct)`` takes a cotangent like the result of ``fun``
+        and returns one like ``linear_args``. It is called when the transpose is asked for.
+      residual_args: what ``fun`` may depend on in other ways; not to be differentiated.
+      linear_args: what ``fun`` is linear in.
+
+    Returns:
+      What ``fun`` returns.
+
+    Raises:
+      TypeError: if ``fun_transpose`` returns another structure than ``linear_args``.
+      ValueError: if it returns other shapes.
+      NotImplementedError: on differentiation with respect to ``residual_args``.
+
+    Example:
+      >>> from ricci_autodiff import grad
+      >>> from ricci_lax import div
+      >>> f = lambda x: linear_call(lambda r, x: div(x, r), lambda r, t: div(t, r), 2.0, x)
+      >>> float(f(3.0)), float(grad(f)(3.0))
+      (1.5, 0.5)
+    """
+    for function in (fun, fun_transpose):
+        if not callable(function):
+            raise TypeError(
+                f"linear_call needs functions, got {function!r} of type {type(function).__name__}."
+            )
+    residuals, residual_tree = tree_flatten(residual_args)
+    linear, linear_tree = tree_flatten(linear_args)
+    residual_avals = _avals("residual_args", residuals, residual_args)
+    linear_avals = _avals("linear_args", linear, linear_args)
+    count = len(residuals)
+    out_tree: Any = None
+
+    def flat(*args: Any) -> list[Any]:
+        nonlocal out_tree
+        results, out_tree = tree_flatten(
+            fun(
+                tree_unflatten(residual_tree, args[:count]),
+                tree_unflatten(linear_tree, args[count:]),
+            )
+        )
+        return results
+
+    def flat_transpose(*args: Any) -> list[Any]:
+        result = fun_transpose(
+            tree_unflatten(residual_tree, args[:count]), tree_unflatten(out_tree, args[count:])
+        )
+        results, tree = tree_flatten(result)
+        _check_transpose(tree, results, linear_tree, linear_avals)
+        return results
+
+    info = DebugInfo("linear_call", getattr(fun, "__name__", "fun"))
+    closed = trace_to_jaxpr(flat, [*residual_avals, *linear_avals], info)
+    callee = Callee(closed, count)
+    outs = _bind(
+        [*closed.consts, *residuals, *linear],
+        callee=callee.jaxpr,
+        num_callee_consts=len(closed.consts),
+        num_res=count,
+        transpose_thunk=TransposeThunk(flat_transpose, callee, fun_transpose),
+    )
+    return tree_unflatten(out_tree, outs)
+
+
+def _avals(what: str, leaves: Sequence[Any], tree: Any) -> list[Any]:
+    avals = []
+    for i, leaf in enumerate(leaves):
+        try:
+            avals.append(get_aval(leaf))
+        except TypeError as error:
+            path = keystr(tree_flatten_with_path(tree)[0][i][0])
+            raise TypeError(f"linear_call: {what}{path}: {error}") from None
+    return avals
+
+
+def _check_transpose(tree: Any, results: Sequence[Any], linear_tree: Any, avals: Sequence) -> None:
+    if tree != linear_tree:
+        raise TypeError(
+            "linear_call: fun_transpose must return a pytree with the structure of linear_args:\n"
+            f"  expected {linear_tree}\n  got      {tree}"
+        )
+    numbered = tree_flatten_with_path(tree_unflatten(tree, range(len(avals))))[0]
+    for (path, _), aval, result in zip(numbered, avals, results, strict=True):
+        found: Any = get_aval(result)
+        if found.shape != aval.shape:
+            raise ValueError(
+                "linear_call: fun_transpose must return arrays of the shapes of linear_args, but "
+                f"output{keystr(path)} is {found.str_short()} where linear_args{keystr(path)} is "
+                f"{aval.str_short()}."
+            )
+
+
+class Callee:
+    """A program linear in its last arguments, and what it closed over.
+
+    Attributes:
+      jaxpr: takes its constants, the residuals, the linear arguments.
+      consts: the constants.
+      num_res: how many residuals there are.
+    """
+
+    __slots__ = ("consts", "jaxpr", "num_res")
+
+    def __init__(self, closed: Jaxpr, num_res: int):
+        self.jaxpr = convert_constvars(closed)
+        self.consts = closed.consts
+        self.num_res = num_res
+
+    def avals(self) -> tuple[list[Any], list[Any]]:
+        """The types of the residuals and of the linear arguments."""
+        rest = self.jaxpr.in_avals[len(self.consts) :]
+        return rest[: self.num_res], rest[self.num_res :]
+
+
+class TransposeThunk:
+    """Traces the transpose of a callee when it is first asked for."""
+
+    __slots__ = ("callee", "found", "flat", "function")
+
+    def __init__(self, flat: Callable, callee: Callee, function: Callable):
+        self.flat = flat
+        self.callee = callee
+        self.function = function
+        self.found: Callee | None = None
+
+    def __call__(self) -> Callee:
+        if self.found is None:
+            residual_avals, _ = self.callee.avals()
+            cts = map(tangent_aval, self.callee.jaxpr.out_avals)
+            info = DebugInfo("linear_call", getattr(self.function, "__name__", "fun_transpose"))
+            closed = trace_to_jaxpr(self.flat, [*residual_avals, *cts], info)
+            self.found = Callee(closed, self.callee.num_res)
+        return self.found
+
+    def __repr__(self) -> str:
+        return getattr(self.function, "__name__", repr(self.function))
+
+
+class Known:
+    """The transpose of a transpose: the callee itself."""
+
+    __slots__ = ("callee",)
+
+    def __init__(self, callee: Callee):
+        self.callee = callee
+
+    def __call__(self) -> Callee:
+        return self.callee
+
+    def __repr__(self) -> str:
+        return "callee"
+
+
+class BatchedThunk:
+    """The transpose of a callee applied to batches: residuals as they are, all else in front."""
+
+    __slots__ = ("axis", "dims", "thunk")
+
+    def __init__(self, thunk: Callable[[], Callee], axis: Axis, dims: Sequence[int | None]):
+        self.thunk = thunk
+        self.axis = axis
+        self.dims = tuple(dims)
+
+    def __call__(self) -> Callee:
+        callee = self.thunk()
+        fixed = len(callee.consts)
+        _, cts = callee.avals()
+        dims = [*(None,) * fixed, *self.dims, *(0 for _ in cts)]
+        results = [0] * len(callee.jaxpr.outvars)
+        batched, _ = batch_jaxpr(callee.jaxpr, self.axis, dims, results)
+        found = Callee(batched, callee.num_res)
+        found.consts = callee.consts
+        return found
+
+    def __repr__(self) -> str:
+        return repr(self.thunk)
+
+
+def _bind(operands: Sequence[Any], **params: Any) -> list[Any]:
+    run = lambda: eval_jaxpr(params["callee"], (), *operands)
+    return bind_once(linear_call_p, operands, params, run)
+
+
+def _jvp(primals, tangents, **params):
+    fixed = params["num_callee_consts"] + params["num_res"]
+    if any(type(t) is not Zero for t in tangents[:fixed]):
+        raise NotImplementedError(
+            "linear_call: the derivative with respect to residual_args, or to what the function "
+            "closes over, is not known: only linear_args can be differentiated."
+        )
+    outs = _bind(primals, **params)
+    if all(type(t) is Zero for t in tangents):
+        return outs, list(map(Zero.from_primal, outs))
+    given = [_instantiated(t, x) for t, x in zip(tangents[fixed:], primals[fixed:], strict=True)]
+    found = _bind([*primals[:fixed], *given], **params)
+    return outs, [
+        t if has_tangent(get_aval(out)) else Zero.from_primal(out)
+        for out, t in zip(outs, found, strict=True)
+    ]
+
+
+def _instantiated(tangent: Any, x: Any) -> Any:
+    """A tangent as an array that the callee takes in place of ``x``."""
+    if type(tangent) is Zero and not has_tangent(get_aval(x)):
+        return vector_space.zeros(get_aval(x))
+    return instantiate(tangent)
+
+
+def _linearize(tape: Tape, primals, tangents, **params):
+    with set_trace(tape):
+        return _jvp(primals, tangents, **params)
+
+
+def _transpose(cts, *args, callee, num_callee_consts, num_res, transpose_thunk):
+    fixed = num_callee_consts + num_res
+    if any(map(is_undefined_primal, args[:fixed])):
+        raise NotImplementedError(
+            "linear_call: the function is linear in linear_args alone, and the transpose was asked "
+            "for with respect to residual_args."
+        )
+    transposed = transpose_thunk()
+    original = Callee(callee, num_res)
+    original.consts = list(args[:num_callee_consts])
+    results = _bind(
+        [*transposed.consts, *args[num_callee_consts:fixed], *map(instantiate, cts)],
+        callee=transposed.jaxpr,
+        num_callee_consts=len(transposed.consts),
+        num_res=num_res,
+        transpose_thunk=Known(original),
+    )
+    found = zip(results, args[fixed:], strict=True)
+    return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in found)]
+
+
+def _batch(axis, args, dims, *, callee, num_callee_consts, num_res, transpose_thunk):
+    fixed = num_callee_consts + num_res
+    linear = [
+        batched_at(x, d, axis.size, 0) for x, d in zip(args[fixed:], dims[fixed:], strict=True)
+    ]
+    results = [0] * len(callee.outvars)
+    batched, _ = batch_jaxpr(callee, axis, [*dims[:fixed], *(0 for _ in linear)], results)
+    outs = _bind(
+        [*args[:fixed], *linear],
+        callee=batched,
+        num_callee_consts=num_callee_consts,
+        num_res=num_res,
+        transpose_thunk=BatchedThunk(transpose_thunk, axis, dims[num_callee_consts:fixed]),
+    )
+    return outs, results
+
+
+def _lower(ctx: Lowering, *operands: Value, callee: Jaxpr, **params: Any) -> list[Value]:
+    return lower_inline(ctx, *operands, call_jaxpr=callee)
+
+
+# Operands: what the callee closes over, the residuals, the linear arguments.
+linear_call_p = define(
+    "linear_call",
+    abstract_eval=lambda *avals, callee, **_: callee.out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["callee"].effects,
+    jvp=_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    program=lambda *, callee, **_: (callee, "linear_call"),
+)

@@ -1,0 +1,58 @@
+"""What rules with symbolic zeros are written with."""
+
+from typing import Any
+
+from ricci_autodiff import SymbolicZero, Zero, instantiate
+from ricci_ir import as_array
+from ricci_pytree import tree_map
+
+from ._vjp import CustomVJPPrimal
+
+__all__ = [
+    "custom_vjp_primal_tree_values",
+    "zero_from_primal",
+]
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a pytree of arrays.
+
+    Args:
+      val: a pytree of arrays.
+      symbolic_zeros: whether the zeros are ``SymbolicZero`` instead of arrays.
+
+    Returns:
+      A pytree of the same structure; the zero of an integer array has dtype ``float0``.
+
+    Example:
+      >>> float(zero_from_primal(2.0))
+      0.0
+    """
+
+    def zero(x: Any) -> Any:
+        found = Zero.from_primal(x)
+        return SymbolicZero(found.aval) if symbolic_zeros else as_array(instantiate(found))
+
+    return tree_map(zero, val)
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values in a pytree of ``CustomVJPPrimal``, as forward rules with symbolic zeros get it.
+
+    Raises:
+      TypeError: if a leaf is something else.
+
+    Example:
+      >>> custom_vjp_primal_tree_values({"a": CustomVJPPrimal(3, True)})
+      {'a': 3}
+    """
+
+    def value(leaf: Any) -> Any:
+        if not isinstance(leaf, CustomVJPPrimal):
+            raise TypeError(
+                "custom_vjp_primal_tree_values: the leaves must be CustomVJPPrimal, as the "
+                f"forward rule gets them, but found {type(leaf).__name__}."
+            )
+        return leaf.value
+
+    return tree_map(value, tree, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))

@@ -1,0 +1,161 @@
+"""The derivative of a program as a linear map that can be transposed when that is asked for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_autodiff import (
+    Tape,
+    Zero,
+    add_tangents,
+    instantiate,
+    is_undefined_primal,
+    jvp_flat,
+    jvp_jaxpr,
+    tangent_aval,
+    transpose_flat,
+)
+from ricci_batching import batch_jaxpr, batched_at
+from ricci_ir import Jaxpr, Literal, define, eval_jaxpr, jaxpr_as_fun, set_trace, trace_to_jaxpr
+from ricci_stablehlo import Lowering, Value
+
+from ._call import bind_once
+
+__all__ = [
+    "tangent_map_p",
+]
+
+
+def _map_program(jaxpr: Jaxpr, count: int, transposed: bool) -> Jaxpr:
+    """The map as a program of all operands."""
+    key = ("tangent_map", count, transposed)
+    return jaxpr.derived(key, lambda: _make_program(jaxpr, count, transposed))
+
+
+def _make_program(jaxpr: Jaxpr, count: int, transposed: bool) -> Jaxpr:
+    avals = jaxpr.in_avals
+    fixed = len(avals) - count
+
+    def forward(*args: Any) -> list[Any]:
+        primals, direction = args[: len(avals)], args[len(avals) :]
+        zeros = [Zero.from_primal(x) for x in primals[:fixed]]
+        run = lambda *xs: eval_jaxpr(jaxpr, (), *xs)
+        return [instantiate(t) for t in jvp_flat(run, primals, [*zeros, *direction])[1]]
+
+    def backward(*args: Any) -> list[Any]:
+        known, cts = args[: len(avals)], args[len(avals) :]
+        program = _map_program(jaxpr, count, False)
+        linear = [False] * len(avals) + [True] * count
+        results = transpose_flat(program, linear, [*known, *(None,) * count], cts)
+        return [instantiate(ct) for ct in results]
+
+    given = jaxpr.out_avals if transposed else avals[fixed:]
+    fun = backward if transposed else forward
+    return trace_to_jaxpr(fun, [*avals, *map(tangent_aval, given)], jaxpr.debug_info)
+
+
+def tangent_map(operands: Sequence[Any], **params: Any) -> list[Any]:
+    """Apply the derivative of a program; see ``tangent_map_p``."""
+    run = lambda: jaxpr_as_fun(_map_program(**params), *operands)
+    return bind_once(tangent_map_p, operands, params, run)
+
+
+def run_with_maps(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """Apply a jaxpr without constants, running the maps in it as ``tangent_map`` does."""
+    env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
+    read = lambda atom: atom.operand() if isinstance(atom, Literal) else env[atom]
+    for eqn in jaxpr.eqns:
+        operands = list(map(read, eqn.invars))
+        if eqn.primitive is tangent_map_p:
+            outs = tangent_map(operands, **eqn.params)
+        else:
+            outs = eqn.primitive.bind(*operands, **eqn.params)
+        outs = outs if eqn.primitive.multiple_results else [outs]
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return list(map(read, jaxpr.outvars))
+
+
+def _abstract_eval(*avals, jaxpr, count, transposed):
+    results = jaxpr.in_avals[len(jaxpr.in_avals) - count :] if transposed else jaxpr.out_avals
+    return [tangent_aval(aval) for aval in results]
+
+
+def _jvp(primals, tangents, **params):
+    fixed = len(params["jaxpr"].in_avals)
+    outs = tangent_map(primals, **params)
+    results: list[Any] = [Zero.from_primal(out) for out in outs]
+    if any(type(t) is not Zero for t in tangents[fixed:]):
+        along = [instantiate(t) for t in tangents[fixed:]]
+        results = tangent_map([*primals[:fixed], *along], **params)
+    nonzeros = [type(t) is not Zero for t in tangents[:fixed]]
+    if any(nonzeros):
+        program, out_nonzeros = jvp_jaxpr(
+            _map_program(**params), [*nonzeros, *(False for _ in tangents[fixed:])]
+        )
+        given = [t for t in tangents[:fixed] if type(t) is not Zero]
+        found = iter(eval_jaxpr(program, program.consts, *primals, *given)[len(outs) :])
+        moved = [
+            next(found) if nonzero else zero
+            for nonzero, zero in zip(out_nonzeros, map(Zero.from_primal, outs), strict=True)
+        ]
+        results = list(map(add_tangents, results, moved))
+    return outs, results
+
+
+def _linearize(tape: Tape, primals, tangents, **params):
+    with set_trace(tape):
+        return _jvp(primals, tangents, **params)
+
+
+def _transpose(cts, *args, jaxpr, count, transposed):
+    fixed = len(jaxpr.in_avals)
+    if any(map(is_undefined_primal, args[:fixed])):
+        raise NotImplementedError(
+            "the derivative of a function is linear in its direction alone, and the transpose was "
+            "asked for with respect to the point that it is taken at."
+        )
+    results = tangent_map(
+        [*args[:fixed], *map(instantiate, cts)],
+        jaxpr=jaxpr,
+        count=count,
+        transposed=not transposed,
+    )
+    found = zip(results, args[fixed:], strict=True)
+    return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in found)]
+
+
+def _batch(axis, args, dims, *, jaxpr, count, transposed):
+    fixed = len(jaxpr.in_avals) - count
+
+    def moved(xs: Sequence[Any], ds: Sequence[int | None]) -> list[Any]:
+        return [batched_at(x, d, axis.size, 0) for x, d in zip(xs, ds, strict=True)]
+
+    # The point and the direction are both batches, so that the map is one for each example.
+    in_dims = [*dims[:fixed], *[0] * count]
+    batched, _ = batch_jaxpr(jaxpr, axis, in_dims, [0] * len(jaxpr.outvars))
+    outs = tangent_map(
+        [*args[:fixed], *moved(args[fixed:], dims[fixed:])],
+        jaxpr=batched,
+        count=count,
+        transposed=transposed,
+    )
+    return outs, [0] * len(outs)
+
+
+def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
+    return ctx.inline(_map_program(**params), operands)
+
+
+# Operands: the arguments of ``jaxpr``, the last ``count`` of which are the point that its
+# derivative is taken at; then the direction, or with ``transposed`` a cotangent of the results.
+tangent_map_p = define(
+    "tangent_map",
+    abstract_eval=_abstract_eval,
+    multiple_results=True,
+    memo=False,
+    jvp=_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    program=lambda **params: (_map_program(**params), "tangent_map"),
+)

@@ -1,0 +1,440 @@
+"""``custom_vjp``: a function with a reverse-mode derivative rule of its own."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ricci_autodiff import (
+    SymbolicZero,
+    Tape,
+    Zero,
+    instantiate,
+    is_undefined_primal,
+    linearize_call,
+    split_by_linearizing,
+    tangent_aval,
+)
+from ricci_batching import batch_flat, batch_jaxpr, batched_at
+from ricci_ir import (
+    Primitive,
+    Tracer,
+    api_boundary,
+    as_array,
+    context,
+    define,
+    eval_trace,
+    float0,
+    get_aval,
+    trace_to_jaxpr,
+    unsupported,
+)
+from ricci_lax.structure._shapes import reduce_sum
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+
+from ._call import Call, CustomFunction, call_rule, lower_inline
+
+__all__ = [
+    "custom_vjp",
+    "custom_vjp_call_p",
+    "custom_vjp_tangent_p",
+    "CustomVJPPrimal",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomVJPPrimal:
+    """An argument as a forward rule with ``symbolic_zeros`` sees it: a leaf of its pytree.
+
+    ``perturbed`` is whether the argument is being differentiated.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+class custom_vjp(CustomFunction):
+    """A function whose vjp is given rather than derived.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      nondiff_argnums: positions of arguments that are not differentiated: the backward rule gets
+        them first, as they are.
+      nondiff_argnames: the same by name.
+
+    Example:
+      >>> from ricci_lax import sin, cos, mul
+      >>> @custom_vjp
+      ... def f(x):
+      ...     return sin(x)
+      >>> f.defvjp(lambda x: (sin(x), cos(x)), lambda cos_x, ct: (mul(ct, cos_x),))
+    """
+
+    def __init__(
+        self,
+        fun: Callable,
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Iterable[str] = (),
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable | None = None
+        self.bwd: Callable | None = None
+        self.symbolic_zeros = False
+
+    def defvjp(
+        self,
+        fwd: Callable,
+        bwd: Callable,
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rules.
+
+        Args:
+          fwd: takes the function's arguments, returns ``(output, residuals)``.
+          bwd: ``bwd(*nondiff_args, residuals, ct)`` returns a tuple with a cotangent for each
+            differentiable argument; ``None`` stands for zero.
+          symbolic_zeros: ``fwd`` gets ``CustomVJPPrimal`` and ``bwd`` ``SymbolicZero``.
+          optimize_remat: accepted; residuals that are not needed are dropped in any case.
+        """
+        self.fwd = fwd
+        self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
+
+    @api_boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"{self.name} has no derivative yet: its custom_vjp rules are missing. Give "
+                f"them with {self.name}.defvjp."
+            )
+        return self.apply(args, kwargs, self._bind)
+
+    def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:
+        rules = Rules(self, call, const_count, out_tree)
+        return custom_vjp_call_p.bind(
+            *operands,
+            bwd=rules.backward,
+            call_jaxpr=program,
+            fwd=rules.forward,
+            name=self.name,
+            symbolic_zeros=self.symbolic_zeros,
+        )
+
+
+class Rules:
+    """A user's forward and backward rules as functions of flat arrays."""
+
+    __slots__ = ("call", "const_count", "custom", "out_tree")
+
+    def __init__(self, custom: custom_vjp, call: Call, const_count: int, out_tree: Any):
+        self.custom = custom
+        self.call = call._replace(leaves=[], paths=list)
+        self.const_count = const_count
+        self.out_tree = out_tree
+
+    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list, list, Any]:
+        """The outputs, the residuals, and the structure of the residuals."""
+        name = self.custom.name
+        primals = list(primals[self.const_count :])
+        if self.custom.symbolic_zeros:
+            flags = perturbed[self.const_count :]
+            primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, flags, strict=True)]
+        assert self.custom.fwd is not None
+        pair = call_rule(self.custom.fwd, *self.call.arguments(primals))
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(
+                f"the custom VJP forward rule of {name} must return a pair (output, residuals), "
+                f"but it returned {type(pair).__name__}."
+            )
+        outs, out_tree = tree_flatten(pair[0])
+        if out_tree != self.out_tree:
+            raise TypeError(
+                f"the custom VJP forward rule of {name} must return an output with the tree "
+                f"structure of {name}'s output:\n  expected {self.out_tree}\n  got      {out_tree}"
+            )
+        residuals, tree = tree_flatten(pair[1])
+        return outs, residuals, tree
+
+    def backward(self, tree: Any, residuals: Sequence[Any], cts: Sequence[Any], avals) -> list:
+        """The cotangents of the arguments, as arrays or ``Zero``."""
+        name = self.custom.name
+        if self.custom.symbolic_zeros:
+            cts = [SymbolicZero(c.aval) if type(c) is Zero else c for c in cts]
+        else:
+            cts = [_as_array(instantiate(c)) for c in cts]
+        static = [value for _, value in self.call.static]
+        assert self.custom.bwd is not None
+        result = call_rule(
+            self.custom.bwd,
+            *static,
+            tree_unflatten(tree, residuals),
+            tree_unflatten(self.out_tree, cts),
+        )
+        entries = self.call.tree.children()
+        if not isinstance(result, tuple | list) or len(result) != len(entries):
+            found = f"{len(result)} entries" if isinstance(result, tuple | list) else type(result)
+            raise TypeError(
+                f"the custom VJP backward rule of {name} must return a tuple with one cotangent "
+                f"for each of its {len(entries)} arguments, but it returned {found}."
+            )
+        flat: list[Any] = [Zero(tangent_aval(aval)) for aval in avals[: self.const_count]]
+        for i, (entry, value) in enumerate(zip(entries, result, strict=True)):
+            expected = avals[len(flat) : len(flat) + entry.num_leaves]
+            flat += self._checked(i, entry, value, expected)
+        return flat
+
+    def _checked(self, i: int, entry: Any, value: Any, avals: Sequence[Any]) -> list[Any]:
+        name = self.custom.name
+        if value is None:
+            return [Zero(tangent_aval(aval)) for aval in avals]
+        leaves, tree = tree_flatten(
+            value, is_leaf=lambda x: x is None or isinstance(x, SymbolicZero)
+        )
+        if len(leaves) != entry.num_leaves:  # some None stand where the argument has None, too
+            leaves = _flattened_like(entry, value)
+        if leaves is None:
+            raise TypeError(
+                f"the custom VJP backward rule of {name} must return, for argument {i}, a "
+                f"cotangent with the argument's tree structure:\n  expected {entry}\n"
+                f"  got      {tree}"
+            )
+        result = []
+        for aval, leaf in zip(avals, leaves, strict=True):
+            expected: Any = tangent_aval(aval)
+            if leaf is None or isinstance(leaf, SymbolicZero) or expected.dtype == float0:
+                result.append(Zero(expected))
+                continue
+            found: Any = get_aval(leaf)
+            if found.shape != expected.shape or found.dtype != expected.dtype:
+                raise ValueError(
+                    f"the custom VJP backward rule of {name} must return cotangents of the shape "
+                    f"and dtype of the arguments: argument {i} needs {expected.str_short()}, got "
+                    f"{found.str_short()}."
+                )
+            result.append(leaf)
+        return result
+
+
+def _as_array(x: Any) -> Any:
+    """A cotangent as a rule expects it: no Python number, which divides by zero in its own way."""
+    return x if hasattr(x, "dtype") else as_array(context.trace.lift(x))
+
+
+def _flattened_like(tree: Any, value: Any) -> list[Any] | None:
+    """What a pytree has where ``tree`` has leaves, or ``None`` if it is built otherwise."""
+    try:
+        return tree.flatten_up_to(value)
+    except ValueError:
+        return None
+
+
+class BatchedRules:
+    """Flat forward and backward rules applied to batches; the batch of all values is in front."""
+
+    __slots__ = ("axis", "dims", "fwd", "inner_bwd")
+
+    def __init__(self, fwd: Callable, bwd: Callable, axis: Any, dims: Sequence[int | None]):
+        self.fwd = fwd
+        self.inner_bwd = bwd
+        self.axis = axis
+        self.dims = tuple(dims)
+
+    def forward(self, primals, perturbed):
+        """Outputs and residuals, all batched."""
+        counts: list[int] = []
+        tree = None
+
+        def flat(*args):
+            nonlocal tree
+            outs, residuals, tree = self.fwd(args, perturbed)
+            counts.append(len(outs))
+            return [*outs, *residuals]
+
+        values, dims = batch_flat(flat, self.axis, primals, self.dims)
+        values = [batched_at(v, d, self.axis.size, 0) for v, d in zip(values, dims, strict=True)]
+        return values[: counts[0]], values[counts[0] :], tree
+
+    def backward(self, tree, residuals, cts, avals):
+        """The cotangents; those of operands without a batch are summed over it."""
+        one = [
+            aval if d is None else aval.update(shape=(*aval.shape[:d], *aval.shape[d + 1 :]))
+            for aval, d in zip(avals, self.dims, strict=True)
+        ]
+        zeros = [type(c) is Zero for c in cts]
+        nonzero: list[bool] = []
+
+        def flat(*args):
+            inner = iter(args[len(residuals) :])
+            given = [
+                Zero(c.aval.update(shape=c.aval.shape[1:])) if z else next(inner)
+                for c, z in zip(cts, zeros, strict=True)
+            ]
+            outs = self.inner_bwd(tree, args[: len(residuals)], given, one)
+            nonzero.extend(type(o) is not Zero for o in outs)
+            return [o for o in outs if type(o) is not Zero]
+
+        args = [*residuals, *(c for c, z in zip(cts, zeros, strict=True) if not z)]
+        values, dims = batch_flat(flat, self.axis, args, [0] * len(args))
+        found = iter(zip(values, dims, strict=True))
+        results = []
+        for aval, target, present in zip(avals, self.dims, nonzero, strict=True):
+            if not present:
+                results.append(Zero(tangent_aval(aval)))
+                continue
+            value, dim = next(found)
+            value = batched_at(value, dim, self.axis.size, 0 if target is None else target)
+            results.append(reduce_sum(value, (0,)) if target is None else value)
+        return results
+
+
+def _linearize(tape: Tape, primals, tangents, **params):
+    call_jaxpr = params["call_jaxpr"]
+    if tape.parent is eval_trace and not any(isinstance(x, Tracer) for x in primals):
+        single = call_jaxpr.derived(
+            ("single", params["name"]),
+            lambda: trace_to_jaxpr(
+                lambda *xs: custom_vjp_call_p.bind(*xs, **params), call_jaxpr.in_avals
+            ),
+        )
+        return linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
+    return _pushed(tape.record, primals, tangents, **params)
+
+
+def _jvp(primals, tangents, **params):
+    if context.trace is eval_trace:
+        raise _reverse_only(params["bwd"])
+    return _pushed(_bind_tangent, primals, tangents, **params)
+
+
+def _bind_tangent(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    return primitive.bind(*operands, **params)
+
+
+def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic_zeros, **_):
+    """The results by the forward rule, and their tangents, an operation known by its transpose."""
+    outs, residuals, tree = fwd(primals, [type(t) is not Zero for t in tangents])
+    out_avals = tuple(tangent_aval(get_aval(out)) for out in outs)
+    recorded = record(
+        custom_vjp_tangent_p,
+        (*residuals, *(t for t in tangents if type(t) is not Zero)),
+        {
+            "avals": tuple(get_aval(x) for x in primals),
+            "bwd": bwd,
+            "in_zeros": tuple(type(t) is Zero for t in tangents),
+            "num_res": len(residuals),
+            "out_avals": out_avals,
+            "residual_tree": tree,
+            "symbolic_zeros": symbolic_zeros,
+        },
+    )
+    return outs, [
+        Zero(aval) if aval.dtype == float0 else t  # pyright: ignore[reportAttributeAccessIssue]
+        for aval, t in zip(out_avals, recorded, strict=True)
+    ]
+
+
+def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
+    count = len(call_jaxpr.outvars)
+    batched, out_dims = batch_jaxpr(call_jaxpr, axis, dims, (0,) * count)
+    rules = BatchedRules(fwd, bwd, axis, dims)
+    outs = custom_vjp_call_p.bind(
+        *args,
+        bwd=rules.backward,
+        call_jaxpr=batched,
+        fwd=rules.forward,
+        name=name,
+        symbolic_zeros=symbolic_zeros,
+    )
+    return outs, out_dims
+
+
+def _rule_name(rule: Any, kind: str) -> str:
+    """What the user called a rule; that of a batched one is the name of what it applies."""
+    rules = rule.__self__
+    if isinstance(rules, BatchedRules):
+        return _rule_name(rules.fwd if kind == "fwd" else rules.inner_bwd, kind)
+    return getattr(getattr(rules.custom, kind), "__name__", kind)
+
+
+def _shown(*, bwd, fwd, **params):
+    return {**params, "bwd": _rule_name(bwd, "bwd"), "fwd": _rule_name(fwd, "fwd")}
+
+
+custom_vjp_call_p = define(
+    "custom_vjp_call",
+    abstract_eval=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["call_jaxpr"].effects,
+    jvp=_jvp,
+    linearize=_linearize,
+    split=split_by_linearizing(_linearize),
+    transpose=unsupported("the function is not linear; its derivative rule is"),
+    batch=_batch,
+    lower=lower_inline,
+    program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
+    shown=_shown,
+)
+
+
+def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree, **_):
+    residuals, operands = args[:num_res], args[num_res:]
+    results = bwd(residual_tree, residuals, cts, avals)
+    given = [r for r, zero in zip(results, in_zeros, strict=True) if not zero]
+    return [
+        *(None for _ in residuals),
+        *(
+            r if is_undefined_primal(x) and type(r) is not Zero else None
+            for x, r in zip(operands, given, strict=True)
+        ),
+    ]
+
+
+def _reverse_only(bwd: Any) -> TypeError:
+    rules: Any = bwd.__self__
+    while isinstance(rules, BatchedRules):
+        fwd: Any = rules.fwd
+        rules = fwd.__self__
+    return TypeError(
+        f"{rules.custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
+        "and jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or custom_jvp, "
+        "whose rule serves both."
+    )
+
+
+def _tangent_batch(axis, args, dims, *, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_lower(ctx: Lowering, *operands: Value, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_program(*, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_shown(*, bwd, in_zeros, num_res, symbolic_zeros, **_):
+    return {
+        "bwd": _rule_name(bwd, "bwd"),
+        "in_zeros": list(in_zeros),
+        "num_res": num_res,
+        "symbolic_zeros": symbolic_zeros,
+    }
+
+
+# The derivative of a custom_vjp function: linear, and known by its transpose alone. Operands: the
+# residuals, then the tangents.
+custom_vjp_tangent_p = define(
+    "custom_lin",
+    abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+    multiple_results=True,
+    memo=False,
+    jvp=unsupported("only the backward rule of a custom_vjp function is known"),
+    transpose=_tangent_transpose,
+    batch=_tangent_batch,
+    lower=_tangent_lower,
+    program=_tangent_program,
+    shown=_tangent_shown,
+)

@@ -1,0 +1,347 @@
+"""``custom_vmap``: a function with a batching rule of its own."""
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any
+
+from ricci_autodiff import (
+    Tape,
+    Zero,
+    has_tangent,
+    instantiate,
+    is_undefined_primal,
+    join_tangents,
+    jvp_flat,
+    jvp_jaxpr,
+    tangent_aval,
+    transpose_flat,
+)
+from ricci_batching import add_dim, move_dim
+from ricci_ir import (
+    Jaxpr,
+    ShapedArray,
+    api_boundary,
+    define,
+    get_aval,
+    set_trace,
+    trace_to_jaxpr,
+)
+from ricci_lax.structure._shapes import reduce_sum
+from ricci_pytree import tree_flatten, tree_structure, tree_unflatten, treedef_tuple
+from ricci_stablehlo import Lowering, Value
+
+from ._call import Call, CustomFunction, lower_inline
+
+__all__ = [
+    "custom_vmap",
+    "custom_vmap_p",
+]
+
+# A rule of flat arrays: from the size of the batch, which operands are batches (along their first
+# axis) and the operands, to the results and which of them are batches.
+FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
+
+
+class custom_vmap(CustomFunction):
+    """A function whose batched form is given rather than derived.
+
+    Args:
+      fun: a function of pytrees of arrays. An array that is mapped over must be an argument: the
+        rule cannot close over it.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_batching import vmap
+      >>> from ricci_lax import neg, sin
+      >>> f = custom_vmap(lambda x: sin(x))
+      >>> @f.def_vmap
+      ... def rule(axis_size, in_batched, xs):
+      ...     return neg(xs), in_batched[0]
+      >>> vmap(f)(np.float32([1.0, 2.0])).tolist()
+      [-1.0, -2.0]
+    """
+
+    def __init__(self, fun: Callable):
+        super().__init__(fun)
+        self.vmap_rule: Callable | None = None
+
+    def def_vmap(self, vmap_rule: Callable) -> Callable:
+        """Set the rule: ``vmap_rule(axis_size, in_batched, *args) -> (out, out_batched)``.
+
+        ``in_batched`` is a list with, for each argument, a pytree like it of whether each array is
+        a batch, along its first axis; ``out_batched`` says the same of ``out``. Derivatives of
+        the batched function are those of the rule. Returns ``vmap_rule``, so that it can be used
+        as a decorator.
+        """
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    @api_boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.vmap_rule is None:
+            raise AttributeError(
+                f"{self.name} has no batching rule yet. Give one with {self.name}.def_vmap."
+            )
+        return self.apply(args, kwargs, self._bind)
+
+    def _bind(self, call: Call, operands, program, const_count, out_tree) -> list[Any]:
+        return custom_vmap_p.bind(
+            *operands,
+            call=program,
+            in_tree=treedef_tuple((tree_structure([0] * const_count), call.tree)),
+            out_tree=out_tree,
+            rule=UserRule(self, const_count, call.tree, out_tree),
+        )
+
+
+class UserRule:
+    """The user's rule as one of flat arrays."""
+
+    __slots__ = ("const_count", "in_tree", "name", "out_tree", "rule")
+
+    def __init__(self, custom: custom_vmap, const_count: int, in_tree: Any, out_tree: Any):
+        self.name = custom.name
+        self.rule: Any = custom.vmap_rule
+        self.const_count = const_count
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def __call__(self, size: int, flags: Sequence[bool], args: Sequence[Any]) -> tuple[list, list]:
+        skip = self.const_count
+        if any(flags[:skip]):
+            raise NotImplementedError(
+                f"{self.name}, which has a batching rule of its own, closes over an array that is "
+                "mapped over, and the rule is told only of arguments. Pass the array as an "
+                "argument."
+            )
+        in_batched = list(tree_unflatten(self.in_tree, flags[skip:]))
+        pair = self.rule(size, in_batched, *tree_unflatten(self.in_tree, args[skip:]))
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(
+                f"the batching rule of {self.name} must return a pair (out, out_batched), but it "
+                f"returned {type(pair).__name__}."
+            )
+        outs, tree = tree_flatten(pair[0])
+        batched, batched_tree = tree_flatten(pair[1])
+        if tree != batched_tree:
+            raise ValueError(
+                f"the batching rule of {self.name} must return out_batched with the structure of "
+                f"out:\n  expected {tree}\n  got      {batched_tree}"
+            )
+        if tree != self.out_tree:
+            raise ValueError(
+                f"the batching rule of {self.name} must return an output with the structure of "
+                f"{self.name}'s:\n  expected {self.out_tree}\n  got      {tree}"
+            )
+        for i, (out, flag) in enumerate(zip(outs, batched, strict=True)):
+            shape = get_aval(out).shape  # pyright: ignore[reportAttributeAccessIssue]
+            if flag and shape[:1] != (size,):
+                raise ValueError(
+                    f"the batching rule of {self.name} says that output {i} is a batch of {size}, "
+                    f"but its shape is {shape}; the batch must be along the first axis."
+                )
+        return outs, list(map(bool, batched))
+
+    def __repr__(self) -> str:
+        return repr(self.rule)
+
+
+class TangentRule:
+    """The derivative of a rule. Operands: the primals, then the tangents of those carried."""
+
+    __slots__ = ("carried", "out_carried", "primals_too", "rule")
+
+    def __init__(
+        self,
+        rule: FlatRule,
+        carried: Sequence[bool],
+        out_carried: Sequence[bool],
+        primals_too: bool,
+    ):
+        self.rule = rule
+        self.carried = tuple(carried)
+        self.out_carried = tuple(out_carried)
+        self.primals_too = primals_too
+
+    def __call__(self, size: int, flags: Sequence[bool], args: Sequence[Any]) -> tuple[list, list]:
+        count = len(self.carried)
+        given = iter(zip(args[count:], flags[count:], strict=True))
+        primals, tangents, batched = [], [], []
+        for x, flag, carried in zip(args[:count], flags[:count], self.carried, strict=True):
+            tangent: Any = Zero.from_primal(x)
+            if carried:
+                # A primal and its tangent are batches together.
+                tangent, also = next(given)
+                if also and not flag:
+                    x = add_dim(x, size, 0)
+                elif flag and not also:
+                    tangent = add_dim(tangent, size, 0)
+                flag = flag or also
+            primals.append(x)
+            tangents.append(tangent)
+            batched.append(flag)
+        out_flags: list[bool] = []
+
+        def run(*xs: Any) -> list[Any]:
+            nonlocal out_flags
+            outs, out_flags = self.rule(size, batched, xs)
+            return outs
+
+        outs, out_tangents = jvp_flat(run, primals, tangents)
+        results = [instantiate(t) for t in compress(out_tangents, self.out_carried)]
+        result_flags = list(compress(out_flags, self.out_carried))
+        if self.primals_too:
+            return [*outs, *results], [*out_flags, *result_flags]
+        return results, result_flags
+
+    def __repr__(self) -> str:
+        return f"jvp of {self.rule!r}"
+
+
+class TransposedRule:
+    """The transpose of a rule. Operands: those that are not linear, then the cotangents."""
+
+    __slots__ = ("linear", "linear_avals", "rule")
+
+    def __init__(self, rule: FlatRule, linear: Sequence[bool], linear_avals: Sequence[ShapedArray]):
+        self.rule = rule
+        self.linear = tuple(linear)
+        self.linear_avals = tuple(linear_avals)
+
+    def __call__(self, size: int, flags: Sequence[bool], args: Sequence[Any]) -> tuple[list, list]:
+        count = self.linear.count(False)
+        known = list(zip(args[:count], flags[:count], strict=True))
+        out_flags: list[bool] = []
+
+        def run(*xs: Any) -> list[Any]:
+            nonlocal out_flags
+            fixed, inputs = iter(known), ((x, True) for x in xs)
+            pairs = [next(inputs if linear else fixed) for linear in self.linear]
+            outs, out_flags = self.rule(size, [f for _, f in pairs], [x for x, _ in pairs])
+            return outs
+
+        avals = [a.update(shape=(size, *a.shape)) for a in self.linear_avals]
+        jaxpr = trace_to_jaxpr(run, avals)
+        cts = []
+        for ct, flag, out in zip(args[count:], flags[count:], out_flags, strict=True):
+            whole = ct if flag else add_dim(ct, size, 0)
+            # A result that is the same for all examples gets the cotangents of them all.
+            cts.append(whole if out else reduce_sum(whole, (0,)))
+        linear = [True] * len(avals)
+        results = transpose_flat(jaxpr, linear, [None] * len(avals), cts)
+        return [instantiate(ct) for ct in results], linear
+
+    def __repr__(self) -> str:
+        return f"transpose of {self.rule!r}"
+
+
+def _subtree(tree: Any, kept: Sequence[bool]) -> Any:
+    """A structure without some of its leaves."""
+    return tree_structure(tree_unflatten(tree, [0 if keep else None for keep in kept]))
+
+
+def _pushed(
+    call: Jaxpr, carried: Sequence[bool], primals_too: bool
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The program of the results' tangents, and which results have one."""
+    out_carried = tuple(map(has_tangent, call.out_avals))
+    both, _ = jvp_jaxpr(call, carried, out_carried)
+    if primals_too:
+        return both, out_carried
+    count = len(call.outvars)
+    program = both.derived(("tangents", count), lambda: both.replace(outvars=both.outvars[count:]))
+    return program, out_carried
+
+
+def _jvp(primals, tangents, *, call, in_tree, out_tree, rule):
+    carried = [has_tangent(get_aval(x)) for x in primals]
+    program, out_carried = _pushed(call, carried, True)
+    outs = custom_vmap_p.bind(
+        *primals,
+        *map(instantiate, compress(tangents, carried)),
+        call=program,
+        in_tree=treedef_tuple((in_tree, _subtree(in_tree, carried))),
+        out_tree=treedef_tuple((out_tree, _subtree(out_tree, out_carried))),
+        rule=TangentRule(rule, carried, out_carried, True),
+    )
+    count = len(call.outvars)
+    results, found = outs[:count], outs[count:]
+    return results, join_tangents(out_carried, found, results)
+
+
+def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
+    # The results on their own, so that they are known now; their tangents go on the tape.
+    results = custom_vmap_p.bind(*primals, call=call, in_tree=in_tree, out_tree=out_tree, rule=rule)
+    carried = [type(t) is not Zero for t in tangents]
+    program, out_carried = _pushed(call, carried, False)
+    found = ()
+    if any(out_carried):
+        with set_trace(tape):
+            outs = custom_vmap_p.bind(
+                *primals,
+                *compress(tangents, carried),
+                call=program,
+                in_tree=treedef_tuple((in_tree, _subtree(in_tree, carried))),
+                out_tree=_subtree(out_tree, out_carried),
+                rule=TangentRule(rule, carried, out_carried, False),
+            )
+        found = outs
+    return results, join_tangents(out_carried, found, results)
+
+
+def _transpose(cts, *args, call, in_tree, out_tree, rule):
+    linear = tuple(map(is_undefined_primal, args))
+    known = [x for x in args if not is_undefined_primal(x)]
+    linear_avals = [tangent_aval(x.aval) for x in args if is_undefined_primal(x)]
+    results = custom_vmap_p.bind(
+        *known,
+        *map(instantiate, cts),
+        call=_transposed(call, linear),
+        in_tree=tree_structure(([0] * len(known), [0] * len(cts))),
+        out_tree=tree_structure([0] * len(linear_avals)),
+        rule=TransposedRule(rule, linear, linear_avals),  # pyright: ignore[reportArgumentType]
+    )
+    found = iter(results)
+    return [next(found) if lin else None for lin in linear]
+
+
+def _transposed(call: Jaxpr, linear: tuple[bool, ...]) -> Jaxpr:
+    return call.derived(("transpose of custom_vmap", linear), lambda: _transpose_call(call, linear))
+
+
+def _transpose_call(call: Jaxpr, linear: tuple[bool, ...]) -> Jaxpr:
+    avals = [a for a, lin in zip(call.in_avals, linear, strict=True) if not lin]
+    ct_avals = [tangent_aval(a) for a in call.out_avals]
+
+    def run(*args: Any) -> list[Any]:
+        known = iter(args[: len(avals)])
+        values = [None if lin else next(known) for lin in linear]
+        return [instantiate(ct) for ct in transpose_flat(call, linear, values, args[len(avals) :])]
+
+    return trace_to_jaxpr(run, [*avals, *ct_avals], call.debug_info)
+
+
+def _batch(axis, args, dims, *, call, in_tree, out_tree, rule):
+    moved = [x if d is None else move_dim(x, d, 0) for x, d in zip(args, dims, strict=True)]
+    outs, flags = rule(axis.size, [d is not None for d in dims], moved)
+    return outs, [0 if flag else None for flag in flags]
+
+
+def _lower(ctx: Lowering, *operands: Value, call: Jaxpr, **params: Any) -> list[Value]:
+    return lower_inline(ctx, *operands, call_jaxpr=call)
+
+
+# Operands: what the function closes over, then its arguments.
+custom_vmap_p = define(
+    "custom_vmap_call",
+    abstract_eval=lambda *avals, call, **_: call.out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["call"].effects,
+    jvp=_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    program=lambda *, call, **_: (call, "custom_vmap_call"),
+)

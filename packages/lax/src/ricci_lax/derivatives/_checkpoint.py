@@ -1,0 +1,278 @@
+"""``checkpoint``: compute again on the way back what would otherwise be kept from the way there."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any, NamedTuple
+
+from ricci_autodiff import (
+    Zero,
+    join_tangents,
+    jvp_jaxpr,
+    linear,
+    linearize_jaxpr,
+    live_equations,
+    program,
+    split_by_linearizing,
+    transpose_call,
+)
+from ricci_batching import batch_jaxpr, elementwise
+from ricci_ir import (
+    Jaxpr,
+    api_boundary,
+    define,
+    eval_jaxpr,
+    eval_trace,
+    join_effects,
+    staged_call,
+)
+from ricci_lax.checkpoint_policies import is_saved
+from ricci_lax.control_flow._bodies import leaf_avals, trace_body
+from ricci_lax.effects._kinds import io_effects
+from ricci_lax.programs._inlining import inlined
+from ricci_lax.structure._identity import lower_barrier
+from ricci_pytree import argument_paths, tree_flatten, tree_map, tree_unflatten
+from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
+
+__all__ = [
+    "checkpoint",
+    "checkpoint_name",
+    "name_p",
+    "remat_p",
+]
+
+
+class Recomputing(NamedTuple):
+    """The derivative of a program that keeps little.
+
+    Attributes:
+      forward: from the arguments to the results, followed by what is kept.
+      tangent: from some of the arguments, what is kept, and the given tangents, to the tangents
+        of the results that are not zero.
+      used: which arguments ``tangent`` takes.
+      nonzeros: for each result, whether it has a tangent.
+    """
+
+    forward: Jaxpr
+    tangent: Jaxpr
+    used: tuple[int, ...]
+    nonzeros: tuple[bool, ...]
+
+
+def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Any) -> Recomputing:
+    if jaxpr.effects & io_effects:
+        raise NotImplementedError(
+            "checkpoint cannot be differentiated with io_callback inside: it would be called again "
+            "on the way back.\nCall it outside, or use pure_callback or debug.callback, of which "
+            "that does no harm."
+        )
+    linearized = linearize_jaxpr(inlined(jaxpr) if policy else jaxpr, nonzeros)
+    forward, tangent = linearized.forward, linearized.tangent
+    residuals = tangent.invars[: len(linearized.residuals)]
+    kept: dict[int, Any] = {}
+    done: set[int] = set()
+    if policy is not None:
+        for eqn in forward.eqns:
+            if is_saved(policy, eqn.primitive, [a.aval for a in eqn.invars], eqn.params):
+                kept.update((id(v), v) for v in eqn.outvars)
+                done.add(id(eqn))
+    again = [e for e in live_equations(forward.eqns, residuals, kept) if id(e) not in done]
+    read = set(map(id, residuals))
+    for eqn in again:
+        read.update(map(id, eqn.invars))
+    saved = [v for v in kept.values() if id(v) in read]
+    used = tuple(i for i, v in enumerate(forward.invars) if id(v) in read)
+    results = forward.outvars[: len(jaxpr.outvars)]
+    return Recomputing(
+        program(
+            forward,
+            forward.invars,
+            live_equations(forward.eqns, [*results, *saved]),
+            [*results, *saved],
+        ),
+        Jaxpr(
+            [*forward.constvars, *tangent.constvars],
+            [*(forward.invars[i] for i in used), *saved, *tangent.invars[len(residuals) :]],
+            tangent.outvars,
+            [*again, *tangent.eqns],
+            join_effects(eqn.effects for eqn in (*again, *tangent.eqns)),
+            debug_info=jaxpr.debug_info,
+            consts=[*forward.consts, *tangent.consts],
+        ),
+        used,
+        linearized.nonzeros,
+    )
+
+
+def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
+    nonzeros = tuple(type(t) is not Zero for t in tangents)
+    plan = jaxpr.derived(
+        ("recomputing", nonzeros, policy), lambda: _recomputing(jaxpr, nonzeros, policy)
+    )
+    if tape.parent is eval_trace:
+        outs = staged_call.bind(plan.forward, "checkpoint", primals)
+    else:
+        outs = eval_jaxpr(plan.forward, plan.forward.consts, *primals)
+    count = len(plan.nonzeros)
+    results, saved = outs[:count], outs[count:]
+    recorded = ()
+    if any(plan.nonzeros):
+        given = [t for t in tangents if type(t) is not Zero]
+        recorded = tape.record(
+            remat_p,
+            (*(primals[i] for i in plan.used), *saved, *given),
+            {"jaxpr": plan.tangent, "policy": policy, **params, "differentiated": True},
+        )
+    return results, join_tangents(plan.nonzeros, recorded, results)
+
+
+def _jvp(primals, tangents, *, jaxpr, **params):
+    pushed, nonzeros = jvp_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
+    given = [t for t in tangents if type(t) is not Zero]
+    outs = remat_p.bind(*primals, *given, jaxpr=pushed, **params)
+    results, found = outs[: len(nonzeros)], outs[len(nonzeros) :]
+    return results, join_tangents(nonzeros, found, results)
+
+
+def _transpose(cts, *args, jaxpr, **params):
+    apply = lambda program, operands: remat_p.bind(*operands, jaxpr=program, **params)
+    return transpose_call(cts, args, jaxpr, apply)
+
+
+def _batch(axis, args, dims, *, jaxpr, **params):
+    batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
+    return remat_p.bind(*args, jaxpr=batched, **params), out_dims
+
+
+def _lower(ctx: Lowering, *operands: Value, jaxpr, prevent_cse, differentiated, **params):
+    values: Sequence[Value] = operands
+    if differentiated and prevent_cse and operands:
+        # The compiler would find the first computation again, and keep it.
+        values = lower_barrier(ctx, *operands)
+    return ctx.inline(jaxpr, values)
+
+
+# Operands: what the program closes over, and its arguments.
+remat_p = define(
+    "remat2",
+    abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["jaxpr"].effects,
+    jvp=_jvp,
+    linearize=_linearize,
+    split=split_by_linearizing(_linearize),
+    transpose=_transpose,
+    batch=_batch,
+    lower=_lower,
+    program=lambda *, jaxpr, **_: (jaxpr, "checkpoint"),
+    order=tokens_at(0, jaxpr=lambda eqn, effects: thread_tokens(eqn.params["jaxpr"], effects)),
+)
+
+
+def checkpoint[**P, R](
+    fun: Callable[P, R],
+    concrete: bool = False,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Callable[P, R]:
+    """The function itself, but differentiated with less memory: its steps are computed again.
+
+    Differentiation in reverse mode keeps what each operation needs on the way back. Of a function
+    wrapped here only the arguments are kept, and what ``policy`` allows.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      concrete: ``fun`` may use the values of its arguments in Python control flow; then nothing is
+        computed again.
+      prevent_cse: keep the compiler from finding that it computes something twice, and saving it
+        after all; not needed inside of ``scan``.
+      policy: which results of operations may be kept, one of ``checkpoint_policies``, or a
+        function of a primitive, the types of its operands, and its parameters.
+      static_argnums, static_argnames: arguments that are passed as they are; where they can be
+        hashed, equal ones share a trace.
+
+    Returns:
+      A function with the same results.
+
+    Example:
+      >>> from ricci_autodiff import grad
+      >>> from ricci_lax import sin
+      >>> f = checkpoint(lambda x: sin(sin(x)))
+      >>> round(float(grad(f)(2.0)), 4)
+      -0.2556
+    """
+    if concrete:
+        return fun
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    if names:
+        order = list(signature(fun).parameters)
+        numbers = (*numbers, *(order.index(name) for name in names if name in order))
+    barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
+    # For each choice of static arguments, the function of the others; traces are kept with it.
+    calls: dict[Any, Callable] = {}
+
+    @wraps(fun, updated=())
+    @api_boundary
+    def remat_fun(*args: P.args, **kwargs: P.kwargs) -> R:
+        places = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+        static = tuple((i, args[i]) for i in sorted(places))
+        fixed = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
+        dynamic = tuple(None if i in places else x for i, x in enumerate(args))
+        options = {k: v for k, v in kwargs.items() if k not in names}
+        try:
+            call = calls.get((static, fixed))
+            if call is None:
+                call = calls[static, fixed] = _with_static(fun, dict(static), dict(fixed))
+        except TypeError:  # a static argument that cannot be hashed: traced anew
+            call = _with_static(fun, dict(static), dict(fixed))
+        leaves, tree = tree_flatten((dynamic, options))
+        avals = leaf_avals("checkpoint", argument_paths(dynamic, options, fun), leaves)
+        body = trace_body("checkpoint", call, tree, avals)
+        outs = remat_p.bind(
+            *body.consts,
+            *leaves,
+            jaxpr=body.jaxpr,
+            policy=policy,
+            prevent_cse=barrier,
+            differentiated=False,
+        )
+        return tree_unflatten(body.out_tree, outs)
+
+    return remat_fun
+
+
+def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -> Callable:
+    @wraps(fun, updated=())
+    def call(args: tuple, options: dict) -> Any:
+        return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
+
+    return call
+
+
+# What policies know values by
+
+name_p = define(
+    "name",
+    abstract_eval=lambda x, *, name: x,
+    jvp=linear,
+    transpose=lambda ct, x, *, name: [ct],
+    batch=elementwise,
+    lower=lambda ctx, x, *, name: x,
+)
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The same values, under a name that checkpoint policies can refer to.
+
+    Args:
+      x: a pytree of arrays.
+
+    Example:
+      >>> float(checkpoint_name(2.0, "activation"))
+      2.0
+    """
+    return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)

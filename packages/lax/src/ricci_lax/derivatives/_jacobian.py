@@ -1,0 +1,410 @@
+"""``jacfwd``, ``jacrev`` and ``hessian``: all partial derivatives at once."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import FlatFunction, Zero, instantiate, jvp_flat, vjp
+from ricci_batching import Axis, batch_flat, batched_at
+from ricci_ir import (
+    ShapedArray,
+    api_boundary,
+    as_array,
+    float0,
+    get_aval,
+    issubdtype,
+    result_type,
+)
+from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._comparison import eq
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.shapes._joining import split
+from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._shapes import reshape, zeros_of
+from ricci_pytree import (
+    argument_paths,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
+
+__all__ = [
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+]
+
+
+def jacfwd[**P](
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
+    """The function that computes the Jacobian of ``fun``, column by column, in forward mode.
+
+    It suits functions of few numbers that return many.
+
+    Args:
+      fun: a function of pytrees of arrays that returns a pytree of arrays.
+      argnums: which positional argument(s) to differentiate with respect to; each is a pytree of
+        floating-point arrays.
+      has_aux: whether ``fun`` returns a pair whose second element is passed through.
+      holomorphic: whether ``fun`` is promised to be holomorphic; arguments and results must be
+        complex.
+
+    Returns:
+      A function of the same arguments. It returns a pytree like the result of ``fun``, in which
+      every array ``y`` is a pytree like the argument at ``argnums`` (a tuple of them for
+      several), of arrays of shape ``(*y.shape, *x.shape)``; followed by aux if ``has_aux``.
+
+    Raises:
+      TypeError: if an argument or a result has the wrong dtype.
+      ValueError: if there is no argument at ``argnums``, or it holds no arrays.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_lax import mul
+      >>> jacfwd(lambda x: mul(x, x))(np.float32([1.0, 2.0])).tolist()
+      [[2.0, 0.0], [0.0, 4.0]]
+    """
+    positions = _positions("jacfwd", fun, argnums)
+
+    @wraps(fun, updated=())
+    @api_boundary
+    def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
+        given = _Differentiated("jacfwd", fun, positions, args, kwargs)
+        given.check_forward(holomorphic)
+        flat = FlatFunction(given.call, given.tree, has_aux)
+        results: list[Any] = []
+
+        def push(*tangents: Any) -> list[Any]:
+            nonlocal results
+            results, out_tangents = jvp_flat(flat, given.leaves, tangents)
+            out_tangents = flat.split_aux(out_tangents)[0]
+            kept = zip(out_tangents, results, strict=False)
+            return [_tangent(t, get_aval(y)) for t, y in kept]
+
+        basis = _standard_basis(given.avals)
+        size = given.size
+        values, dims = batch_flat(push, Axis(size), basis, [0] * len(basis))
+        results, aux = flat.split_aux(results)
+        _check_results("jacfwd", fun, flat.out_tree, results, holomorphic, real=False)
+        ranks: list[int] = [get_aval(y).ndim for y in results]  # pyright: ignore
+        moved = [
+            batched_at(v, d, size, rank) for v, d, rank in zip(values, dims, ranks, strict=True)
+        ]
+        rows = [
+            given.unflatten(_columns(v, rank, given.avals), argnums)
+            for v, rank in zip(moved, ranks, strict=True)
+        ]
+        jac = tree_unflatten(flat.out_tree, rows)
+        return (jac, tree_unflatten(flat.aux_tree, aux)) if has_aux else jac
+
+    return jacobian
+
+
+def jacrev[**P](
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
+    """The function that computes the Jacobian of ``fun``, row by row, in reverse mode.
+
+    It suits functions of many numbers that return few.
+
+    Args:
+      fun: a function of pytrees of arrays that returns a pytree of floating-point arrays.
+      argnums: which positional argument(s) to differentiate with respect to; each is a pytree of
+        floating-point or complex arrays.
+      has_aux: whether ``fun`` returns a pair whose second element is passed through.
+      holomorphic: whether ``fun`` is promised to be holomorphic; arguments and results must be
+        complex.
+      allow_int: whether integer arguments are allowed; their derivatives are zeros.
+
+    Returns:
+      A function like that which ``jacfwd`` returns.
+
+    Raises:
+      TypeError: if an argument or a result has the wrong dtype.
+      ValueError: if there is no argument at ``argnums``, it holds no arrays, or ``fun`` returns
+        none.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_lax import mul
+      >>> jacrev(lambda x: mul(x, x))(np.float32([1.0, 2.0])).tolist()
+      [[2.0, 0.0], [0.0, 4.0]]
+    """
+    positions = _positions("jacrev", fun, argnums)
+
+    @wraps(fun, updated=())
+    @api_boundary
+    def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
+        given = _Differentiated("jacrev", fun, positions, args, kwargs)
+        given.check_reverse(holomorphic, allow_int)
+        value, pull, *aux = vjp(given.call, *given.arguments, has_aux=has_aux)
+        results, out_tree = tree_flatten(value)
+        _check_results("jacrev", fun, out_tree, results, holomorphic, real=True)
+        out_avals = list(map(get_aval, results))
+        if not out_avals:
+            raise ValueError(f"jacrev: {_name(fun)} returned no arrays to differentiate.")
+
+        def pulled(*cts: Any) -> list[Any]:
+            return tree_flatten(pull(tree_unflatten(out_tree, cts)))[0]
+
+        basis = _standard_basis(out_avals)
+        size = _total(out_avals)
+        values, dims = batch_flat(pulled, Axis(size), basis, [0] * len(basis))
+        moved = [
+            None if _is_float0(v) else batched_at(v, d, size, 0)
+            for v, d in zip(values, dims, strict=True)
+        ]
+        columns = [_rows(v, out_avals, x) for v, x in zip(moved, given.avals, strict=True)]
+        rows = [given.unflatten(row, argnums) for row in zip(*columns, strict=True)]
+        jac = tree_unflatten(out_tree, rows)
+        return (jac, *aux) if has_aux else jac
+
+    return jacobian
+
+
+def jacobian[**P](
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
+    """Another name of ``jacrev``."""
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def hessian[**P](
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
+    """The function that computes the second derivatives of ``fun``: ``jacfwd`` of ``jacrev``.
+
+    Args:
+      fun, argnums, has_aux, holomorphic: see ``jacrev``.
+
+    Returns:
+      A function of the same arguments. It returns a pytree like the result of ``fun``, in which
+      every array ``y`` is a pytree like the argument, of pytrees like the argument, of arrays of
+      shape ``(*y.shape, *x1.shape, *x2.shape)``; followed by aux if ``has_aux``.
+
+    Example:
+      >>> from ricci_lax import mul
+      >>> float(hessian(lambda x: mul(mul(x, x), x))(2.0))
+      12.0
+    """
+    first = jacrev(fun, argnums, has_aux, holomorphic)
+    return jacfwd(first, argnums, has_aux, holomorphic)
+
+
+def _positions(transform: str, fun: Any, argnums: Any) -> tuple[int, ...]:
+    if not callable(fun):
+        raise TypeError(f"{transform} needs a function, got {fun!r} of type {type(fun).__name__}.")
+    if isinstance(argnums, int):
+        return (argnums,)
+    if isinstance(argnums, Sequence) and not isinstance(argnums, str):
+        return tuple(map(index, argnums))
+    raise TypeError(f"{transform}: argnums must be an int or a sequence of ints, got {argnums!r}.")
+
+
+class _Differentiated:
+    """The arguments that a Jacobian is taken with respect to.
+
+    Attributes:
+      arguments, leaves, tree: the arguments, and what they hold, flattened.
+      avals: the leaves' types.
+      size: how many numbers they hold.
+    """
+
+    __slots__ = ("_all", "arguments", "avals", "leaves", "size", "transform", "tree", "where")
+
+    def __init__(self, transform: str, fun: Callable, positions: tuple, args: tuple, kwargs: dict):
+        self.transform = transform
+        self._all = (fun, args, kwargs)
+        self.where = tuple(self._normalized(p) for p in positions)
+        self.arguments = tuple(args[p] for p in self.where)
+        self.leaves, self.tree = tree_flatten(self.arguments)
+        if not self.leaves:
+            raise ValueError(
+                f"{transform}: the arguments at argnums={positions} of {_name(fun)} hold no arrays "
+                "to differentiate with respect to."
+            )
+        self.avals: list[Any] = []
+        for i, leaf in enumerate(self.leaves):
+            try:
+                self.avals.append(get_aval(leaf))
+            except TypeError as error:
+                raise TypeError(f"{transform}: argument {self.path(i)}: {error}") from None
+        self.size = _total(self.avals)
+
+    def _normalized(self, position: int) -> int:
+        fun, args, _ = self._all
+        if not -len(args) <= position < len(args):
+            raise ValueError(
+                f"{self.transform}: argnums={position} was to be differentiated, but {_name(fun)} "
+                f"was called with {len(args)} positional arguments. Pass it by position; arguments "
+                "passed by keyword are not differentiated."
+            )
+        return position % len(args)
+
+    def call(self, *arguments: Any) -> Any:
+        """Call the function with other values of the differentiated arguments."""
+        fun, args, kwargs = self._all
+        full = list(args)
+        for position, value in zip(self.where, arguments, strict=True):
+            full[position] = value
+        return fun(*full, **kwargs)
+
+    def path(self, leaf: int) -> str:
+        """What the user calls a leaf."""
+        fun, args, _ = self._all
+        counts = [tree_structure(arg).num_leaves for arg in args]
+        paths = argument_paths(args, {}, fun)
+        starts = [sum(counts[:p]) for p in self.where]
+        chosen = [
+            paths[start + i]
+            for start, p in zip(starts, self.where, strict=True)
+            for i in range(counts[p])
+        ]
+        return chosen[leaf]
+
+    def unflatten(self, parts: Sequence[Any], argnums: Any) -> Any:
+        """A part for each leaf, in the structure of the argument, or a tuple for several."""
+        tree = tree_unflatten(self.tree, parts)
+        return tree[0] if isinstance(argnums, int) else tree
+
+    def check_forward(self, holomorphic: bool) -> None:
+        """Raise unless ``jacfwd`` applies to the leaves' dtypes."""
+        if holomorphic:
+            return self._check_complex()
+        advice = (
+            "Pass a float (for example 3.0 instead of 3); for complex arguments use "
+            "holomorphic=True if it applies, else jvp."
+        )
+        return self._check(np.floating, "in which forward mode takes no Jacobian", advice)
+
+    def check_reverse(self, holomorphic: bool, allow_int: bool) -> None:
+        """Raise unless ``jacrev`` applies to the leaves' dtypes."""
+        if holomorphic:
+            return self._check_complex()
+        if allow_int:
+            return None
+        advice = (
+            "Pass a float (for example 3.0 instead of 3), choose other argnums, or use "
+            "allow_int=True."
+        )
+        return self._check(
+            np.inexact, "in which no small changes exist to differentiate by", advice
+        )
+
+    def _check_complex(self) -> None:
+        self._check(
+            np.complexfloating,
+            "and holomorphic=True promises complex numbers",
+            "Convert it to a complex dtype, or drop holomorphic.",
+        )
+
+    def _check(self, kind: Any, problem: str, advice: str) -> None:
+        for i, aval in enumerate(self.avals):
+            if not issubdtype(aval.dtype, kind):
+                raise TypeError(
+                    f"{self.transform}: argument {self.path(i)} has dtype {aval.dtype}, {problem}. "
+                    f"{advice}"
+                )
+
+
+def _check_results(
+    transform: str, fun: Callable, tree: Any, results: Sequence[Any], holomorphic: bool, real: bool
+) -> None:
+    """Raise unless the results are complex if ``holomorphic``, else floats if ``real``."""
+    if not (holomorphic or real):
+        return
+    kind = np.complexfloating if holomorphic else np.floating
+    for i, result in enumerate(results):
+        dtype = get_aval(result).dtype  # pyright: ignore[reportAttributeAccessIssue]
+        if not issubdtype(dtype, kind):
+            numbered = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))[0]
+            what = (
+                "holomorphic=True promises complex numbers. Drop holomorphic for real results"
+                if holomorphic
+                else "reverse mode needs real floating-point results. Take real and imaginary "
+                "parts, or use holomorphic=True, jacfwd or vjp where they apply"
+            )
+            raise TypeError(
+                f"{transform}: {_name(fun)} returned dtype {dtype} at "
+                f"output{keystr(numbered[i][0])}, and {what}."
+            )
+
+
+def _tangent(tangent: Any, aval: Any) -> Any:
+    """A result's tangent; that of integers is given as zeros of their dtype."""
+    if type(tangent) is Zero and tangent.aval.dtype == float0:
+        return zeros_of(aval)
+    return instantiate(tangent)
+
+
+def _total(avals: Sequence[Any]) -> int:
+    return sum(aval.size for aval in avals)
+
+
+def _standard_basis(avals: Sequence[Any]) -> list[Any]:
+    """The unit vectors of a space of arrays of the given types, along the first axis."""
+    size = _total(avals)
+    dtype = result_type(*avals)
+    row, column = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
+    matrix = converted(eq(add(row, 0), column), dtype)
+    parts = split(matrix, [aval.size for aval in avals], axis=1)
+    return [
+        converted(_shaped(part, (size, *aval.shape)), aval.dtype, aval.weak_type)
+        for part, aval in zip(parts, avals, strict=True)
+    ]
+
+
+def _columns(value: Any, axis: int, avals: Sequence[Any]) -> list[Any]:
+    """The parts along the last axis that belong to each argument, in its shape."""
+    shape = get_aval(value).shape[:axis]  # pyright: ignore[reportAttributeAccessIssue]
+    parts = split(value, [aval.size for aval in avals], axis=axis)
+    return [
+        as_array(_shaped(part, (*shape, *aval.shape)))
+        for part, aval in zip(parts, avals, strict=True)
+    ]
+
+
+def _is_float0(x: Any) -> bool:
+    return get_aval(x).dtype == float0  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _rows(value: Any, out_avals: Sequence[Any], aval: Any) -> list[Any]:
+    """The parts along the first axis that belong to each result, in its shape; zeros of None."""
+    if value is None:
+        shapes = [(*out.shape, *aval.shape) for out in out_avals]
+        return [as_array(zeros_of(ShapedArray(s, aval.dtype, aval.weak_type))) for s in shapes]
+    parts = split(value, [out.size for out in out_avals], axis=0)
+    return [
+        as_array(_shaped(part, (*out.shape, *aval.shape)))
+        for part, out in zip(parts, out_avals, strict=True)
+    ]
+
+
+def _shaped(x: Any, shape: tuple[int, ...]) -> Any:
+    found: Any = get_aval(x)
+    return x if found.shape == shape else reshape(x, shape)
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", None) or repr(fun)

@@ -1,0 +1,57 @@
+"""The side effects of callbacks."""
+
+from ricci_ir import Effect
+
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+]
+
+
+class DebugEffect(Effect):
+    """Printing and the like, in no particular order."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Debug"
+
+
+class OrderedDebugEffect(Effect):
+    """Printing and the like, in the order of the program."""
+
+    __slots__ = ()
+    ordered = True
+
+    def __repr__(self) -> str:
+        return "OrderedDebug"
+
+
+class IOEffect(Effect):
+    """Input and output, in no particular order."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "IO"
+
+
+class OrderedIOEffect(Effect):
+    """Input and output, in the order of the program."""
+
+    __slots__ = ()
+    ordered = True
+
+    def __repr__(self) -> str:
+        return "OrderedIO"
+
+
+debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
+io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
+
+# What a program does once for each example that is computed, though its result is not chosen.
+io_effects = frozenset({io_effect, ordered_io_effect})
+
+# The sets of one effect each, made once.
+debug_set = {False: frozenset({debug_effect}), True: frozenset({ordered_debug_effect})}
+io_set = {False: frozenset({io_effect}), True: frozenset({ordered_io_effect})}

@@ -1,0 +1,148 @@
+"""Tokens, which order side effects, and a sink that keeps what would be thrown away."""
+
+from typing import Any
+
+from ricci_autodiff import Zero, instantiate, not_linear
+from ricci_ir import AbstractToken, Effect, abstract_token, define, unsupported
+from ricci_pytree import tree_leaves
+from ricci_stablehlo import Lowering, Value
+
+__all__ = [
+    "after_all",
+    "after_all_p",
+    "create_token",
+    "create_token_p",
+    "dce_sink",
+]
+
+_no_derivative = unsupported("tokens hold no numbers, so that nothing can be differentiated")
+_no_batch = unsupported("a token orders effects for all examples of a batch; it has no axis")
+
+
+def _create_token_lower(ctx: Lowering) -> Value:
+    name = ctx.new_name()
+    ctx.write(f"{name} = stablehlo.create_token : !stablehlo.token")
+    return Value(name, abstract_token)
+
+
+create_token_p = define(
+    "create_token",
+    abstract_eval=lambda: abstract_token,
+    jvp=_no_derivative,
+    transpose=not_linear,
+    batch=_no_batch,
+    lower=_create_token_lower,
+)
+
+
+def create_token(_: Any = None) -> Any:
+    """A token that nothing precedes.
+
+    Example:
+      >>> create_token().aval
+      Tok
+
+    Source: StableHLO ``create_token``.
+    """
+    return create_token_p.bind()
+
+
+def _after_all_aval(*avals: Any) -> Any:
+    if not all(isinstance(aval, AbstractToken) for aval in avals):
+        raise TypeError(
+            f"after_all: every operand must be a token, got {', '.join(map(str, avals))}. Make "
+            "one with create_token."
+        )
+    return abstract_token
+
+
+def _after_all_lower(ctx: Lowering, *operands: Value) -> Value:
+    name = ctx.new_name()
+    names = "".join(f" {x}" if i == 0 else f", {x}" for i, x in enumerate(operands))
+    ctx.write(f"{name} = stablehlo.after_all{names} : !stablehlo.token")
+    return Value(name, abstract_token)
+
+
+after_all_p = define(
+    "after_all",
+    abstract_eval=_after_all_aval,
+    jvp=_no_derivative,
+    transpose=not_linear,
+    batch=_no_batch,
+    lower=_after_all_lower,
+)
+
+
+def after_all(*operands: Any) -> Any:
+    """A token that all the given ones precede.
+
+    Args:
+      operands: tokens.
+
+    Raises:
+      TypeError: if one is no token.
+
+    Example:
+      >>> after_all(create_token(), create_token()).aval
+      Tok
+
+    Source: StableHLO ``after_all``.
+    """
+    return after_all_p.bind(*operands)
+
+
+class _Kept(Effect):
+    """The effect of equations that are to stay, though nothing uses them."""
+
+    def __repr__(self) -> str:
+        return "NoDCE"
+
+
+_kept: frozenset = frozenset({_Kept()})
+
+
+def _dce_sink_jvp(primals, tangents, **params):
+    dce_sink_p.bind(*primals, **params)
+    if type(tangents[0]) is not Zero:
+        dce_sink_p.bind(instantiate(tangents[0]), **params)
+    return [], []
+
+
+def _dce_sink_batch(axis, args, dims, **params):
+    return dce_sink_p.bind(*args, **params), []
+
+
+def _dce_sink_lower(ctx: Lowering, x: Value, *, prevent_mlir_dce) -> list[Value]:
+    if prevent_mlir_dce:
+        layouts = [tuple(reversed(range(len(x.shape))))]
+        ctx.custom_call(
+            "dce_sink", [x], [], has_side_effect=True, operand_layouts=layouts, result_layouts=[]
+        )
+    return []
+
+
+dce_sink_p = define(
+    "dce_sink",
+    abstract_eval=lambda x, *, prevent_mlir_dce: [],
+    multiple_results=True,
+    effects=lambda params: _kept,
+    jvp=_dce_sink_jvp,
+    transpose=not_linear,
+    batch=_dce_sink_batch,
+    lower=_dce_sink_lower,
+)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Use values, so that programs keep what computes them.
+
+    Args:
+      val: a pytree of arrays.
+      prevent_mlir_dce: whether the compiler shall not leave it out, either. It otherwise may,
+        since the values go nowhere.
+
+    Example:
+      >>> dce_sink((1.0, 2.0))
+    """
+    for leaf in tree_leaves(val):
+        dce_sink_p.bind(leaf, prevent_mlir_dce=bool(prevent_mlir_dce))

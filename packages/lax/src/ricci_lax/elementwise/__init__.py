@@ -1,0 +1,6 @@
+"""Elementwise operations, and the factories that define them."""
+
+from ._arithmetic import *
+from ._comparison import *
+from ._conversion import *
+from ._transcendental import *

@@ -1,0 +1,589 @@
+"""Arithmetic: sums, products, powers, and the parts of complex numbers."""
+
+from functools import partial
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
+from ricci_ir import ShapedArray, explicit_dtype, get_aval, issubdtype
+from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._operand_types import (
+    anything,
+    broadcast_result_shape,
+    check_dtype,
+    floating,
+    inexact,
+    integral,
+    numeric,
+    real_valued,
+)
+from ricci_lax.structure._shapes import shape_of, zeros_of
+from ricci_stablehlo import Lowering, Value, tensor_type, traced
+
+from ._comparison import compare, eq, ge, gt, select_n, write_select
+from ._conversion import converted
+from ._factories import (
+    binary_function,
+    complex_of,
+    filled_like,
+    in_full_shape,
+    lower_to,
+    nary,
+    nary_aval,
+    real_part,
+    repeat_to,
+    scalar_like,
+    sum_to,
+    unary_function,
+)
+
+__all__ = [
+    "abs",
+    "abs_p",
+    "add",
+    "add_any_p",
+    "add_p",
+    "complex",
+    "complex_p",
+    "conj",
+    "conj_p",
+    "div",
+    "div_p",
+    "floor",
+    "floor_p",
+    "imag",
+    "imag_p",
+    "integer_pow",
+    "integer_pow_p",
+    "max",
+    "max_p",
+    "min",
+    "min_p",
+    "mul",
+    "mul_p",
+    "mulhi",
+    "mulhi_p",
+    "neg",
+    "neg_p",
+    "one_minus_square",
+    "one_minus_square_p",
+    "real",
+    "real_p",
+    "reciprocal",
+    "rem",
+    "rem_p",
+    "sign",
+    "sign_p",
+    "square",
+    "square_p",
+    "sub",
+    "sub_p",
+]
+
+# Sums
+
+neg_p = nary(
+    "neg",
+    "stablehlo.negate",
+    numeric,
+    jvp=linear,
+    transpose=lambda ct, x: [neg_p.bind(ct)],
+    exact=exact.elementwise(np.negative),
+)
+neg = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
+
+
+def _sum_jvp(primitive, negate_rhs):
+    """The derivative of a sum or difference, which repeats a tangent of a smaller operand."""
+
+    def jvp(primals, tangents):
+        result = primitive().bind(*primals)
+        s, t = tangents
+        if type(s) is not Zero and type(t) is not Zero:
+            return result, primitive().bind(s, t)
+        if type(s) is not Zero:
+            return result, repeat_to(s, shape_of(result))
+        if type(t) is not Zero:
+            return result, repeat_to(neg(t) if negate_rhs else t, shape_of(result))
+        return result, Zero.from_primal(result)
+
+    return jvp
+
+
+def _sum_transpose(ct, x, y, *, negate_rhs=False):
+    lhs = sum_to(ct, x.aval.shape) if is_undefined_primal(x) else None
+    if not is_undefined_primal(y):
+        return lhs, None
+    return lhs, sum_to(neg(ct) if negate_rhs else ct, y.aval.shape)
+
+
+add_p = nary(
+    "add",
+    "stablehlo.add",
+    numeric,
+    jvp=_sum_jvp(lambda: add_p, negate_rhs=False),
+    transpose=_sum_transpose,
+    exact=exact.elementwise(np.add),
+)
+# The sum of two tangents, of one type; booleans are there for tangents of no information.
+add_any_p = nary(
+    "add_any",
+    "stablehlo.add",
+    anything,
+    jvp=linear,
+    transpose=lambda ct, x, y: [ct if is_undefined_primal(z) else None for z in (x, y)],
+)
+sub_p = nary(
+    "sub",
+    "stablehlo.subtract",
+    numeric,
+    jvp=_sum_jvp(lambda: sub_p, negate_rhs=True),
+    transpose=partial(_sum_transpose, negate_rhs=True),
+    exact=exact.elementwise(np.subtract),
+)
+add = binary_function(add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 3.0")
+sub = binary_function(sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0")
+
+
+def add_any(x: Any, y: Any) -> Any:
+    """The sum of two tangents of one type."""
+    return add_any_p.bind(x, y)
+
+
+vector_space.register(add=add_any, zeros=zeros_of)
+
+# Products
+
+
+_product_aval = nary_aval("mul", numeric)
+
+
+def _mul_aval(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> ShapedArray:
+    if out_dtype is None:
+        return _product_aval(x, y)
+    check_dtype("mul", x, numeric)
+    check_dtype("mul", y, numeric)
+    return ShapedArray(broadcast_result_shape("mul", x, y), out_dtype)
+
+
+def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: Any = None) -> Value:
+    out = ctx.out
+    full = [
+        z if z.dtype == out.dtype else ctx.emit("stablehlo.convert", [z], out)
+        for z in in_full_shape(ctx, [x, y])
+    ]
+    return ctx.emit("stablehlo.multiply", full, out)
+
+
+def _factor_dtype(out_dtype: Any, aval: ShapedArray) -> dict[str, Any]:
+    return {} if out_dtype is None else {"out_dtype": aval.dtype}
+
+
+def _mul_lhs(ct, x, y, *, out_dtype=None):
+    return sum_to(mul_p.bind(ct, y, **_factor_dtype(out_dtype, x)), x.shape)
+
+
+def _mul_rhs(ct, x, y, *, out_dtype=None):
+    return sum_to(mul_p.bind(x, ct, **_factor_dtype(out_dtype, y)), y.shape)
+
+
+# The parameter out_dtype is there only where one was given; operands may then differ in dtype.
+mul_p = nary(
+    "mul",
+    _mul_lower,
+    numeric,
+    abstract_eval=_mul_aval,
+    exact=exact.elementwise(np.multiply),
+    **bilinear(_mul_lhs, _mul_rhs),
+)
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """Elementwise ``x * y``.
+
+    Args:
+      x, y: arrays of one dtype; of one rank, sizes of 1 being repeated, or scalars.
+      out_dtype: the dtype to multiply in, if that is not the operands'.
+
+    Raises:
+      TypeError: if the operands' dtypes differ or are not accepted, or their shapes do not fit.
+
+    Example:
+      >>> float(mul(3.0, 2.0))
+      6.0
+    """
+    if out_dtype is None:
+        return mul_p.bind(x, y)
+    return mul_p.bind(x, y, out_dtype=explicit_dtype(out_dtype, "mul"))
+
+
+div_p = nary(
+    "div",
+    "stablehlo.divide",
+    numeric,
+    lambda t, x, y: div(t, y),
+    lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
+    transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
+    exact=exact.divide,
+)
+div = binary_function(
+    div_p,
+    "Elementwise ``x / y``; of integers, the quotient rounded towards zero.",
+    "int(div(7, -2)) -> -3",
+)
+rem_p = nary(
+    "rem",
+    "stablehlo.remainder",
+    real_valued,
+    lambda t, x, y: repeat_to(t, broadcast_result_shape("rem", get_aval(x), get_aval(y))),  # pyright: ignore[reportArgumentType]
+    lambda t, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs(div(x, y))))),
+)
+rem = binary_function(
+    rem_p,
+    "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
+    "int(rem(-7, 3)) -> -1",
+)
+mulhi_p = nary("mulhi", "chlo.mulhi", integral)
+
+
+def mulhi(x: Any, y: Any, /) -> Any:
+    """Elementwise upper half of the bits of a product.
+
+    Args:
+      x, y: arrays of integers.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> int(mulhi(1 << 30, 8))
+      2
+    """
+    return mulhi_p.bind(x, y)
+
+
+square_p = nary(
+    "square",
+    lambda ctx, x: (
+        lower_to("chlo.square")(ctx, x)
+        if issubdtype(x.dtype, np.inexact)
+        else ctx.emit("stablehlo.multiply", [x, x], ctx.out)
+    ),
+    numeric,
+    lambda t, x: mul(t, mul(scalar_like(x, 2), x)),
+    exact=exact.elementwise(np.square),
+)
+square = unary_function(square_p, "Elementwise ``x * x``.", "float(square(3.0)) -> 9.0")
+
+
+def _one_minus_square(x):
+    one = scalar_like(x, 1)
+    return mul(add(one, x), sub(one, x))
+
+
+one_minus_square_p = nary(
+    "one_minus_square",
+    traced(_one_minus_square),
+    numeric,
+    lambda t, x: mul(t, mul(scalar_like(x, -2), x)),
+)
+one_minus_square = unary_function(
+    one_minus_square_p,
+    "Elementwise ``1 - x * x``, accurate where that is small.",
+    "float(one_minus_square(0.5)) -> 0.75",
+)
+
+# Powers
+
+
+def _integer_pow_aval(x: ShapedArray, *, y: int) -> ShapedArray:
+    check_dtype("integer_pow", x, numeric)
+    if y < 0 and issubdtype(x.dtype, np.integer):
+        raise TypeError(
+            f"integer_pow: {x} is an array of integers and the exponent {y} is negative, "
+            "which would leave the integers. Make the base a float first."
+        )
+    return x
+
+
+def _integer_pow_jvp(primals, tangents, *, y):
+    (x,), (t,) = primals, tangents
+    result = integer_pow_p.bind(x, y=y)
+    if type(t) is Zero or y == 0:
+        return result, Zero.from_primal(result)
+    if y == 1:
+        return result, t
+    lower = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
+    return result, mul(t, mul(scalar_like(x, y), lower))
+
+
+def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
+    out = ctx.out
+
+    def times(a: Value, b: Value) -> Value:
+        return ctx.emit("stablehlo.multiply", [a, b], out)
+
+    def one() -> Value:
+        return ctx.broadcast_to(ctx.constant(1, out.update(shape=())), out.shape)
+
+    if y == 0:
+        return one()
+    if y == 3:
+        return times(times(x, x), x)
+    result = None
+    n = -y if y < 0 else y
+    while n:
+        if n & 1:
+            result = x if result is None else times(result, x)
+        n >>= 1
+        if n:
+            x = times(x, x)
+    return ctx.emit("stablehlo.divide", [one(), result], out) if y < 0 else result  # pyright: ignore
+
+
+integer_pow_p = nary(
+    "integer_pow",
+    _integer_pow_lower,
+    numeric,
+    abstract_eval=_integer_pow_aval,
+    jvp=_integer_pow_jvp,
+)
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """Elementwise power with a fixed integer exponent, by multiplication.
+
+    Args:
+      x: an array of numbers.
+      y: the exponent, a Python int.
+
+    Raises:
+      TypeError: if integers are raised to a negative power, or ``y`` is no integer.
+
+    Example:
+      >>> float(integer_pow(2.0, -2))
+      0.25
+    """
+    return integer_pow_p.bind(x, y=index(y))
+
+
+def reciprocal(x: Any) -> Any:
+    """Elementwise ``1 / x``.
+
+    Args:
+      x: an array of floats or complex numbers.
+
+    Example:
+      >>> float(reciprocal(4.0))
+      0.25
+    """
+    return integer_pow_p.bind(x, y=-1)
+
+
+def replace_zero(x: Any) -> Any:
+    """``x`` with ones in place of zeros."""
+    return select_n(eq(x, scalar_like(x, 0)), x, filled_like(x, 1))
+
+
+# Sign and size
+
+
+def _sign_lower(ctx: Lowering, x: Value) -> Value:
+    if not issubdtype(x.dtype, np.unsignedinteger):
+        return ctx.emit("stablehlo.sign", [x], ctx.out)
+    out, scalar = ctx.out, x.aval.update(shape=())
+    zero = ctx.broadcast_to(ctx.constant(0, scalar), x.shape)
+    one = ctx.broadcast_to(ctx.constant(1, scalar), out.shape)
+    return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
+
+
+sign_p = nary("sign", _sign_lower, numeric)
+sign = unary_function(
+    sign_p,
+    "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
+    "int(sign(-2)) -> -1",
+)
+floor_p = nary("floor", "stablehlo.floor", floating)
+floor = unary_function(floor_p, "Elementwise rounding down.", "float(floor(-1.5)) -> -2.0")
+
+
+def _abs_of(t, result, x):
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if issubdtype(dtype, np.complexfloating):
+        return real(mul(t, div(conj(x), replace_zero(converted(result, dtype)))))
+    return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
+
+
+_signed = (np.signedinteger, *inexact)
+abs_p = nary(
+    "abs",
+    "stablehlo.abs",
+    _signed,
+    _abs_of,
+    from_result=True,
+    abstract_eval=nary_aval("abs", _signed, real_part),
+    exact=exact.elementwise(np.abs),
+)
+abs = unary_function(abs_p, "Elementwise absolute value.", "float(abs(-2.0)) -> 2.0")
+
+# Extremes
+
+
+def _share(larger: Any, same: Any, like: Any) -> Any:
+    """How much of a tangent passes: all where an operand is the extreme one, half of equals."""
+    one, none, half = (filled_like(like, value) for value in (1, 0, 0.5))
+    return select_n(larger, select_n(same, none, half), one)
+
+
+def _complex_order(direction: str):
+    """The lowering for complex numbers: the order of real parts, then of imaginary ones."""
+
+    def lower(ctx: Lowering, x: Value, y: Value) -> Value:
+        part = x.aval.update(dtype=real_part(x.dtype))
+        a, c = (ctx.emit("stablehlo.real", [z], part) for z in (x, y))
+        same, further = compare(ctx, "EQ", a, c), compare(ctx, direction, a, c)
+        b, d = (ctx.emit("stablehlo.imag", [z], part) for z in (x, y))
+        chosen = write_select(ctx, same, compare(ctx, direction, b, d), further)
+        return write_select(ctx, chosen, x, y)
+
+    return lower
+
+
+def _extreme(name: str, op: str, direction: str, passes):
+    """``passes(result, x, y)`` is the share of the tangent of ``x`` that reaches the result."""
+
+    def lower(ctx: Lowering, x: Value, y: Value) -> Value:
+        full = in_full_shape(ctx, [x, y])
+        if issubdtype(x.dtype, np.complexfloating):
+            return _complex_order(direction)(ctx, *full)
+        return ctx.emit(op, full, ctx.out)
+
+    return nary(
+        name,
+        lower,
+        anything,
+        lambda t, result, x, y: mul(t, passes(result, x, y)),
+        lambda t, result, x, y: mul(t, passes(result, y, x)),
+        from_result=True,
+    )
+
+
+max_p = _extreme(
+    "max", "stablehlo.maximum", "GT", lambda result, x, y: _share(gt(x, y), eq(x, y), result)
+)
+min_p = _extreme(
+    "min", "stablehlo.minimum", "LT", lambda result, x, y: _share(gt(y, x), eq(y, x), result)
+)
+max = binary_function(
+    max_p,
+    "Elementwise larger one of two elements; NaN if either is. Complex numbers are ordered by "
+    "their real parts, then by their imaginary ones.",
+    "float(max(1.0, 2.0)) -> 2.0",
+)
+min = binary_function(
+    min_p,
+    "Elementwise smaller one of two elements; NaN if either is. Complex numbers are ordered by "
+    "their real parts, then by their imaginary ones.",
+    "float(min(1.0, 2.0)) -> 1.0",
+)
+
+# The parts of complex numbers
+
+_complex = (np.complexfloating,)
+_parts = (np.float32, np.float64)
+
+
+def _part(name: str, transpose) -> Any:
+    return nary(
+        name,
+        f"stablehlo.{name}",
+        _complex,
+        abstract_eval=nary_aval(name, _complex, real_part),
+        jvp=linear,
+        transpose=transpose,
+    )
+
+
+real_p = _part("real", lambda ct, x: [complex_p.bind(ct, scalar_like(ct, 0))])
+# Cotangents pair with tangents without conjugation, hence the sign.
+imag_p = _part("imag", lambda ct, x: [complex_p.bind(scalar_like(ct, 0), neg(ct))])
+
+
+def _complex_transpose(ct, x, y):
+    lhs = sum_to(real(ct), x.aval.shape) if is_undefined_primal(x) else None
+    rhs = sum_to(imag(neg(ct)), y.aval.shape) if is_undefined_primal(y) else None
+    return lhs, rhs
+
+
+def write_complex(ctx: Lowering, x: Value, y: Value, out: ShapedArray) -> Value:
+    """Write ``stablehlo.complex``."""
+    name = ctx.new_name()
+    ctx.write(f"{name} = stablehlo.complex {x}, {y} : {tensor_type(out)}")
+    return Value(name, out)
+
+
+def _complex_lower(ctx: Lowering, x: Value, y: Value) -> Value:
+    out = ctx.out
+    x, y = in_full_shape(ctx, [x, y])
+    return write_complex(ctx, x, y, out)
+
+
+complex_p = nary(
+    "complex",
+    _complex_lower,
+    _parts,
+    abstract_eval=nary_aval("complex", _parts, complex_of),
+    jvp=linear,
+    transpose=_complex_transpose,
+)
+
+
+def _conj_transpose(ct, x, *, input_dtype):
+    if issubdtype(input_dtype, np.complexfloating):
+        return [conj_p.bind(ct, input_dtype=input_dtype)]
+    return [real(ct)]
+
+
+def _conj_lower(ctx: Lowering, x: Value, *, input_dtype) -> Value:
+    out = ctx.out
+    part = out.update(dtype=real_part(out.dtype))
+    if not issubdtype(x.dtype, np.complexfloating):
+        zero = ctx.broadcast_to(ctx.constant(0, part.update(shape=())), part.shape)
+        return write_complex(ctx, x, zero, out)
+    real_value = ctx.emit("stablehlo.real", [x], part)
+    imaginary = ctx.emit("stablehlo.imag", [x], part)
+    negated = ctx.emit("stablehlo.negate", [imaginary], part)
+    return write_complex(ctx, real_value, negated, out)
+
+
+_conjugated = (*_parts, np.complexfloating)
+conj_p = nary(
+    "conj",
+    _conj_lower,
+    _conjugated,
+    abstract_eval=nary_aval("conj", _conjugated, complex_of),
+    jvp=linear,
+    transpose=_conj_transpose,
+)
+real = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")
+imag = unary_function(imag_p, "Elementwise imaginary part.", "float(imag(1 + 2j)) -> 2.0")
+complex = binary_function(
+    complex_p,
+    "Complex numbers of real parts and imaginary ones.",
+    "complex(1.0, 2.0).item() -> (1+2j)",
+)
+
+
+def conj(x: Any) -> Any:
+    """Elementwise complex conjugate; of real numbers, the same as complex ones.
+
+    Args:
+      x: an array of complex numbers, float32 or float64.
+
+    Example:
+      >>> conj(1 + 2j).item()
+      (1-2j)
+    """
+    return conj_p.bind(x, input_dtype=get_aval(x).dtype)  # pyright: ignore

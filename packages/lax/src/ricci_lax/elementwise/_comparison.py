@@ -1,0 +1,382 @@
+"""Predicates, operations on bits, and choices between arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, is_undefined_primal
+from ricci_batching import batched_at
+from ricci_ir import ShapedArray, define, extended, get_aval, issubdtype
+from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._operand_types import anything, check_same_dtype, integral, logical
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, write, zeros_of
+from ricci_stablehlo import Lowering, Value, tensor_type
+
+from ._factories import (
+    binary_function,
+    in_full_shape,
+    nary,
+    nary_aval,
+    repeat_to,
+    scalar,
+    to_bool,
+    unary_function,
+)
+
+__all__ = [
+    "and_p",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "clamp",
+    "clamp_p",
+    "clz",
+    "clz_p",
+    "eq",
+    "eq_p",
+    "eq_to_p",
+    "ge",
+    "ge_p",
+    "gt",
+    "gt_p",
+    "le",
+    "le_p",
+    "le_to_p",
+    "lt",
+    "lt_p",
+    "lt_to_p",
+    "ne",
+    "ne_p",
+    "not_p",
+    "or_p",
+    "population_count",
+    "population_count_p",
+    "select",
+    "select_n",
+    "select_n_p",
+    "shift_left",
+    "shift_left_p",
+    "shift_right_arithmetic",
+    "shift_right_arithmetic_p",
+    "shift_right_logical",
+    "shift_right_logical_p",
+    "xor_p",
+]
+
+# Comparisons
+
+
+def comparison_type(dtype: np.dtype) -> str:
+    """How StableHLO compares elements of a dtype."""
+    if issubdtype(dtype, np.signedinteger):
+        return "SIGNED"
+    return "FLOAT" if issubdtype(dtype, np.inexact) else "UNSIGNED"
+
+
+def compare(ctx: Lowering, direction: str, x: Value, y: Value, kind: str = "") -> Value:
+    """Write ``stablehlo.compare`` of two values of one shape."""
+    kind = kind or comparison_type(x.dtype)
+    out = ShapedArray(x.shape, np.dtype(bool))
+    return write(ctx, f"stablehlo.compare {direction}, {x}, {y}, {kind}", [x, y], out)
+
+
+def _comparison(
+    name: str,
+    direction: str,
+    accepted: Sequence[type],
+    total_order: bool = False,
+    **rules: Any,
+):
+    def lower(ctx: Lowering, x: Value, y: Value) -> Value:
+        kind = "TOTALORDER" if total_order and issubdtype(x.dtype, np.inexact) else ""
+        x, y = in_full_shape(ctx, [x, y])
+        return compare(ctx, direction, x, y, kind)
+
+    return nary(name, lower, accepted, abstract_eval=nary_aval(name, accepted, to_bool), **rules)
+
+
+_ordered = (np.integer, np.floating, np.bool_)
+
+# Random keys, and other elements that NumPy does not know, are equal or not.
+eq_p = _comparison("eq", "EQ", (*anything, extended), exact=exact.elementwise(np.equal))
+ne_p = _comparison("ne", "NE", (*anything, extended), exact=exact.elementwise(np.not_equal))
+lt_p = _comparison("lt", "LT", _ordered, exact=exact.elementwise(np.less))
+le_p = _comparison("le", "LE", _ordered, exact=exact.elementwise(np.less_equal))
+gt_p = _comparison("gt", "GT", _ordered, exact=exact.elementwise(np.greater))
+ge_p = _comparison("ge", "GE", _ordered, exact=exact.elementwise(np.greater_equal))
+# In the total order -0 is less than 0, and NaNs have their place beyond the infinities.
+eq_to_p = _comparison("eq_to", "EQ", anything, total_order=True)
+lt_to_p = _comparison("lt_to", "LT", _ordered, total_order=True)
+le_to_p = _comparison("le_to", "LE", _ordered, total_order=True)
+
+eq = binary_function(eq_p, "Elementwise ``x == y``.", "bool(eq(1, 1)) -> True")
+ne = binary_function(ne_p, "Elementwise ``x != y``.", "bool(ne(1, 1)) -> False")
+lt = binary_function(lt_p, "Elementwise ``x < y``.", "bool(lt(1, 2)) -> True")
+le = binary_function(le_p, "Elementwise ``x <= y``.", "bool(le(2, 1)) -> False")
+gt = binary_function(gt_p, "Elementwise ``x > y``.", "bool(gt(2, 1)) -> True")
+ge = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(ge(1, 1)) -> True")
+
+# Bits
+
+and_p = nary("and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and))
+or_p = nary("or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or))
+xor_p = nary("xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor))
+not_p = nary("not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not))
+shift_left_p = nary("shift_left", "stablehlo.shift_left", integral)
+shift_right_logical_p = nary("shift_right_logical", "stablehlo.shift_right_logical", integral)
+shift_right_arithmetic_p = nary(
+    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", integral
+)
+population_count_p = nary("population_count", "stablehlo.popcnt", integral)
+clz_p = nary("clz", "stablehlo.count_leading_zeros", integral)
+
+bitwise_and = binary_function(
+    and_p, "Elementwise AND of bits or booleans.", "int(bitwise_and(6, 3)) -> 2", "bitwise_and"
+)
+bitwise_or = binary_function(
+    or_p, "Elementwise OR of bits or booleans.", "int(bitwise_or(6, 3)) -> 7", "bitwise_or"
+)
+bitwise_xor = binary_function(
+    xor_p, "Elementwise exclusive OR of bits.", "int(bitwise_xor(6, 3)) -> 5", "bitwise_xor"
+)
+bitwise_not = unary_function(
+    not_p, "Elementwise NOT of bits or booleans.", "int(bitwise_not(6)) -> -7", "bitwise_not"
+)
+shift_left = binary_function(shift_left_p, "Elementwise ``x << y``.", "int(shift_left(3, 2)) -> 12")
+shift_right_logical = binary_function(
+    shift_right_logical_p,
+    "Elementwise ``x >> y``, zeros coming in.",
+    "int(shift_right_logical(-1, 28)) -> 15",
+)
+shift_right_arithmetic = binary_function(
+    shift_right_arithmetic_p,
+    "Elementwise ``x >> y``, copies of the sign bit coming in.",
+    "int(shift_right_arithmetic(-8, 2)) -> -2",
+)
+population_count = unary_function(
+    population_count_p,
+    "Elementwise count of the bits that are set.",
+    "int(population_count(7)) -> 3",
+)
+clz = unary_function(
+    clz_p, "Elementwise count of the leading bits that are not set.", "int(clz(1)) -> 31"
+)
+
+# Choice
+
+
+def _select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+    if len(cases) == 0:
+        raise ValueError(
+            "select_n: no cases were given after `which`; give one array, or more, to choose from."
+        )
+    shape = cases[0].shape
+    if any(case.shape != shape for case in cases):
+        raise TypeError(
+            f"select: the cases have different shapes, {[case.shape for case in cases]}. "
+            "Broadcast them to one shape first."
+        )
+    check_same_dtype("select", *cases)
+    if which.shape and which.shape != shape:
+        raise TypeError(
+            f"select: `which` of shape {which.shape} does not fit cases of shape {shape}. "
+            "Give one choice for each element, or a scalar."
+        )
+    if which.dtype == np.bool_:
+        if len(cases) > 2:
+            raise TypeError(
+                f"select: a boolean `which` chooses between two cases at most, and {len(cases)} "
+                "were given. Use an integer `which`."
+            )
+    elif not issubdtype(which.dtype, np.integer):
+        raise TypeError(
+            f"select: `which` has dtype {which.dtype}; it chooses by number, so make it "
+            "boolean or integer."
+        )
+    return cases[0].update(weak_type=all(case.weak_type for case in cases))
+
+
+def _select_n_jvp(primals, tangents):
+    which, *cases = primals
+    result = select_n_p.bind(which, *cases)
+    given = tangents[1:]
+    if all(type(t) is Zero for t in given):
+        return result, Zero.from_primal(result)
+    zeros: Any = zeros_of(get_aval(result))  # pyright: ignore[reportArgumentType]
+    return result, select_n_p.bind(which, *(zeros if type(t) is Zero else t for t in given))
+
+
+def _select_n_transpose(ct, which, *cases):
+    aval: Any = get_aval(which)
+    zeros = zeros_of(get_aval(ct))  # pyright: ignore[reportArgumentType]
+
+    def chosen(i: int) -> Any:
+        if aval.dtype == np.bool_:
+            return select_n_p.bind(which, *(ct if j == i else zeros for j in range(len(cases))))
+        return select_n_p.bind(eq(which, scalar(i, aval.dtype)), zeros, ct)
+
+    return [
+        None,
+        *(chosen(i) if is_undefined_primal(case) else None for i, case in enumerate(cases)),
+    ]
+
+
+def _with_scalars_batch(bind, order: Sequence[int], scalars: Sequence[int], kept: bool):
+    """The batch rule for operands of one shape, of which some may be scalars instead.
+
+    Args:
+      order: the operands in the order in which they are aligned.
+      scalars: the operands that may be scalars.
+      kept: whether a scalar may stay one beside operands that have been aligned.
+    """
+
+    def batch(axis, args, dims):
+        shapes = [shape_of(x) for x in args]
+        full = next(i for i in range(len(args)) if i not in scalars)
+        rank = len(shapes[full]) - (dims[full] is not None)
+        small = [
+            i
+            for i in scalars
+            if not shapes[i] or (rank and dims[i] is not None and len(shapes[i]) == 1)
+        ]
+        targets = {d for i, d in enumerate(dims) if i not in small}
+        if None not in targets and len(targets) == 1 and len(small) in (0, len(scalars)):
+            if all(dims[i] is None for i in small):
+                return bind(*args), targets.pop()
+        aligned = {
+            i: batched_at(args[i], dims[i], axis.size, 0)
+            for i in (*order, *range(len(order), len(args)))
+            if i not in small
+        }
+        shape = shape_of(aligned[full])
+        for i in sorted(small, key=lambda i: dims[i] is not None):
+            if dims[i] is None and kept:
+                aligned[i] = args[i]
+            else:
+                aligned[i] = broadcast_in_dim(args[i], shape, () if dims[i] is None else (0,))
+        return bind(*(aligned[i] for i in range(len(args)))), 0
+
+    return batch
+
+
+def write_select(ctx: Lowering, predicate: Value, on_true: Value, on_false: Value) -> Value:
+    """Write ``stablehlo.select``."""
+    name, kind = ctx.new_name(), tensor_type(on_true.aval)
+    ctx.write(
+        f"{name} = stablehlo.select {predicate}, {on_true}, {on_false} : "
+        f"{tensor_type(predicate.aval)}, {kind}"
+    )
+    return Value(name, on_true.aval)
+
+
+def _select_n_lower(ctx: Lowering, which: Value, *cases: Value) -> Value:
+    if len(cases) == 1:
+        return cases[0]
+    if which.dtype == np.bool_:
+        return write_select(ctx, which, cases[1], cases[0])
+
+    def search(offset: int, cases: Sequence[Value]) -> Value:
+        if len(cases) == 1:
+            return cases[0]
+        half = len(cases) // 2
+        bound = ctx.constant(offset + half, which.aval.update(shape=()))
+        below = compare(ctx, "LT", which, ctx.broadcast_to(bound, which.shape))
+        low = search(offset, cases[:half])
+        return write_select(ctx, below, low, search(offset + half, cases[half:]))
+
+    return search(0, cases)
+
+
+select_n_p = define(
+    "select_n",
+    abstract_eval=_select_n_aval,
+    jvp=_select_n_jvp,
+    transpose=_select_n_transpose,
+    batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True),
+    lower=_select_n_lower,
+    exact=exact.select,
+)
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """Elementwise choice of one of several arrays.
+
+    Args:
+      which: the number of the case to take, an integer or (of two cases) boolean: a scalar, or an
+        array of the cases' shape. Out of range, the first or last case is taken.
+      cases: arrays of one shape and dtype.
+
+    Raises:
+      TypeError: if shapes or dtypes do not fit.
+      ValueError: without any case.
+
+    Example:
+      >>> float(select_n(1, 10.0, 20.0, 30.0))
+      20.0
+    """
+    return select_n_p.bind(which, *cases)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Elementwise ``on_true if pred else on_false``.
+
+    Args:
+      pred: booleans: a scalar, or of the cases' shape.
+      on_true, on_false: arrays of one shape and dtype.
+
+    Raises:
+      TypeError: if shapes or dtypes do not fit.
+
+    Example:
+      >>> float(select(True, 1.0, 2.0))
+      1.0
+    """
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
+    check_same_dtype("clamp", low, x, high)
+    for name, bound in (("min", low), ("max", high)):
+        if bound.shape and bound.shape != x.shape:
+            raise TypeError(
+                f"clamp: {name} has shape {bound.shape} and operand {x.shape}. Give a scalar "
+                "bound, or broadcast it to the operand's shape."
+            )
+    return x.update(weak_type=low.weak_type and x.weak_type and high.weak_type)
+
+
+def _where(mask: Any, t: Any, x: Any) -> Any:
+    """The tangent ``t`` where the mask holds, in the shape of ``x``."""
+    zeros = zeros_of(get_aval(x))  # pyright: ignore[reportArgumentType]
+    return select_n_p.bind(mask, zeros, repeat_to(t, shape_of(x)))
+
+
+clamp_p = nary(
+    "clamp",
+    "stablehlo.clamp",
+    anything,
+    lambda t, low, x, high: _where(bitwise_and(gt(low, x), lt(low, high)), t, x),
+    lambda t, low, x, high: _where(bitwise_and(gt(x, low), lt(x, high)), t, x),
+    lambda t, low, x, high: _where(lt(high, x), t, x),
+    abstract_eval=_clamp_aval,
+    batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), (0, 2, 1), (0, 2), kept=False),
+)
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """Elementwise ``x``, kept between two bounds.
+
+    Args:
+      min, max: the bounds, of the dtype of ``x``: scalars, or arrays of its shape.
+      x: an array.
+
+    Raises:
+      TypeError: if the dtypes differ or a bound has another shape.
+
+    Example:
+      >>> float(clamp(0.0, 2.0, 1.0))
+      1.0
+    """
+    return clamp_p.bind(min, x, max)

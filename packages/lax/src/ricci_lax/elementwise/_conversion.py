@@ -1,0 +1,247 @@
+"""Changes of dtype."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, linear, not_linear, zero_derivative
+from ricci_batching import elementwise, move_dim
+from ricci_ir import (
+    ShapedArray,
+    as_array,
+    define,
+    explicit_dtype,
+    float0,
+    get_aval,
+    hides,
+    is_extended,
+    issubdtype,
+    itemsize_bits,
+    warn_user,
+)
+from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._operand_types import check_dtype, floating
+from ricci_lax.structure._shapes import write
+from ricci_stablehlo import Lowering, Value
+
+from ._comparison import compare
+from ._factories import real_part
+
+__all__ = [
+    "bitcast_convert_type",
+    "bitcast_convert_type_p",
+    "convert_element_type",
+    "convert_element_type_p",
+    "reduce_precision",
+    "reduce_precision_p",
+]
+
+# convert_element_type
+
+
+def _convert_aval(x: ShapedArray, *, new_dtype, weak_type, sharding) -> ShapedArray:
+    if is_extended(x.dtype) or is_extended(new_dtype):
+        raise ValueError(
+            f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: random "
+            "keys are no numbers. random.key_data gives the integers behind them, and "
+            "random.wrap_key_data makes keys of such."
+        )
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_jvp(primals, tangents, **params):
+    (x,), (t,) = primals, tangents
+    result = convert_element_type_p.bind(x, **params)
+    if type(t) is Zero or not issubdtype(params["new_dtype"], np.inexact):
+        return result, Zero.from_primal(result)
+    return result, convert_element_type_p.bind(t, **params)
+
+
+def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
+    return [converted(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+def _convert_lower(ctx: Lowering, x: Value, *, new_dtype, **params: Any) -> Value:
+    out = ctx.out
+    if issubdtype(x.dtype, np.complexfloating) and not issubdtype(new_dtype, np.complexfloating):
+        x = ctx.emit("stablehlo.real", [x], x.aval.update(dtype=real_part(x.dtype)))
+    if new_dtype == np.bool_ and x.dtype != np.bool_:
+        zero = ctx.constant(0, x.aval.update(shape=()))
+        x = compare(ctx, "NE", x, ctx.broadcast_to(zero, x.shape))
+    return ctx.emit("stablehlo.convert", [x], out)
+
+
+convert_element_type_p = define(
+    "convert_element_type",
+    abstract_eval=_convert_aval,
+    jvp=_convert_jvp,
+    transpose=_convert_transpose,
+    batch=elementwise,
+    lower=_convert_lower,
+    shown=hides(sharding=None),
+    exact=exact.convert,
+)
+
+
+def converted(x: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> Any:
+    """``x`` with a canonical dtype; ``x`` itself if that is its type."""
+    aval: Any = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and sharding is None:
+        return x
+    if aval.dtype == float0 or dtype == float0:
+        return np.zeros(aval.shape, dtype)
+    if not aval.shape and not weak_type and not hasattr(type(x), "aval"):
+        return np.asarray(x, aval.dtype).astype(dtype)[()]
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """An array with its elements converted to another dtype, as C++ would.
+
+    Args:
+      operand: an array.
+      new_dtype: the dtype; 64-bit dtypes are narrowed while those are off.
+
+    Returns:
+      An array whose dtype is not weak. Converting complex numbers to real ones keeps the real
+      part, and warns.
+
+    Raises:
+      ValueError: if no dtype is given.
+
+    Example:
+      >>> int(convert_element_type(2.7, int))
+      2
+    """
+    if new_dtype is None:
+        raise ValueError(
+            "convert_element_type: new_dtype is None, so there is nothing to convert to; "
+            "name a dtype."
+        )
+    dtype = explicit_dtype(new_dtype, "convert_element_type")
+    aval: Any = get_aval(operand)
+    if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
+        warn_user(
+            f"converting {aval.dtype} to {dtype} discards the imaginary part; take its real part "
+            "to say so",
+            np.exceptions.ComplexWarning,
+        )
+    return as_array(converted(operand, dtype))
+
+
+# bitcast_convert_type
+
+
+def _bitcast_aval(x: ShapedArray, *, new_dtype) -> ShapedArray:
+    old = x.dtype
+    old_bits, new_bits = itemsize_bits(old), itemsize_bits(new_dtype)
+    shape = x.shape
+    if old_bits > new_bits:
+        shape = (*shape, old_bits // new_bits)
+    elif old_bits < new_bits:
+        last = shape[-1] if shape else 1
+        if not shape or last * old_bits != new_bits:
+            raise ValueError(
+                f"bitcast_convert_type: {new_dtype} has {new_bits} bits, and the last dimension "
+                f"of shape {shape} holds {last} elements of {old_bits} bits ({old}). Reshape it "
+                f"to {new_bits // old_bits} elements first."
+            )
+        shape = shape[:-1]
+    if old != new_dtype and any(
+        d == np.bool_ or issubdtype(d, np.complexfloating) for d in (old, new_dtype)
+    ):
+        raise TypeError(
+            f"bitcast_convert_type: the bits of {old} cannot be read as {new_dtype}: "
+            "booleans and complex numbers are reinterpreted only as themselves."
+        )
+    return ShapedArray(shape, new_dtype)
+
+
+def _bitcast_batch(_axis, args, dims, *, new_dtype):
+    (x,), (dim,) = args, dims
+    aval: Any = get_aval(x)
+    if dim == aval.ndim - 1 and itemsize_bits(new_dtype) > itemsize_bits(aval.dtype):
+        x, dim = move_dim(x, dim, 0), 0  # the last dimension becomes one element
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
+
+
+bitcast_convert_type_p = define(
+    "bitcast_convert_type",
+    abstract_eval=_bitcast_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=_bitcast_batch,
+    lower=lambda ctx, x, *, new_dtype: write(ctx, f"stablehlo.bitcast_convert {x}", [x], ctx.out),
+)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of an array's elements, read as another dtype.
+
+    Args:
+      operand: an array. If the new dtype is wider, its last dimension holds the parts of each
+        new element.
+      new_dtype: the dtype to read. If it is narrower, a new last dimension holds the parts.
+
+    Raises:
+      TypeError: for booleans and complex numbers.
+      ValueError: if the last dimension does not make up one new element.
+
+    Example:
+      >>> hex(int(bitcast_convert_type(np.float32(1.0), np.uint32)))
+      '0x3f800000'
+    """
+    return bitcast_convert_type_p.bind(
+        operand, new_dtype=explicit_dtype(new_dtype, "bitcast_convert_type")
+    )
+
+
+# reduce_precision
+
+
+def _reduce_precision_aval(x: ShapedArray, *, exponent_bits, mantissa_bits) -> ShapedArray:
+    check_dtype("reduce_precision", x, floating)
+    if exponent_bits < 1:
+        raise ValueError(
+            f"reduce_precision: exponent_bits={exponent_bits}, but a float needs one bit of "
+            "exponent or more."
+        )
+    if mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits={mantissa_bits} is negative; 0 leaves powers "
+            "of two only."
+        )
+    return x
+
+
+reduce_precision_p = define(
+    "reduce_precision",
+    abstract_eval=_reduce_precision_aval,
+    jvp=linear,
+    transpose=lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)],
+    batch=elementwise,
+    lower=lambda ctx, x, *, exponent_bits, mantissa_bits: ctx.emit(
+        "stablehlo.reduce_precision", [x], ctx.out, f", format = e{exponent_bits}m{mantissa_bits}"
+    ),
+)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Round to the values of a narrower floating-point format, keeping the dtype.
+
+    Args:
+      operand: an array of floats.
+      exponent_bits, mantissa_bits: the sizes of the format's parts.
+
+    Raises:
+      ValueError: if ``exponent_bits`` is not positive or ``mantissa_bits`` is negative.
+      TypeError: if one is no integer.
+
+    Example:
+      >>> float(reduce_precision(1.1, 8, 3))
+      1.125
+    """
+    return reduce_precision_p.bind(
+        operand, exponent_bits=index(exponent_bits), mantissa_bits=index(mantissa_bits)
+    )

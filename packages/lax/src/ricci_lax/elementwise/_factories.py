@@ -1,0 +1,263 @@
+"""Factories for elementwise primitives, and for the public functions that apply them.
+
+Operands have one rank, sizes of 1 being repeated, or are scalars, which go with any shape. The
+derivatives of smaller operands are repeated (``repeat_to``) and their cotangents summed
+(``sum_to``); only rules that do not multiply by something of the full shape need to say so.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import not_linear, per_operand, per_operand_with_result, zero_derivative
+from ricci_batching import elementwise
+from ricci_ir import (
+    Primitive,
+    ShapedArray,
+    define,
+    get_aval,
+    python_scalar_dtype,
+    scalar_type_of,
+)
+from ricci_lax.structure._operand_types import broadcast_result_shape, check_dtype, check_same_dtype
+from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, reshape, shape_of
+from ricci_stablehlo import Lowering, Value, tensor_type
+
+
+@lru_cache(maxsize=4096)
+def scalar(value: Any, dtype: np.dtype, weak: bool = False) -> Any:
+    """A constant of a given dtype, as a scalar that programs hold in place.
+
+    Args:
+      value: a Python number.
+      dtype: the dtype; the value is rounded to it.
+      weak: whether the constant should give way to other dtypes. It then is a Python number,
+        where such a number has that dtype.
+
+    Example:
+      >>> scalar(2, np.dtype("float32"))
+      np.float32(2.0)
+    """
+    if weak:
+        cls = scalar_type_of(dtype)
+        if python_scalar_dtype(cls) == dtype:
+            return cls(value)
+    return np.asarray(value).astype(dtype)[()]
+
+
+def scalar_like(x: Any, value: Any) -> Any:
+    """A constant of the dtype of ``x``, weak where that is."""
+    aval: Any = get_aval(x)
+    return scalar(value, aval.dtype, aval.weak_type)
+
+
+def filled_like(x: Any, value: Any) -> Any:
+    """An array of the type of ``x``, all of whose elements are ``value``."""
+    aval: Any = get_aval(x)
+    return broadcast_in_dim(scalar(value, aval.dtype, aval.weak_type), aval.shape, ())
+
+
+def operands(*xs: Any) -> tuple[Any, ...]:
+    """Operands in which Python numbers have the dtype of the arrays among them.
+
+    For functions that, unlike those of ``jax.lax``, let Python numbers give way to arrays.
+
+    Example:
+      >>> operands(np.float16([1.0]), 2)
+      (array([1.], dtype=float16), np.float16(2.0))
+    """
+    if not any(type(x) in _python_scalars for x in xs):
+        return xs
+    avals: list[Any] = [get_aval(x) for x in xs if type(x) not in _python_scalars]
+    if not avals:
+        return xs
+    dtype, weak = avals[0].dtype, avals[0].weak_type
+    return tuple(scalar(x, dtype, weak) if type(x) in _python_scalars else x for x in xs)
+
+
+_python_scalars = frozenset({bool, int, float, complex})
+
+
+def repeat_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """``x``, a scalar or with sizes of 1 where ``shape`` has others, in that shape."""
+    own = shape_of(x)
+    if own == shape:
+        return x
+    kept = tuple(i for i, size in enumerate(own) if size == shape[i])
+    return broadcast_in_dim(reshape(x, tuple(own[i] for i in kept)), shape, kept)
+
+
+def sum_to(ct: Any, shape: tuple[int, ...]) -> Any:
+    """The cotangent of an operand of this shape that was repeated to the shape of ``ct``."""
+    own = shape_of(ct)
+    if own == shape:
+        return ct
+    if not shape:
+        return reduce_sum(ct, tuple(range(len(own))))
+    axes = tuple(i for i, size in enumerate(own) if size != shape[i])
+    return reshape(reduce_sum(ct, axes), shape)
+
+
+def nary_aval(
+    name: str, accepted: Sequence[type], result_dtype: Callable[[Any], Any] | None = None
+) -> Callable[..., ShapedArray]:
+    """Abstract evaluation of an elementwise operation on operands of one dtype.
+
+    Args:
+      result_dtype: maps the operands' dtype to the result's, if that is another.
+    """
+
+    def abstract_eval(*avals: ShapedArray, **params: Any) -> ShapedArray:
+        for aval in avals:
+            check_dtype(name, aval, accepted)
+        check_same_dtype(name, *avals)
+        dtype = avals[0].dtype
+        return ShapedArray(
+            broadcast_result_shape(name, *avals),
+            dtype if result_dtype is None else result_dtype(dtype),
+            all(aval.weak_type for aval in avals),
+        )
+
+    return abstract_eval
+
+
+def to_bool(dtype: np.dtype) -> np.dtype:
+    """The result dtype of predicates."""
+    return np.dtype(bool)
+
+
+def real_part(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of complex numbers of a dtype; real dtypes are their own."""
+    return _real_parts.get(dtype, dtype)
+
+
+def complex_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of complex numbers whose parts have a dtype; complex dtypes are their own."""
+    return _complexes.get(dtype, dtype)
+
+
+_complexes = {
+    np.dtype("float32"): np.dtype("complex64"),
+    np.dtype("float64"): np.dtype("complex128"),
+}
+_real_parts = {c: r for r, c in _complexes.items()}
+
+
+def in_full_shape(ctx: Lowering, operands: Sequence[Value]) -> list[Value]:
+    """The operands repeated to the shape of the result."""
+    shape = ctx.out.shape
+    return [ctx.broadcast_to(x, shape) for x in operands]
+
+
+def lower_to(op: str) -> Callable[..., Value]:
+    """The lowering to a StableHLO or CHLO operation on operands of full shape."""
+    if not op.startswith("chlo."):
+        return lambda ctx, *xs, **_: ctx.emit(op, in_full_shape(ctx, xs), ctx.out)
+
+    def lower(ctx: Lowering, *xs: Value, **params: Any) -> Value:
+        out = ctx.out
+        full = in_full_shape(ctx, xs)
+        name = ctx.new_name()
+        names, types = ", ".join(map(str, full)), ", ".join(tensor_type(x.aval) for x in full)
+        ctx.write(f"{name} = {op} {names} : {types} -> {tensor_type(out)}")
+        return Value(name, out)
+
+    return lower
+
+
+def _without_params(rule: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    return None if rule is None else lambda t, *xs, **_: rule(t, *xs)
+
+
+def nary(
+    name: str,
+    op: str | Callable[..., Value],
+    accepted: Sequence[type],
+    *derivatives: Callable[..., Any] | None,
+    from_result: bool = False,
+    **rules: Any,
+) -> Primitive:
+    """A primitive that combines its operands element by element.
+
+    Args:
+      name: the primitive.
+      op: the StableHLO or CHLO operation, or a lowering rule.
+      accepted: the kinds of dtype it takes.
+      derivatives: one for each operand, ``derivative(t, *operands)``: the tangent times the
+        partial derivative. None at all for an operation whose derivative is zero everywhere.
+      from_result: the derivatives are called as ``derivative(t, result, *operands)``.
+      rules: rules that replace the family's.
+    """
+    if not derivatives:
+        jvp: Any = zero_derivative
+    elif from_result:
+        jvp = per_operand_with_result(*map(_without_params, derivatives))
+    else:
+        jvp = per_operand(*map(_without_params, derivatives))
+    rules = {
+        "abstract_eval": nary_aval(name, accepted),
+        "jvp": jvp,
+        "transpose": not_linear,
+        "batch": elementwise,
+        "lower": lower_to(op) if isinstance(op, str) else op,
+        **rules,
+    }
+    return define(name, **rules)
+
+
+_docs = """{summary}
+
+{args}
+
+Returns:
+  An array of the operands' shape: of one rank, sizes of 1 being repeated, or scalars.
+
+Raises:
+  TypeError: if the operands' dtypes differ or are not accepted, or their shapes do not fit.
+
+Example:
+  >>> {example}
+  {result}
+"""
+
+
+def document(
+    function: Callable[..., Any], name: str, module: str, summary: str, example: str, args: str
+) -> Callable[..., Any]:
+    """Name a function made by a factory and write its documentation from these facts."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    call, result = example.split(" -> ")
+    function.__doc__ = _docs.format(summary=summary, example=call, result=result, args=args)
+    return function
+
+
+def unary_function(primitive: Primitive, summary: str, example: str, name: str = "") -> Any:
+    """The public function that applies a primitive to one array.
+
+    Args:
+      example: a call and what it prints, ``"exp(0.0) -> 1.0"``.
+      name: the function's name, where it is not the primitive's.
+    """
+    bind = primitive.bind
+
+    def apply(x: Any) -> Any:
+        return bind(x)
+
+    apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
+    name = name or primitive.name
+    return document(apply, name, "ricci_lax", summary, example, "Args:\n  x: an array.")
+
+
+def binary_function(primitive: Primitive, summary: str, example: str, name: str = "") -> Any:
+    """The public function that applies a primitive to two arrays; see ``unary_function``."""
+    bind = primitive.bind
+
+    def apply(x: Any, y: Any) -> Any:
+        return bind(x, y)
+
+    apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
+    name = name or primitive.name
+    return document(apply, name, "ricci_lax", summary, example, "Args:\n  x, y: arrays.")

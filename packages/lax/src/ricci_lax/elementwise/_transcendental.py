@@ -1,0 +1,548 @@
+"""Transcendental functions, powers and roundings."""
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import per_operand, per_operand_with_result
+from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype, unsupported
+from ricci_lax.structure._operand_types import (
+    broadcast_result_shape,
+    check_dtype,
+    floating,
+    inexact,
+    numeric,
+)
+from ricci_lax.structure._shapes import shape_of
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._arithmetic import (
+    add,
+    complex,
+    div,
+    imag,
+    integer_pow,
+    mul,
+    neg,
+    one_minus_square,
+    real,
+    replace_zero,
+    square,
+    sub,
+)
+from ._comparison import eq, select
+from ._conversion import converted
+from ._factories import (
+    binary_function,
+    document,
+    filled_like,
+    nary,
+    nary_aval,
+    repeat_to,
+    scalar_like,
+    to_bool,
+    unary_function,
+)
+
+__all__ = [
+    "AccuracyMode",
+    "acos",
+    "acos_p",
+    "acosh",
+    "acosh_p",
+    "asin",
+    "asin_p",
+    "asinh",
+    "asinh_p",
+    "atan",
+    "atan2",
+    "atan2_p",
+    "atan_p",
+    "atanh",
+    "atanh_p",
+    "cbrt",
+    "cbrt_p",
+    "ceil",
+    "ceil_p",
+    "cos",
+    "cos_p",
+    "cosh",
+    "cosh_p",
+    "exp",
+    "exp2",
+    "exp2_p",
+    "exp_p",
+    "expm1",
+    "expm1_p",
+    "is_finite",
+    "is_finite_p",
+    "log",
+    "log1p",
+    "log1p_p",
+    "log2",
+    "log2_p",
+    "log_p",
+    "logistic",
+    "logistic_p",
+    "nextafter",
+    "nextafter_p",
+    "pow",
+    "pow_p",
+    "round",
+    "round_p",
+    "RoundingMethod",
+    "rsqrt",
+    "rsqrt_p",
+    "sin",
+    "sin_p",
+    "sinh",
+    "sinh_p",
+    "sqrt",
+    "sqrt_p",
+    "tan",
+    "tan_p",
+    "tanh",
+    "tanh_p",
+    "Tolerance",
+]
+
+# Accuracy
+
+
+class AccuracyMode(enum.Enum):
+    """How accurate a transcendental function should be."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a transcendental function may be off, by any of three bounds.
+
+    Args:
+      atol: the absolute error.
+      rtol: the relative error.
+      ulps: the error in units of the last place.
+
+    Raises:
+      ValueError: if a bound is negative, or none is given.
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
+            raise ValueError("Tolerance: a bound is negative; atol, rtol and ulps count from 0.")
+        if self.atol == self.rtol == self.ulps == 0:
+            raise ValueError("Tolerance: no bound was given; give atol, rtol or ulps.")
+
+
+Accuracy = Tolerance | AccuracyMode | None
+
+
+def _accuracy_text(accuracy: Accuracy) -> str:
+    if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+        return ""
+    if accuracy is AccuracyMode.HIGHEST:
+        fields, mode = [], "HIGHEST"
+    elif isinstance(accuracy, Tolerance):
+        bounds = (("atol", accuracy.atol), ("rtol", accuracy.rtol))
+        fields = [f"{name} = {bound:.16e}" for name, bound in bounds if bound]
+        fields += [f"ulps = {accuracy.ulps}"] if accuracy.ulps else []
+        mode = "TOLERANCE"
+    else:
+        raise NotImplementedError(
+            f"accuracy {accuracy!r} is not supported: give an AccuracyMode or a Tolerance"
+        )
+    fields.append(f"mode = #stablehlo.result_accuracy_mode<{mode}>")
+    return f"{{result_accuracy = #stablehlo.result_accuracy<{', '.join(fields)}>}}"
+
+
+def _accurately(op: str) -> Callable[..., Value]:
+    """The lowering to an operation with a required accuracy."""
+    return lambda ctx, x, *, accuracy=None: ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
+
+
+def _accurate(
+    name: str,
+    op: str | Callable[..., Value],
+    accepted: Sequence[type],
+    *derivative: Callable[..., Any],
+    **rules: Any,
+) -> Primitive:
+    """A primitive with a parameter ``accuracy`` and ``derivative(t, result, x)``.
+
+    Where the derivative depends on the accuracy, the rule ``jvp`` is given instead.
+    """
+
+    return nary(
+        name,
+        _accurately(op) if isinstance(op, str) else op,
+        accepted,
+        *derivative,
+        from_result=True,
+        shown=hides(accuracy=None),
+        **rules,
+    )
+
+
+def _accurate_function(primitive: Primitive, summary: str, example: str) -> Any:
+    bind = primitive.bind
+
+    def apply(x: Any, *, accuracy: Accuracy = None) -> Any:
+        return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
+
+    apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
+    args = "Args:\n  x: an array.\n  accuracy: how accurate the result should be, if it matters."
+    return document(apply, primitive.name, "ricci_lax", summary, example, args)
+
+
+# Exponentials and logarithms
+
+
+def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
+    out = ctx.out
+    ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), out.update(shape=())), out.shape)
+    scaled = ctx.emit("stablehlo.multiply", [ln2, x], out)
+    return ctx.emit("stablehlo.exponential", [scaled], out, _accuracy_text(accuracy))
+
+
+def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
+    out = ctx.out
+    logarithm = ctx.emit("stablehlo.log", [x], out, _accuracy_text(accuracy))
+    return traced(_divided_by_ln2)(ctx, logarithm)
+
+
+def _divided_by_ln2(x):
+    if issubdtype(get_aval(x).dtype, np.complexfloating):  # pyright: ignore
+        return complex(_divided_by_ln2(real(x)), _divided_by_ln2(imag(x)))
+    return mul(x, scalar_like(x, 1 / np.log(2.0)))
+
+
+def _logistic(x, *, accuracy=None):
+    one = scalar_like(x, 1)
+    return div(one, add(one, exp(neg(x))))
+
+
+def _logistic_derivative(t, y, x, *, accuracy=None):
+    if accuracy is None:
+        return mul(t, mul(y, sub(scalar_like(y, 1), y)))
+    return mul(t, mul(y, logistic(neg(x))))
+
+
+def _expm1_derivative(t, y, x, *, accuracy=None):
+    if accuracy is None:
+        return mul(t, add(y, scalar_like(y, 1)))
+    return mul(t, exp(x, accuracy=accuracy))
+
+
+def _tanh_derivative(t, y, x, *, accuracy=None):
+    if accuracy is None:
+        return mul(t, one_minus_square(y))
+    halves = (logistic(mul(scalar_like(x, factor), x), accuracy=accuracy) for factor in (2, -2))
+    return mul(t, mul(scalar_like(x, 4), mul(*halves)))
+
+
+exp_p = _accurate("exp", "stablehlo.exponential", inexact, lambda t, y, x: mul(t, y))
+exp2_p = _accurate(
+    "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(scalar_like(y, 2)), mul(t, y))
+)
+expm1_p = _accurate(
+    "expm1",
+    "stablehlo.exponential_minus_one",
+    inexact,
+    jvp=per_operand_with_result(_expm1_derivative),
+)
+log_p = _accurate("log", "stablehlo.log", inexact, lambda t, y, x: div(t, x))
+log1p_p = _accurate(
+    "log1p", "stablehlo.log_plus_one", inexact, lambda t, y, x: div(t, add(x, scalar_like(x, 1)))
+)
+log2_p = _accurate(
+    "log2", _log2_lower, inexact, lambda t, y, x: div(t, mul(x, log(scalar_like(x, 2))))
+)
+tanh_p = _accurate("tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative))
+logistic_p = _accurate(
+    "logistic",
+    traced(_logistic),
+    inexact,
+    jvp=per_operand_with_result(_logistic_derivative),
+)
+
+exp = _accurate_function(exp_p, "Elementwise e to the power of ``x``.", "float(exp(0.0)) -> 1.0")
+exp2 = _accurate_function(exp2_p, "Elementwise 2 to the power of ``x``.", "float(exp2(0.0)) -> 1.0")
+expm1 = _accurate_function(
+    expm1_p, "Elementwise ``exp(x) - 1``, accurate near 0.", "float(expm1(0.0)) -> 0.0"
+)
+log = _accurate_function(log_p, "Elementwise natural logarithm.", "float(log(1.0)) -> 0.0")
+log1p = _accurate_function(
+    log1p_p, "Elementwise ``log(1 + x)``, accurate near 0.", "float(log1p(0.0)) -> 0.0"
+)
+log2 = _accurate_function(log2_p, "Elementwise logarithm to base 2.", "float(log2(1.0)) -> 0.0")
+tanh = _accurate_function(tanh_p, "Elementwise hyperbolic tangent.", "float(tanh(0.0)) -> 0.0")
+logistic = _accurate_function(
+    logistic_p, "Elementwise ``1 / (1 + exp(-x))``.", "float(logistic(0.0)) -> 0.5"
+)
+
+# Roots
+
+sqrt_p = _accurate(
+    "sqrt", "stablehlo.sqrt", inexact, lambda t, y, x: mul(t, div(scalar_like(x, 0.5), y))
+)
+rsqrt_p = _accurate(
+    "rsqrt",
+    "stablehlo.rsqrt",
+    inexact,
+    lambda t, y, x: mul(t, mul(scalar_like(x, -0.5), div(y, x))),
+)
+cbrt_p = _accurate(
+    "cbrt",
+    "stablehlo.cbrt",
+    floating,
+    lambda t, y, x: mul(t, mul(scalar_like(x, 1 / 3), integer_pow(y, -2))),
+)
+
+sqrt = _accurate_function(sqrt_p, "Elementwise square root.", "float(sqrt(9.0)) -> 3.0")
+rsqrt = _accurate_function(
+    rsqrt_p, "Elementwise reciprocal of the square root.", "float(rsqrt(4.0)) -> 0.5"
+)
+cbrt = _accurate_function(cbrt_p, "Elementwise cube root.", "float(cbrt(0.0)) -> 0.0")
+
+# Trigonometry
+
+
+def _circular_parts(x):
+    """Of a + bi: whether a is 0, sin a, cos a, sinh b and cosh b."""
+    a, b = real(x), imag(x)
+    up, down = expm1(b), expm1(neg(b))
+    two = scalar_like(a, 2)
+    sinh_b, cosh_b = div(sub(up, down), two), div(add(add(up, down), two), two)
+    return eq(a, scalar_like(a, 0)), sin(a), cos(a), sinh_b, cosh_b
+
+
+def _complex_sin(x, *, accuracy=None):
+    imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
+    height = mul(c, sinh_b)
+    return select(
+        imaginary, complex(filled_like(height, 0), height), complex(mul(s, cosh_b), height)
+    )
+
+
+def _complex_cos(x, *, accuracy=None):
+    imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
+    width = mul(c, cosh_b)
+    return select(
+        imaginary, complex(width, filled_like(width, 0)), complex(width, mul(neg(s), sinh_b))
+    )
+
+
+def _circular(name: str, op: str, of_complex: Callable[..., Any], derivative: Callable[..., Any]):
+    def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
+        if issubdtype(x.dtype, np.complexfloating):
+            return traced(of_complex)(ctx, x, accuracy=accuracy)
+        return ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
+
+    return _accurate(name, lower, inexact, jvp=per_operand(derivative))
+
+
+sin_p = _circular(
+    "sin",
+    "stablehlo.sine",
+    _complex_sin,
+    lambda t, x, *, accuracy=None: mul(t, cos(x, accuracy=accuracy)),
+)
+cos_p = _circular(
+    "cos",
+    "stablehlo.cosine",
+    _complex_cos,
+    lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
+)
+tan_p = _accurate(
+    "tan", "stablehlo.tan", inexact, lambda t, y, x: mul(t, add(scalar_like(y, 1), square(y)))
+)
+
+sin = _accurate_function(
+    sin_p, "Elementwise sine of an angle in radians.", "float(sin(0.0)) -> 0.0"
+)
+cos = _accurate_function(
+    cos_p, "Elementwise cosine of an angle in radians.", "float(cos(0.0)) -> 1.0"
+)
+tan = _accurate_function(
+    tan_p, "Elementwise tangent of an angle in radians.", "float(tan(0.0)) -> 0.0"
+)
+
+
+def _chlo(name: str, derivative: Callable[..., Any]) -> Primitive:
+    return nary(name, f"chlo.{name}", inexact, derivative)
+
+
+asin_p = _chlo("asin", lambda t, x: mul(t, rsqrt(one_minus_square(x))))
+acos_p = _chlo("acos", lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))))
+atan_p = _chlo("atan", lambda t, x: div(t, add(scalar_like(x, 1), square(x))))
+sinh_p = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
+cosh_p = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
+asinh_p = _chlo("asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1)))))
+acosh_p = _chlo(
+    "acosh",
+    lambda t, x: mul(t, mul(rsqrt(sub(x, scalar_like(x, 1))), rsqrt(add(x, scalar_like(x, 1))))),
+)
+atanh_p = _chlo("atanh", lambda t, x: div(t, one_minus_square(x)))
+
+asin = unary_function(asin_p, "Elementwise inverse sine, in radians.", "float(asin(0.0)) -> 0.0")
+acos = unary_function(acos_p, "Elementwise inverse cosine, in radians.", "float(acos(1.0)) -> 0.0")
+atan = unary_function(atan_p, "Elementwise inverse tangent, in radians.", "float(atan(0.0)) -> 0.0")
+sinh = unary_function(sinh_p, "Elementwise hyperbolic sine.", "float(sinh(0.0)) -> 0.0")
+cosh = unary_function(cosh_p, "Elementwise hyperbolic cosine.", "float(cosh(0.0)) -> 1.0")
+asinh = unary_function(asinh_p, "Elementwise inverse hyperbolic sine.", "float(asinh(0.0)) -> 0.0")
+acosh = unary_function(
+    acosh_p, "Elementwise inverse hyperbolic cosine.", "float(acosh(1.0)) -> 0.0"
+)
+atanh = unary_function(
+    atanh_p, "Elementwise inverse hyperbolic tangent.", "float(atanh(0.0)) -> 0.0"
+)
+
+
+def _norm_squared(x, y):
+    return add(square(x), square(y))
+
+
+atan2_p = nary(
+    "atan2",
+    "stablehlo.atan2",
+    inexact,
+    lambda t, x, y: mul(t, div(y, _norm_squared(x, y))),
+    lambda t, x, y: mul(t, div(neg(x), _norm_squared(x, y))),
+)
+atan2 = binary_function(
+    atan2_p,
+    "Elementwise angle of the point with ordinate ``x`` and abscissa ``y``, in radians.",
+    "float(atan2(0.0, 1.0)) -> 0.0",
+)
+
+# Powers
+
+
+def _pow_aval(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    check_dtype("pow", x, inexact)
+    check_dtype("pow", y, numeric)
+    if x.dtype != y.dtype and not issubdtype(y.dtype, np.integer):
+        raise TypeError(
+            f"pow: {x.dtype} to the power {y.dtype} is not defined. Give a float or complex "
+            "base, and an exponent of the same dtype or of integers."
+        )
+    weak = x.weak_type and y.weak_type
+    return ShapedArray(broadcast_result_shape("pow", x, y), x.dtype, weak)
+
+
+def _pow_by_base(t, result, x, y):
+    dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    whole = issubdtype(get_aval(y).dtype, np.integer)  # pyright: ignore
+    y = converted(y, dtype)
+    if not whole:
+        x = converted(x, dtype)
+        return mul(t, mul(y, pow(x, sub(y, filled_like(y, 1)))))
+    # The exponent 0 is a constant: there 0 * x ** -1 may not come out as 0.
+    x, y = repeat_to(x, shape_of(result)), repeat_to(y, shape_of(result))
+    constant, zeros = eq(y, scalar_like(y, 0)), filled_like(y, 0)
+    slope = mul(replace_zero(y), pow(x, sub(y, filled_like(y, 1))))
+    return mul(t, select(constant, zeros, slope))
+
+
+def _pow_lower(ctx: Lowering, x: Value, y: Value) -> Value:
+    out = ctx.out
+    if y.dtype != x.dtype:
+        y = ctx.emit("stablehlo.convert", [y], y.aval.update(dtype=x.dtype))
+    return ctx.emit("stablehlo.power", [ctx.broadcast_to(z, out.shape) for z in (x, y)], out)
+
+
+pow_p = nary(
+    "pow",
+    _pow_lower,
+    inexact,
+    _pow_by_base,
+    lambda t, result, x, y: mul(t, mul(log(replace_zero(x)), result)),
+    from_result=True,
+    abstract_eval=_pow_aval,
+)
+pow = binary_function(
+    pow_p,
+    "Elementwise ``x ** y``; the exponent may be of an integer dtype.",
+    "float(pow(2.0, 3.0)) -> 8.0",
+)
+
+# Roundings
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where numbers half-way between two integers are rounded to."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+_rounding_ops = {
+    RoundingMethod.AWAY_FROM_ZERO: "stablehlo.round_nearest_afz",
+    RoundingMethod.TO_NEAREST_EVEN: "stablehlo.round_nearest_even",
+}
+
+round_p = nary(
+    "round",
+    lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
+    floating,
+)
+ceil_p = nary("ceil", "stablehlo.ceil", floating)
+is_finite_p = nary(
+    "is_finite",
+    "stablehlo.is_finite",
+    floating,
+    abstract_eval=nary_aval("is_finite", floating, to_bool),
+)
+nextafter_p = nary(
+    "nextafter",
+    "chlo.next_after",
+    floating,
+    jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
+)
+
+ceil = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")
+is_finite = unary_function(
+    is_finite_p, "Elementwise test for neither infinity nor NaN.", "bool(is_finite(1.0)) -> True"
+)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """Elementwise next number after ``x1`` towards ``x2``.
+
+    Args:
+      x1, x2: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(nextafter(1.0, 1.0))
+      1.0
+    """
+    return nextafter_p.bind(x1, x2)
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """Elementwise rounding to the nearest integer.
+
+    Args:
+      x: an array of floats.
+      rounding_method: where to round numbers half-way between two integers.
+
+    Raises:
+      ValueError: if ``rounding_method`` is not a ``RoundingMethod``.
+
+    Example:
+      >>> float(round(2.5)), float(round(2.5, RoundingMethod.TO_NEAREST_EVEN))
+      (3.0, 2.0)
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))

@@ -1,0 +1,4 @@
+"""Finding the operation that a NaN or an infinity comes from."""
+
+from ._find import *
+from ._report import *

@@ -1,0 +1,134 @@
+"""What to write instead, where a ``where`` hides a value but not its derivative.
+
+The rule: ``where`` chooses between two values that are both computed, and so are both of their
+derivatives. What is left out gets the cotangent 0, and 0 times an infinite derivative is NaN. So
+the argument is to be chosen before the operation, and the result once more after it.
+"""
+
+import ast
+import linecache
+from typing import Any
+
+from ricci_ir import Source
+
+from ._singular import DECIDING, HARMLESS, SPELLINGS
+from ._watch import Hit, Mask
+
+_SELECTIONS = ("where", "select")
+_AT_ZERO = {"sqrt", "cbrt", "log", "rsqrt", "div", "pow"}
+
+
+def source_text(source: Source) -> str:
+    """The line of the user's code, without what is around it."""
+    return linecache.getline(source.file, source.line).strip() if source.code else ""
+
+
+def expression(source: Source) -> ast.expr | None:
+    """The expression that an instruction belongs to, if the source can be read."""
+    if source.code is None or not 0 <= source.offset // 2:
+        return None
+    start, end, left, right = list(source.code.co_positions())[source.offset // 2]
+    if start is None or end is None or left is None or right is None:
+        return None
+    lines = [linecache.getline(source.file, i).encode() for i in range(start, end + 1)]
+    if not all(lines):
+        return None
+    lines[-1] = lines[-1][:right]
+    lines[0] = lines[0][left:]
+    try:
+        return ast.parse(f"({b''.join(lines).decode()})", mode="eval").body
+    except SyntaxError:
+        return None
+
+
+def _argument(node: ast.expr | None, name: str) -> ast.expr | None:
+    """The part of an operation's expression that decides where it has no derivative."""
+    if isinstance(node, ast.BinOp):
+        return node.right if name in DECIDING else node.left
+    if isinstance(node, ast.Call):
+        which = DECIDING.get(name, 0)
+        if len(node.args) > which and not isinstance(node.args[which], ast.Starred):
+            return node.args[which]
+        if not node.args and isinstance(node.func, ast.Attribute):
+            return node.func.value  # a method: x.sum()
+    return None
+
+
+def _condition(mask: Mask, hit: Hit) -> tuple[str, str] | None:
+    """The spelling of a selection and its condition, where they can be used beside the hit."""
+    node = expression(Source(*mask.place.origin))
+    if not isinstance(node, ast.Call) or mask.place.origin[0] is not hit.place.origin[0]:
+        return None
+    function = ast.unparse(node.func)
+    if function.rpartition(".")[2] not in _SELECTIONS or len(node.args) != 3:
+        return None
+    return function, ast.unparse(node.args[0])
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, old: ast.expr, new: str):
+        self.old, self.new = old, ast.parse(new, mode="eval").body
+
+    def visit(self, node: Any) -> Any:
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def remedy(hit: Hit) -> tuple[str, ...]:
+    """One or two lines on what to do about an operation without a finite derivative."""
+    node = expression(Source(*hit.place.origin))
+    argument = _argument(node, hit.operation) if _is_call_of(node, hit) else None
+    harmless = HARMLESS.get(hit.operation, "1.0")
+    if node is None or argument is None:
+        return (
+            f"remedy: choose the argument of {hit.operation} before it is computed, with a where "
+            f"that puts {harmless} there,",
+            "  and its result with a second where.",
+        )
+    old, arg = ast.unparse(node), ast.unparse(argument)
+    found = [(mask, _condition(mask, hit)) for mask in hit.masks]
+    for mask, selection in found:
+        if selection is not None:
+            where, condition = selection
+            choices = f"{arg}, {harmless}" if mask.case else f"{harmless}, {arg}"
+            new = _with(node, argument, f"{where}({condition}, {choices})")
+            return (
+                f"remedy: choose the argument, too, with a second where: write {new}",
+                f"  in place of {old}, and keep the where around it.",
+            )
+    if found:
+        return (
+            f"remedy: choose the argument, too, with a second where: in {old}",
+            f"  write jnp.where(c, {arg}, {harmless}) for {arg}, c being true for what is kept.",
+        )
+    bad = "bad"
+    if hit.operation in _AT_ZERO and not _is_part(hit):
+        name = arg if len(arg) <= 12 else "a"
+        bad = f"{name} == 0"
+        given = "" if name == arg else f"with a = {arg}: "
+        new = _with(node, argument, f"jnp.where({bad}, {harmless}, {name})")
+    else:
+        given = "with bad true at that point: "
+        new = _with(node, argument, f"jnp.where(bad, {harmless}, {arg})")
+    return (
+        f"remedy: keep that point out with two wheres: {given}{old}",
+        f"  becomes jnp.where({bad}, 0.0, {new}).",
+    )
+
+
+def _with(node: ast.expr, old: ast.expr, new: str) -> str:
+    return ast.unparse(_Replace(old, new).visit(node))
+
+
+def _is_part(hit: Hit) -> bool:
+    """Whether an operation is part of a function of Ricci's that does more."""
+    return bool(hit.place.parts)
+
+
+def _is_call_of(node: ast.expr | None, hit: Hit) -> bool:
+    """Whether an expression is the operation's, not one that a tool calls the function in."""
+    if not isinstance(node, ast.Call):
+        return True
+    function = node.func
+    name = getattr(function, "attr", None) or getattr(function, "id", "")
+    names = {hit.operation, *hit.place.parts, *SPELLINGS.get(hit.operation, ())}
+    return name in names

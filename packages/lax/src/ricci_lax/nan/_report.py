@@ -1,0 +1,308 @@
+"""What is said of the operation that a NaN or an infinity comes from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ShapedArray, Source, Transformation, is_transposed
+
+from ._remedy import remedy, source_text
+from ._watch import Event, Hit, Place, Watch
+
+__all__ = [
+    "NonFinite",
+]
+
+_PRINTED = 8  # arrays of so many elements are printed whole
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardValue:
+    """An operation of the forward pass at a point where its derivative is not finite.
+
+    Attributes:
+      operation: the primitive.
+      source: where the user called it.
+      index: the element, of its result.
+      operands: NumPy arrays or scalars; ``None`` for those of other types.
+      masked_at: where a ``where`` leaves the value out of the result, if one does.
+      remedy: what to do, in lines of text.
+    """
+
+    operation: str
+    source: Source
+    index: tuple[int, ...]
+    operands: tuple[Any, ...]
+    masked_at: Source | None
+    remedy: tuple[str, ...]
+    _parts: tuple[str, ...] = field(default=(), repr=False)
+    _shape: tuple[int, ...] = field(default=(), repr=False)
+    _matched: bool = field(default=True, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NonFinite:
+    """The first operation that made a NaN (or an infinity) of which a result still holds some.
+
+    Attributes:
+      kind: ``"nan"`` or ``"inf"``.
+      operation: the primitive; ``"argument"`` where it was given from outside.
+      source: where the user called it: its ``file``, ``line`` and ``function``.
+      operands: what went in, NumPy arrays or scalars; ``None`` for those of other types.
+      result: what came out.
+      index: the first element of the result that is not finite.
+      path: the jitted functions, iterations of loops, branches and devices it is inside of.
+      examples: which example it is, and of how many, for each ``vmap`` around it.
+      backward: whether it is part of the backward pass of a gradient.
+      came_in: whether an operand held it already, and no operation made it.
+      forward: for one in the derivative of a function, the forward value responsible.
+      cause: for a NaN made of an infinity, where that came from.
+    """
+
+    kind: str
+    operation: str
+    source: Source
+    operands: tuple[Any, ...]
+    result: Any
+    index: tuple[int, ...]
+    path: tuple[str, ...]
+    examples: tuple[tuple[int, int], ...]
+    backward: bool
+    came_in: bool = False
+    forward: ForwardValue | None = None
+    cause: "NonFinite | None" = None
+    _unsure: tuple[str, ...] = field(default=(), repr=False)
+    _parts: tuple[str, ...] = field(default=(), repr=False)
+    _matched: bool = field(default=True, repr=False)
+
+    @property
+    def file(self) -> str:
+        """The user's file."""
+        return self.source.file
+
+    @property
+    def line(self) -> int:
+        """The line in it."""
+        return self.source.line
+
+    @property
+    def source_text(self) -> str:
+        """The text of that line."""
+        return source_text(self.source)
+
+    def __str__(self) -> str:
+        if self.operation == "argument":
+            where = f"{_element(self.index, self.result)} of " if self.index else ""
+            return f"{self.kind} was given: {where}argument {self.operands[0]} has it already."
+        lines = [*self._head(), *self._inside()]
+        if self.cause is not None and self.forward is None:
+            lines += self.cause._head(besides=self.source)
+        if self.forward is not None:
+            lines += _forward_lines(self.forward, self)
+        return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
+
+    def _head(self, besides: Source | None = None) -> list[str]:
+        """Where it is from; in short after what was said of another line."""
+        which = " in the backward pass" if self.backward else ""
+        verb = "goes into" if self.came_in else "from"
+        text = self.source_text
+        values = _values(self.operands, self.result, self.index, self._matched)
+        known = besides is not None and _line(besides) == _line(self.source)
+        where = ", at the same line" if known else ""
+        if self.source.code is not None and not known:
+            where = f", at {_position(self.source)}"
+        start = self.kind if besides is None else f"the {self.kind} there comes"
+        lines = [f"{start} {verb} {self._called()}{which}{where}"]
+        if text and not known:
+            lines.append(f"  {text}")
+        lines.append(f"{self.operation} of {values}")
+        if self.came_in:
+            lines.append("no operation made it: it is written in the program or closed over")
+        return lines
+
+    def _called(self) -> str:
+        return _in_part(self.operation, self._parts)
+
+    def _inside(self) -> list[str]:
+        examples = [
+            f"example {i} of vmap (of {size}){unsure}"
+            for (i, size), unsure in zip(self.examples, self._unsure, strict=True)
+        ]
+        path = [*self.path, *examples]
+        return [f"in {' > '.join(path)}"] if path else []
+
+
+def _in_part(operation: str, parts: Sequence[str]) -> str:
+    """An operation, and the function of Ricci's that it is part of."""
+    return f"{operation} (in {parts[-1]})" if parts and parts[-1] != operation else operation
+
+
+def _line(source: Source) -> tuple[str, int]:
+    return source.file, source.line
+
+
+def _position(source: Source) -> str:
+    return f"{source.file}:{source.line} ({source.function})"
+
+
+def _number(x: Any) -> str:
+    return str(x) if np.iscomplexobj(x) else f"{x.item():.7g}" if x.dtype.kind != "b" else str(x)
+
+
+def _element(index: Sequence[int], array: Any) -> str:
+    inside = ", ".join(map(str, index))
+    return f"element [{inside}] of {ShapedArray(array.shape, array.dtype).str_short()}"
+
+
+def _values(operands: Sequence[Any], result: Any, index: tuple[int, ...], matched: bool) -> str:
+    """The operands as text, and which element of the result they give."""
+    where = f", {_element(index, result)}" if result.shape else ""
+    if matched and result.size > _PRINTED:
+        texts = [_at(x, result.shape, index) for x in operands]
+    else:
+        texts = list(map(_whole, operands))
+    return (" and ".join(texts) or "nothing") + where
+
+
+def _at(x: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
+    """The element of an operand that belongs to one of the result."""
+    return "?" if x is None else _number(np.broadcast_to(x, shape)[index])
+
+
+def _whole(x: Any) -> str:
+    """A small array in print, a large one by its type and what is in it."""
+    if x is None:
+        return "?"
+    if not x.shape:
+        return _number(x[()])
+    if x.size <= _PRINTED:
+        return np.array2string(x, separator=", ", precision=7).replace("\n", "")
+    name = ShapedArray(x.shape, x.dtype).str_short()
+    if x.dtype.kind in "biu":
+        return name
+    bad = ~np.isfinite(x)
+    if bad.any():
+        first = tuple(np.argwhere(bad)[0])
+        return f"{name} (with {_number(x[first])} at [{', '.join(map(str, first))}])"
+    if np.iscomplexobj(x):
+        return name
+    return f"{name} (from {_number(x.min())} to {_number(x.max())})"
+
+
+def _forward_lines(forward: ForwardValue, finding: NonFinite) -> list[str]:
+    values = " and ".join(
+        _at(x, forward._shape, forward.index) if forward._matched else _whole(x)
+        for x in forward.operands
+    )
+    same = _line(forward.source) == _line(finding.source)
+    where = "the same line" if same else _position(forward.source)
+    element = f" (element [{', '.join(map(str, forward.index))}])" if forward.index else ""
+    lines = [
+        f"forward: {_in_part(forward.operation, forward._parts)} of {values}{element}, at {where}, "
+        "has no finite derivative there"
+    ]
+    if not same:
+        lines.append(f"  {source_text(forward.source)}")
+    if forward.masked_at is not None:
+        line = forward.masked_at.line
+        lines.append(
+            f"the where in line {line} leaves that value out, but its derivative is taken: "
+            "0 times it is nan"
+        )
+    return [*lines, *forward.remedy]
+
+
+# From what a run has found
+
+
+def report(event: Event, watch: Watch) -> NonFinite:
+    """What is said of an event."""
+    place = event.place
+    mask = event.mask if event.hidden is None else event.mask & ~event.hidden
+    index = tuple(int(i) for i in np.argwhere(mask if mask.any() else event.mask)[0])
+    examples, unsure = _examples(place, event.result.shape, index)
+    causes = [e for e in event.causes if e.kind == "inf"]
+    cause = report(causes[0], watch) if event.kind == "nan" and causes else None
+    hit = _hit_for(event, watch)
+    forward = None if hit is None else _forward(hit, event, index)
+    if hit is None and cause is not None:
+        forward = cause.forward
+    elif cause is not None and cause.source[:2] == Source(*place.origin)[:2]:
+        cause = None  # the derivative of the same operation
+    return NonFinite(
+        event.kind,
+        event.operation or "argument",
+        Source(place.origin[0], place.origin[1], place.names),
+        tuple(event.operands),
+        event.result,
+        index,
+        place.path,
+        examples,
+        is_transposed(place.names),
+        event.came_in,
+        forward,
+        cause,
+        unsure,
+        place.parts,
+        event.matched,
+    )
+
+
+def _examples(place: Place, shape: tuple[int, ...], index: tuple[int, ...]):
+    """Which example of each vmap an element belongs to, by the dimensions of the vmaps' sizes."""
+    free = list(range(len(shape)))
+    found, unsure = [], []
+    for name in place.own:
+        if type(name) is not Transformation or name.size is None:
+            continue
+        dims = [d for d in free if shape[d] == name.size]
+        if not dims:
+            continue
+        free.remove(dims[0])
+        found.append((index[dims[0]], name.size))
+        others = sorted({index[d] for d in dims[1:]} - {index[dims[0]]})
+        unsure.append(f", or {' or '.join(map(str, others))}: sizes are alike" if others else "")
+    return tuple(found), tuple(unsure)
+
+
+def _hit_for(event: Event, watch: Watch) -> Hit | None:
+    """The forward operation whose derivative an event belongs to, if that is not finite."""
+    place = event.place
+    found = [
+        h
+        for h in watch.hits.get(place.origin, ())
+        if is_transposed(place.names) or h.operation != event.operation
+    ]
+    if event.came_in:
+        return None
+    if not found:
+        return None
+    # The same run of the program, or else the last; the first operation in it is the user's.
+    paths = [h.place.path for h in found]
+    path = place.path if place.path in paths else paths[-1]
+    found = [h for h in found if h.place.path == path]
+    return next((h for h in found if _meets(h, event)), found[0])
+
+
+def _meets(hit: Hit, event: Event) -> bool:
+    return hit.mask.shape == event.mask.shape and bool((hit.mask & event.mask).any())
+
+
+def _forward(hit: Hit, event: Event, index: tuple[int, ...]) -> ForwardValue:
+    at = index
+    if hit.mask.shape != event.mask.shape or not hit.mask[index]:
+        at = tuple(int(i) for i in np.argwhere(hit.mask)[0])
+    masked = Source(*hit.masks[0].place.origin) if hit.masks else None
+    return ForwardValue(
+        hit.operation,
+        Source(*hit.place.origin),
+        at,
+        tuple(hit.operands),
+        masked,
+        remedy(hit),
+        hit.place.parts,
+        hit.mask.shape,
+        hit.matched,
+    )

@@ -1,0 +1,227 @@
+"""Composite operations: a name that a compiler may know, and what it means if it does not."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Jaxpr,
+    ShapedArray,
+    Tracer,
+    UnexpectedTracerError,
+    convert_constvars,
+    define,
+    get_aval,
+    trace_to_jaxpr,
+    unsupported,
+)
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value, dense, element_type, string, tensor_type
+
+__all__ = [
+    "composite",
+]
+
+_valid_name = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
+
+
+class HashableArray:
+    """A NumPy array as a parameter of a primitive: equal to others of the same values."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: np.ndarray):
+        self.array = array.copy()
+        self.array.setflags(write=False)
+
+    def _key(self) -> tuple:
+        return self.array.shape, self.array.dtype, self.array.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableArray) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"HashableArray({self.array!r})"
+
+
+def attribute(value: Any) -> str:
+    """A Python value, or a tree of them, as the text of an MLIR attribute.
+
+    Raises:
+      TypeError: if a part is nothing that an attribute can hold.
+
+    Example:
+      >>> attribute({"size": 3, "scales": (1.5, 2.0)})
+      '{scales = [1.5 : f64, 2.0 : f64], size = 3 : i64}'
+    """
+    if isinstance(value, HashableArray):
+        value = value.array
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, str | bytes):
+        return string(value if isinstance(value, str) else value.decode())
+    if isinstance(value, Mapping):
+        return f"{{{attribute_fields(value)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(attribute, value))}]"
+    if isinstance(value, np.dtype):
+        return element_type(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind != "U":
+        return f"{dense(value)} : {tensor_type(ShapedArray(value.shape, value.dtype))}"
+    if isinstance(value, int | float | np.number) and np.asarray(value).dtype.kind != "c":
+        scalar = np.asarray(value)
+        return f"{dense(scalar)[6:-1]} : {element_type(scalar.dtype)}"
+    raise TypeError(
+        f"composite: the attribute {value!r}, of type {type(value).__name__}, has no form in "
+        "StableHLO. Attributes are numbers, strings, dtypes, NumPy arrays, and lists and dicts of "
+        "these; arrays that are computed must be arguments."
+    )
+
+
+def attribute_fields(values: Mapping[str, Any]) -> str:
+    """The fields of a dictionary attribute, by name; those that are ``None`` are left out."""
+    given = sorted((key, value) for key, value in values.items() if value is not None)
+    return ", ".join(f"{key} = {attribute(value)}" for key, value in given)
+
+
+def lower_composite(
+    ctx: Lowering, name: str, operands: Sequence[Value], jaxpr: Jaxpr, fields: str, version: int = 0
+) -> list[Value]:
+    """Write ``stablehlo.composite``, and a private function of what it means.
+
+    Args:
+      name: the operation's name, in a namespace.
+      jaxpr: the program that computes the same.
+      fields: the attributes, as ``attribute_fields`` gives them.
+      version: of the operation.
+
+    Raises:
+      ValueError: if the name has no namespace.
+    """
+    if not _valid_name.fullmatch(name):
+        raise ValueError(
+            f"composite: {name!r} is no name for an operation. Give it a namespace, as in "
+            "'my_namespace.my_op'; parts consist of letters, digits and underscores."
+        )
+    symbol, outs = ctx.module.function_for(jaxpr, name), jaxpr.out_avals
+    result, count = ctx.new_name(), len(outs)
+    head = "" if not outs else f"{result} = " if count == 1 else f"{result}:{count} = "
+    attributes = [f"composite_attributes = {{{fields}}}"] if fields else []
+    attributes.append(f"decomposition = @{symbol}")
+    if version:
+        attributes.append(f"version = {version} : i32")
+    types = [", ".join(tensor_type(x) for x in xs) for xs in ([v.aval for v in operands], outs)]
+    results = types[1] if count == 1 else f"({types[1]})"
+    ctx.write(
+        f"{head}stablehlo.composite {string(name)} {', '.join(map(str, operands))} "
+        f"{{{', '.join(attributes)}}} : ({types[0]}) -> {results}"
+    )
+    if count == 1:
+        return [Value(result, outs[0])]
+    return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
+
+
+def _composite_lower(ctx: Lowering, *operands: Value, call_jaxpr, name, version, attributes):
+    values = {key: tree_unflatten(tree, leaves) for key, leaves, tree in attributes}
+    return lower_composite(ctx, name, operands, call_jaxpr, attribute_fields(values), version)
+
+
+composite_p = define(
+    "composite",
+    abstract_eval=lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals,
+    multiple_results=True,
+    memo=False,
+    jvp=unsupported(
+        "an operation may be more than its decomposition, so that its derivative is not known; "
+        "give it one with custom_jvp or custom_vjp around the composite",
+        ValueError,
+    ),
+    transpose=unsupported(
+        "an operation may be more than its decomposition, so that it is not known to be linear"
+    ),
+    batch=unsupported(
+        "a compiler that knows the operation may know no batch of it; map over its decomposition "
+        "instead, or give it a batched form with custom_vmap"
+    ),
+    lower=_composite_lower,
+    shown=lambda **params: sorted(params.items()),
+)
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Any:
+    """A function as one operation with a name, for compilers that have a better way to do it.
+
+    Args:
+      decomposition: a function of pytrees of arrays, which computes the same. Its keyword
+        arguments are attributes of the operation: numbers, strings, dtypes, NumPy arrays, and
+        lists and dicts of these.
+      name: the operation's name, in a namespace: ``"my_namespace.my_op"``.
+      version: of what the name means.
+
+    Raises:
+      TypeError: if ``decomposition`` is no function.
+
+    Returns:
+      A function with the signature of ``decomposition``. It raises ``UnexpectedTracerError`` if
+      an attribute, or what the decomposition closes over, is traced; and ``ValueError`` or
+      ``NotImplementedError`` if it is differentiated or mapped over.
+
+    Example:
+      >>> from ricci_lax import add, mul
+      >>> scaled_sum = composite(lambda x, y, *, by: add(mul(x, by), y), "example.scaled_sum")
+      >>> float(scaled_sum(1.0, 2.0, by=3.0))
+      5.0
+
+    Source: StableHLO ``composite``.
+    """
+
+    if not callable(decomposition):
+        raise TypeError(f"composite: the decomposition must be a function, got {decomposition!r}.")
+
+    @wraps(decomposition)
+    def call(*args: Any, **attributes: Any) -> Any:
+        leaves, tree = tree_flatten(args)
+        out_tree: Any = None
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal out_tree
+            results, out_tree = tree_flatten(decomposition(*tree_unflatten(tree, xs), **attributes))
+            return results
+
+        given = tuple((key, *_attribute_leaves(name, key, v)) for key, v in attributes.items())
+        jaxpr = trace_to_jaxpr(flat, [get_aval(x) for x in leaves])
+        if any(isinstance(x, Tracer) for x in jaxpr.consts):
+            raise UnexpectedTracerError(
+                f"composite {name!r}: its decomposition closes over a traced value. Pass that as "
+                "an argument: what the operation means must depend on nothing else."
+            )
+        results = composite_p.bind(
+            *jaxpr.consts,
+            *leaves,
+            call_jaxpr=convert_constvars(jaxpr),
+            name=name,
+            version=version,
+            attributes=given,
+        )
+        return tree_unflatten(out_tree, results)
+
+    return call
+
+
+def _attribute_leaves(name: str, key: str, value: Any) -> tuple[tuple, Any]:
+    """An attribute as leaves that can be hashed, and their tree."""
+    leaves, tree = tree_flatten(value)
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise UnexpectedTracerError(
+                f"composite {name!r}: its attribute {key!r} is a traced value. Pass that as an "
+                "argument, or use a NumPy array: attributes must be known while tracing."
+            )
+    hashable = (HashableArray(x) if isinstance(x, np.ndarray) else x for x in leaves)
+    return tuple(hashable), tree

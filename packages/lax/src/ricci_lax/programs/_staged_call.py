@@ -1,0 +1,65 @@
+"""The staged call: the primitive behind ``jit``, which keeps a program as one unit."""
+
+from typing import Any
+
+from ricci_autodiff import (
+    Zero,
+    join_tangents,
+    jvp_jaxpr,
+    linearize_call,
+    split_call,
+    transpose_call,
+)
+from ricci_batching import batch_jaxpr
+from ricci_ir import define, staged_call
+from ricci_stablehlo import Lowering, Value
+
+__all__ = [
+    "jit_p",
+]
+
+
+def _jit_jvp(primals, tangents, *, jaxpr, name):
+    nonzeros = [type(t) is not Zero for t in tangents]
+    tangent_program, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
+    given = [t for t in tangents if type(t) is not Zero]
+    outs = jit_p.bind(*primals, *given, jaxpr=tangent_program, name=name)
+    count = len(jaxpr.outvars)
+    results, found = outs[:count], outs[count:]
+    return results, join_tangents(out_nonzeros, found, results)
+
+
+def _jit_transpose(ct, *args, jaxpr, name):
+    def apply(program: Any, operands: list) -> list:
+        return jit_p.bind(*operands, jaxpr=program, name=name)
+
+    return transpose_call(ct, args, jaxpr, apply)
+
+
+def _jit_batch(axis, args, dims, *, jaxpr, name):
+    batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
+    return jit_p.bind(*args, jaxpr=batched, name=name), out_dims
+
+
+def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name):
+    if jaxpr in staged_call.inlined:
+        return ctx.inline(jaxpr, operands)
+    return ctx.call(jaxpr, name, operands)
+
+
+# Operands: the program's arguments; its constants must have been made arguments.
+jit_p = define(
+    "jit",
+    abstract_eval=lambda *avals, jaxpr, name: jaxpr.out_avals,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["jaxpr"].effects,
+    jvp=_jit_jvp,
+    linearize=linearize_call,
+    split=split_call,
+    transpose=_jit_transpose,
+    batch=_jit_batch,
+    lower=_jit_lower,
+    program=lambda *, jaxpr, name: (jaxpr, name),
+)
+staged_call.register(jit_p)

@@ -1,0 +1,166 @@
+"""Threefry-2x32, the counter-based generator behind random keys, as one primitive."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import not_linear, zero_derivative
+from ricci_batching import move_dim
+from ricci_ir import ShapedArray, define
+from ricci_lax.structure._identity import lower_barrier
+from ricci_lax.structure._operand_types import broadcast_result_shape
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_stablehlo import Lowering, Value
+
+__all__ = [
+    "threefry2x32_p",
+]
+
+_UINT32 = np.dtype("uint32")
+# Table 2 of the paper: how far a word is rotated in each of eight rounds, which then repeat.
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+# The key's words are extended by their xor with this (section 4.1, from Skein).
+_PARITY = 0x1BD11BDA
+_GROUPS = 5  # of four rounds each, with the key added after each
+
+
+def encrypt(key: Sequence[Any], counter: Sequence[Any], ops: Any) -> tuple[Any, Any]:
+    """Threefry-2x32 with 20 rounds, on whatever ``ops`` computes with.
+
+    Args:
+      key, counter: two words each.
+      ops: has ``add``, ``xor`` and ``rotate(x, bits)`` on 32-bit words, and ``constant(number)``.
+    """
+    (k0, k1), (x0, x1) = key, counter
+    add, xor, constant = ops.add, ops.xor, ops.constant
+    keys = (k0, k1, xor(xor(k0, k1), constant(_PARITY)))
+    x0, x1 = add(x0, keys[0]), add(x1, keys[1])
+    for group in range(_GROUPS):
+        for bits in _ROTATIONS[group % 2]:
+            x0 = add(x0, x1)
+            x1 = xor(x0, ops.rotate(x1, bits))
+        x0 = add(x0, keys[(group + 1) % 3])
+        x1 = add(add(x1, keys[(group + 2) % 3]), constant(group + 1))
+    return x0, x1
+
+
+class _StableHLO:
+    """Writes each step as an operation; values of one shape."""
+
+    __slots__ = ("aval", "constants", "ctx")
+
+    def __init__(self, ctx: Lowering, aval: ShapedArray):
+        self.ctx = ctx
+        self.aval = aval
+        self.constants: dict[int, Value] = {}
+
+    def constant(self, number: int) -> Value:
+        found = self.constants.get(number)
+        if found is None:
+            scalar = self.ctx.constant(np.uint32(number))
+            found = self.constants[number] = self.ctx.broadcast_to(scalar, self.aval.shape)
+        return found
+
+    def add(self, x: Value, y: Value) -> Value:
+        return self.ctx.emit("stablehlo.add", [x, y], self.aval)
+
+    def xor(self, x: Value, y: Value) -> Value:
+        return self.ctx.emit("stablehlo.xor", [x, y], self.aval)
+
+    def rotate(self, x: Value, bits: int) -> Value:
+        emit, constant = self.ctx.emit, self.constant
+        high = emit("stablehlo.shift_left", [x, constant(bits)], self.aval)
+        low = emit("stablehlo.shift_right_logical", [x, constant(32 - bits)], self.aval)
+        return emit("stablehlo.or", [high, low], self.aval)
+
+
+def _threefry2x32_aval(*avals: ShapedArray) -> list[ShapedArray]:
+    if any(aval.dtype != _UINT32 for aval in avals):
+        raise TypeError(
+            "threefry2x32 works on words of uint32, but was given "
+            f"{[aval.str_short() for aval in avals]}."
+        )
+    aval = ShapedArray(broadcast_result_shape("threefry2x32", *avals), _UINT32)
+    return [aval, aval]
+
+
+def _threefry2x32_batch(axis, args, dims):
+    shapes = [shape_of(x) for x in args]
+    rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
+
+    def align(x, shape, dim):
+        if dim is not None:
+            x = move_dim(x, dim, 0)
+            kept = (0, *range(1 + rank - (len(shape) - 1), rank + 1))
+            sizes = shape_of(x)
+            padded = (sizes[0],) + (1,) * (rank + 1 - len(sizes)) + sizes[1:]
+            return broadcast_in_dim(x, padded, kept)
+        return broadcast_in_dim(x, (1, *shape), range(1, len(shape) + 1)) if shape else x
+
+    aligned = [align(*each) for each in zip(args, shapes, dims, strict=True)]
+    return threefry2x32_p.bind(*aligned), [0, 0]
+
+
+def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
+    aval = ctx.outs[0]
+    full = [ctx.broadcast_to(x, aval.shape) for x in operands]
+    ops = _StableHLO(ctx, aval)
+    words = encrypt(full[:2], full[2:], ops)
+    # Fused with what is made of the bits, some operations there would be contracted, and its last
+    # digit would depend on this cipher; LLVM also vectorizes the long chain better on its own.
+    return lower_barrier(ctx, *words) if ctx.platform == "cpu" else words
+
+
+# Operands: the key's two words and the counter's two words, uint32, broadcast elementwise.
+threefry2x32_p = define(
+    "threefry2x32",
+    multiple_results=True,
+    abstract_eval=_threefry2x32_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=_threefry2x32_batch,
+    lower=_threefry2x32_lower,
+)
+
+
+class _NumPy:
+    """Computes each step with NumPy, on unsigned 32-bit arrays (which wrap silently)."""
+
+    add, xor, constant = staticmethod(np.add), staticmethod(np.bitwise_xor), np.uint32
+
+    @staticmethod
+    def rotate(x: np.ndarray, bits: int) -> np.ndarray:
+        return (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
+
+
+def threefry2x32_numpy(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The same function of NumPy arrays, for use without a compiler.
+
+    Example:
+      >>> [hex(int(word)) for word in threefry2x32_numpy(0, 0, 0, 0)]
+      ['0x6b200159', '0x99ba4efe']
+    """
+    words = [np.asarray(x, _UINT32)[np.newaxis] for x in (k0, k1, x0, x1)]
+    y0, y1 = encrypt(words[:2], words[2:], _NumPy)
+    return y0[0], y1[0]
+
+
+def threefry2x32(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+    """Encrypt counters with a key: the Threefry-2x32 cipher with 20 rounds.
+
+    Args:
+      k0, k1: the key's two words, uint32.
+      x0, x1: the counter's two words, uint32. All four are scalars or arrays of one rank, and
+        sizes of 1 are repeated.
+
+    Returns:
+      Two uint32 arrays of the shape that the operands broadcast to.
+
+    Raises:
+      TypeError: if an operand is not uint32, or shapes do not fit.
+
+    Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+    """
+    y0, y1 = threefry2x32_p.bind(k0, k1, x0, x1)
+    return y0, y1

@@ -1,0 +1,315 @@
+"""The greatest or smallest elements, of which a few may be missed: ``approx_max_k``."""
+
+import math
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, not_linear
+from ricci_ir import Jaxpr, ShapedArray, define, get_aval, issubdtype, staged_call, trace_to_jaxpr
+from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._comparison import gt, lt, select_n
+from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from ricci_lax.shapes._gather import gather
+from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._shapes import reshape, shape_of
+from ricci_stablehlo import Lowering, Value, string, tensor_type
+
+__all__ = [
+    "approx_max_k",
+    "approx_min_k",
+    "approx_top_k_p",
+]
+
+# How many elements a TPU compares at once: of a vector, and along a dimension of an array.
+_vector_tile, _lane_tile = 1024, 128
+
+
+def reduced_size(
+    size: int, rank: int, k: int, recall_target: float, size_override: int = -1
+) -> int:
+    """How many candidates are left before the exact search among them.
+
+    Args:
+      size: how many elements there are.
+      rank: the rank of their array.
+      k: how many are asked for.
+      recall_target: how many of them are to be found, as a fraction.
+      size_override: the size to reckon with if the elements are part of more; negative for none.
+
+    Raises:
+      RuntimeError: if ``size_override`` is less than ``size``.
+
+    Example:
+      >>> reduced_size(5000, 1, 10, 0.95)
+      2048
+
+    Source: Chern and others (2022), TPU-KNN: K Nearest Neighbor Search at Peak FLOP/s.
+    """
+    if 0 <= size_override < size:
+        raise RuntimeError(
+            f"approx_top_k: reduction_input_size_override={size_override} is less than the "
+            f"{size} elements there are. It must be the size of the whole that they are part of."
+        )
+    tile = _vector_tile if rank == 1 else _lane_tile
+    if size <= tile:
+        return size
+    tiles = -(-size // tile)
+    if k == 1:
+        return tile
+    whole = size_override if size_override >= 0 else size
+    # Expected recall of the best of L random bins each: (1 - 1/L)^(k - 1).
+    bins = max(_bins(k, recall_target), tile)
+    halvings = int(whole // min(bins, whole)).bit_length() - 1
+    if halvings == 0:
+        return size
+    halvings = min(halvings, (size // tile - 1).bit_length())
+    return -(-tiles // 2**halvings) * tile
+
+
+def _bins(k: int, recall_target: float) -> float:
+    if recall_target <= 0:
+        return 0
+    return math.inf if recall_target >= 1 else int((1 - k) / math.log(recall_target))
+
+
+def _approx_top_k_aval(
+    x: ShapedArray,
+    *,
+    k,
+    reduction_dimension,
+    recall_target,
+    is_max_k,
+    reduction_input_size_override,
+    aggregate_to_topk,
+):
+    name = "approx_max_k" if is_max_k else "approx_min_k"
+    if k <= 0:
+        raise ValueError(f"{name}: k={k} must be positive.")
+    if x.ndim == 0:
+        raise TypeError(f"{name}: a scalar has no dimension to search along.")
+    if not -x.ndim <= reduction_dimension < x.ndim:
+        raise IndexError(
+            f"{name}: reduction_dimension={reduction_dimension} names no dimension of an "
+            f"operand of shape {x.shape}."
+        )
+    size = x.shape[reduction_dimension]
+    if size < k:
+        raise ValueError(
+            f"{name}: there are no {k} elements along dimension {reduction_dimension} of "
+            f"shape {x.shape}. Ask for a smaller k."
+        )
+    if not issubdtype(x.dtype, np.floating):
+        raise ValueError(
+            f"{name}: operands must be floating-point numbers, got {x.str_short()}. Convert "
+            "them, or use top_k."
+        )
+    if not 0 <= recall_target <= 1:
+        raise ValueError(f"{name}: recall_target={recall_target} is no fraction between 0 and 1.")
+    shape = list(x.shape)
+    override = reduction_input_size_override
+    shape[reduction_dimension] = (
+        k if aggregate_to_topk else reduced_size(size, x.ndim, k, recall_target, override)
+    )
+    return [ShapedArray(shape, x.dtype), ShapedArray(shape, np.dtype(np.int32))]
+
+
+@lru_cache(maxsize=256)
+def _take_along(dtype: Any, shape: tuple[int, ...], count: int, axis: int) -> Jaxpr:
+    """The program that takes elements at indices along an axis; outside of it there are NaNs."""
+
+    def take_along_axis(x, indices):
+        fixed = select_n(lt(indices, np.int32(0)), indices, add(indices, np.int32(shape[axis])))
+        others = tuple(d for d in range(len(shape)) if d != axis)
+        numbers = GatherDimensionNumbers(
+            offset_dims=(),
+            collapsed_slice_dims=(axis,),
+            start_index_map=(axis,),
+            operand_batching_dims=others,
+            start_indices_batching_dims=others,
+        )
+        places = reshape(fixed, (*shape_of(fixed), 1))
+        mode = GatherScatterMode.FILL_OR_DROP
+        return [gather(x, places, numbers, (1,) * len(shape), mode=mode, fill_value=float("nan"))]
+
+    sizes = (*shape[:axis], count, *shape[axis + 1 :])
+    avals = [ShapedArray(shape, dtype), ShapedArray(sizes, np.dtype(np.int32))]
+    return trace_to_jaxpr(take_along_axis, avals)
+
+
+def _approx_top_k_jvp(primals, tangents, *, reduction_dimension, **params):
+    (x,), (t,) = primals, tangents
+    values, indices = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
+    if type(t) is Zero:
+        return [values, indices], [Zero.from_primal(values), Zero.from_primal(indices)]
+    aval: Any = get_aval(t)
+    axis = reduction_dimension % aval.ndim
+    program = _take_along(aval.dtype, aval.shape, shape_of(indices)[axis], axis)
+    (tangent,) = staged_call.bind(program, "take_along_axis", [t, indices])
+    return [values, indices], [tangent, Zero.from_primal(indices)]
+
+
+def _approx_top_k_batch(_axis, args, dims, *, reduction_dimension, **params):
+    (x,), (dim,) = args, dims
+    axis = reduction_dimension % (len(shape_of(x)) - 1)
+    results = approx_top_k_p.bind(x, reduction_dimension=axis + (axis >= dim), **params)
+    return results, [dim, dim]
+
+
+@lru_cache(maxsize=64)
+def _comparator(dtype: Any, is_max_k: bool) -> Jaxpr:
+    scalars = [ShapedArray((), dtype)] * 2 + [ShapedArray((), np.dtype(np.int32))] * 2
+    better = gt if is_max_k else lt
+    return trace_to_jaxpr(lambda x, y, i, j: [better(x, y)], scalars)
+
+
+def _approx_top_k_lower(
+    ctx: Lowering,
+    x: Value,
+    *,
+    k,
+    reduction_dimension,
+    recall_target,
+    is_max_k,
+    reduction_input_size_override,
+    aggregate_to_topk,
+):
+    outs = list(ctx.outs)
+    axis = reduction_dimension % len(x.shape)
+    order = "gt" if is_max_k else "lt"
+    (kind,) = tensor_type(ShapedArray((), x.dtype)).removeprefix("tensor<").split(">")[:1]
+    compare = ctx.module.function_for(
+        _comparator(x.dtype, is_max_k), f"top_k_{order}_{kind}_comparator"
+    )
+    iota = trace_to_jaxpr(lambda: [broadcasted_iota(np.dtype(np.int32), x.shape, axis)], [])
+    (positions,) = ctx.inline(iota, [])
+    worst = ctx.constant(-np.inf if is_max_k else np.inf, ShapedArray((), x.dtype))
+    nowhere = ctx.constant(-1, ShapedArray((), np.dtype(np.int32)))
+    config = {
+        "aggregate_to_topk": str(aggregate_to_topk).lower(),
+        "recall_target": f"{float(np.float32(recall_target))!r} : f32",
+        "reduction_dim": f"{axis} : i64",
+        "reduction_input_size_override": f"{reduction_input_size_override} : i64",
+        "top_k": f"{k} : i64",
+    }
+    if ctx.platform != "tpu":
+        config["is_fallback"] = "true"
+    fields = ", ".join(f"{name} = {value}" for name, value in sorted(config.items()))
+    attributes = (
+        f'backend_config = "", call_target_name = {string("ApproxTopK")}, '
+        f"called_computations = [@{compare}]"
+    )
+    name = ctx.new_name()
+    operands = [x, positions, worst, nowhere]
+    types = ", ".join(tensor_type(value.aval) for value in operands)
+    ctx.write(
+        f'{name}:2 = "stablehlo.custom_call"({", ".join(map(str, operands))}) '
+        f"<{{{attributes}}}> {{mhlo.backend_config = {{{fields}}}}} : ({types}) -> "
+        f"({', '.join(map(tensor_type, outs))})"
+    )
+    return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
+
+
+approx_top_k_p = define(
+    "approx_top_k",
+    abstract_eval=_approx_top_k_aval,
+    multiple_results=True,
+    jvp=_approx_top_k_jvp,
+    transpose=not_linear,
+    batch=_approx_top_k_batch,
+    lower=_approx_top_k_lower,
+)
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Any]:
+    """The greatest elements along a dimension, in descending order, and their indices.
+
+    On TPU a few may be missed, and less great ones found, for a search that is faster; elsewhere
+    the search is exact.
+
+    Args:
+      operand: an array of floating-point numbers.
+      k: how many.
+      reduction_dimension: the dimension to search along.
+      recall_target: what fraction of the greatest is to be found, between 0 and 1.
+      reduction_input_size_override: the size of the whole, if the operand is a part of it that
+        the search is distributed over; the operand's own size if negative.
+      aggregate_to_topk: whether the result has ``k`` elements. All candidates are given
+        otherwise, for a search among those of several parts.
+
+    Returns:
+      A list of the elements, and of their int32 indices.
+
+    Raises:
+      ValueError: if ``k`` is not positive, or more than there are, ``recall_target`` is no
+        fraction, or the dtype is no floating one.
+      TypeError: if the operand is a scalar.
+      IndexError: if it has no such dimension.
+      RuntimeError: if ``reduction_input_size_override`` is less than the operand's size, and all
+        candidates are asked for.
+
+    Example:
+      >>> values, indices = approx_max_k(np.arange(5, dtype=np.float32), 2)
+      >>> values.shape
+      (2,)
+
+    Source: Chern and others (2022), TPU-KNN: K Nearest Neighbor Search at Peak FLOP/s.
+    """
+    return _bind(
+        True,
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+    )
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Any]:
+    """The smallest elements along a dimension, in ascending order, and their indices.
+
+    Arguments, and what is raised, are as for ``approx_max_k``.
+
+    Example:
+      >>> values, indices = approx_min_k(np.arange(5, dtype=np.float32), 2)
+      >>> values.shape
+      (2,)
+    """
+    return _bind(
+        False,
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+    )
+
+
+def _bind(is_max_k: bool, operand: Any, k, dimension, recall_target, override, aggregate) -> Any:
+    return approx_top_k_p.bind(
+        operand,
+        k=index(k),
+        reduction_dimension=index(dimension),
+        recall_target=float(recall_target),
+        is_max_k=is_max_k,
+        reduction_input_size_override=index(override),
+        aggregate_to_topk=bool(aggregate),
+    )

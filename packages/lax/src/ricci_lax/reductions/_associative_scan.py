@@ -1,0 +1,102 @@
+"""Prefix combinations of a sequence under any associative operation, in parallel."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import get_aval, issubdtype
+from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._comparison import bitwise_or
+from ricci_lax.shapes._joining import concatenate, rev
+from ricci_lax.shapes._slicing import pad, slice_in_dim
+from ricci_lax.structure._shapes import canonical_axis, shape_of
+from ricci_pytree import tree_flatten, tree_unflatten
+
+__all__ = [
+    "associative_scan",
+]
+
+
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """Combine the elements of arrays up to each one, in logarithmically many steps.
+
+    Args:
+      fn: ``fn(a, b)`` combines two pytrees like ``elems``, element by element along ``axis``; it
+        must be associative.
+      elems: a pytree of arrays of one size along ``axis``.
+      reverse: whether to combine from the end.
+      axis: the axis to scan along.
+
+    Returns:
+      A pytree like ``elems``, whose element ``i`` combines the elements up to ``i``.
+
+    Raises:
+      TypeError: if ``fn`` is not callable.
+      ValueError: if the sizes differ, or ``elems`` is empty.
+
+    Example:
+      >>> associative_scan(add, np.ones(5, np.float32)).shape
+      (5,)
+
+    Source: Blelloch, "Prefix sums and their applications", 1990.
+    """
+    if not callable(fn):
+        raise TypeError(
+            f"associative_scan: fn is {fn!r}; give a function of two elements that returns "
+            "their combination."
+        )
+    leaves, tree = tree_flatten(elems)
+    if not leaves:
+        raise ValueError("lax.associative_scan: elems must hold at least one array.")
+    axis = canonical_axis(axis, len(shape_of(leaves[0])))
+    size = shape_of(leaves[0])[axis]
+    if any(len(shape_of(x)) <= axis or shape_of(x)[axis] != size for x in leaves):
+        raise ValueError(
+            "associative_scan: the arrays of elems differ in size along the axis that is "
+            f"scanned: their shapes are {[shape_of(x) for x in leaves]}."
+        )
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        return tree_flatten(fn(tree_unflatten(tree, a), tree_unflatten(tree, b)))[0]
+
+    if reverse:
+        leaves = [rev(x, (axis,)) for x in leaves]
+    results = _scan(combine, leaves, axis)
+    if reverse:
+        results = [rev(x, (axis,)) for x in results]
+    return tree_unflatten(tree, results)
+
+
+def _scan(combine: Callable, elems: Sequence[Any], axis: int) -> list[Any]:
+    size = shape_of(elems[0])[axis]
+    if size < 2:
+        return list(elems)
+
+    def part(xs, start, stop, stride=1):
+        return [slice_in_dim(x, start, stop, stride, axis) for x in xs]
+
+    # Pairs are combined and scanned: that gives every odd element, and the even ones follow.
+    pairs = combine(part(elems, 0, size - 1, 2), part(elems, 1, size, 2))
+    odd = _scan(combine, pairs, axis)
+    known = part(odd, 0, size // 2 - 1) if size % 2 == 0 else odd
+    even = combine(known, part(elems, 2, size, 2))
+    even = [
+        concatenate([slice_in_dim(x, 0, 1, 1, axis), rest], axis)
+        for x, rest in zip(elems, even, strict=True)
+    ]
+    return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _interleave(even: Any, odd: Any, axis: int) -> Any:
+    aval: Any = get_aval(even)
+    equal = aval.shape[axis] == shape_of(odd)[axis]
+    zero = np.zeros((), aval.dtype)[()]
+
+    def spread(x, low, high):
+        config = [(0, 0, 0)] * aval.ndim
+        config[axis] = (low, high, 1)
+        return pad(x, zero, config)
+
+    join = bitwise_or if issubdtype(aval.dtype, np.bool_) else add
+    return join(spread(even, 0, int(equal)), spread(odd, 1, int(not equal)))

@@ -1,0 +1,444 @@
+"""Reductions over axes by one operation: extrema, products, logical operations, arg-extrema."""
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, jvp_flat, not_linear, zero_derivative
+from ricci_ir import (
+    Primitive,
+    ShapedArray,
+    define,
+    explicit_dtype,
+    finfo,
+    get_aval,
+    iinfo,
+    issubdtype,
+    trace_to_jaxpr,
+)
+from ricci_lax.elementwise._arithmetic import div, max, min, mul
+from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
+from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.shapes._slicing import pad, slice_in_dim
+from ricci_lax.structure._filling import broadcasted_iota, full_like
+from ricci_lax.structure._operand_types import anything, check_dtype, logical, numeric
+from ricci_lax.structure._shapes import (
+    batched_axes,
+    lower_reduce,
+    reduce_sum,
+    reduced_aval,
+    reshape,
+    shape_of,
+    squeeze,
+)
+from ricci_stablehlo import Lowering, Value, int_array
+
+__all__ = [
+    "argmax",
+    "argmax_p",
+    "argmin",
+    "argmin_p",
+    "reduce_and",
+    "reduce_and_p",
+    "reduce_max",
+    "reduce_max_p",
+    "reduce_min",
+    "reduce_min_p",
+    "reduce_or",
+    "reduce_or_p",
+    "reduce_prod",
+    "reduce_prod_p",
+    "reduce_xor",
+    "reduce_xor_p",
+]
+
+
+def lowest(dtype: Any) -> Any:
+    """The value that a maximum starts from: nothing of the dtype is less."""
+    if issubdtype(dtype, np.bool_):
+        return np.bool_(False)
+    if issubdtype(dtype, np.integer):
+        return np.asarray(iinfo(dtype).min).astype(dtype)[()]
+    return _infinity(dtype, -1)
+
+
+def highest(dtype: Any) -> Any:
+    """The value that a minimum starts from: nothing of the dtype is greater."""
+    if issubdtype(dtype, np.bool_):
+        return np.bool_(True)
+    if issubdtype(dtype, np.integer):
+        return np.asarray(iinfo(dtype).max).astype(dtype)[()]
+    return _infinity(dtype, 1)
+
+
+def _infinity(dtype: Any, sign: int) -> Any:
+    value = np.asarray(sign * np.inf, np.float32).astype(dtype)
+    if not issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
+        value = np.asarray(finfo(dtype).max if sign > 0 else finfo(dtype).min).astype(dtype)
+    return value[()]
+
+
+def lower_variadic_reduce(
+    ctx: Lowering,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
+    axes: Sequence[int],
+    jaxpr: Any,
+) -> list[Value]:
+    """Write a reduction of several operands at once.
+
+    Args:
+      jaxpr: combines scalars: an accumulator for each operand, then an element of each.
+    """
+    outs = list(ctx.outs)
+    scalars = [init.aval for init in inits] * 2
+    region = ctx.region(scalars, lambda inner, *xs: inner.inline(jaxpr, xs))
+    attributes = f"dimensions = {int_array(axes)}"
+    return ctx.generic("stablehlo.reduce", [*operands, *inits], outs, attributes, [region])
+
+
+def _reduction(
+    name: str,
+    op: str,
+    accepted: Sequence[type],
+    identity: Callable[[Any], Any],
+    combine: Callable[[Any, Any], Any],
+    *,
+    message: str | None = None,
+    jvp: Any = zero_derivative,
+) -> Primitive:
+    """A primitive that combines the elements along some axes.
+
+    Args:
+      op: the StableHLO operation of two elements.
+      identity: gives the starting value for a dtype.
+      combine: the same operation as a function, for dtypes that ``op`` does not take.
+      message: what to say of a dtype that is not accepted.
+    """
+
+    def abstract_eval(x: ShapedArray, *, axes, **params):
+        if message is not None and not any(issubdtype(x.dtype, kind) for kind in accepted):
+            raise TypeError(f"{message}, got {x.dtype}.")
+        check_dtype(name, x, accepted)
+        return reduced_aval(x, axes)
+
+    def batch(axis, args, dims, *, axes, **params):
+        axes, dim = batched_axes(axes, dims[0])
+        return primitive.bind(args[0], axes=axes, **params), dim
+
+    def lower(ctx: Lowering, x: Value, *, axes, **params):
+        if not issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
+            return lower_reduce(ctx, op, x, identity(x.dtype), axes)
+        scalar = ShapedArray((), x.dtype)
+        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
+        init = ctx.constant(identity(x.dtype), scalar)
+        return lower_variadic_reduce(ctx, [x], [init], axes, jaxpr)[0]
+
+    primitive = define(
+        name,
+        abstract_eval=abstract_eval,
+        jvp=jvp,
+        transpose=not_linear,
+        batch=batch,
+        lower=lower,
+    )
+    return primitive
+
+
+def _extremum_jvp(primitive: Callable[[], Primitive]):
+    """The derivative of a maximum or minimum: the mean over the elements that attain it."""
+
+    def jvp(primals, tangents, *, axes, out_sharding):
+        (x,), (t,) = primals, tangents
+        result = primitive().bind(x, axes=axes, out_sharding=out_sharding)
+        if type(t) is Zero:
+            return result, Zero.from_primal(result)
+        kept = tuple(1 if i in axes else n for i, n in enumerate(shape_of(x)))
+        aval: Any = get_aval(x)
+        attained = convert_element_type(eq(x, reshape(result, kept)), aval.dtype)
+        counts = reduce_sum(attained, axes)
+        return result, div(reduce_sum(mul(t, attained), axes), counts)
+
+    return jvp
+
+
+def fold_axes(
+    operands: Sequence[Any],
+    inits: Sequence[Any],
+    axes: Sequence[int],
+    combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]],
+) -> list[Any]:
+    """Combine the elements along axes, by halves, with an elementwise function.
+
+    Args:
+      operands: arrays of one shape.
+      inits: for each the value that changes nothing, to fill up odd halves.
+      combine: ``combine(lefts, rights)`` gives the combination of two halves of each operand.
+    """
+    shape = shape_of(operands[0])
+    kept = tuple(d for d in range(len(shape)) if d not in axes)
+    sizes = tuple(shape[d] for d in kept)
+    count = int(np.prod([shape[d] for d in axes], dtype=np.int64))
+    if count == 0:
+        return [full_like(x, init, shape=sizes) for x, init in zip(operands, inits, strict=True)]
+    xs = [reshape(x, (count, *sizes), (*axes, *kept)) for x in operands]
+    while count > 1:
+        half = (count + 1) // 2
+        lefts = [slice_in_dim(x, 0, half) for x in xs]
+        rights = [slice_in_dim(x, half, count) for x in xs]
+        if count % 2:
+            config = ((0, 1, 0), *((0, 0, 0) for _ in sizes))
+            rights = [pad(r, init, config) for r, init in zip(rights, inits, strict=True)]
+        xs = list(combine(lefts, rights))
+        count = half
+    return [squeeze(x, (0,)) for x in xs]
+
+
+def _reduce_prod_jvp(primals, tangents, *, axes):
+    if type(tangents[0]) is Zero:
+        result = reduce_prod_p.bind(*primals, axes=axes)
+        return result, Zero.from_primal(result)
+    aval: Any = get_aval(primals[0])
+    one = np.ones((), aval.dtype)[()]
+
+    def product(x):
+        return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])
+
+    (result,), (tangent,) = jvp_flat(product, primals, tangents)
+    return result, tangent
+
+
+reduce_max_p = _reduction(
+    "reduce_max",
+    "stablehlo.maximum",
+    anything,
+    lowest,
+    max,
+    jvp=_extremum_jvp(lambda: reduce_max_p),
+)
+reduce_min_p = _reduction(
+    "reduce_min",
+    "stablehlo.minimum",
+    anything,
+    highest,
+    min,
+    jvp=_extremum_jvp(lambda: reduce_min_p),
+)
+reduce_prod_p = _reduction(
+    "reduce_prod",
+    "stablehlo.multiply",
+    numeric,
+    lambda dtype: np.ones((), dtype)[()],
+    mul,
+    jvp=_reduce_prod_jvp,
+)
+
+
+def _logical_reduction(name: str, op: str, identity: Callable[[Any], Any]) -> Primitive:
+    message = "only booleans and integers can be combined bit by bit"
+    return _reduction(name, op, logical, identity, bitwise_and, message=message)
+
+
+reduce_and_p = _logical_reduction(
+    "reduce_and", "stablehlo.and", lambda dtype: np.asarray(-1).astype(dtype)[()]
+)
+reduce_or_p = _logical_reduction("reduce_or", "stablehlo.or", lambda dtype: np.zeros((), dtype)[()])
+reduce_xor_p = _logical_reduction(
+    "reduce_xor", "stablehlo.xor", lambda dtype: np.zeros((), dtype)[()]
+)
+
+
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The greatest element of an array over some of its axes.
+
+    The least value of the dtype (minus infinity) where there are no elements. In a derivative,
+    equal greatest elements share it equally.
+
+    Args:
+      operand: an array.
+      axes: which axes to reduce, non-negative and distinct.
+      out_sharding: the sharding of the result.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+
+    Example:
+      >>> reduce_max(np.ones((2, 3), np.float32), (0,)).shape
+      (3,)
+
+    Source: StableHLO ``reduce``.
+    """
+    return reduce_max_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
+
+
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The least element of an array over some of its axes; see ``reduce_max``.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+
+    Example:
+      >>> reduce_min(np.ones((2, 3), np.float32), (0, 1)).shape
+      ()
+    """
+    return reduce_min_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The product of an array over some of its axes, in the array's own dtype.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+      TypeError: if the dtype is boolean.
+
+    Example:
+      >>> reduce_prod(np.ones((2, 3), np.float32), (1,)).shape
+      (2,)
+    """
+    return reduce_prod_p.bind(operand, axes=tuple(map(index, axes)))
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """The conjunction of booleans, or of the bits of integers, over some axes.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+      TypeError: if the dtype is neither boolean nor an integer one.
+
+    Example:
+      >>> reduce_and(np.array([True, False]), (0,)).shape
+      ()
+    """
+    return reduce_and_p.bind(operand, axes=tuple(map(index, axes)))
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """The disjunction of booleans, or of the bits of integers, over some axes.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+      TypeError: if the dtype is neither boolean nor an integer one.
+
+    Example:
+      >>> reduce_or(np.array([True, False]), (0,)).shape
+      ()
+    """
+    return reduce_or_p.bind(operand, axes=tuple(map(index, axes)))
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """The exclusive disjunction of booleans, or of the bits of integers, over some axes.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+      TypeError: if the dtype is neither boolean nor an integer one.
+
+    Example:
+      >>> reduce_xor(np.array([True, False]), (0,)).shape
+      ()
+    """
+    return reduce_xor_p.bind(operand, axes=tuple(map(index, axes)))
+
+
+# argmax and argmin
+
+
+def _arg_extremum(name: str, better: Callable[[Any, Any], Any], identity) -> Primitive:
+    """A primitive that gives the first index of the element that is better than all others.
+
+    A NaN is better than any number.
+    """
+
+    def abstract_eval(x: ShapedArray, *, axes, index_dtype):
+        (axis,) = axes
+        if issubdtype(x.dtype, np.complexfloating):
+            raise TypeError(
+                f"{name}: complex numbers have no order, so that none of {x.str_short()} is "
+                "chosen. Compare their absolute values, or their real parts."
+            )
+        if not 0 <= axis < x.ndim:
+            raise ValueError(f"argmin, argmax: axis {axis} names no dimension of shape {x.shape}.")
+        if x.shape[axis] < 1:
+            raise ValueError(
+                f"argmin, argmax: axis {axis} of shape {x.shape} is empty, so that no element "
+                "can be chosen."
+            )
+        if not issubdtype(index_dtype, np.integer):
+            raise TypeError(
+                f"argmin, argmax: index_dtype={index_dtype} cannot count positions; give an "
+                "integer dtype."
+            )
+        return ShapedArray(reduced_aval(x, axes).shape, index_dtype)
+
+    def batch(axis, args, dims, *, axes, index_dtype):
+        axes, dim = batched_axes(axes, dims[0])
+        return primitive.bind(args[0], axes=axes, index_dtype=index_dtype), dim
+
+    def choose(x, i, y, j):
+        first = bitwise_or(better(x, y), ne(x, x))
+        first_index = bitwise_or(first, bitwise_and(eq(x, y), lt(i, j)))
+        return [select_n(first, y, x), select_n(first_index, j, i)]
+
+    def lower(ctx: Lowering, x: Value, *, axes, index_dtype):
+        out, (axis,) = ctx.out, axes
+        scalars = [ShapedArray((), x.dtype), ShapedArray((), index_dtype)]
+        jaxpr = trace_to_jaxpr(choose, [*scalars, *scalars])
+        iota = trace_to_jaxpr(lambda: [broadcasted_iota(index_dtype, x.shape, axis)], [])
+        (indices,) = ctx.inline(iota, [])
+        inits = [ctx.constant(identity(x.dtype), scalars[0]), ctx.constant(0, scalars[1])]
+        ctx.outs = [out.update(dtype=x.dtype), out]
+        return lower_variadic_reduce(ctx, [x, indices], inits, axes, jaxpr)[1]
+
+    primitive = define(
+        name,
+        abstract_eval=abstract_eval,
+        jvp=zero_derivative,
+        transpose=not_linear,
+        batch=batch,
+        lower=lower,
+    )
+    return primitive
+
+
+argmax_p = _arg_extremum("argmax", gt, lowest)
+argmin_p = _arg_extremum("argmin", lt, highest)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The index of the greatest element along an axis; the first of equals, or of NaNs.
+
+    Args:
+      operand: an array of a real or boolean dtype.
+      axis: a non-negative axis that is not empty.
+      index_dtype: the integer dtype of the result.
+
+    Raises:
+      ValueError: if the axis is out of bounds or empty.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
+
+    Example:
+      >>> argmax(np.ones((2, 3), np.float32), 1, np.int32).shape
+      (2,)
+    """
+    return _bind_arg(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The index of the least element along an axis; the first of equals, or of NaNs.
+
+    Raises:
+      ValueError: if the axis is out of bounds or empty.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
+
+    Example:
+      >>> argmin(np.ones((2, 3), np.float32), 1, np.int32).shape
+      (2,)
+    """
+    return _bind_arg(argmin_p, operand, axis, index_dtype)
+
+
+def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+    dtype = explicit_dtype(index_dtype, primitive.name)
+    return primitive.bind(operand, axes=(index(axis),), index_dtype=dtype)

@@ -1,0 +1,224 @@
+"""Running sums, products, extrema and log-sum-exps along an axis."""
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, jvp_flat, linear, not_linear
+from ricci_ir import Primitive, ShapedArray, define, get_aval, issubdtype, trace_to_jaxpr
+from ricci_lax.custom._jvp import custom_jvp
+from ricci_lax.elementwise._arithmetic import abs, add, max, min, mul, neg, real, sub
+from ricci_lax.elementwise._comparison import eq, ge, ne, select_n
+from ricci_lax.elementwise._transcendental import exp, log1p
+from ricci_lax.structure._filling import full_like
+from ricci_lax.structure._operand_types import check_dtype, numeric
+from ricci_stablehlo import Lowering, Value
+
+from ._associative_scan import associative_scan
+from ._axis_reductions import highest, lowest
+from ._window_lowering import lower_reduce_window
+
+__all__ = [
+    "cumlogsumexp",
+    "cumlogsumexp_p",
+    "cummax",
+    "cummax_p",
+    "cummin",
+    "cummin_p",
+    "cumprod",
+    "cumprod_p",
+    "cumsum",
+    "cumsum_p",
+]
+
+
+@custom_jvp
+def logaddexp(x1: Any, x2: Any) -> Any:
+    """``log(exp(x1) + exp(x2))`` of arrays of one inexact dtype, without overflow.
+
+    Example:
+      >>> logaddexp(np.zeros(3, np.float32), np.zeros(3, np.float32)).shape
+      (3,)
+    """
+    if issubdtype(get_aval(x1).dtype, np.complexfloating):  # pyright: ignore
+        return _complex_logaddexp(x1, x2)
+    larger = max(x1, x2)
+    delta = sub(x1, x2)
+    # Infinities of one sign, and NaNs: the difference is NaN where the sum is right.
+    undefined, total = ne(delta, delta), add(x1, x2)
+    return select_n(undefined, add(larger, log1p(exp(neg(abs(delta))))), total)
+
+
+def _complex_logaddexp(x1, x2):
+    first = ge(real(x1), real(x2))
+    larger, smaller = select_n(first, x2, x1), select_n(first, x1, x2)
+    # Where even the larger one is the logarithm of zero, so is the sum.
+    part: Any = get_aval(real(larger))
+    nothing = eq(real(larger), np.asarray(-np.inf, part.dtype)[()])
+    return select_n(nothing, add(larger, log1p(exp(sub(smaller, larger)))), larger)
+
+
+@logaddexp.defjvp
+def _logaddexp_jvp(primals, tangents):
+    result = logaddexp(*primals)
+    total = None
+    for x, t in zip(primals, tangents, strict=True):
+        term = mul(t, exp(sub(_finite_above(x), _finite_above(result))))
+        total = term if total is None else add(total, term)
+    return result, total
+
+
+def _finite_above(x: Any) -> Any:
+    infinity = np.asarray(np.inf, get_aval(x).dtype)[()]  # pyright: ignore
+    return select_n(eq(x, infinity), x, full_like(x, 0))
+
+
+def _cumulative(
+    name: str,
+    combine: Callable[[Any, Any], Any],
+    identity: Callable[[Any], Any],
+    **rules: Any,
+) -> Primitive:
+    """A primitive whose element ``i`` combines the operand's elements up to ``i``.
+
+    Args:
+      combine: the operation of two elements.
+      identity: gives the value of a dtype that it leaves unchanged.
+    """
+
+    def abstract_eval(x: ShapedArray, *, axis, reverse):
+        check_dtype(name, x, numeric)
+        if axis < 0:
+            raise ValueError(
+                f"{name}: axis={axis} is negative; count the axes of lax functions from 0."
+            )
+        if axis >= x.ndim:
+            raise ValueError(f"{name}: axis={axis} names no dimension of shape {x.shape}.")
+        return x
+
+    def jvp(primals, tangents, *, axis, reverse):
+        if type(tangents[0]) is Zero:
+            result = primitive.bind(*primals, axis=axis, reverse=reverse)
+            return result, Zero.from_primal(result)
+
+        def scan(x):
+            return [associative_scan(combine, x, reverse, axis)]
+
+        (result,), (tangent,) = jvp_flat(scan, primals, tangents)
+        return result, tangent
+
+    def batch(_axis, args, dims, *, axis, reverse):
+        dim = dims[0]
+        return primitive.bind(args[0], axis=axis + (axis >= dim), reverse=reverse), dim
+
+    def lower(ctx: Lowering, x: Value, *, axis, reverse):
+        count = x.shape[axis]
+        if x.aval.size == 0:
+            return x
+        scalar = ShapedArray((), x.dtype)
+        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
+        ones = (1,) * len(x.shape)
+        pads = [(0, 0)] * len(ones)
+        pads[axis] = (0, count - 1) if reverse else (count - 1, 0)
+        window = [1] * len(ones)
+        window[axis] = count
+        init = ctx.constant(identity(x.dtype), scalar)
+        (result,) = lower_reduce_window(
+            ctx,
+            [x],
+            [init],
+            jaxpr,
+            window_dimensions=window,
+            window_strides=ones,
+            padding=pads,
+            base_dilation=ones,
+            window_dilation=ones,
+        )
+        return result
+
+    given = {"jvp": jvp, "transpose": not_linear, **rules}
+    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
+    return primitive
+
+
+def _zero(dtype: Any) -> Any:
+    return np.zeros((), dtype)[()]
+
+
+def _one(dtype: Any) -> Any:
+    return np.ones((), dtype)[()]
+
+
+def _cumsum_transpose(ct, x, *, axis, reverse):
+    return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
+
+
+cumsum_p = _cumulative("cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose)
+cumprod_p = _cumulative("cumprod", mul, _one)
+cummax_p = _cumulative("cummax", max, lowest)
+cummin_p = _cumulative("cummin", min, highest)
+cumlogsumexp_p = _cumulative("cumlogsumexp", logaddexp, lowest)
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The sums of an array's elements up to each one along an axis.
+
+    Args:
+      operand: an array of a numeric dtype.
+      axis: a non-negative axis.
+      reverse: whether to sum from the end.
+
+    Raises:
+      ValueError: if the axis is negative or out of bounds.
+      TypeError: if the dtype is boolean.
+
+    Example:
+      >>> cumsum(np.ones((2, 3), np.float32), 1).shape
+      (2, 3)
+    """
+    return cumsum_p.bind(operand, axis=index(axis), reverse=bool(reverse))
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The products of an array's elements up to each one along an axis; see ``cumsum``.
+
+    Example:
+      >>> cumprod(np.ones(3, np.float32)).shape
+      (3,)
+    """
+    return cumprod_p.bind(operand, axis=index(axis), reverse=bool(reverse))
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The greatest of an array's elements up to each one along an axis; see ``cumsum``.
+
+    Example:
+      >>> cummax(np.ones(3, np.float32)).shape
+      (3,)
+    """
+    return cummax_p.bind(operand, axis=index(axis), reverse=bool(reverse))
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The least of an array's elements up to each one along an axis; see ``cumsum``.
+
+    Example:
+      >>> cummin(np.ones(3, np.float32)).shape
+      (3,)
+    """
+    return cummin_p.bind(operand, axis=index(axis), reverse=bool(reverse))
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """``log(cumsum(exp(operand)))`` along an axis, without overflow; see ``cumsum``.
+
+    Args:
+      operand: an array of a floating dtype.
+
+    Example:
+      >>> cumlogsumexp(np.ones(3, np.float32)).shape
+      (3,)
+    """
+    return cumlogsumexp_p.bind(operand, axis=index(axis), reverse=bool(reverse))

@@ -1,0 +1,281 @@
+"""``reduce``: reduction by any associative computation, of several arrays at once."""
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, instantiate, jvp_flat, not_linear
+from ricci_batching import batch_flat, batched_at
+from ricci_ir import (
+    DebugInfo,
+    Jaxpr,
+    ShapedArray,
+    Tracer,
+    closes_over_tracers,
+    define,
+    eval_jaxpr,
+    float0,
+    get_aval,
+    trace_to_jaxpr,
+    unguarded,
+)
+from ricci_lax.elementwise._arithmetic import add, max, min, mul
+from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
+from ricci_lax.structure._shapes import batched_axes, placement, reduce_sum, reduced_aval, shape_of
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+
+from ._axis_reductions import (
+    fold_axes,
+    highest,
+    lower_variadic_reduce,
+    lowest,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_xor,
+)
+
+__all__ = [
+    "reduce",
+    "reduce_p",
+]
+
+
+def _zero(dtype: Any) -> Any:
+    return np.zeros((), dtype)[()]
+
+
+def _one(dtype: Any) -> Any:
+    return np.ones((), dtype)[()]
+
+
+def _all_ones(dtype: Any) -> Any:
+    return np.asarray(-1).astype(dtype)[()]
+
+
+# Computations that have a reduction of their own, and the initial value that is their identity.
+_monoids: dict[Any, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
+    add: (_zero, reduce_sum),
+    mul: (_one, reduce_prod),
+    max: (lowest, reduce_max),
+    min: (highest, reduce_min),
+    bitwise_and: (_all_ones, reduce_and),
+    bitwise_or: (_zero, reduce_or),
+    bitwise_xor: (_zero, reduce_xor),
+}
+
+
+def is_known_value(x: Any, value: Any) -> bool:
+    """Whether ``x`` is a concrete scalar equal to a NumPy value."""
+    return not isinstance(x, Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
+
+
+def trace_computation(
+    name: str, computation: Callable[..., Any], tree: Any, avals: Sequence[ShapedArray]
+) -> Jaxpr:
+    """The jaxpr of a function of two pytrees of scalars that returns such a pytree.
+
+    Raises:
+      ValueError: if it returns something else.
+      NotImplementedError: if it uses traced values from outside.
+    """
+
+    def flat(*scalars):
+        count = len(avals)
+        lhs, rhs = (tree_unflatten(tree, part) for part in (scalars[:count], scalars[count:]))
+        leaves, out_tree = tree_flatten(computation(lhs, rhs))
+        if out_tree != tree:
+            raise ValueError(
+                f"{name}: the computation must return the same tree structure as the operands, "
+                f"got {out_tree}, expected {tree}."
+            )
+        return leaves
+
+    scalars = [aval.strip_weak_type() for aval in avals]
+    jaxpr = trace_to_jaxpr(flat, [*scalars, *scalars], DebugInfo(name, "computation"))
+    if closes_over_tracers(jaxpr):
+        raise NotImplementedError(
+            f"{name}: the computation uses values traced outside of it; it may use only its own "
+            "arguments and constants."
+        )
+    for got, scalar in zip(jaxpr.out_avals, scalars, strict=True):
+        if (got.shape, got.dtype) != (scalar.shape, scalar.dtype):  # pyright: ignore
+            raise TypeError(
+                f"{name}: the computation must return scalars of the initial values' types "
+                f"{[a.str_short() for a in scalars]}, got "
+                f"{[a.str_short() for a in jaxpr.out_avals]}."
+            )
+    return jaxpr
+
+
+def check_initial_values(name: str, operands: Sequence[Any], inits: Sequence[Any]) -> None:
+    """Raise unless there is a scalar of the operand's dtype for each operand."""
+    if any(init.dtype != x.dtype for x, init in zip(operands, inits, strict=True)):
+        raise TypeError(
+            f"{name}: the operands have dtypes {list(operands)}, and the initial values "
+            f"{list(inits)}. Give each operand an initial value of its own dtype."
+        )
+
+
+def _reduce_aval(*avals: ShapedArray, computation, jaxpr, dimensions):
+    operands, inits = _halves(avals)
+    check_initial_values("reduce", operands, inits)
+    if any(x.shape != operands[0].shape for x in operands):
+        raise TypeError(
+            "reduce requires operands of one shape, got "
+            f"{', '.join(x.str_short() for x in operands)}."
+        )
+    return [reduced_aval(x, dimensions).strip_weak_type() for x in operands]
+
+
+def _halves(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    count = len(values) // 2
+    return values[:count], values[count:]
+
+
+def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Any) -> list[Any]:
+    operands, inits = _halves(args)
+
+    def combine(lefts, rights):
+        return eval_jaxpr(jaxpr, jaxpr.consts, *lefts, *rights)
+
+    return fold_axes(operands, inits, dimensions, combine)
+
+
+def _is_discrete(tangent: Any) -> bool:
+    return type(tangent) is Zero and tangent.aval.dtype == float0
+
+
+def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
+    if any(type(t) is not Zero for t in _halves(tangents)[1]):
+        raise NotImplementedError(
+            "reduce: differentiation with respect to initial values is not implemented. Combine "
+            "the initial value with the result instead."
+        )
+    if all(type(t) is Zero for t in tangents):
+        params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
+        results = reduce_p.bind(*primals, **params)
+        return results, [Zero.from_primal(r) for r in results]
+    operands = [t if _is_discrete(t) else instantiate(t) for t in _halves(tangents)[0]]
+    tangents = [*operands, *_halves(tangents)[1]]
+    return jvp_flat(lambda *xs: _fold(jaxpr, dimensions, *xs), primals, tangents)
+
+
+def _reduce_batch(axis, args, dims, *, computation, jaxpr, dimensions):
+    operands, inits = _halves(args)
+    operand_dims, init_dims = _halves(dims)
+    if all(d is None for d in init_dims):
+        moved = [
+            batched_at(x, d, axis.size, 0) for x, d in zip(operands, operand_dims, strict=True)
+        ]
+        axes, _ = batched_axes(dimensions, 0)
+        params = {"computation": computation, "jaxpr": jaxpr, "dimensions": axes}
+        return reduce_p.bind(*moved, *inits, **params), [0] * len(operands)
+
+    def fold(*xs):
+        initial = xs[len(operands) :]
+        results = _fold(jaxpr, dimensions, *xs)
+        return eval_jaxpr(jaxpr, jaxpr.consts, *initial, *results)
+
+    return batch_flat(fold, axis, args, dims)
+
+
+def _reduce_lower(ctx: Lowering, *args: Value, computation, jaxpr, dimensions):
+    operands, inits = _halves(args)
+    return lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
+
+
+reduce_p = define(
+    "reduce",
+    abstract_eval=_reduce_aval,
+    multiple_results=True,
+    memo=False,
+    jvp=_reduce_jvp,
+    transpose=not_linear,
+    batch=_reduce_batch,
+    lower=_reduce_lower,
+)
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
+    """Combine the elements of arrays along some dimensions with any computation.
+
+    Args:
+      operands: an array, or a pytree of arrays of one shape that are reduced together.
+      init_values: for each a scalar of its dtype, which the computation leaves unchanged: it may
+        be combined any number of times.
+      computation: an associative function of two pytrees of scalars like ``init_values``.
+      dimensions: which to reduce, non-negative and distinct.
+      out_sharding: the sharding of the results.
+
+    Returns:
+      A pytree like ``operands``.
+
+    Raises:
+      TypeError: if dtypes or shapes do not fit.
+      ValueError: if the pytrees differ, an initial value is not a scalar, or a dimension is out
+        of bounds.
+
+    Example:
+      >>> reduce(np.ones((2, 3), np.float32), 0.0, add, (0,)).shape
+      (3,)
+
+    Source: StableHLO ``reduce``.
+    """
+    flat_operands, tree = tree_flatten(operands)
+    flat_inits, init_tree = tree_flatten(init_values)
+    if tree != init_tree:
+        raise ValueError(
+            f"reduce: operands have structure {tree} and init_values {init_tree}. Give one "
+            "initial value for each operand."
+        )
+    if not flat_operands:
+        raise ValueError("reduce: there is nothing to reduce; give one array or more.")
+    # A Python integer starts a sum of any dtype.
+    dtypes = [get_aval(x).dtype for x in flat_operands]  # pyright: ignore[reportAttributeAccessIssue]
+    flat_inits = [
+        np.asarray(x, dtype)[()] if type(x) is int else x
+        for x, dtype in zip(flat_inits, dtypes, strict=True)
+    ]
+    init_avals: list[Any] = [get_aval(x) for x in flat_inits]
+    if any(aval.shape for aval in init_avals):
+        raise ValueError(
+            f"reduce: the initial values have shapes {[aval.shape for aval in init_avals]}; "
+            "a reduction starts from scalars."
+        )
+    axes = tuple(map(index, dimensions))
+    check_initial_values("reduce", [get_aval(x) for x in flat_operands], init_avals)
+    # The public functions are wrapped, to hide internal frames.
+    monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
+    if monoid is not None and is_known_value(flat_inits[0], monoid[0](init_avals[0].dtype)):
+        results = [monoid[1](flat_operands[0], axes)]
+    else:
+        jaxpr = trace_computation("reduce", computation, tree, init_avals)
+        results = reduce_p.bind(
+            *flat_operands,
+            *map(strong_scalar, flat_inits),
+            computation=computation,
+            jaxpr=jaxpr,
+            dimensions=axes,
+        )
+    if out_sharding is not None:
+        results = [placement.constrain(r, out_sharding) for r in results]
+    return tree_unflatten(tree, results)
+
+
+def strong_scalar(x: Any) -> Any:
+    """A Python scalar as a NumPy scalar of its default dtype; other values as they are."""
+    if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
+        return np.asarray(x, get_aval(x).dtype)[()]  # pyright: ignore
+    return x

@@ -1,0 +1,278 @@
+"""Sorting along a dimension, and the greatest elements."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, not_linear
+from ricci_batching import batched_at
+from ricci_ir import ShapedArray, define, is_extended, issubdtype
+from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._shapes import (
+    canonical_axis,
+    expand_dims,
+    lower_transpose,
+    reshape,
+    shape_of,
+)
+from ricci_stablehlo import Lowering, Value, tensor_type
+
+from ._packed_sorting import can_pack, sort_packed, take_along
+
+__all__ = [
+    "sort",
+    "sort_key_val",
+    "sort_p",
+    "top_k",
+    "top_k_p",
+]
+
+# sort
+
+
+def _sort_aval(*avals: ShapedArray, dimension, is_stable, num_keys):
+    if any(aval.shape != avals[0].shape for aval in avals):
+        shapes = " ".join(str(aval.shape) for aval in avals)
+        raise TypeError(
+            f"sort: the operands are sorted together, but their shapes differ: {shapes}."
+        )
+    if any(is_extended(aval.dtype) for aval in avals[:num_keys]):
+        keys = " ".join(aval.str_short() for aval in avals[:num_keys])
+        raise TypeError(f"sort: random keys have no order, so they cannot be sorted by: {keys}.")
+    return list(avals)
+
+
+def _sort_jvp(primals, tangents, *, dimension, is_stable, num_keys):
+    shape = shape_of(primals[0])
+    params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
+    if all(type(t) is Zero for t in tangents):
+        results = sort_p.bind(*primals, **params)
+        return results, [Zero.from_primal(r) for r in results]
+    positions = broadcasted_iota(np.dtype(np.uint32), shape, dimension)
+    *results, order = sort_p.bind(*primals, positions, **params)
+    indices = expand_dims(order, (len(shape),))
+    return results, [t if type(t) is Zero else take_along(t, indices, dimension) for t in tangents]
+
+
+def _sort_batch(axis, args, dims, *, dimension, is_stable, num_keys):
+    target = next(d for x, d in zip(args, dims, strict=True) if d is not None)
+    moved = [batched_at(x, d, axis.size, target) for x, d in zip(args, dims, strict=True)]
+    dimension += target <= dimension
+    results = sort_p.bind(*moved, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
+    return results, [target] * len(results)
+
+
+def _compare(ctx: Lowering, kind: str, x: Value, y: Value, order: str) -> Value:
+    name, out = ctx.new_name(), x.aval.update(dtype=np.dtype(bool), weak_type=False)
+    types = f"({tensor_type(x.aval)}, {tensor_type(y.aval)}) -> {tensor_type(out)}"
+    ctx.write(f"{name} = stablehlo.compare {kind}, {x}, {y}, {order} : {types}")
+    return Value(name, out)
+
+
+def _select(ctx: Lowering, condition: Value, x: Value, y: Value) -> Value:
+    name = ctx.new_name()
+    types = f"{tensor_type(condition.aval)}, {tensor_type(x.aval)}"
+    ctx.write(f"{name} = stablehlo.select {condition}, {x}, {y} : {types}")
+    return Value(name, x.aval)
+
+
+def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
+    """What to compare for an element: zeros have one sign, NaNs are one, and come last."""
+    if issubdtype(x.dtype, np.complexfloating):
+        part = x.aval.update(dtype=np.empty(0, x.dtype).real.dtype)
+        parts = [ctx.emit(f"stablehlo.{name}", [x], part) for name in ("real", "imag")]
+        return [key for part in parts for key in _sort_keys(ctx, part)]
+    if not issubdtype(x.dtype, np.floating):
+        return [x]
+    zero, nan = ctx.constant(0, x.aval), ctx.constant(np.nan, x.aval)
+    plain = _select(ctx, _compare(ctx, "EQ", x, zero, "FLOAT"), zero, x)
+    return [_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]
+
+
+def _order(dtype: Any) -> str:
+    if issubdtype(dtype, np.floating):
+        return "TOTALORDER"
+    signed = issubdtype(dtype, np.signedinteger)
+    return "SIGNED" if signed else "UNSIGNED"
+
+
+def _lexicographic(ctx: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value:
+    """Whether the first of each pair, taken together, precede the second."""
+    (*earlier, (x, y)) = pairs
+    result = _compare(ctx, "LT", x, y, _order(x.dtype))
+    for x, y in reversed(earlier):
+        order = _order(x.dtype)
+        less, equal = (_compare(ctx, kind, x, y, order) for kind in ("LT", "EQ"))
+        tied = ctx.emit("stablehlo.and", [equal, result], result.aval)
+        result = ctx.emit("stablehlo.or", [less, tied], result.aval)
+    return result
+
+
+def _sort_lower(ctx: Lowering, *operands: Value, dimension, is_stable, num_keys):
+    outs = list(ctx.outs)
+    if can_pack(ctx.platform, operands, dimension, num_keys):
+        return sort_packed(ctx, *operands, dimension=dimension)
+
+    def build(inner: Lowering, *scalars: Value):
+        keys = [[_sort_keys(inner, x) for x in scalars[2 * i : 2 * i + 2]] for i in range(num_keys)]
+        pairs = [pair for lhs, rhs in keys for pair in zip(lhs, rhs, strict=True)]
+        return [_lexicographic(inner, pairs)]
+
+    scalars = [ShapedArray((), x.dtype) for x in operands for _ in range(2)]
+    region = ctx.region(scalars, build)
+    attributes = f"dimension = {dimension} : i64, is_stable = {str(is_stable).lower()}"
+    return ctx.generic("stablehlo.sort", operands, outs, attributes, [region])
+
+
+sort_p = define(
+    "sort",
+    abstract_eval=_sort_aval,
+    multiple_results=True,
+    jvp=_sort_jvp,
+    transpose=not_linear,
+    batch=_sort_batch,
+    lower=_sort_lower,
+)
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sort along a dimension, in ascending order; NaNs come last.
+
+    Args:
+      operand: an array, or a sequence of arrays of one shape that are reordered together.
+      dimension: the dimension to sort along.
+      is_stable: whether equal elements keep their order.
+      num_keys: how many of the arrays, from the first, decide the order, one after another.
+
+    Returns:
+      The sorted array, or a tuple of them.
+
+    Raises:
+      TypeError: if there are no arrays, or their shapes differ.
+      ValueError: if the dimension is out of bounds, or ``num_keys`` is not between 1 and the
+        number of arrays.
+
+    Example:
+      >>> sort(np.array([3.0, 1.0, 2.0], np.float32)).shape
+      (3,)
+
+    Source: StableHLO ``sort``.
+    """
+    if isinstance(operand, Sequence):
+        if not operand:
+            raise TypeError("sort: there is nothing to sort; give one array or more.")
+        if not 1 <= num_keys <= len(operand):
+            raise ValueError(
+                f"sort: num_keys={num_keys}, but there are {len(operand)} operands. Sort by 1 "
+                "of them at least, and by all at most."
+            )
+        dimension = canonical_axis(dimension, len(shape_of(operand[0])))
+        params = {"dimension": dimension, "is_stable": bool(is_stable), "num_keys": num_keys}
+        return tuple(sort_p.bind(*operand, **params))
+    if num_keys != 1:
+        raise ValueError(f"sort: num_keys={num_keys}, but there is one operand to sort by.")
+    dimension = canonical_axis(dimension, len(shape_of(operand)))
+    return sort_p.bind(operand, dimension=dimension, is_stable=bool(is_stable), num_keys=1)[0]
+
+
+def sort_key_val(
+    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+) -> tuple[Any, Any]:
+    """Sort ``keys`` along a dimension, and reorder ``values`` in the same way.
+
+    Raises:
+      TypeError: if the shapes differ.
+      ValueError: if the dimension is out of bounds.
+
+    Example:
+      >>> keys, values = sort_key_val(np.array([3, 1, 2]), np.array([0, 1, 2]))
+      >>> values.shape
+      (3,)
+    """
+    return sort((keys, values), dimension, is_stable, num_keys=1)
+
+
+# top_k
+
+
+def _top_k_aval(x: ShapedArray, *, k, axis, is_stable):
+    if issubdtype(x.dtype, np.complexfloating):
+        raise ValueError("top_k: complex numbers have no order, so none are largest.")
+    if k < 0:
+        raise ValueError(f"top_k: k={k} is negative.")
+    if x.shape[axis] < k:
+        raise ValueError(
+            f"top_k: there are no {k} elements along axis {axis} of shape {x.shape}. Ask "
+            "for a smaller k."
+        )
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
+
+
+def _top_k_jvp(primals, tangents, *, k, axis, is_stable):
+    values, indices = top_k_p.bind(*primals, k=k, axis=axis, is_stable=is_stable)
+    (t,) = tangents
+    if type(t) is Zero:
+        tangent = Zero.from_primal(values)
+    else:
+        tangent = take_along(t, reshape(indices, (*shape_of(indices), 1)), axis)
+    return [values, indices], [tangent, Zero.from_primal(indices)]
+
+
+def _top_k_batch(_axis, args, dims, *, k, axis, is_stable):
+    dim = dims[0]
+    return top_k_p.bind(args[0], k=k, axis=axis + (axis >= dim), is_stable=is_stable), [dim, dim]
+
+
+def _top_k_lower(ctx: Lowering, x: Value, *, k, axis, is_stable):
+    outs, last = list(ctx.outs), len(x.shape) - 1
+    order = list(range(last + 1))
+    order[axis], order[last] = last, axis
+    if axis != last:
+        x = lower_transpose(ctx, x, order)
+        outs = [out.update(shape=tuple(out.shape[d] for d in order)) for out in outs]
+    name = ctx.new_name()
+    stable = "" if is_stable else ", is_stable = false"
+    types = ", ".join(map(tensor_type, outs))
+    ctx.write(f"{name}:2 = chlo.top_k({x}, k = {k}{stable}) : {tensor_type(x.aval)} -> ({types})")
+    results = [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
+    return results if axis == last else [lower_transpose(ctx, r, order) for r in results]
+
+
+top_k_p = define(
+    "top_k",
+    abstract_eval=_top_k_aval,
+    multiple_results=True,
+    jvp=_top_k_jvp,
+    transpose=not_linear,
+    batch=_top_k_batch,
+    lower=_top_k_lower,
+)
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
+    """The ``k`` greatest elements along an axis, in descending order, and their indices.
+
+    Args:
+      operand: an array of a real dtype.
+      k: how many.
+      axis: the axis to search along.
+      is_stable: whether the first of equal elements comes first.
+
+    Returns:
+      The elements, and their int32 indices.
+
+    Raises:
+      ValueError: if ``k`` is negative or more than there are, the axis is out of bounds, or the
+        dtype is complex.
+
+    Example:
+      >>> values, indices = top_k(np.arange(5.0, dtype=np.float32), 2)
+      >>> indices.shape
+      (2,)
+    """
+    axis = canonical_axis(axis, len(shape_of(operand)))
+    values, indices = top_k_p.bind(operand, k=index(k), axis=axis, is_stable=bool(is_stable))
+    return [values, indices]

@@ -1,0 +1,272 @@
+"""Picking one element of each window, or scattering to it; the derivatives of windowed extrema."""
+
+from typing import Any
+
+from ricci_autodiff import Zero, is_undefined_primal
+from ricci_batching import batched_at
+from ricci_ir import Primitive, ShapedArray, define, trace_to_jaxpr, unsupported
+from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._comparison import ge_p, select_n
+from ricci_lax.shapes._joining import stack, unstack
+from ricci_lax.shapes._slicing import pad
+from ricci_lax.shapes._slicing import slice as slice_array
+from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, numeric
+from ricci_lax.structure._shapes import shape_of
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._axis_reductions import highest, lowest
+from ._window_lowering import lower_reduce_window, lower_select_and_scatter
+from ._window_shape import batched_window, check_window, reduce_window_shape_tuple
+
+__all__ = [
+    "select_and_gather_add_p",
+    "select_and_scatter_add_p",
+    "select_and_scatter_p",
+]
+
+
+def _worst(select_prim: Primitive, dtype: Any) -> Any:
+    """The value that never wins against another."""
+    return lowest(dtype) if select_prim is ge_p else highest(dtype)
+
+
+# select_and_scatter_add
+
+
+def _scatter_aval(
+    source: ShapedArray,
+    operand: ShapedArray,
+    *,
+    select_prim,
+    window_dimensions,
+    window_strides,
+    padding,
+):
+    name = "select_and_scatter_add"
+    check_dtype(name, operand, numeric)
+    check_same_dtype(name, source, operand)
+    ones = (1,) * operand.ndim
+    check_window(name, operand.shape, window_dimensions, window_strides, padding, ones, ones)
+    windows = reduce_window_shape_tuple(operand.shape, window_dimensions, window_strides, padding)
+    if source.shape != windows:
+        raise TypeError(
+            f"{name}: source must have one element for each window, shape {windows}, got "
+            f"{source.str_short()} for operand {operand.str_short()}."
+        )
+    return operand.strip_weak_type()
+
+
+def _scatter_jvp(primals, tangents, **params):
+    source, operand = primals
+    result = select_and_scatter_add_p.bind(source, operand, **params)
+    if type(tangents[0]) is Zero:
+        return result, Zero.from_primal(result)
+    return result, select_and_scatter_add_p.bind(tangents[0], operand, **params)
+
+
+def _scatter_transpose(ct, source, operand, **params):
+    ones = (1,) * len(shape_of(operand))
+    picked = select_and_gather_add_p.bind(
+        ct, operand, base_dilation=ones, window_dilation=ones, **params
+    )
+    return [picked, None]
+
+
+def _pair_batch(primitive: Primitive, axis, args, dims, select_prim, window):
+    first, second = (batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True))
+    window = batched_window(0, **window)
+    return primitive.bind(first, second, select_prim=select_prim, **window), 0
+
+
+def _scatter_lower(ctx: Lowering, source: Value, operand: Value, *, select_prim, padding, **window):
+    """Padding is written out: what wins must be an element of the operand."""
+    dtype = operand.dtype
+    config = tuple((low, high, 0) for low, high in padding)
+    scalars = [ShapedArray((), dtype)] * 2
+    select = trace_to_jaxpr(lambda x, y: [select_prim.bind(x, y)], scalars)
+    scatter = trace_to_jaxpr(lambda x, y: [add(x, y)], scalars)
+    shape = operand.shape
+    if any(map(any, padding)):
+        worst = _worst(select_prim, dtype)
+        operand = traced(lambda x: pad(x, worst, config))(ctx, operand)
+    result = lower_select_and_scatter(
+        ctx,
+        operand,
+        source,
+        ctx.constant(0, scalars[0]),
+        select,
+        scatter,
+        padding=((0, 0),) * len(shape),
+        **window,
+    )
+    if result.shape == shape:
+        return result
+    starts = tuple(low for low, _ in padding)
+    limits = tuple(low + n for low, n in zip(starts, shape, strict=True))
+    return traced(lambda x: slice_array(x, starts, limits))(ctx, result)
+
+
+select_and_scatter_add_p = define(
+    "select_and_scatter_add",
+    abstract_eval=_scatter_aval,
+    jvp=_scatter_jvp,
+    transpose=_scatter_transpose,
+    batch=lambda axis, args, dims, *, select_prim, **window: _pair_batch(
+        select_and_scatter_add_p, axis, args, dims, select_prim, window
+    ),
+    lower=_scatter_lower,
+)
+
+
+# select_and_gather_add
+
+
+def _gather_aval(
+    tangents: ShapedArray,
+    operand: ShapedArray,
+    *,
+    select_prim,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation,
+    window_dilation,
+):
+    name = "select_and_gather_add"
+    if tangents.shape != operand.shape:
+        raise TypeError(
+            f"{name}: tangents and operand must have one shape, got {tangents.str_short()} and "
+            f"{operand.str_short()}."
+        )
+    check_same_dtype(name, tangents, operand)
+    window = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    check_window(name, operand.shape, *window)
+    return ShapedArray(reduce_window_shape_tuple(operand.shape, *window), operand.dtype)
+
+
+def _gather_jvp(primals, tangents, **params):
+    t, operand = primals
+    result = select_and_gather_add_p.bind(t, operand, **params)
+    if type(tangents[0]) is Zero:
+        return result, Zero.from_primal(result)
+    return result, select_and_gather_add_p.bind(tangents[0], operand, **params)
+
+
+def _gather_transpose(
+    ct, tangents, operand, *, select_prim, padding, base_dilation, window_dilation, **window
+):
+    if any(d != 1 for d in window_dilation):
+        raise NotImplementedError(
+            f"max pooling with window_dilation={window_dilation} has no reverse-mode "
+            "derivative here; the windows must be dense."
+        )
+    if not is_undefined_primal(tangents) or is_undefined_primal(operand):
+        raise NotImplementedError("select_and_gather_add is linear in its first operand only.")
+    params = {"select_prim": select_prim, "padding": padding, **window}
+    if all(d == 1 for d in base_dilation):
+        return [select_and_scatter_add_p.bind(ct, operand, **params), None]
+    worst = _worst(select_prim, tangents.aval.dtype)
+    spread = pad(operand, worst, tuple((0, 0, d - 1) for d in base_dilation))
+    result = select_and_scatter_add_p.bind(ct, spread, **params)
+    shape = shape_of(spread)
+    return [slice_array(result, (0,) * len(shape), shape, base_dilation), None]
+
+
+def _gather_lower(ctx: Lowering, tangents: Value, operand: Value, *, select_prim, **window):
+    """Windows of pairs: the operand's element decides which tangent stays."""
+    scalar = ShapedArray((), operand.dtype)
+
+    def choose(x, t, y, u):
+        first = select_prim.bind(x, y)
+        return [select_n(first, y, x), select_n(first, u, t)]
+
+    jaxpr = trace_to_jaxpr(choose, [scalar] * 4)
+    inits = [ctx.constant(_worst(select_prim, operand.dtype), scalar), ctx.constant(0, scalar)]
+    ctx.outs = [ctx.out, ctx.out]
+    return lower_reduce_window(ctx, [operand, tangents], inits, jaxpr, **window)[1]
+
+
+select_and_gather_add_p = define(
+    "select_and_gather_add",
+    abstract_eval=_gather_aval,
+    jvp=_gather_jvp,
+    transpose=_gather_transpose,
+    batch=lambda axis, args, dims, *, select_prim, **window: _pair_batch(
+        select_and_gather_add_p, axis, args, dims, select_prim, window
+    ),
+    lower=_gather_lower,
+)
+
+
+# select_and_scatter, with any computations
+
+
+def _general_aval(
+    operand: ShapedArray,
+    source: ShapedArray,
+    init_value: ShapedArray,
+    *,
+    window_dimensions,
+    window_strides,
+    padding,
+    **params,
+):
+    name = "select_and_scatter"
+    check_same_dtype(name, operand, source, init_value)
+    if init_value.shape:
+        raise TypeError(f"{name}: init_value must be a scalar, got {init_value.str_short()}.")
+    ones = (1,) * operand.ndim
+    check_window(name, operand.shape, window_dimensions, window_strides, padding, ones, ones)
+    windows = reduce_window_shape_tuple(operand.shape, window_dimensions, window_strides, padding)
+    if source.shape != windows:
+        raise TypeError(
+            f"{name}: source must have one element for each window, shape {windows}, got "
+            f"{source.str_short()} for operand {operand.str_short()}."
+        )
+    return operand.strip_weak_type()
+
+
+def _general_batch(axis, args, dims, *, window_dimensions, window_strides, padding, **params):
+    operand, source = (batched_at(x, d, axis.size, 0) for x, d in zip(args[:2], dims, strict=False))
+    window = {"window_dimensions": window_dimensions, "window_strides": window_strides}
+    window["padding"] = padding
+    if dims[2] is None:
+        window = batched_window(0, **window)
+        return select_and_scatter_p.bind(operand, source, args[2], **window, **params), 0
+    # The initial value is one for the whole array: each example is computed by itself.
+    results = [
+        select_and_scatter_p.bind(x, s, init, **window, **params)
+        for x, s, init in zip(unstack(operand), unstack(source), unstack(args[2]), strict=True)
+    ]
+    return stack(results), 0
+
+
+def _general_lower(
+    ctx: Lowering,
+    operand: Value,
+    source: Value,
+    init_value: Value,
+    *,
+    select_jaxpr,
+    select_consts,
+    scatter_jaxpr,
+    scatter_consts,
+    **window,
+):
+    return lower_select_and_scatter(
+        ctx, operand, source, init_value, select_jaxpr, scatter_jaxpr, **window
+    )
+
+
+select_and_scatter_p = define(
+    "select_and_scatter",
+    abstract_eval=_general_aval,
+    memo=False,
+    jvp=unsupported(
+        "what is scattered by a function that is not known has no derivative; "
+        "select_and_scatter_add has"
+    ),
+    transpose=unsupported("what is scattered by a function that is not known need not be linear"),
+    batch=_general_batch,
+    lower=_general_lower,
+)

@@ -1,0 +1,173 @@
+"""The geometry of sliding windows: paddings by name, dilations, and the shapes of results."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+__all__ = [
+    "padtype_to_pads",
+    "reduce_window_shape_tuple",
+]
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The size of a dimension with ``dilation - 1`` holes between its elements."""
+    return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+def dilated_shape(shape: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
+    """The shape of an array with holes between its elements."""
+    return tuple(dilated(n, d) for n, d in zip(shape, dilation, strict=True))
+
+
+def strided(size: int, window: int, stride: int) -> int:
+    """How many windows fit into a dimension."""
+    return max((size - window) // stride + 1, 0)
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+) -> list[tuple[int, int]]:
+    """The low and high padding of each dimension that a padding's name stands for.
+
+    Args:
+      in_shape: the sizes of the dimensions, dilated.
+      window_shape: the sizes of the window, dilated.
+      window_strides: the steps of the window.
+      padding: ``"VALID"`` (none), ``"SAME"`` (as many windows as steps fit, the odd padding at
+        the end) or ``"SAME_LOWER"`` (at the start); in any case.
+
+    Raises:
+      RuntimeError: for another name.
+      TypeError: if it is not a name.
+
+    Example:
+      >>> padtype_to_pads((10, 7), (3, 3), (2, 2), "SAME")
+      [(0, 1), (1, 1)]
+    """
+    if not isinstance(padding, str):
+        raise TypeError(
+            f"padding: {padding!r} is no name; give a string, 'VALID', 'SAME' or 'SAME_LOWER'."
+        )
+    name = padding.upper()
+    if name == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            f"padding={padding!r} is unknown; it is 'VALID', 'SAME' or 'SAME_LOWER'."
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=False):
+        count = -(-size // stride)
+        total = max((count - 1) * stride + window - size, 0)
+        half = total // 2
+        pads.append((half, total - half) if name == "SAME" else (total - half, half))
+    return pads
+
+
+def check_positive(name: str, field: str, values: Sequence[int]) -> None:
+    """Raise ``TypeError`` unless all values are positive."""
+    if any(value <= 0 for value in values):
+        raise TypeError(f"{name}: {field}={tuple(values)} holds a number below 1.")
+
+
+def check_window(
+    name: str,
+    shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[Any],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> None:
+    """Raise unless there is one positive entry for each dimension of an operand's shape.
+
+    Raises:
+      TypeError: if a length is wrong, or an entry is not positive.
+    """
+    if len(window_dimensions) != len(shape):
+        raise TypeError(
+            f"{name}: window_dimensions={tuple(window_dimensions)} does not have one size "
+            f"for each dimension of shape {tuple(shape)}."
+        )
+    for field, values in (
+        ("window_strides", window_strides),
+        ("padding", padding),
+        ("base_dilation", base_dilation),
+        ("window_dilation", window_dilation),
+    ):
+        if len(values) != len(window_dimensions):
+            raise TypeError(
+                f"{name}: {field}={tuple(values)} and "
+                f"window_dimensions={tuple(window_dimensions)} differ in length; give one "
+                "number of each for each dimension."
+            )
+    check_positive(name, "window_dimensions", window_dimensions)
+    check_positive(name, "window_strides", window_strides)
+    check_positive(name, "base_dilation", base_dilation)
+    check_positive(name, "window_dilation", window_dilation)
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """The shape of a reduction over sliding windows.
+
+    Example:
+      >>> reduce_window_shape_tuple((5, 6), (2, 3), (1, 2), ((0, 1), (0, 1)))
+      (5, 3)
+    """
+    ones = (1,) * len(operand_shape)
+    base = dilated_shape(operand_shape, base_dilation or ones)
+    window = dilated_shape(window_dimensions, window_dilation or ones)
+    return tuple(
+        strided(low + size + high, width, stride)
+        for size, width, stride, (low, high) in zip(
+            base, window, window_strides, padding, strict=True
+        )
+    )
+
+
+def canonical_window(
+    name: str,
+    shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: str | Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> dict[str, tuple]:
+    """A window as primitives take it: defaults filled in, a padding's name resolved."""
+    ones = (1,) * len(window_dimensions)
+    dimensions = tuple(map(index, window_dimensions))
+    strides = tuple(map(index, ones if window_strides is None else window_strides))
+    base = tuple(map(index, ones if base_dilation is None else base_dilation))
+    window = tuple(map(index, ones if window_dilation is None else window_dilation))
+    named = isinstance(padding, str)
+    check_window(name, shape, dimensions, strides, ones if named else padding, base, window)
+    if named:
+        sizes = dilated_shape(shape, base)
+        padding = padtype_to_pads(sizes, dilated_shape(dimensions, window), strides, padding)
+    return {
+        "window_dimensions": dimensions,
+        "window_strides": strides,
+        "padding": tuple((index(low), index(high)) for low, high in padding),  # pyright: ignore
+        "base_dilation": base,
+        "window_dilation": window,
+    }
+
+
+def batched_window(dim: int, **window: Sequence[Any]) -> dict[str, tuple]:
+    """A window that does not reach across a batch dimension inserted at ``dim``."""
+    return {
+        field: (*values[:dim], (0, 0) if field == "padding" else 1, *values[dim:])
+        for field, values in window.items()
+    }

@@ -1,0 +1,363 @@
+"""Reductions over sliding windows: ``reduce_window``, and windowed sums and extrema."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import (
+    Zero,
+    instantiate,
+    jvp_flat,
+    linear,
+    linearize_call,
+    not_linear,
+)
+from ricci_batching import batch_flat, batched_at
+from ricci_ir import (
+    Jaxpr,
+    Primitive,
+    ShapedArray,
+    define,
+    eval_jaxpr,
+    get_aval,
+    trace_to_jaxpr,
+    unguarded,
+)
+from ricci_lax.elementwise._arithmetic import add, max, min
+from ricci_lax.elementwise._comparison import ge_p, le_p
+from ricci_lax.shapes._slicing import pad
+from ricci_lax.shapes._slicing import slice as slice_array
+from ricci_lax.structure._operand_types import anything, check_dtype, numeric
+from ricci_lax.structure._shapes import broadcast, shape_of
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+
+from ._axis_reductions import highest, lowest
+from ._reduce import check_initial_values, is_known_value, strong_scalar, trace_computation
+from ._window_lowering import lower_reduce_window
+from ._window_selection import select_and_gather_add_p
+from ._window_shape import (
+    batched_window,
+    canonical_window,
+    check_window,
+    dilated,
+    dilated_shape,
+    reduce_window_shape_tuple,
+)
+
+__all__ = [
+    "reduce_window",
+    "reduce_window_max_p",
+    "reduce_window_min_p",
+    "reduce_window_p",
+    "reduce_window_sum_p",
+]
+
+
+def _window_aval(name: str, x: ShapedArray, window: dict[str, Any]) -> ShapedArray:
+    sizes = (
+        window["window_dimensions"],
+        window["window_strides"],
+        window["padding"],
+        window["base_dilation"],
+        window["window_dilation"],
+    )
+    check_window(name, x.shape, *sizes)
+    return x.update(shape=reduce_window_shape_tuple(x.shape, *sizes))
+
+
+def _windowed(
+    name: str,
+    combine: Callable[[Any, Any], Any],
+    accepted: Sequence[type],
+    identity: Callable[[Any], Any],
+    **rules: Any,
+) -> Primitive:
+    """A primitive that combines the elements of each window with one operation."""
+
+    def abstract_eval(x: ShapedArray, **window):
+        check_dtype(name, x, accepted)
+        return _window_aval(name, x, window)
+
+    def batch(axis, args, dims, **window):
+        dim = dims[0]
+        return primitive.bind(args[0], **batched_window(dim, **window)), dim
+
+    def lower(ctx: Lowering, x: Value, **window):
+        scalar = ShapedArray((), x.dtype)
+        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
+        init = ctx.constant(identity(x.dtype), scalar)
+        return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
+
+    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **rules)
+    return primitive
+
+
+def _sum_transpose(
+    ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
+):
+    """Every window passes its cotangent to its elements: a windowed sum of the spread windows."""
+    shape, counts = x.aval.shape, shape_of(ct)
+    base = dilated_shape(shape, base_dilation)
+    window = dilated_shape(window_dimensions, window_dilation)
+    config = []
+    for size, width, stride, (low, _), count in zip(
+        base, window, window_strides, padding, counts, strict=True
+    ):
+        before = width - low - 1
+        after = size + width - 1 - dilated(count, stride) - before
+        config.append((before, after, stride - 1))
+    spread = pad(ct, np.zeros((), x.aval.dtype)[()], config)
+    ones = (1,) * len(shape)
+    result = reduce_window_sum_p.bind(
+        spread,
+        window_dimensions=window_dimensions,
+        window_strides=base_dilation,
+        padding=((0, 0),) * len(shape),
+        base_dilation=ones,
+        window_dilation=window_dilation,
+    )
+    return [result]
+
+
+def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive):
+    def jvp(primals, tangents, **window):
+        (x,), (t,) = primals, tangents
+        result = primitive().bind(x, **window)
+        if type(t) is Zero:
+            return result, Zero.from_primal(result)
+        return result, select_and_gather_add_p.bind(t, x, select_prim=select_prim, **window)
+
+    return jvp
+
+
+def _zero(dtype: Any) -> Any:
+    return np.zeros((), dtype)[()]
+
+
+reduce_window_sum_p = _windowed(
+    "reduce_window_sum", add, numeric, _zero, jvp=linear, transpose=_sum_transpose
+)
+reduce_window_max_p = _windowed(
+    "reduce_window_max",
+    max,
+    anything,
+    lowest,
+    jvp=_extremum_jvp(lambda: reduce_window_max_p, ge_p),
+    transpose=not_linear,
+)
+reduce_window_min_p = _windowed(
+    "reduce_window_min",
+    min,
+    anything,
+    highest,
+    jvp=_extremum_jvp(lambda: reduce_window_min_p, le_p),
+    transpose=not_linear,
+)
+
+
+# reduce_window, with any computation
+
+
+def _halves(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    count = len(values) // 2
+    return values[:count], values[count:]
+
+
+def _reduce_window_aval(*avals: ShapedArray, jaxpr, consts, **window):
+    operands, inits = _halves(avals)
+    check_initial_values("reduce_window", operands, inits)
+    return [_window_aval("reduce_window", x, window).strip_weak_type() for x in operands]
+
+
+def _fold_windows(
+    jaxpr: Jaxpr,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+    *args: Any,
+) -> list[Any]:
+    """The same as ``reduce_window``, made of slices: one for each position in the window."""
+    operands, inits = _halves(args)
+    shape = shape_of(operands[0])
+    sizes = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    counts = reduce_window_shape_tuple(shape, *sizes)
+    config = tuple(
+        (low, high, base - 1) for (low, high), base in zip(padding, base_dilation, strict=True)
+    )
+    padded = [pad(x, init, config) for x, init in zip(operands, inits, strict=True)]
+    total = [broadcast(init, counts) for init in inits]
+    if 0 in counts:
+        return total
+    for position in product(*map(range, window_dimensions)):
+        starts = tuple(p * d for p, d in zip(position, window_dilation, strict=True))
+        limits = tuple(
+            s + dilated(n, stride)
+            for s, n, stride in zip(starts, counts, window_strides, strict=True)
+        )
+        part = [slice_array(x, starts, limits, window_strides) for x in padded]
+        total = eval_jaxpr(jaxpr, jaxpr.consts, *total, *part)
+    return total
+
+
+def _as_slices(jaxpr: Jaxpr, window: dict[str, Any]) -> Callable[..., list[Any]]:
+    sizes = (
+        window["window_dimensions"],
+        window["window_strides"],
+        window["padding"],
+        window["base_dilation"],
+        window["window_dilation"],
+    )
+    return lambda *args: _fold_windows(jaxpr, *sizes, *args)
+
+
+def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
+    if all(type(t) is Zero for t in tangents):
+        results = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **window)
+        return results, [Zero.from_primal(r) for r in results]
+    operands, inits = _halves(primals)
+    operand_tangents, init_tangents = _halves(list(map(instantiate, tangents)))
+    count = len(operands)
+
+    def pair(*scalars):
+        x, t, y, u = (scalars[i * count : (i + 1) * count] for i in range(4))
+        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        values, changes = jvp_flat(run, [*x, *y], [*t, *u])
+        return [*values, *map(instantiate, changes)]
+
+    scalars = [v.aval for v in jaxpr.invars[:count]]
+    results = reduce_window_p.bind(
+        *operands,
+        *operand_tangents,
+        *inits,
+        *init_tangents,
+        jaxpr=trace_to_jaxpr(pair, scalars * 4),
+        consts=(),
+        **window,
+    )
+    return results[:count], results[count:]
+
+
+def _reduce_window_linearize(tape, primals, tangents, *, jaxpr, consts, **window):
+    """Reverse mode goes through slices: the results must not depend on tangents."""
+    program = trace_to_jaxpr(_as_slices(jaxpr, window), list(map(get_aval, primals)))
+    return linearize_call(tape, primals, tangents, jaxpr=program, name="reduce_window")
+
+
+def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
+    operands, inits = _halves(args)
+    operand_dims, init_dims = _halves(dims)
+    if any(d is not None for d in init_dims):
+        return batch_flat(_as_slices(jaxpr, window), axis, args, dims)
+    moved = [batched_at(x, d, axis.size, 0) for x, d in zip(operands, operand_dims, strict=True)]
+    window = batched_window(0, **window)
+    results = reduce_window_p.bind(*moved, *inits, jaxpr=jaxpr, consts=consts, **window)
+    return results, [0] * len(operands)
+
+
+def _reduce_window_lower(ctx: Lowering, *args: Value, jaxpr, consts, **window):
+    operands, inits = _halves(args)
+    return lower_reduce_window(ctx, operands, inits, jaxpr, **window)
+
+
+reduce_window_p = define(
+    "reduce_window",
+    abstract_eval=_reduce_window_aval,
+    multiple_results=True,
+    memo=False,
+    jvp=_reduce_window_jvp,
+    linearize=_reduce_window_linearize,
+    transpose=not_linear,
+    batch=_reduce_window_batch,
+    lower=_reduce_window_lower,
+)
+
+# Computations that have a primitive of their own, with the initial value that it starts from.
+_monoids: dict[Any, tuple[Callable[[Any], Any], Primitive]] = {
+    add: (_zero, reduce_window_sum_p),
+    max: (lowest, reduce_window_max_p),
+    min: (highest, reduce_window_min_p),
+}
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """Combine the elements of every window that slides over an array.
+
+    Args:
+      operand: an array, or a pytree of arrays of one shape that are reduced together.
+      init_value: for each a scalar, which the computation leaves unchanged; padding holds it.
+      computation: an associative function of two pytrees of scalars like ``init_value``.
+      window_dimensions: the window's size in each dimension.
+      window_strides: its step in each dimension, by default 1.
+      padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"``, or low and high padding for each
+        dimension.
+      base_dilation: the distance of the operand's elements, by default 1.
+      window_dilation: the distance of the window's elements, by default 1.
+
+    Returns:
+      A pytree like ``operand``, of arrays with one element for each window.
+
+    Raises:
+      TypeError: if the lengths of the window's parameters differ from the operand's rank, or
+        they are not positive, or an initial value is not a scalar.
+      ValueError: if the pytrees differ.
+      RuntimeError: if the padding's name is not known.
+
+    Example:
+      >>> reduce_window(np.ones((5, 6), np.float32), 0.0, add, (2, 3), (1, 2), "SAME").shape
+      (5, 3)
+
+    Source: StableHLO ``reduce_window``.
+    """
+    operands, tree = tree_flatten(operand)
+    inits, init_tree = tree_flatten(init_value)
+    if tree != init_tree:
+        raise ValueError(
+            f"reduce_window: operands have structure {tree} and init_values {init_tree}. "
+            "Give one initial value for each operand."
+        )
+    if not operands:
+        raise ValueError("reduce_window: there is nothing to reduce; give one array or more.")
+    avals: list[Any] = [get_aval(x) for x in operands]
+    init_avals: list[Any] = [get_aval(x) for x in inits]
+    if any(aval.shape for aval in init_avals):
+        raise TypeError(
+            "reduce_window: the initial values have shapes "
+            f"{[aval.shape for aval in init_avals]}; a window is reduced from scalars."
+        )
+    if any(aval.shape != avals[0].shape for aval in avals):
+        raise TypeError(
+            "reduce_window requires operands of one shape, got "
+            f"{', '.join(aval.str_short() for aval in avals)}."
+        )
+    window = canonical_window(
+        "reduce_window",
+        avals[0].shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
+    # The public functions are wrapped, to hide internal frames.
+    monoid = _monoids.get(unguarded(computation)) if len(operands) == 1 else None
+    if monoid is not None and is_known_value(inits[0], monoid[0](avals[0].dtype)):
+        return tree_unflatten(tree, [monoid[1].bind(operands[0], **window)])
+    jaxpr = trace_computation("reduce_window", computation, tree, init_avals)
+    results = reduce_window_p.bind(
+        *operands, *map(strong_scalar, inits), jaxpr=jaxpr, consts=(), **window
+    )
+    return tree_unflatten(tree, results)

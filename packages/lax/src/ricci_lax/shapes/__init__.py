@@ -1,0 +1,8 @@
+"""Putting arrays together and taking them apart: joining, slicing, gather and scatter."""
+
+from ._dimension_numbers import *
+from ._dynamic_slicing import *
+from ._gather import *
+from ._joining import *
+from ._scatter import *
+from ._slicing import *

@@ -1,0 +1,214 @@
+"""What gather and scatter share: dimension numbers, modes, and checks on them."""
+
+import enum
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir import Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
+from ricci_lax.structure._shapes import write
+from ricci_stablehlo import Lowering, Value, int_list
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+]
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which dimension is which in ``gather``; as in StableHLO's attribute of that name.
+
+    Attributes:
+      offset_dims: the dimensions of the result that hold the slices' own dimensions.
+      collapsed_slice_dims: the operand's dimensions, with slices of size 1, that are left out.
+      start_index_map: for each component of an index, the operand's dimension it counts along.
+      operand_batching_dims, start_indices_batching_dims: dimensions of the operand and of the
+        indices that go together, one slice for each.
+
+    The last dimension of the indices holds their components.
+    """
+
+    offset_dims: Sequence[int]
+    collapsed_slice_dims: Sequence[int]
+    start_index_map: Sequence[int]
+    operand_batching_dims: Sequence[int] = ()
+    start_indices_batching_dims: Sequence[int] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """Which dimension is which in ``scatter``; as in StableHLO's attribute of that name.
+
+    Attributes:
+      update_window_dims: the dimensions of the updates that hold the windows' own dimensions.
+      inserted_window_dims: the operand's dimensions that the windows lack (of size 1 there).
+      scatter_dims_to_operand_dims: for each component of an index, the operand's dimension it
+        counts along.
+      operand_batching_dims, scatter_indices_batching_dims: dimensions of the operand and of the
+        indices that go together, one window for each.
+
+    The last dimension of the indices holds their components. The fields correspond, one by one,
+    to those of ``GatherDimensionNumbers`` for reading what is written.
+    """
+
+    update_window_dims: Sequence[int]
+    inserted_window_dims: Sequence[int]
+    scatter_dims_to_operand_dims: Sequence[int]
+    operand_batching_dims: Sequence[int] = ()
+    scatter_indices_batching_dims: Sequence[int] = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens to indices out of bounds in ``gather`` and ``scatter``.
+
+    ``CLIP`` moves slices into bounds; ``FILL_OR_DROP`` reads a fill value, and drops updates;
+    ``PROMISE_IN_BOUNDS`` says that there are none (what happens otherwise is undefined).
+    """
+
+    CLIP = enum.auto()
+    FILL_OR_DROP = enum.auto()
+    PROMISE_IN_BOUNDS = enum.auto()
+    ONE_HOT = enum.auto()
+
+    @staticmethod
+    def from_any(mode: "str | GatherScatterMode | None") -> "GatherScatterMode":
+        """The mode of a name: ``"clip"``, ``"fill"`` or ``"drop"``, ``"promise_in_bounds"``.
+
+        Raises:
+          ValueError: if there is no such mode.
+        """
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        if mode is None:
+            return GatherScatterMode.FILL_OR_DROP
+        found = _modes.get(mode)
+        if found is None:
+            raise ValueError(
+                f"{mode!r} is no mode for indices out of bounds; the modes are {', '.join(_modes)}."
+            )
+        return found
+
+
+_modes: dict[Any, GatherScatterMode] = {
+    "clip": GatherScatterMode.CLIP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
+}
+FILL = GatherScatterMode.FILL_OR_DROP
+
+
+def shifted(dims: Sequence[int]) -> tuple[int, ...]:
+    """Dimensions after one has been put in front."""
+    return tuple(d + 1 for d in dims)
+
+
+def check_dims(op: str, name: str, dims: Sequence[int], ndim: int, ordered: bool = True) -> None:
+    """Raise ``TypeError`` unless these are distinct dimensions, in order, of an array."""
+    if ordered and list(dims) != sorted(dims):
+        raise TypeError(f"{op}: {name}={tuple(dims)} is not in increasing order.")
+    if len(set(dims)) != len(dims):
+        raise TypeError(f"{op}: {name}={tuple(dims)} names a dimension twice.")
+    for d in dims:
+        if not 0 <= d < ndim:
+            raise TypeError(
+                f"{op}: {name} names dimension {d}, but there are dimensions 0 to {ndim - 1} only."
+            )
+
+
+def check_index_map(op: str, name: str, dims: Sequence[int], indices: ShapedArray, ndim: int):
+    """Check the type of an array of indices, and what its components are for.
+
+    Raises:
+      ValueError: if the indices are not integers.
+      TypeError: if the components do not fit.
+    """
+    if not issubdtype(indices.dtype, np.integer):
+        raise ValueError(f"{op}: the indices have dtype {indices.dtype}; convert them to integers.")
+    if not indices.shape:
+        raise TypeError(
+            f"{op}: indices must have at least one dimension, the last holding the components of "
+            "each index; got a scalar."
+        )
+    if len(dims) != indices.shape[-1]:
+        raise TypeError(
+            f"{op}: {name} names {len(dims)} dimensions, but the last dimension of indices, "
+            f"which holds their positions, has size {indices.shape[-1]}."
+        )
+    for i, d in enumerate(dims):
+        if not 0 <= d < ndim:
+            raise TypeError(
+                f"{op}: entry {i} of {name} is {d}, but there are dimensions 0 to {ndim - 1} only."
+            )
+    if len(set(dims)) != len(dims):
+        raise TypeError(f"{op}: {name}={tuple(dims)} names a dimension twice.")
+
+
+def check_batching(
+    op: str,
+    names: tuple[str, str, str, str],
+    left_out: Sequence[int],
+    index_map: Sequence[int],
+    operand_dims: Sequence[int],
+    indices_dims: Sequence[int],
+    operand: ShapedArray,
+    indices: ShapedArray,
+) -> None:
+    """Raise ``TypeError`` unless the dimensions that go together are distinct and equal in size."""
+    left_out_name, map_name, operand_name, indices_name = names
+    check_dims(op, operand_name, operand_dims, operand.ndim)
+    check_dims(op, indices_name, indices_dims, indices.ndim - 1, ordered=False)
+    for name, dims in ((left_out_name, left_out), (map_name, index_map)):
+        if set(dims) & set(operand_dims):
+            raise TypeError(
+                f"{op}: a dimension is in both {name}={tuple(dims)} and "
+                f"{operand_name}={tuple(operand_dims)}."
+            )
+    if len(operand_dims) != len(indices_dims):
+        raise TypeError(
+            f"{op}: {operand_name}={tuple(operand_dims)} and "
+            f"{indices_name}={tuple(indices_dims)} are paired, so give as many of each."
+        )
+    sizes = tuple(operand.shape[d] for d in operand_dims)
+    others = tuple(indices.shape[d] for d in indices_dims)
+    if sizes != others:
+        raise TypeError(
+            f"{op}: the batching dimensions of the operand have sizes {sizes}, and those of "
+            f"the indices {others}. They go together, so they must agree."
+        )
+
+
+def comparable_indices(ctx: Lowering, indices: Value) -> Value:
+    """Indices in a type wide enough that comparing them with bounds is safe."""
+    if indices.dtype.itemsize >= 4:
+        return indices
+    out = indices.aval.update(dtype=np.dtype("int32"))
+    return write(ctx, f"stablehlo.convert {indices}", [indices], out)
+
+
+def dims_attribute(pairs: Sequence[tuple[str, Sequence[int]]], index_vector_dim: int) -> str:
+    """The fields of a dimension numbers attribute; empty ones are left out."""
+    fields = [f"{name} = {int_list(dims)}" for name, dims in pairs if dims]
+    return ", ".join([*fields, f"index_vector_dim = {index_vector_dim}"])
+
+
+def dimension_tuple(dims: Any) -> Any:
+    """Dimension numbers whose fields are tuples of ints."""
+    return type(dims)(*(tuple(map(index, field)) for field in dims))
+
+
+_combiners: dict[Any, Jaxpr] = {}
+
+
+def combiner(fun: Callable[[Any, Any], Any], dtype: Any) -> Jaxpr:
+    """The program that combines an element with its update, made once for each dtype."""
+    key = (fun, dtype)
+    found = _combiners.get(key)
+    if found is None:
+        scalar = ShapedArray((), dtype)
+        jaxpr = trace_to_jaxpr(lambda x, y: [fun(x, y)], [scalar, scalar])
+        found = _combiners.setdefault(key, jaxpr)
+    return found

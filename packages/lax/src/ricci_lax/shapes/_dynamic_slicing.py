@@ -1,0 +1,440 @@
+"""Slices at computed positions: reading and replacing them."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, instantiate, is_undefined_primal
+from ricci_batching import batch_rules
+from ricci_ir import (
+    ShapedArray,
+    canonicalize_dtype,
+    composite,
+    define,
+    get_aval,
+    is_weakly_typed,
+    issubdtype,
+    python_scalar_dtype,
+)
+from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._comparison import lt, select_n
+from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.structure._shapes import (
+    as_sizes,
+    canonical_axis,
+    expand_dims,
+    shape_of,
+    squeeze,
+    write,
+    zeros_of,
+)
+from ricci_stablehlo import Lowering, Value, int_list
+
+from ._dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ._gather import gather_p
+from ._joining import check_dtypes_match, stack_scalars, unstack
+from ._scatter import scatter_p
+
+__all__ = [
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_slice_p",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "dynamic_update_slice_p",
+]
+
+# dynamic_slice
+
+
+def _check_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArray]) -> None:
+    if any(not issubdtype(i.dtype, np.integer) or i.dtype != indices[0].dtype for i in indices):
+        raise TypeError(
+            f"{name}: the start indices have dtypes "
+            f"{', '.join(str(i.dtype) for i in indices)}. Give integers, all of one dtype."
+        )
+    if any(i.shape for i in indices):
+        raise TypeError(
+            f"{name}: each start index is a scalar, one for each dimension, but shapes "
+            f"{', '.join(str(i.shape) for i in indices)} were given."
+        )
+    if len(indices) != x.ndim:
+        raise ValueError(
+            f"{name}: {len(indices)} indices were given for an operand of shape {x.shape}."
+        )
+
+
+def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes):
+    _check_indices("dynamic_slice", x, indices)
+    if len(slice_sizes) != x.ndim:
+        raise ValueError(
+            f"dynamic_slice: slice_sizes {slice_sizes} does not have one size for each dimension "
+            f"of shape {x.shape}."
+        )
+    if any(n < 0 for n in slice_sizes):
+        raise TypeError(f"dynamic_slice: slice_sizes {slice_sizes} holds a negative size.")
+    if any(n > size for n, size in zip(slice_sizes, x.shape, strict=True)):
+        raise TypeError(
+            f"dynamic_slice: a slice of sizes {slice_sizes} is larger than the operand, of shape "
+            f"{x.shape}."
+        )
+    return x.update(shape=slice_sizes)
+
+
+def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
+    x, *indices = primals
+    tangent: Any = tangents[0]
+    if type(tangent) is not Zero:
+        tangent = dynamic_slice_p.bind(tangent, *indices, slice_sizes=slice_sizes)
+    result = dynamic_slice_p.bind(x, *indices, slice_sizes=slice_sizes)
+    return result, Zero.from_primal(result) if type(tangent) is Zero else tangent
+
+
+def _dynamic_slice_transpose(ct, x, *indices, slice_sizes):
+    into = dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *indices)
+    return [into, *[None] * len(indices)]
+
+
+def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
+    x, *indices = args
+    if not indices:
+        return x, dims[0]
+    position, position_dim = stack_scalars(indices, dims[1:], axis.size)
+    every = tuple(range(len(indices)))
+    return batch_rules[gather_p](
+        axis,
+        (x, position),
+        (dims[0], position_dim),
+        dimension_numbers=GatherDimensionNumbers(every, (), every),
+        slice_sizes=slice_sizes,
+        unique_indices=True,
+        indices_are_sorted=True,
+        mode=GatherScatterMode.CLIP,
+        fill_value=None,
+    )
+
+
+def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes):
+    names = ", ".join(v.name for v in (x, *indices))
+    text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(slice_sizes)}"
+    return write(ctx, text, [x, *indices], ctx.out)
+
+
+dynamic_slice_p = define(
+    "dynamic_slice",
+    abstract_eval=_dynamic_slice_aval,
+    jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose,
+    batch=_dynamic_slice_batch,
+    lower=_dynamic_slice_lower,
+)
+
+
+def _start_indices(shape: tuple[int, ...], indices: Any, negative: bool | Sequence[bool]) -> list:
+    """The indices of a dynamic slice, as scalars, with negative ones counted from the end."""
+    if not isinstance(indices, Sequence):
+        ndim = len(shape_of(indices))
+        if ndim != 1:
+            raise ValueError(
+                f"start indices of shape {shape_of(indices)} are no list of scalars; give one "
+                "for each dimension."
+            )
+        if isinstance(indices, np.ndarray):
+            indices = indices.astype(canonicalize_dtype(indices.dtype))
+        else:
+            indices = unstack(indices)
+    if len(indices) != len(shape):
+        raise ValueError(
+            f"{len(indices)} start indices were given for an array of shape {shape}; give "
+            "one for each dimension."
+        )
+    flags = [negative] * len(shape) if isinstance(negative, bool) else negative
+    return [
+        _from_start(i, size) if allowed else _checked(i, size)
+        for i, size, allowed in zip(indices, shape, flags, strict=True)
+    ]
+
+
+def _from_start(i: Any, size: int) -> Any:
+    """An index with its axis's size added if it is negative."""
+    if isinstance(i, int):
+        return _strong(i + size if i < 0 else i)
+    dtype: Any = get_aval(i).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if not issubdtype(dtype, np.signedinteger):
+        return i
+    # An index type that cannot hold the size wraps around, as the sum would.
+    step = np.asarray(size).astype(dtype)[()]
+    if isinstance(i, np.integer):
+        return (i + step).astype(dtype) if i < 0 else i
+    negative = lt(i, np.zeros((), dtype)[()])
+    strong = convert_element_type(i, dtype) if is_weakly_typed(i) else i
+    return select_n(negative, i, add(strong, step))
+
+
+def _strong(i: Any) -> Any:
+    """A Python integer with a dtype that is not weak; anything else as it is."""
+    return python_scalar_dtype(int).type(i) if type(i) is int else i
+
+
+def _checked(i: Any, size: int) -> Any:
+    """An index that must not be negative, as far as that is known."""
+    if isinstance(i, int | np.integer) and i < 0:
+        raise ValueError(
+            f"start index {i} lies before the start of a dimension of size {size}. Pass "
+            "allow_negative_indices=True to count it from the end."
+        )
+    return _strong(i)
+
+
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Any:
+    """A part of an array, of fixed size, at a computed position.
+
+    Args:
+      operand: an array of any dtype.
+      start_indices: where the part starts: an integer scalar for each dimension, or an array of
+        them. The part is moved to lie within the array.
+      slice_sizes: its shape.
+      allow_negative_indices: whether negative positions count from the end.
+
+    Raises:
+      TypeError: if the part is larger than the array, or the positions are not integers of one
+        dtype.
+      ValueError: if there is not one position for each dimension.
+
+    Example:
+      >>> dynamic_slice(np.ones((4, 6)), (1, 0), (2, 3)).shape
+      (2, 3)
+
+    Source: StableHLO ``dynamic_slice``.
+    """
+    indices = _start_indices(shape_of(operand), start_indices, allow_negative_indices)
+    return dynamic_slice_p.bind(operand, *indices, slice_sizes=as_sizes(slice_sizes))
+
+
+# dynamic_update_slice
+
+
+def _dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *indices: ShapedArray):
+    if x.ndim != update.ndim:
+        raise TypeError(
+            f"dynamic_update_slice: update has shape {update.shape} and operand {x.shape}; "
+            "they need one rank. Add dimensions of size 1."
+        )
+    if any(n > size for n, size in zip(update.shape, x.shape, strict=True)):
+        raise TypeError(
+            f"dynamic_update_slice: an update of shape {update.shape} does not fit into an "
+            f"operand of shape {x.shape}."
+        )
+    check_dtypes_match("dynamic_update_slice", (x, update))
+    _check_indices("dynamic_update_slice", x, indices)
+    return x.strip_weak_type()
+
+
+def _dynamic_update_slice_jvp(primals, tangents):
+    x, update, *indices = primals
+    result = dynamic_update_slice_p.bind(x, update, *indices)
+    if type(tangents[0]) is Zero and type(tangents[1]) is Zero:
+        return result, Zero.from_primal(result)
+    t_x, t_update = instantiate(tangents[0]), instantiate(tangents[1])
+    return result, dynamic_update_slice_p.bind(t_x, t_update, *indices)
+
+
+def _dynamic_update_slice_transpose(ct, x, update, *indices):
+    ct_x = ct_update = None
+    like: Any = update.aval if is_undefined_primal(update) else get_aval(update)
+    if is_undefined_primal(x):
+        ct_x = dynamic_update_slice_p.bind(ct, zeros_of(like), *indices)
+    if is_undefined_primal(update):
+        ct_update = dynamic_slice_p.bind(ct, *indices, slice_sizes=like.shape)
+    return [ct_x, ct_update, *[None] * len(indices)]
+
+
+def _dynamic_update_slice_batch(axis, args, dims):
+    x, update, *indices = args
+    if not indices:
+        return update, dims[1]
+    position, position_dim = stack_scalars(indices, dims[2:], axis.size)
+    every = tuple(range(len(indices)))
+    return batch_rules[scatter_p](
+        axis,
+        (x, position, update),
+        (dims[0], position_dim, dims[1]),
+        dimension_numbers=ScatterDimensionNumbers(every, (), every),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+        update_jaxpr=None,
+        update_consts=(),
+    )
+
+
+def _dynamic_update_slice_lower(ctx: Lowering, *operands: Value):
+    names = ", ".join(v.name for v in operands)
+    return write(ctx, f"stablehlo.dynamic_update_slice {names}", operands, ctx.out)
+
+
+dynamic_update_slice_p = define(
+    "dynamic_update_slice",
+    abstract_eval=_dynamic_update_slice_aval,
+    jvp=_dynamic_update_slice_jvp,
+    transpose=_dynamic_update_slice_transpose,
+    batch=_dynamic_update_slice_batch,
+    lower=_dynamic_update_slice_lower,
+)
+
+
+def dynamic_update_slice(
+    operand: Any,
+    update: Any,
+    start_indices: Any,
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Any:
+    """An array with a part of it, at a computed position, replaced.
+
+    Args:
+      operand: an array of any dtype.
+      update: the part, of the same dtype and rank.
+      start_indices, allow_negative_indices: where it starts, as in ``dynamic_slice``.
+
+    Raises:
+      TypeError: if the part is larger than the array or of another dtype, or the positions are
+        not integers of one dtype.
+      ValueError: if there is not one position for each dimension.
+
+    Example:
+      >>> x = np.ones((4, 6), np.float32)
+      >>> dynamic_update_slice(x, 2 * x[:2, :3], (1, 0)).shape
+      (4, 6)
+
+    Source: StableHLO ``dynamic_update_slice``.
+    """
+    indices = _start_indices(shape_of(operand), start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *indices)
+
+
+# The forms for one axis.
+
+
+def _along(axis: int, ndim: int, start: Any) -> list:
+    """``start`` at one axis, and zeros of its dtype at the others."""
+    aval: Any = get_aval(start)
+    indices: list[Any] = [np.zeros((), aval.dtype)[()]] * ndim
+    indices[axis] = start
+    return indices
+
+
+def dynamic_slice_in_dim(
+    operand: Any,
+    start_index: Any,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Any:
+    """A part of an array, of fixed size, at a computed position along one axis.
+
+    Example:
+      >>> dynamic_slice_in_dim(np.ones((4, 6)), 1, 2, axis=1).shape
+      (4, 2)
+    """
+    shape = shape_of(operand)
+    axis = canonical_axis(axis, len(shape))
+    sizes = (*shape[:axis], index(slice_size), *shape[axis + 1 :])
+    indices = _along(axis, len(shape), start_index)
+    return dynamic_slice(operand, indices, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_slice_in_dim(
+    operand: Any,
+    update: Any,
+    start_index: Any,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Any:
+    """An array with a part of it, at a computed position along one axis, replaced.
+
+    Example:
+      >>> x = np.ones((4, 6), np.float32)
+      >>> dynamic_update_slice_in_dim(x, x[:2], 1, axis=0).shape
+      (4, 6)
+    """
+    ndim = len(shape_of(operand))
+    indices = _along(canonical_axis(axis, ndim), ndim, start_index)
+    return dynamic_update_slice(
+        operand, update, indices, allow_negative_indices=allow_negative_indices
+    )
+
+
+@composite("dynamic_index_in_dim")
+def _dynamic_index(operand, i, *, axis, keepdims, negative):
+    part = dynamic_slice_in_dim(operand, i, 1, axis, allow_negative_indices=negative)
+    return part if keepdims else squeeze(part, (axis,))
+
+
+def dynamic_index_in_dim(
+    operand: Any,
+    index: Any,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Any:
+    """One computed position of an array along an axis.
+
+    Args:
+      index: an integer scalar; it is moved into bounds.
+      axis: the axis.
+      keepdims: whether the result keeps the axis, with size 1.
+      allow_negative_indices: whether a negative position counts from the end.
+
+    Example:
+      >>> dynamic_index_in_dim(np.ones((4, 6)), 2, 0, keepdims=False).shape
+      (6,)
+    """
+    axis = canonical_axis(axis, len(shape_of(operand)))
+    negative = bool(allow_negative_indices)
+    return _dynamic_index(operand, index, axis=axis, keepdims=bool(keepdims), negative=negative)
+
+
+@composite("dynamic_update_index_in_dim")
+def _dynamic_update_index(operand, update, i, *, axis, negative):
+    if len(shape_of(update)) != len(shape_of(operand)):
+        update = expand_dims(update, (axis,))
+    return dynamic_update_slice_in_dim(operand, update, i, axis, allow_negative_indices=negative)
+
+
+def dynamic_update_index_in_dim(
+    operand: Any,
+    update: Any,
+    index: Any,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Any:
+    """An array with one computed position along an axis replaced.
+
+    Args:
+      operand: an array of any dtype.
+      update: what to write, of the same dtype; with or without the axis.
+      index, axis, allow_negative_indices: as in ``dynamic_index_in_dim``.
+
+    Example:
+      >>> x = np.ones((4, 6), np.float32)
+      >>> dynamic_update_index_in_dim(x, x[0], 2, 0).shape
+      (4, 6)
+    """
+    axis = canonical_axis(axis, len(shape_of(operand)))
+    negative = bool(allow_negative_indices)
+    return _dynamic_update_index(operand, update, index, axis=axis, negative=negative)

@@ -1,0 +1,345 @@
+"""Gather: reading slices of an array at computed positions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, is_undefined_primal
+from ricci_batching import move_dim
+from ricci_ir import define, get_aval, iinfo, issubdtype, primitives
+from ricci_lax.elementwise._arithmetic import add, rem
+from ricci_lax.elementwise._comparison import lt, select_n, write_select
+from ricci_lax.structure._shapes import (
+    as_sizes,
+    canonical_axis,
+    expand_dims,
+    shape_of,
+    write,
+    zeros_of,
+)
+from ricci_stablehlo import Lowering, Value, int_array, int_list
+
+from ._dimension_numbers import (
+    FILL,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    check_batching,
+    check_dims,
+    check_index_map,
+    combiner,
+    comparable_indices,
+    dimension_tuple,
+    dims_attribute,
+    shifted,
+)
+from ._joining import concatenate
+
+__all__ = [
+    "gather",
+    "gather_p",
+    "index_take",
+]
+
+
+def _check_gather(operand, indices, dims: GatherDimensionNumbers, slice_sizes):
+    check_index_map("gather", "start_index_map", dims.start_index_map, indices, operand.ndim)
+    ndim = len(dims.offset_dims) + indices.ndim - 1
+    check_dims("gather", "offset_dims", dims.offset_dims, ndim)
+    check_dims("gather", "collapsed_slice_dims", dims.collapsed_slice_dims, operand.ndim)
+    check_batching(
+        "gather",
+        (
+            "collapsed_slice_dims",
+            "start_index_map",
+            "operand_batching_dims",
+            "start_indices_batching_dims",
+        ),
+        dims.collapsed_slice_dims,
+        dims.start_index_map,
+        dims.operand_batching_dims,
+        dims.start_indices_batching_dims,
+        operand,
+        indices,
+    )
+    if len(slice_sizes) != operand.ndim:
+        raise TypeError(
+            f"gather: slice_sizes has {len(slice_sizes)} entries for an operand of rank "
+            f"{operand.ndim}."
+        )
+    for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
+        # Where there are no indices, nothing is read.
+        if size < 0 or (size > bound and indices.size):
+            raise TypeError(
+                f"gather: slice_sizes[{i}]={size} does not fit into a dimension of size {bound}."
+            )
+    for name in ("collapsed_slice_dims", "operand_batching_dims"):
+        for d in getattr(dims, name):
+            if slice_sizes[d] > 1 or (slice_sizes[d] != 1 and name == "collapsed_slice_dims"):
+                raise TypeError(
+                    f"gather: {name} drops dimension {d}, for which slice_sizes asks "
+                    f"{slice_sizes[d]} elements. Ask for 1 there, or keep the dimension."
+                )
+    kept = operand.ndim - len(dims.collapsed_slice_dims) - len(dims.operand_batching_dims)
+    if len(dims.offset_dims) != kept:
+        raise TypeError(
+            f"gather: offset_dims {tuple(dims.offset_dims)} must name one dimension of the result "
+            f"for each of the {kept} dimensions of a slice that are kept."
+        )
+
+
+def _gather_aval(operand, indices, *, dimension_numbers, slice_sizes, **params):
+    dims = dimension_numbers
+    _check_gather(operand, indices, dims, slice_sizes)
+    left_out = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
+    window = iter(n for i, n in enumerate(slice_sizes) if i not in left_out)
+    batch = iter(indices.shape[:-1])
+    ndim = len(dims.offset_dims) + indices.ndim - 1
+    shape = tuple(next(window if d in dims.offset_dims else batch) for d in range(ndim))
+    return operand.update(shape=shape)
+
+
+def _gather_jvp(primals, tangents, *, fill_value, mode, **params):
+    operand, indices = primals
+    result = gather_p.bind(operand, indices, fill_value=fill_value, mode=mode, **params)
+    if type(tangents[0]) is Zero:
+        return result, Zero.from_primal(result)
+    fill = 0 if mode is FILL else None
+    return result, gather_p.bind(tangents[0], indices, fill_value=fill, mode=mode, **params)
+
+
+def _gather_batch(axis, args, batch_dims, *, dimension_numbers, slice_sizes, **params):
+    operand, indices = args
+    dims: GatherDimensionNumbers = dimension_numbers
+    mapped, mapped_indices = (d is not None for d in batch_dims)
+    if mapped:
+        operand = move_dim(operand, batch_dims[0], 0)
+        dims = dims._replace(
+            collapsed_slice_dims=shifted(dims.collapsed_slice_dims),
+            start_index_map=shifted(dims.start_index_map),
+            operand_batching_dims=shifted(dims.operand_batching_dims),
+        )
+    if mapped_indices:
+        indices = move_dim(indices, batch_dims[1], 0)
+        dims = dims._replace(start_indices_batching_dims=shifted(dims.start_indices_batching_dims))
+    offset_dims = shifted(dims.offset_dims)
+    if not mapped:
+        dims = dims._replace(offset_dims=offset_dims)
+        # What holds of the indices of each example need not hold of all of them.
+        params = {**params, "indices_are_sorted": False, "unique_indices": False}
+    elif not mapped_indices:
+        dims = dims._replace(offset_dims=(0, *offset_dims))
+        slice_sizes = (axis.size, *slice_sizes)
+    else:
+        dims = dims._replace(
+            offset_dims=offset_dims,
+            operand_batching_dims=(0, *dims.operand_batching_dims),
+            start_indices_batching_dims=(0, *dims.start_indices_batching_dims),
+        )
+        slice_sizes = (min(1, axis.size), *slice_sizes)
+    result = gather_p.bind(
+        operand, indices, dimension_numbers=dims, slice_sizes=slice_sizes, **params
+    )
+    return result, 0
+
+
+def _in_bounds(ctx: Lowering, indices: Value, bounds: Sequence[int]) -> Value:
+    """For each index, whether all of its components are between 0 and their bounds."""
+    ndim = len(indices.shape)
+    kind = "UNSIGNED" if issubdtype(indices.dtype, np.unsignedinteger) else "SIGNED"
+    limit = iinfo(indices.dtype).max
+    upper = ctx.constant(np.array([min(b, limit) for b in bounds], indices.dtype))
+    upper = ctx.broadcast(upper, indices.shape, [ndim - 1])
+    lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
+    flags = indices.aval.update(dtype=np.dtype(bool))
+    pair = [indices, lower]
+    above = write(ctx, f"stablehlo.compare GE, {indices}, {lower}, {kind}", pair, flags)
+    pair = [indices, upper]
+    below = write(ctx, f"stablehlo.compare LE, {indices}, {upper}, {kind}", pair, flags)
+    both = ctx.emit("stablehlo.and", [above, below], flags)
+    true = ctx.constant(np.True_)
+    text = (
+        f"stablehlo.reduce({both} init: {true}) applies stablehlo.and "
+        f"across dimensions = {int_list([ndim - 1])}"
+    )
+    return write(ctx, text, [both, true], flags.update(shape=indices.shape[:-1]))
+
+
+def _gather_lower(
+    ctx: Lowering,
+    operand: Value,
+    indices: Value,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    fill_value,
+):
+    out, dims = ctx.out, dimension_numbers
+    if mode is GatherScatterMode.ONE_HOT:
+        raise NotImplementedError('gather: mode "one_hot" cannot be lowered; use another mode')
+    if 0 in out.shape:
+        # A slice may be larger than an operand that nothing is read of.
+        return ctx.broadcast(ctx.constant(0, out.update(shape=())), out.shape, ())
+    mask = None
+    if mode is FILL:
+        indices = comparable_indices(ctx, indices)
+        bounds = [operand.shape[d] - slice_sizes[d] for d in dims.start_index_map]
+        mask = _in_bounds(ctx, indices, bounds)
+    numbers = dims_attribute(
+        [
+            ("offset_dims", dims.offset_dims),
+            ("collapsed_slice_dims", dims.collapsed_slice_dims),
+            ("operand_batching_dims", dims.operand_batching_dims),
+            ("start_indices_batching_dims", dims.start_indices_batching_dims),
+            ("start_index_map", dims.start_index_map),
+        ],
+        len(indices.shape) - 1,
+    )
+    attributes = (
+        f"dimension_numbers = #stablehlo.gather<{numbers}>, "
+        f"indices_are_sorted = {str(indices_are_sorted).lower()}, "
+        f"slice_sizes = {int_array(slice_sizes)}"
+    )
+    (result,) = ctx.generic("stablehlo.gather", [operand, indices], [out], attributes)
+    if mask is None:
+        return result
+    batch = [d for d in range(out.ndim) if d not in dims.offset_dims]
+    mask = ctx.broadcast(mask, out.shape, batch)
+    scalar = ctx.constant(np.asarray(fill_value).astype(out.dtype), out.update(shape=()))
+    return write_select(ctx, mask, result, ctx.broadcast(scalar, out.shape, ()))
+
+
+def _gather_transpose(
+    ct, operand, indices, *, dimension_numbers, fill_value, slice_sizes, **params
+):
+    if is_undefined_primal(indices):
+        raise NotImplementedError("gather is not linear in its indices")
+    dims = ScatterDimensionNumbers(*dimension_numbers)
+    # Scatter is defined on top of this module.
+    into = primitives["scatter-add"].bind(
+        zeros_of(operand.aval),
+        indices,
+        ct,
+        dimension_numbers=dims,
+        update_jaxpr=combiner(add, operand.aval.dtype),
+        update_consts=(),
+        **params,
+    )
+    return [into, None]
+
+
+gather_p = define(
+    "gather",
+    abstract_eval=_gather_aval,
+    jvp=_gather_jvp,
+    transpose=_gather_transpose,
+    batch=_gather_batch,
+    lower=_gather_lower,
+)
+
+
+def _default_fill(dtype: Any) -> Any:
+    if issubdtype(dtype, np.inexact):
+        return np.nan
+    if issubdtype(dtype, np.signedinteger):
+        return int(iinfo(dtype).min)
+    if issubdtype(dtype, np.unsignedinteger):
+        return int(iinfo(dtype).max)
+    return True
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """Read slices of an array, all of one size, each at a computed position.
+
+    Args:
+      operand: the array that is read.
+      start_indices: integers; the last dimension holds the components of each position.
+      dimension_numbers: which dimension is which.
+      slice_sizes: the slices' shape, one size for each dimension of the operand.
+      unique_indices, indices_are_sorted: promises about the positions, for speed.
+      mode: what happens out of bounds; by default ``"promise_in_bounds"``.
+      fill_value: what is read out of bounds in mode ``"fill"``; by default NaN, the least signed
+        integer, the largest unsigned integer or true.
+
+    Raises:
+      TypeError: if the dimension numbers do not fit the shapes.
+      ValueError: if the indices are not integers, or the mode is not known.
+
+    Example:
+      >>> rows = GatherDimensionNumbers((1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+      >>> gather(np.ones((4, 6)), np.array([[0], [2], [1]]), rows, (1, 6)).shape
+      (3, 6)
+
+    Source: StableHLO ``gather``.
+    """
+    if mode is None:
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    mode = GatherScatterMode.from_any(mode)
+    if mode is not FILL:
+        fill_value = None
+    elif fill_value is None:
+        fill_value = _default_fill(get_aval(operand).dtype)  # pyright: ignore
+    elif hasattr(fill_value, "item"):
+        fill_value = fill_value.item()
+    return gather_p.bind(
+        operand,
+        start_indices,
+        dimension_numbers=dimension_tuple(dimension_numbers),
+        slice_sizes=as_sizes(slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=mode,
+        fill_value=fill_value,
+    )
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """The parts of an array at given positions along some of its axes.
+
+    Args:
+      src: an array.
+      idxs: for each axis, an integer array of positions, all of one shape; they wrap around.
+      axes: the axes.
+
+    Returns:
+      An array with the shape of the positions, followed by the remaining axes of ``src``.
+
+    Raises:
+      ValueError: if there is not one array of positions for each axis.
+
+    Example:
+      >>> index_take(np.ones((4, 6)), (np.array([1, 2]), np.array([0, -1])), (0, 1)).shape
+      (2,)
+    """
+    if len(idxs) != len(axes):
+        raise ValueError(f"index_take: {len(idxs)} arrays of positions for {len(axes)} axes")
+    shape, batch = shape_of(src), shape_of(idxs[0])
+    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)
+    positions = concatenate([expand_dims(i, (len(batch),)) for i in idxs], len(batch))
+    dtype: Any = get_aval(positions).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
+    rest = rem(positions, sizes)
+    if issubdtype(dtype, np.signedinteger):
+        rest = select_n(lt(rest, np.zeros((), dtype)[()]), rest, add(rest, sizes))
+    kept = len(shape) - len(axes)
+    dims = GatherDimensionNumbers(
+        offset_dims=tuple(range(len(batch), len(batch) + kept)),
+        collapsed_slice_dims=tuple(sorted(axes)),
+        start_index_map=axes,
+    )
+    slice_sizes = [1 if d in axes else n for d, n in enumerate(shape)]
+    return gather(src, rest, dims, slice_sizes)

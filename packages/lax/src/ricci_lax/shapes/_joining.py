@@ -1,0 +1,506 @@
+"""Putting arrays together and taking them apart along an axis; repeating and reversing."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from ricci_autodiff import instantiate, is_undefined_primal, linear
+from ricci_batching import batched_at
+from ricci_ir import ShapedArray, as_array, define, get_aval
+from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._shapes import (
+    broadcast_in_dim,
+    canonical_axis,
+    expand_dims,
+    reduce_sum,
+    reshape,
+    shape_of,
+    write,
+)
+from ricci_stablehlo import Lowering, Value, int_list
+
+__all__ = [
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "collapse",
+    "concatenate",
+    "concatenate_p",
+    "rev",
+    "rev_p",
+    "split",
+    "split_p",
+    "stack",
+    "stack_p",
+    "tile",
+    "tile_p",
+    "unstack",
+    "unstack_p",
+]
+
+
+def check_dtypes_match(name: str, avals: Sequence[ShapedArray], tip: str = "") -> None:
+    """Raise ``TypeError`` unless all operands have one dtype."""
+    if any(aval.dtype != avals[0].dtype for aval in avals):
+        raise TypeError(
+            f"{name}: the arrays differ in dtype: "
+            f"{', '.join(str(aval.dtype) for aval in avals)}. Convert them with astype "
+            f"first.{tip}"
+        )
+
+
+def _join_batch(primitive, size, args, dims, **params):
+    args = [batched_at(x, d, size, 0) for x, d in zip(args, dims, strict=True)]
+    return primitive.bind(*args, **{name: dim + 1 for name, dim in params.items()}), 0
+
+
+# concatenate
+
+
+def _concatenate_aval(*avals: ShapedArray, dimension):
+    shapes = ", ".join(str(aval.shape) for aval in avals)
+    first = avals[0]
+    if any(aval.ndim != first.ndim for aval in avals):
+        raise TypeError(f"concatenate: the arrays have different ranks, by their shapes {shapes}.")
+    if not 0 <= dimension < first.ndim:
+        raise TypeError(
+            f"concatenate: dimension={dimension} names no dimension of arrays of shapes {shapes}."
+        )
+    before, after = first.shape[:dimension], first.shape[dimension + 1 :]
+    if any(a.shape[:dimension] != before or a.shape[dimension + 1 :] != after for a in avals):
+        raise TypeError(
+            f"concatenate: shapes {shapes} cannot be joined along dimension {dimension}: "
+            "all their other sizes must agree."
+        )
+    tip = " The concatenate of ricci.numpy promotes them by itself."
+    check_dtypes_match("concatenate", avals, tip)
+    size = sum(aval.shape[dimension] for aval in avals)
+    weak = all(aval.weak_type for aval in avals)
+    return ShapedArray((*before, size, *after), first.dtype, weak)
+
+
+def _concatenate_transpose(ct, *args, dimension):
+    avals: list[Any] = [x.aval if is_undefined_primal(x) else get_aval(x) for x in args]
+    parts = split(ct, tuple(aval.shape[dimension] for aval in avals), dimension)
+    return _of_linear(args, parts)
+
+
+def _of_linear(args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of the linear operands, ``None`` for the others."""
+    return [ct if is_undefined_primal(x) else None for x, ct in zip(args, cts, strict=True)]
+
+
+def _lower_concatenate(ctx: Lowering, operands: Sequence[Value], dimension: int, out: Any):
+    names = ", ".join(x.name for x in operands)
+    return write(ctx, f"stablehlo.concatenate {names}, dim = {dimension}", operands, out)
+
+
+concatenate_p = define(
+    "concatenate",
+    abstract_eval=_concatenate_aval,
+    jvp=linear,
+    transpose=_concatenate_transpose,
+    batch=lambda axis, args, dims, **params: _join_batch(
+        concatenate_p, axis.size, args, dims, **params
+    ),
+    lower=lambda ctx, *xs, dimension: _lower_concatenate(ctx, xs, dimension, ctx.out),
+    exact=exact.concatenate,
+)
+
+
+def concatenate(operands: Any, dimension: int) -> Any:
+    """Join arrays along one of their dimensions.
+
+    Args:
+      operands: arrays of one dtype, whose shapes are equal but along ``dimension``.
+      dimension: the dimension, counted from the start.
+
+    Raises:
+      ValueError: if there are no operands.
+      TypeError: if the shapes or dtypes differ, or the dimension is out of bounds.
+
+    Example:
+      >>> concatenate([np.ones((2, 3)), np.ones((2, 1))], 1).shape
+      (2, 4)
+
+    Source: StableHLO ``concatenate``.
+    """
+    operands = tuple(operands) if isinstance(operands, Sequence) else unstack(operands)
+    if not operands:
+        raise ValueError("concatenate: there are no arrays to join; give at least one.")
+    if len(operands) == 1 and shape_of(operands[0]):
+        return as_array(operands[0])
+    return concatenate_p.bind(*operands, dimension=index(dimension))
+
+
+# split
+
+
+def _split_aval(x: ShapedArray, *, sizes, axis):
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"split: sizes {list(sizes)} holds a negative size.")
+    if sum(sizes) != x.shape[axis]:
+        raise ValueError(
+            f"split: the sizes add up to {sum(sizes)}, but axis {axis} of shape {x.shape} "
+            f"has {x.shape[axis]} elements."
+        )
+    return [x.update(shape=(*x.shape[:axis], size, *x.shape[axis + 1 :])) for size in sizes]
+
+
+def _split_batch(batch_axis, args, dims, *, sizes, axis):
+    dim = dims[0]
+    results = split_p.bind(args[0], sizes=sizes, axis=axis + (dim <= axis))
+    return results, [dim] * len(results)
+
+
+def write_slice(ctx: Lowering, x: Value, starts, limits, strides, out: Any) -> Value:
+    """Write ``stablehlo.slice``."""
+    parts = [
+        f"{start}:{limit}" + (f":{stride}" if stride != 1 else "")
+        for start, limit, stride in zip(starts, limits, strides, strict=True)
+    ]
+    return write(ctx, f"stablehlo.slice {x} [{', '.join(parts)}]", [x], out)
+
+
+def _write_part(ctx: Lowering, x: Value, axis: int, start: int, size: int) -> Value:
+    starts, limits = [0] * len(x.shape), list(x.shape)
+    starts[axis], limits[axis] = start, start + size
+    shape = tuple(size if d == axis else n for d, n in enumerate(x.shape))
+    return write_slice(ctx, x, starts, limits, [1] * len(starts), x.aval.update(shape=shape))
+
+
+def _split_lower(ctx: Lowering, x: Value, *, sizes, axis):
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [_write_part(ctx, x, axis, a, size) for a, size in zip(starts, sizes, strict=True)]
+
+
+split_p = define(
+    "split",
+    abstract_eval=_split_aval,
+    multiple_results=True,
+    jvp=linear,
+    transpose=lambda ct, x, *, sizes, axis: [
+        concatenate_p.bind(*map(instantiate, ct), dimension=axis)
+    ],
+    batch=_split_batch,
+    lower=_split_lower,
+    exact=exact.split,
+)
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """Cut an array along an axis into pieces of the given sizes.
+
+    Raises:
+      ValueError: if the sizes do not add up to the array's, or the axis is out of bounds.
+
+    Example:
+      >>> [x.shape for x in split(np.ones((2, 6)), (2, 3, 1), 1)]
+      [(2, 2), (2, 3), (2, 1)]
+    """
+    axis = canonical_axis(axis, len(shape_of(operand)))
+    return split_p.bind(operand, sizes=tuple(map(index, sizes)), axis=axis)
+
+
+# stack and unstack
+
+
+def _stack_aval(*avals: ShapedArray, axis):
+    first = avals[0]
+    shapes = ", ".join(str(aval.shape) for aval in avals)
+    if any(aval.ndim != first.ndim for aval in avals):
+        raise ValueError(f"stack: the arrays have different ranks, by their shapes {shapes}.")
+    if any(aval.shape != first.shape for aval in avals):
+        raise ValueError(
+            f"stack: the arrays have different shapes: {shapes}. Broadcast them to one first."
+        )
+    check_dtypes_match("stack", avals)
+    if not 0 <= axis <= first.ndim:
+        raise ValueError(f"stack: axis {axis} is no place for one in arrays of shape {shapes}.")
+    shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
+    return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
+
+
+def _stack_lower(ctx: Lowering, *xs: Value, axis):
+    out = ctx.out
+    shape = (*xs[0].shape[:axis], 1, *xs[0].shape[axis:])
+    dims = int_list([d for d in range(len(shape)) if d != axis])
+    parts = [
+        write(
+            ctx, f"stablehlo.broadcast_in_dim {x}, dims = {dims}", [x], x.aval.update(shape=shape)
+        )
+        for x in xs
+    ]
+    return _lower_concatenate(ctx, parts, axis, out)
+
+
+def _stack_batch(batch_axis, args, dims, *, axis):
+    dim = dims[0]
+    if dim is None or any(d != dim for d in dims):
+        return _join_batch(stack_p, batch_axis.size, args, dims, axis=axis)
+    axis += dim < axis
+    return stack_p.bind(*args, axis=axis), dim + (axis <= dim)
+
+
+stack_p = define(
+    "stack",
+    abstract_eval=_stack_aval,
+    jvp=linear,
+    transpose=lambda ct, *args, axis: _of_linear(args, unstack_p.bind(ct, axis=axis)),
+    batch=_stack_batch,
+    lower=_stack_lower,
+)
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Join arrays of one shape along a new axis.
+
+    Raises:
+      ValueError: if there are no operands, their shapes differ or the axis is out of bounds.
+      TypeError: if their dtypes differ.
+
+    Example:
+      >>> stack([np.ones(3), np.ones(3)], axis=1).shape
+      (3, 2)
+    """
+    operands = tuple(operands) if isinstance(operands, Sequence) else unstack(operands)
+    if not operands:
+        raise ValueError("stack: there are no arrays to stack; give at least one.")
+    axis = canonical_axis(axis, len(shape_of(operands[0])) + 1)
+    return stack_p.bind(*operands, axis=axis)
+
+
+def _unstack_aval(x: ShapedArray, *, axis):
+    return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
+
+
+def _unstack_batch(batch_axis, args, dims, *, axis):
+    dim = dims[0]
+    axis += dim <= axis
+    results = unstack_p.bind(args[0], axis=axis)
+    return results, [dim - (axis < dim)] * len(results)
+
+
+def _unstack_lower(ctx: Lowering, x: Value, *, axis):
+    outs = ctx.outs
+    results = []
+    for i, out in enumerate(outs):
+        part = _write_part(ctx, x, axis, i, 1)
+        results.append(write(ctx, f"stablehlo.reshape {part}", [part], out))
+    return results
+
+
+unstack_p = define(
+    "unstack",
+    abstract_eval=_unstack_aval,
+    multiple_results=True,
+    jvp=linear,
+    transpose=lambda ct, x, *, axis: [stack([instantiate(c) for c in ct], axis)],
+    batch=_unstack_batch,
+    lower=_unstack_lower,
+)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The arrays that make up an array along one of its axes.
+
+    Raises:
+      ValueError: if the axis is out of bounds.
+
+    Example:
+      >>> len(unstack(np.ones((2, 3)), axis=1))
+      3
+    """
+    axis = canonical_axis(axis, len(shape_of(x)))
+    return tuple(unstack_p.bind(x, axis=axis))
+
+
+# tile
+
+
+def _tile_aval(x: ShapedArray, *, reps):
+    if len(reps) != x.ndim:
+        raise TypeError(
+            f"tile: reps has {len(reps)} entries for an array of rank {x.ndim}. Give one "
+            "for each dimension."
+        )
+    if any(r < 0 for r in reps):
+        raise TypeError(f"tile: reps {reps} holds a negative count.")
+    return x.update(shape=tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
+
+
+def _tile_transpose(ct, x, *, reps):
+    shape = x.aval.shape
+    pairs = tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
+    return [reduce_sum(reshape(ct, pairs), tuple(range(0, 2 * len(shape), 2)))]
+
+
+def _tile_batch(axis, args, dims, *, reps):
+    dim = dims[0]
+    return tile_p.bind(args[0], reps=(*reps[:dim], 1, *reps[dim:])), dim
+
+
+def _tile_lower(ctx: Lowering, x: Value, *, reps):
+    out = ctx.out
+    ones = tuple(size for n in x.shape for size in (1, n))
+    pairs = tuple(size for pair in zip(reps, x.shape, strict=True) for size in pair)
+    x = write(ctx, f"stablehlo.reshape {x}", [x], x.aval.update(shape=ones))
+    text = f"stablehlo.broadcast_in_dim {x}, dims = {int_list(range(len(pairs)))}"
+    x = write(ctx, text, [x], x.aval.update(shape=pairs))
+    return write(ctx, f"stablehlo.reshape {x}", [x], out)
+
+
+tile_p = define(
+    "tile",
+    abstract_eval=_tile_aval,
+    jvp=linear,
+    transpose=_tile_transpose,
+    batch=_tile_batch,
+    lower=_tile_lower,
+)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """Repeat an array along each of its dimensions, a whole copy after the other.
+
+    Raises:
+      TypeError: if there is not one count for each dimension.
+
+    Example:
+      >>> tile(np.ones((4, 6)), (2, 3)).shape
+      (8, 18)
+
+    Source: NumPy ``tile``.
+    """
+    return tile_p.bind(operand, reps=tuple(map(index, reps)))
+
+
+# rev
+
+
+def _rev_aval(x: ShapedArray, *, dimensions):
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeError(f"rev: dimensions {dimensions} names a dimension twice.")
+    if any(d < 0 for d in dimensions):
+        raise TypeError(f"rev: dimensions {dimensions} holds a negative number; count from 0.")
+    if any(d >= x.ndim for d in dimensions):
+        raise TypeError(
+            f"rev: dimensions {dimensions} names a dimension that an array of rank {x.ndim} lacks."
+        )
+    return x
+
+
+def _rev_batch(axis, args, dims, *, dimensions):
+    dim = dims[0]
+    return rev_p.bind(args[0], dimensions=tuple(d + (d >= dim) for d in dimensions)), dim
+
+
+rev_p = define(
+    "rev",
+    abstract_eval=_rev_aval,
+    jvp=linear,
+    transpose=lambda ct, x, *, dimensions: [rev(ct, dimensions)],
+    batch=_rev_batch,
+    lower=lambda ctx, x, *, dimensions: ctx.emit(
+        "stablehlo.reverse", [x], ctx.out, f", dims = {int_list(dimensions)}"
+    ),
+)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Reverse the order of the elements along some dimensions.
+
+    Raises:
+      TypeError: if a dimension is given twice, is negative or out of bounds.
+
+    Example:
+      >>> rev(np.arange(3), (0,)).shape
+      (3,)
+
+    Source: StableHLO ``reverse``.
+    """
+    return rev_p.bind(operand, dimensions=tuple(map(index, dimensions)))
+
+
+# Shapes.
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
+
+    Args:
+      operand: an array.
+      start_dimension, stop_dimension: the range, as in a slice of the shape.
+
+    Raises:
+      ValueError: if the range is not one.
+
+    Example:
+      >>> collapse(np.ones((2, 3, 4)), 1).shape
+      (2, 12)
+    """
+    shape = shape_of(operand)
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop < start:
+        raise ValueError(
+            f"collapse: from dimension {start_dimension} to {stop_dimension} is no range of "
+            f"dimensions of shape {shape}."
+        )
+    size = 1
+    for n in shape[start:stop]:
+        size *= n
+    return reshape(operand, (*shape[:start], size, *shape[stop:]))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have when broadcast together, by NumPy's rules.
+
+    Raises:
+      ValueError: if they cannot be.
+      TypeError: if a size is negative or not an integer.
+
+    Example:
+      >>> broadcast_shapes((2, 1), (3,))
+      (2, 3)
+    """
+    sizes = [tuple(map(index, shape)) for shape in shapes]
+    for shape in sizes:
+        if any(n < 0 for n in shape):
+            raise TypeError(f"broadcast_shapes: shape {shape!r} holds a negative size.")
+    ndim = max(map(len, sizes), default=0)
+    result = []
+    for column in zip(*[(1,) * (ndim - len(shape)) + shape for shape in sizes], strict=True):
+        wide = {n for n in column if n != 1}
+        if len(wide) > 1:
+            raise ValueError(
+                f"broadcast_shapes: {', '.join(map(str, sizes))} do not broadcast to one shape. "
+                "Along each dimension, sizes must agree or be 1."
+            )
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """Add leading dimensions of size 1 to an array up to a number of dimensions.
+
+    Example:
+      >>> broadcast_to_rank(np.ones((2, 3)), 4).shape
+      (1, 1, 2, 3)
+    """
+    return expand_dims(x, range(rank - len(shape_of(x))))
+
+
+def stack_scalars(
+    scalars: Sequence[Any], dims: Sequence[int | None], size: int
+) -> tuple[Any, int | None]:
+    """One vector of a sequence of scalars, or of batches of them: (``size``, ``len(scalars)``).
+
+    Returns:
+      The array, and its batch dimension.
+    """
+    if all(d is None for d in dims):
+        return concatenate([broadcast_in_dim(x, (1,), ()) for x in scalars], 0), None
+    columns = [
+        broadcast_in_dim(x, (size, 1), () if d is None else (0,))
+        for x, d in zip(scalars, dims, strict=True)
+    ]
+    return concatenate(columns, 1), 0

@@ -1,0 +1,575 @@
+"""Scatter: writing slices into an array at computed positions, and combining them with it."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
+from ricci_batching import batched_at, move_dim
+from ricci_ir import (
+    Jaxpr,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    define,
+    get_aval,
+    iinfo,
+    kept_programs,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_lax.elementwise._arithmetic import add, div, max, min, mul, neg, sub
+from ricci_lax.elementwise._comparison import eq, select
+from ricci_lax.elementwise._factories import scalar
+from ricci_lax.structure._filling import broadcasted_iota, full
+from ricci_lax.structure._operand_types import check_dtype, numeric
+from ricci_lax.structure._shapes import as_sizes, reshape, shape_of, zeros_of
+from ricci_stablehlo import Lowering, Value
+
+from ._dimension_numbers import (
+    FILL,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    check_batching,
+    check_dims,
+    check_index_map,
+    combiner,
+    comparable_indices,
+    dimension_tuple,
+    dims_attribute,
+    shifted,
+)
+from ._gather import gather_p
+from ._joining import check_dtypes_match
+
+__all__ = [
+    "scatter",
+    "scatter_add",
+    "scatter_add_p",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_max_p",
+    "scatter_min",
+    "scatter_min_p",
+    "scatter_mul",
+    "scatter_mul_p",
+    "scatter_p",
+    "scatter_sub",
+    "scatter_sub_p",
+]
+
+_UINT32 = np.dtype("uint32")
+
+
+def _check_shapes(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims) -> None:
+    ndim = len(dims.update_window_dims) + indices.ndim - 1
+    if updates.ndim != ndim:
+        raise TypeError(
+            f"scatter: updates has rank {updates.ndim}, but the indices and dimension_numbers "
+            f"call for {ndim}."
+        )
+    check_dims("scatter", "update_window_dims", dims.update_window_dims, ndim)
+    check_dims("scatter", "inserted_window_dims", dims.inserted_window_dims, operand.ndim)
+    check_batching(
+        "scatter",
+        (
+            "inserted_window_dims",
+            "scatter_dims_to_operand_dims",
+            "operand_batching_dims",
+            "scatter_indices_batching_dims",
+        ),
+        dims.inserted_window_dims,
+        dims.scatter_dims_to_operand_dims,
+        dims.operand_batching_dims,
+        dims.scatter_indices_batching_dims,
+        operand,
+        indices,
+    )
+    left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
+    window = len(dims.update_window_dims) + len(left_out)
+    if window != operand.ndim:
+        raise TypeError(
+            f"scatter: the dimension numbers describe a window of {window} dimensions in an "
+            f"operand of rank {operand.ndim}."
+        )
+    bounds = [n for i, n in enumerate(operand.shape) if i not in left_out]
+    for d, bound in zip(dims.update_window_dims, bounds, strict=True):
+        if updates.shape[d] > bound:
+            raise TypeError(
+                f"scatter: a window of updates has size {updates.shape[d]} in dimension {d}, "
+                f"where the operand has only {bound}."
+            )
+    batch = [d for d in range(ndim) if d not in dims.update_window_dims]
+    for d, bound in zip(batch, indices.shape, strict=False):
+        if updates.shape[d] != bound:
+            raise TypeError(
+                f"scatter: updates has size {updates.shape[d]} in dimension {d}, where the "
+                f"indices give {bound} positions."
+            )
+
+
+@lru_cache(maxsize=4096)
+def _scatter_aval(operand, indices, updates, dims) -> ShapedArray:
+    name = "scatter_dims_to_operand_dims"
+    check_index_map("scatter", name, dims.scatter_dims_to_operand_dims, indices, operand.ndim)
+    check_dtypes_match("scatter", (operand, updates))
+    _check_shapes(operand, indices, updates, dims)
+    return operand
+
+
+def _reading(dims: ScatterDimensionNumbers, updates_shape, operand_ndim: int, mode):
+    """The parameters of the gather that reads what a scatter writes."""
+    left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
+    window = iter(dims.update_window_dims)
+    sizes = tuple(1 if d in left_out else updates_shape[next(window)] for d in range(operand_ndim))
+    return {
+        "dimension_numbers": GatherDimensionNumbers(*dims),
+        "slice_sizes": sizes,
+        "unique_indices": False,
+        "indices_are_sorted": False,
+        "mode": mode,
+        "fill_value": 0 if mode is FILL else None,
+    }
+
+
+def _scatter_batch(primitive: Primitive):
+    def batch(axis, args, batch_dims, *, dimension_numbers, **params):
+        operand, indices, updates = args
+        dims: ScatterDimensionNumbers = dimension_numbers
+        operand = batched_at(operand, batch_dims[0], axis.size, 0)
+        updates = batched_at(updates, batch_dims[2], axis.size, 0)
+        together = shifted(dims.operand_batching_dims), dims.scatter_indices_batching_dims
+        window = shifted(dims.update_window_dims)
+        if batch_dims[1] is None:
+            window = (0, *window)
+        else:
+            indices = move_dim(indices, batch_dims[1], 0)
+            together = (0, *together[0]), (0, *shifted(together[1]))
+        dims = ScatterDimensionNumbers(
+            window,
+            shifted(dims.inserted_window_dims),
+            shifted(dims.scatter_dims_to_operand_dims),
+            *together,
+        )
+        return primitive.bind(operand, indices, updates, dimension_numbers=dims, **params), 0
+
+    return batch
+
+
+def _clip_indices(ctx: Lowering, operand: Value, indices: Value, updates: Value, dims) -> Value:
+    """Indices moved so that the windows lie within the operand."""
+    sizes = _reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
+    limit = iinfo(indices.dtype).max
+    bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
+    upper = ctx.constant(np.array([b if b < limit else limit for b in bounds], indices.dtype))
+    upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])
+    lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
+    return ctx.emit("stablehlo.clamp", [lower, indices, upper], indices.aval)
+
+
+def _scatter_lower(
+    ctx: Lowering,
+    operand: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    dimension_numbers,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    update_jaxpr,
+    update_consts,
+):
+    out, dims = ctx.out, dimension_numbers
+    indices = comparable_indices(ctx, indices)
+    if mode is GatherScatterMode.CLIP:
+        indices = _clip_indices(ctx, operand, indices, updates, dims)
+    numbers = dims_attribute(
+        [
+            ("update_window_dims", dims.update_window_dims),
+            ("inserted_window_dims", dims.inserted_window_dims),
+            ("input_batching_dims", dims.operand_batching_dims),
+            ("scatter_indices_batching_dims", dims.scatter_indices_batching_dims),
+            ("scatter_dims_to_operand_dims", dims.scatter_dims_to_operand_dims),
+        ],
+        len(indices.shape) - 1,
+    )
+    attributes = (
+        f"indices_are_sorted = {str(indices_are_sorted).lower()}, "
+        f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
+        f"unique_indices = {str(unique_indices).lower()}"
+    )
+
+    def combine(inner: Lowering, element: Value, update: Value):
+        if update_jaxpr is None:
+            return [update]
+        return inner.inline(update_jaxpr, [element, update])
+
+    scalar = ShapedArray((), operand.dtype)
+    region = ctx.region([scalar, scalar], combine)
+    operands = [operand, indices, updates]
+    return ctx.generic("stablehlo.scatter", operands, [out], attributes, [region])[0]
+
+
+def _scatter(name: str, accepts: Sequence[type] | None, jvp: Callable, transpose: Callable):
+    """A primitive of the family, and all its rules but the derivatives."""
+
+    def abstract_eval(operand, indices, updates, *, dimension_numbers, **params):
+        if accepts is not None:
+            check_dtype(name, operand, accepts)
+        return _scatter_aval(operand, indices, updates, dimension_numbers)
+
+    primitive = define(
+        name,
+        abstract_eval=abstract_eval,
+        # A program among the parameters must not be kept alive; the checks keep their own results.
+        memo=False,
+        jvp=lambda primals, tangents, **params: jvp(primitive, primals, tangents, **params),
+        transpose=lambda ct, *args, **params: transpose(primitive, ct, *args, **params),
+        batch=lambda axis, args, dims, **params: batch(axis, args, dims, **params),
+        lower=_scatter_lower,
+    )
+    batch = _scatter_batch(primitive)
+    return primitive
+
+
+def _update_cotangent(ct, indices, updates, dims, mode):
+    params = _reading(dims, updates.aval.shape, len(shape_of(ct)), mode)
+    return gather_p.bind(ct, indices, **params)
+
+
+# scatter-add and scatter-sub: linear in operand and updates together.
+
+
+def _linear_jvp(primitive, primals, tangents, **params):
+    operand, indices, updates = primals
+    result = primitive.bind(operand, indices, updates, **params)
+    if type(tangents[0]) is Zero and type(tangents[2]) is Zero:
+        return result, Zero.from_primal(result)
+    t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
+    return result, primitive.bind(t_operand, indices, t_updates, **params)
+
+
+def _linear_transpose(
+    primitive, ct, operand, indices, updates, *, dimension_numbers, mode, **params
+):
+    ct_updates = None
+    if is_undefined_primal(updates):
+        ct_updates = _update_cotangent(ct, indices, updates, dimension_numbers, mode)
+        if primitive is scatter_sub_p:
+            ct_updates = neg(ct_updates)
+    return [ct if is_undefined_primal(operand) else None, None, ct_updates]
+
+
+scatter_add_p = _scatter("scatter-add", numeric, _linear_jvp, _linear_transpose)
+scatter_sub_p = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
+
+
+def _add_at(operand, indices, updates, params):
+    """``scatter-add`` with the positions of another scatter."""
+    params = {**params, "update_jaxpr": combiner(add, get_aval(operand).dtype)}  # pyright: ignore
+    return scatter_add_p.bind(operand, indices, updates, **params)
+
+
+# scatter-mul: linear in the operand, and in updates that do not overlap.
+
+
+def _mul_jvp(primitive, primals, tangents, **params):
+    operand, indices, updates = primals
+    if type(tangents[2]) is not Zero and not params["unique_indices"]:
+        raise NotImplementedError(
+            "scatter_mul: its derivative by the updates needs to know that no position is "
+            "written twice. Pass unique_indices=True if that is so."
+        )
+    result = primitive.bind(operand, indices, updates, **params)
+    total: Any = None
+    if type(tangents[0]) is not Zero:
+        total = primitive.bind(tangents[0], indices, updates, **params)
+    if type(tangents[2]) is not Zero:
+        placed = _add_at(zeros_of(get_aval(operand)), indices, tangents[2], params)  # pyright: ignore
+        term = mul(operand, placed)
+        total = term if total is None else add_tangents(total, term)
+    return result, Zero.from_primal(result) if total is None else total
+
+
+def _mul_transpose(primitive, ct, operand, indices, updates, **params):
+    if is_undefined_primal(updates):
+        raise NotImplementedError("scatter-mul is linear in its operand only")
+    return [primitive.bind(ct, indices, updates, **params), None, None]
+
+
+scatter_mul_p = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
+
+
+# scatter-min and scatter-max: the gradient is shared evenly among the values that attain it.
+
+
+def _extremal_jvp(primitive, primals, tangents, **params):
+    operand, indices, updates = primals
+    result = primitive.bind(operand, indices, updates, **params)
+    if type(tangents[0]) is Zero and type(tangents[2]) is Zero:
+        return result, Zero.from_primal(result)
+    t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
+    aval: Any = get_aval(operand)
+    like: Any = get_aval(updates)
+    dims = params["dimension_numbers"]
+    mode = params["mode"]
+    if mode is not GatherScatterMode.CLIP:  # what is read out of bounds is not written
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    reading = _reading(dims, like.shape, aval.ndim, mode)
+
+    def read(x):
+        return gather_p.bind(x, indices, **reading)
+
+    def filled(value):
+        return full(like.shape, value, like.dtype)
+
+    before, after = read(operand), read(result)
+    update_wins, operand_wins = eq(updates, after), eq(before, after)
+
+    no_promises = {**params, "unique_indices": False, "indices_are_sorted": False}
+
+    def count(marks):
+        zeros = zeros_of(aval)
+        return read(_add_at(zeros, indices, marks(), no_promises))
+
+    winners = count(lambda: select(update_wins, filled(1), filled(0)))
+    written = count(lambda: filled(1))
+    one, minus_one = (scalar(value, aval.dtype) for value in (1, -1))
+    share = select(operand_wins, div(one, add(winners, one)), div(one, winners))
+    share = select(update_wins, share, filled(0))
+    kept = select(operand_wins, div(one, add(winners, one)), filled(0))
+    # Each of the updates at a place takes its part of what the operand there loses.
+    loss = div(add(minus_one, kept), written)
+    change = add(mul(read(t_operand), loss), mul(t_updates, share))
+    return result, _add_at(t_operand, indices, change, params)
+
+
+def _not_linear(primitive, ct, *args, **params):
+    raise NotImplementedError(f"the transpose of {primitive.name!r}: the operation is not linear")
+
+
+scatter_min_p = _scatter("scatter-min", None, _extremal_jvp, _not_linear)
+scatter_max_p = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
+
+
+# scatter: updates replace what was there.
+
+
+def _set_jvp(primitive, primals, tangents, **params):
+    operand, indices, updates = primals
+    if all(type(t) is Zero for t in (tangents[0], tangents[2])):
+        result = primitive.bind(operand, indices, updates, **params)
+        return result, Zero.from_primal(result)
+    if params["update_jaxpr"] is not None:
+        raise NotImplementedError(
+            "scatter_apply has no derivative here. Write it as a gather, the function, and "
+            "a scatter."
+        )
+    if params["unique_indices"]:
+        t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
+        result = primitive.bind(operand, indices, updates, **params)
+        return result, primitive.bind(t_operand, indices, t_updates, **params)
+    return _overlapping_set_jvp(primitive, primals, tangents, **params)
+
+
+def _overlapping_set_jvp(primitive, primals, tangents, **params):
+    """Where windows may overlap, which update stays must be the same for value and tangent.
+
+    Each update gets a number; scattering the numbers tells which one won at each place. Adding
+    the winners to an operand with these places cleared gives the same as the scatter.
+    """
+    operand, indices, updates = primals
+    t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
+    aval: Any = get_aval(operand)
+    like: Any = get_aval(updates)
+    dims = params["dimension_numbers"]
+    shape = tuple(1 if d in dims.update_window_dims else n for d, n in enumerate(like.shape))
+    numbers = reshape(broadcasted_iota(_UINT32, (prod(shape),), 0), shape)
+    numbers = add(numbers, full(like.shape, 1, _UINT32))
+    winners = primitive.bind(full(aval.shape, 0, _UINT32), indices, numbers, **params)
+    reading = _reading(dims, like.shape, aval.ndim, GatherScatterMode.PROMISE_IN_BOUNDS)
+    won = gather_p.bind(winners, indices, **reading)
+
+    def masked(x, y):
+        untouched = eq(winners, full(aval.shape, 0, _UINT32))
+        x = select(untouched, x, zeros_of(aval))
+        return x, select(eq(numbers, won), y, zeros_of(like))
+
+    values, tangents = masked(operand, updates), masked(t_operand, t_updates)
+    result = _add_at(values[0], indices, values[1], params)
+    return result, _add_at(tangents[0], indices, tangents[1], params)
+
+
+def _set_transpose(
+    primitive, ct, operand, indices, updates, *, dimension_numbers, mode, unique_indices, **params
+):
+    if not unique_indices:
+        raise NotImplementedError(
+            "scatter: its transpose needs to know that no position is written twice. Pass "
+            "unique_indices=True if that is so."
+        )
+    ct_operand = ct_updates = None
+    like: Any = updates.aval if is_undefined_primal(updates) else get_aval(updates)
+    if is_undefined_primal(operand):
+        ct_operand = primitive.bind(
+            ct,
+            indices,
+            zeros_of(like),
+            dimension_numbers=dimension_numbers,
+            mode=mode,
+            unique_indices=unique_indices,
+            **params,
+        )
+    if is_undefined_primal(updates):
+        ct_updates = _update_cotangent(ct, indices, updates, dimension_numbers, mode)
+    return [ct_operand, None, ct_updates]
+
+
+scatter_p = _scatter("scatter", None, _set_jvp, _set_transpose)
+
+
+# The public functions.
+
+
+def _bind(primitive, operand, indices, updates, dims, sorted_, unique, mode, jaxpr):
+    return primitive.bind(
+        operand,
+        indices,
+        updates,
+        dimension_numbers=dimension_tuple(dims),
+        indices_are_sorted=bool(sorted_),
+        unique_indices=bool(unique),
+        mode=GatherScatterMode.from_any(mode),
+        update_jaxpr=jaxpr,
+        update_consts=(),
+    )
+
+
+def _public(primitive: Primitive, combine: Callable | None, name: str, what: str):
+    def scatter(
+        operand: Any,
+        scatter_indices: Any,
+        updates: Any,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+    ) -> Any:
+        jaxpr = None if combine is None else combiner(combine, get_aval(operand).dtype)  # pyright: ignore
+        flags = indices_are_sorted, unique_indices
+        return _bind(
+            primitive, operand, scatter_indices, updates, dimension_numbers, *flags, mode, jaxpr
+        )
+
+    scatter.__name__ = scatter.__qualname__ = name
+    scatter.__doc__ = f"""{what}
+
+    Args:
+      operand: the array to start from; it is not changed.
+      scatter_indices: integers; the last dimension holds the components of each position.
+      updates: the windows, of the operand's dtype.
+      dimension_numbers: which dimension is which.
+      indices_are_sorted, unique_indices: promises about the positions, for speed; with unique
+        indices the windows must not overlap.
+      mode: what happens to windows out of bounds; by default they are dropped.
+
+    Raises:
+      TypeError: if the dimension numbers do not fit the shapes, or the dtypes differ.
+      ValueError: if the indices are not integers, or the mode is not known.
+
+    Example:
+      >>> rows = ScatterDimensionNumbers((1,), (0,), (0,))
+      >>> at, x = np.array([[0], [2]]), np.ones((4, 3), np.float32)
+      >>> {name}(x, at, 2 * x[:2], rows).shape
+      (4, 3)
+
+    Source: StableHLO ``scatter``.
+    """
+    return scatter
+
+
+scatter = _public(scatter_p, None, "scatter", "Write windows into an array at computed positions.")
+scatter_add = _public(scatter_add_p, add, "scatter_add", "Add windows to parts of an array.")
+scatter_sub = _public(scatter_sub_p, sub, "scatter_sub", "Subtract windows from parts of an array.")
+scatter_mul = _public(scatter_mul_p, mul, "scatter_mul", "Multiply parts of an array by windows.")
+scatter_min = _public(
+    scatter_min_p, min, "scatter_min", "Take the minimum of parts of an array and windows."
+)
+scatter_max = _public(
+    scatter_max_p, max, "scatter_max", "Take the maximum of parts of an array and windows."
+)
+
+
+_update_programs: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def _update_program(func: Callable[[Any], Any], dtype: Any) -> Jaxpr:
+    """The program of a function of an element, kept by function so that it is compiled once."""
+    key = dtype, trace_key()
+    try:
+        kept = kept_programs(_update_programs.setdefault(func, {}))
+        found = kept.get(key)
+    except TypeError:  # a function that has no hash or cannot be referred to weakly
+        kept = found = None
+    if found is None:
+        scalar = ShapedArray((), dtype)
+        found = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
+        if kept is not None and not any(isinstance(const, Tracer) for const in found.consts):
+            kept[key] = found
+    return found
+
+
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """Apply a function to the elements of parts of an array.
+
+    Args:
+      operand: the array to start from; it is not changed.
+      scatter_indices: integers; the last dimension holds the components of each position.
+      func: a function of a scalar of the operand's dtype; where positions repeat, it is applied
+        repeatedly.
+      dimension_numbers: which dimension is which.
+      update_shape: the shape that updates would have.
+      indices_are_sorted, unique_indices, mode: as in ``scatter``.
+
+    Raises:
+      TypeError: if the dimension numbers do not fit the shapes.
+      ValueError: if ``func`` does not return a scalar of the operand's dtype.
+      NotImplementedError: if ``func`` closes over arrays of an enclosing transformation.
+
+    Source: StableHLO ``scatter``.
+    """
+    dtype = get_aval(operand).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    jaxpr = _update_program(func, dtype)
+    if any(isinstance(const, Tracer) for const in jaxpr.consts):
+        raise NotImplementedError(
+            "scatter_apply: func closes over arrays of an enclosing jit, grad or vmap. Write it "
+            "as a gather, the function, and a scatter."
+        )
+    result = jaxpr.outvars[0].aval
+    if result.shape or result.dtype != dtype:
+        raise ValueError(
+            f"scatter_apply: func must return a scalar of the operand's dtype {dtype}, and returns "
+            f"{result.str_short()}. Convert its result with astype."
+        )
+    updates = full(as_sizes(update_shape), 0, dtype)
+    flags = indices_are_sorted, unique_indices
+    return _bind(
+        scatter_p, operand, scatter_indices, updates, dimension_numbers, *flags, mode, jaxpr
+    )

@@ -1,0 +1,301 @@
+"""Slices at fixed positions, and padding."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import is_undefined_primal, linear
+from ricci_batching import batched_at, move_dim
+from ricci_ir import ShapedArray, define, get_aval
+from ricci_lax.elementwise._arithmetic import sub
+from ricci_lax.elementwise._comparison import select_n
+from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._filling import full
+from ricci_lax.structure._shapes import (
+    broadcast_in_dim,
+    canonical_axis,
+    reduce_sum,
+    shape_of,
+    squeeze,
+    write,
+)
+from ricci_stablehlo import Lowering, Value, int_list
+
+from ._joining import write_slice
+
+__all__ = [
+    "index_in_dim",
+    "pad",
+    "pad_p",
+    "slice",
+    "slice_in_dim",
+    "slice_p",
+]
+
+# slice
+
+
+def _slice_aval(x: ShapedArray, *, start_indices, limit_indices, strides):
+    names = ("start_indices", "limit_indices", "strides")
+    values = (start_indices, limit_indices, (1,) * x.ndim if strides is None else strides)
+    for name, value in zip(names, values, strict=True):
+        if len(value) != x.ndim:
+            raise TypeError(
+                f"{name}={value} does not have one number for each dimension of shape {x.shape}"
+            )
+    shape = []
+    for size, start, limit, stride in zip(x.shape, *values, strict=True):
+        if start < 0:
+            problem = f"start_indices={start_indices} holds a negative number; count from 0"
+        elif limit > size:
+            problem = (
+                f"limit_indices={limit_indices} lies beyond the end of an array of shape {x.shape}"
+            )
+        elif start > limit:
+            problem = f"start_indices={start_indices} lies past limit_indices={limit_indices}"
+        elif stride <= 0:
+            problem = f"strides={strides} holds a number below 1"
+        else:
+            shape.append(-((start - limit) // stride))
+            continue
+        raise TypeError(f"slice: {problem}.")
+    return x.update(shape=tuple(shape))
+
+
+def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
+    config = []
+    for i, (size, start, limit) in enumerate(
+        zip(x.aval.shape, start_indices, limit_indices, strict=True)
+    ):
+        stride = 1 if strides is None else strides[i]
+        count = shape_of(ct)[i]
+        end = limit if stride == 1 else start + (count - 1) * stride + 1 if count else start
+        config.append((start, size - end, stride - 1))
+    return [pad(ct, np.zeros((), x.aval.dtype)[()], config)]
+
+
+def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
+    (x,), (dim,) = args, dims
+
+    def with_batch(values, value):
+        return (*values[:dim], value, *values[dim:])
+
+    result = slice_p.bind(
+        x,
+        start_indices=with_batch(start_indices, 0),
+        limit_indices=with_batch(limit_indices, axis.size),
+        strides=None if strides is None else with_batch(strides, 1),
+    )
+    return result, dim
+
+
+def _slice_lower(ctx: Lowering, x: Value, *, start_indices, limit_indices, strides):
+    strides = (1,) * len(start_indices) if strides is None else strides
+    return write_slice(ctx, x, start_indices, limit_indices, strides, ctx.out)
+
+
+slice_p = define(
+    "slice",
+    abstract_eval=_slice_aval,
+    jvp=linear,
+    transpose=_slice_transpose,
+    batch=_slice_batch,
+    lower=_slice_lower,
+    exact=exact.slice_of,
+)
+
+
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """A part of an array, at a fixed position.
+
+    Args:
+      operand: an array of any dtype.
+      start_indices, limit_indices: for each dimension, where the part starts and ends.
+      strides: for each dimension, the step between elements.
+
+    Raises:
+      TypeError: if the part does not lie within the array.
+
+    Example:
+      >>> slice(np.ones((4, 6)), (0, 1), (2, 5), (1, 2)).shape
+      (2, 2)
+
+    Source: StableHLO ``slice``.
+    """
+    return slice_p.bind(
+        operand,
+        start_indices=tuple(map(index, start_indices)),
+        limit_indices=tuple(map(index, limit_indices)),
+        strides=None if strides is None else tuple(map(index, strides)),
+    )
+
+
+def slice_in_dim(
+    operand: Any,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Any:
+    """A part of an array along one axis; negative positions count from the end.
+
+    Raises:
+      TypeError: if the part does not lie within the array.
+
+    Example:
+      >>> slice_in_dim(np.ones((4, 6)), 1, -1, axis=1).shape
+      (4, 4)
+    """
+    shape = shape_of(operand)
+    axis = canonical_axis(axis, len(shape))
+    size = shape[axis]
+
+    def position(i: int | None, default: int) -> int:
+        i = default if i is None else index(i)
+        return i + size if i < 0 else i
+
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis] = position(start_index, 0), position(limit_index, size)
+    strides[axis] = index(stride)
+    return slice(operand, starts, limits, strides)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """One position of an array along an axis.
+
+    Args:
+      index: the position; a negative one counts from the end.
+      axis: the axis.
+      keepdims: whether the result keeps the axis, with size 1.
+
+    Raises:
+      IndexError: if the position is out of bounds.
+
+    Example:
+      >>> index_in_dim(np.ones((4, 6)), -1, 1).shape
+      (4, 1)
+    """
+    axis = canonical_axis(axis, len(shape_of(operand)))
+    size = shape_of(operand)[axis]
+    if not -size <= index < size:
+        raise IndexError(
+            f"index_in_dim: there is no index {index} along axis {axis}, which has size {size}."
+        )
+    index = index + size if index < 0 else index
+    part = slice_in_dim(operand, index, index + 1, 1, axis)
+    return part if keepdims else squeeze(part, (axis,))
+
+
+# pad
+
+
+def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config):
+    if x.dtype != padding_value.dtype:
+        raise TypeError(
+            f"pad: the operand is {x.dtype} and padding_value is {padding_value.dtype}. "
+            "Convert the value to the operand's dtype."
+        )
+    if padding_value.shape:
+        raise ValueError(
+            f"pad: padding_value has shape {padding_value.shape}, and one scalar fills all "
+            "of the padding."
+        )
+    if len(padding_config) != x.ndim:
+        raise ValueError(
+            f"pad: padding_config {padding_config} has {len(padding_config)} entries for an "
+            f"operand of shape {x.shape}. Give (low, high, interior) for each dimension."
+        )
+    if any(interior < 0 for _, _, interior in padding_config):
+        raise ValueError(
+            f"pad: padding_config {padding_config} has a negative interior, but elements "
+            "cannot be taken out from between others. Use slice with strides."
+        )
+    shape = tuple(
+        low + high + (n if n == 0 else n + (n - 1) * interior)
+        for n, (low, high, interior) in zip(x.shape, padding_config, strict=True)
+    )
+    if any(n < 0 for n in shape):
+        raise ValueError(
+            f"pad: padding_config {padding_config} cuts off more than an operand of shape "
+            f"{x.shape} has; a size would be negative, as in {shape}."
+        )
+    return ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
+
+
+def _pad_transpose(ct, x, padding_value, *, padding_config):
+    aval: Any = x.aval if is_undefined_primal(x) else get_aval(x)
+    zero = np.zeros((), aval.dtype)[()]
+    cut = [(-low, -high, 0) for low, high, _ in padding_config]
+    spread = pad(ct, zero, cut)
+    starts, steps = [0] * aval.ndim, [interior + 1 for *_, interior in padding_config]
+    kept = slice(spread, starts, shape_of(spread), steps)
+    ct_value = None
+    if is_undefined_primal(padding_value):
+        every = tuple(range(aval.ndim))
+        ct_value = sub(reduce_sum(ct, every), reduce_sum(kept, every))
+    return [kept if is_undefined_primal(x) else None, ct_value]
+
+
+def _pad_batch(axis, args, dims, *, padding_config):
+    x, value = args
+    dim, value_dim = dims
+    if dim is None:
+        x, dim = batched_at(x, None, axis.size, 0), 0
+    config = (*padding_config[:dim], (0, 0, 0), *padding_config[dim:])
+    if value_dim is None:
+        return pad_p.bind(x, value, padding_config=config), dim
+    # Pad with anything, then put each example's value where nothing came from the operand.
+    aval: Any = get_aval(x)
+    padded = pad(x, np.zeros((), aval.dtype)[()], config)
+    kept = pad(full(aval.shape, True), False, config)
+    values = broadcast_in_dim(move_dim(value, value_dim, 0), shape_of(padded), (dim,))
+    return select_n(kept, values, padded), dim
+
+
+def _pad_lower(ctx: Lowering, x: Value, padding_value: Value, *, padding_config):
+    low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
+    text = (
+        f"stablehlo.pad {x}, {padding_value}, low = {int_list(low)}, high = {int_list(high)}, "
+        f"interior = {int_list(interior)}"
+    )
+    return write(ctx, text, [x, padding_value], ctx.out)
+
+
+pad_p = define(
+    "pad",
+    abstract_eval=_pad_aval,
+    jvp=linear,
+    transpose=_pad_transpose,
+    batch=_pad_batch,
+    lower=_pad_lower,
+)
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """Surround an array with a value, and put it between the elements.
+
+    Args:
+      operand: an array of any dtype.
+      padding_value: a scalar of that dtype.
+      padding_config: for each dimension, how many to add before, after and between the elements;
+        the first two may be negative, which removes elements.
+
+    Raises:
+      TypeError: if the dtypes differ.
+      ValueError: if the configuration does not fit the operand.
+
+    Example:
+      >>> pad(np.ones((4, 6), np.float32), 0.0, [(1, 2, 0), (-1, 0, 2)]).shape
+      (7, 15)
+
+    Source: StableHLO ``pad``.
+    """
+    config = tuple(tuple(map(index, triple)) for triple in padding_config)
+    return pad_p.bind(operand, padding_value, padding_config=config)

@@ -1,0 +1,4 @@
+"""Special functions: error, gamma, beta and Bessel functions."""
+
+from ._functions import *
+from ._incomplete_gamma import *

@@ -1,0 +1,260 @@
+"""Special functions: the error function, the gamma function's relatives, Bessel functions."""
+
+from collections.abc import Sequence
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import finfo, get_aval, unsupported
+from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
+from ricci_lax.elementwise._comparison import gt, le, select
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._factories import (
+    filled_like,
+    nary,
+    scalar_like,
+    unary_function,
+)
+from ricci_lax.elementwise._transcendental import exp, sqrt
+from ricci_lax.structure._operand_types import floating
+from ricci_stablehlo import traced
+
+__all__ = [
+    "bessel_i0e",
+    "bessel_i0e_p",
+    "bessel_i1e",
+    "bessel_i1e_p",
+    "digamma",
+    "digamma_p",
+    "erf",
+    "erf_inv",
+    "erf_inv_p",
+    "erf_p",
+    "erfc",
+    "erfc_p",
+    "lgamma",
+    "lgamma_p",
+    "polygamma",
+    "polygamma_p",
+    "zeta",
+    "zeta_p",
+]
+
+# Error function
+
+
+def _gaussian(t, x, factor: float):
+    return mul(scalar_like(x, factor), mul(t, exp(neg(square(x)))))
+
+
+sqrt_pi = pi**0.5
+
+erf_p = nary("erf", "chlo.erf", floating, lambda t, x: _gaussian(t, x, 2 / sqrt_pi))
+erfc_p = nary("erfc", "chlo.erfc", floating, lambda t, x: _gaussian(t, x, -2 / sqrt_pi))
+erf_inv_p = nary(
+    "erf_inv",
+    "chlo.erf_inv",
+    floating,
+    lambda t, y, x: mul(scalar_like(x, sqrt_pi / 2), mul(t, exp(square(y)))),
+    from_result=True,
+)
+
+erf = unary_function(erf_p, "Elementwise error function.", "float(erf(0.0)) -> 0.0")
+erfc = unary_function(
+    erfc_p, "Elementwise ``1 - erf(x)``, accurate where that is small.", "float(erfc(0.0)) -> 1.0"
+)
+erf_inv = unary_function(
+    erf_inv_p, "Elementwise inverse of the error function.", "float(erf_inv(0.0)) -> 0.0"
+)
+
+# Gamma function
+
+lgamma_p = nary("lgamma", "chlo.lgamma", floating, lambda t, x: mul(t, digamma(x)))
+digamma_p = nary(
+    "digamma", "chlo.digamma", floating, lambda t, x: mul(t, polygamma(scalar_like(x, 1), x))
+)
+
+
+def _no_order_derivative(t, order, x):
+    raise ValueError(
+        "polygamma cannot be differentiated with respect to its order: no formula for that is "
+        "known here. Stop the gradient there, or differentiate with respect to x only."
+    )
+
+
+polygamma_p = nary(
+    "polygamma",
+    "chlo.polygamma",
+    floating,
+    _no_order_derivative,
+    lambda t, order, x: mul(t, polygamma(add(order, scalar_like(order, 1)), x)),
+)
+zeta_p = nary(
+    "zeta",
+    "chlo.zeta",
+    floating,
+    jvp=unsupported("no derivative of the Hurwitz zeta function is known here"),
+)
+
+lgamma = unary_function(
+    lgamma_p,
+    "Elementwise logarithm of the gamma function's size.",
+    "float(lgamma(1.0)) < 1e-6 -> True",
+)
+digamma = unary_function(
+    digamma_p,
+    "Elementwise derivative of the logarithm of the gamma function.",
+    "float(digamma(1.0)) < -0.5 -> True",
+)
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    """Elementwise derivative, of order ``m``, of the digamma function at ``x``.
+
+    Args:
+      m, x: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(polygamma(1.0, 1.0)) > 1.6
+      True
+    """
+    return polygamma_p.bind(m, x)
+
+
+def zeta(x: Any, q: Any) -> Any:
+    """Elementwise Hurwitz zeta function with exponent ``x`` and offset ``q``.
+
+    Args:
+      x, q: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(zeta(2.0, 1.0)) > 1.6
+      True
+    """
+    return zeta_p.bind(x, q)
+
+
+# Bessel functions
+
+# Chebyshev coefficients of exp(-x) I0(x) on [0, 8] in x / 2 - 2, and of its product with sqrt(x)
+# on [8, inf) in 32 / x - 2, highest order first (S. Moshier, Cephes Math Library, i0.c).
+_i0e_near = (
+    -4.4153416464793395e-18,
+    3.3307945188222384e-17,
+    -2.4312798465479549e-16,
+    1.7153912855551331e-15,
+    -1.1685332877993451e-14,
+    7.6761854986049361e-14,
+    -4.856446783111929e-13,
+    2.9550526631296399e-12,
+    -1.7268262914415559e-11,
+    9.6758090353732369e-11,
+    -5.1897956016352627e-10,
+    2.6598237246823866e-9,
+    -1.300025009986248e-8,
+    6.0469950225419186e-8,
+    -2.6707938539406119e-7,
+    1.1173875391201037e-6,
+    -4.4167383584587505e-6,
+    1.6448448070728896e-5,
+    -5.754195010082104e-5,
+    1.8850288509584165e-4,
+    -5.7637557453858236e-4,
+    0.0016394756169413357,
+    -0.0043243099950505759,
+    0.010546460394594998,
+    -0.023737414805899471,
+    0.049305284239670712,
+    -0.094901097048047639,
+    0.17162090152220877,
+    -0.3046826723431984,
+    0.67679527440947607,
+)
+_i0e_far = (
+    -7.2331804878747538e-18,
+    -4.8305044859441819e-18,
+    4.4656214202967598e-17,
+    3.4612228676974612e-17,
+    -2.8276239805165836e-16,
+    -3.425485619677219e-16,
+    1.7725601330565263e-15,
+    3.8116806693526224e-15,
+    -9.5548466988283073e-15,
+    -4.1505693472872222e-14,
+    1.54008621752141e-14,
+    3.8527783827421426e-13,
+    7.180124451383666e-13,
+    -1.7941785315068062e-12,
+    -1.3215811840447713e-11,
+    -3.1499165279632416e-11,
+    1.1889147107846439e-11,
+    4.9406023882249701e-10,
+    3.3962320257083865e-9,
+    2.266668990498178e-8,
+    2.0489185894690638e-7,
+    2.8913705208347567e-6,
+    6.8897583469168245e-5,
+    0.0033691164782556943,
+    0.80449041101410879,
+)
+# How many of the coefficients matter in single precision.
+_single = (18, 7)
+
+
+def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
+    """The sum of a Chebyshev series at ``x / 2``, by Clenshaw's recurrence."""
+    b0 = b1 = b2 = filled_like(x, 0)
+    for coefficient in coefficients:
+        b0, b1, b2 = add(sub(mul(x, b0), b1), scalar_like(x, coefficient)), b0, b1
+    return mul(scalar_like(x, 0.5), sub(b0, b2))
+
+
+def _i0e(x: Any) -> Any:
+    dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype.itemsize < 4:
+        return converted(_i0e(converted(x, np.dtype("float32"))), dtype)
+    near, far = _i0e_near, _i0e_far
+    if dtype.itemsize == 4:
+        near, far = near[-_single[0] :], far[-_single[1] :]
+    x = abs(x)
+    two = scalar_like(x, 2)
+    small = _chebyshev(sub(mul(scalar_like(x, 0.5), x), two), near)
+    large = div(_chebyshev(sub(div(scalar_like(x, 32), x), two), far), sqrt(x))
+    return select(le(x, scalar_like(x, 8)), small, large)
+
+
+def _i1e_derivative(t, y, x):
+    # I1(x) / x tends to 1/2 where the formula divides by zero.
+    tiny = scalar_like(x, float(finfo(get_aval(x).dtype).eps))  # pyright: ignore
+    away = gt(abs(x), tiny)
+    safe = select(away, x, filled_like(x, tiny))
+    slope = sub(bessel_i0e(safe), mul(y, add(sign(safe), reciprocal(safe))))
+    return mul(t, select(away, slope, filled_like(x, 0.5)))
+
+
+bessel_i0e_p = nary(
+    "bessel_i0e",
+    traced(_i0e),
+    floating,
+    lambda t, y, x: mul(t, sub(bessel_i1e(x), mul(sign(x), y))),
+    from_result=True,
+)
+bessel_i1e_p = nary("bessel_i1e", "chlo.bessel_i1e", floating, _i1e_derivative, from_result=True)
+
+bessel_i0e = unary_function(
+    bessel_i0e_p,
+    "Elementwise ``exp(-|x|) I0(x)``, the modified Bessel function of order 0, scaled.",
+    "float(bessel_i0e(0.0)) > 0.999 -> True",
+)
+bessel_i1e = unary_function(
+    bessel_i1e_p,
+    "Elementwise ``exp(-|x|) I1(x)``, the modified Bessel function of order 1, scaled.",
+    "float(bessel_i1e(0.0)) -> 0.0",
+)

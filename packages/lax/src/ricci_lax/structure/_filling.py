@@ -1,0 +1,164 @@
+"""Arrays made of nothing: counting along an axis, and one value everywhere."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import not_linear, zero_derivative
+from ricci_ir import (
+    ShapedArray,
+    define,
+    explicit_dtype,
+    float0,
+    get_aval,
+    is_weakly_typed,
+    primitives,
+    shaped_like,
+    unsupported,
+)
+from ricci_stablehlo import Lowering, Value, tensor_type
+
+from . import _exact_rules as exact
+from ._operand_types import check_dtype, numeric
+from ._shapes import as_sizes, broadcast_in_dim, check_nonnegative, placement
+
+__all__ = [
+    "broadcasted_iota",
+    "full",
+    "full_like",
+    "iota",
+    "iota_p",
+]
+
+
+def _iota_aval(*, dtype, shape, dimension, sharding):
+    check_nonnegative("iota", shape)
+    aval = ShapedArray(shape, dtype)
+    check_dtype("iota", aval, numeric)
+    if not 0 <= dimension < len(shape):
+        raise ValueError(
+            f"iota: dimension {dimension} names none of the {len(shape)} dimensions of "
+            f"shape {shape}."
+        )
+    return aval
+
+
+def _iota_lower(ctx: Lowering, *, dimension, **params):
+    name = ctx.new_name()
+    ctx.write(f"{name} = stablehlo.iota dim = {dimension} : {tensor_type(ctx.out)}")
+    return Value(name, ctx.out)
+
+
+iota_p = define(
+    "iota",
+    abstract_eval=_iota_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=unsupported("there is no operand to map over"),
+    lower=_iota_lower,
+    exact=exact.iota,
+)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The numbers from 0 up to ``size``, which is excluded.
+
+    Example:
+      >>> iota(np.float32, 4).shape
+      (4,)
+
+    Source: StableHLO ``iota``.
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding=None) -> Any:
+    """An array whose elements are their own index along one dimension.
+
+    Raises:
+      TypeError: if the dtype is not a numeric one, or a size is negative.
+      ValueError: if the dimension is out of bounds.
+
+    Example:
+      >>> broadcasted_iota(np.int32, (4, 5), 1).shape
+      (4, 5)
+    """
+    return iota_p.bind(
+        dtype=explicit_dtype(dtype, "iota"),
+        shape=as_sizes(shape),
+        dimension=index(dimension),
+        sharding=out_sharding,
+    )
+
+
+_python_scalars = (bool, int, float, complex)
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding=None) -> Any:
+    """An array whose elements are all equal.
+
+    Args:
+      shape: its shape.
+      fill_value: a scalar, or an array of no dimensions.
+      dtype: the dtype, by default that of ``fill_value`` (weak where that is).
+      sharding: the sharding of the result.
+
+    Raises:
+      TypeError: if ``fill_value`` has dimensions, or a size is negative.
+
+    Example:
+      >>> full((2, 3), 1.0).shape
+      (2, 3)
+    """
+    shape = as_sizes(shape)
+    aval: Any = get_aval(fill_value)
+    if aval.shape:
+        raise TypeError(
+            f"full: fill_value has shape {aval.shape}, and only a scalar can fill an array. "
+            "For an array of values use broadcast_in_dim."
+        )
+    weak = dtype is None and is_weakly_typed(fill_value)
+    dtype = aval.dtype if dtype is None else explicit_dtype(dtype, "full")
+    if dtype == float0:
+        return np.zeros(shape, float0)
+    if type(fill_value) in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
+        if not weak:
+            fill_value = np.asarray(fill_value).astype(dtype)[()]
+    elif aval.dtype != dtype or aval.weak_type != weak:
+        # The conversion is defined with the arithmetic, which builds on this module.
+        fill_value = primitives["convert_element_type"].bind(
+            fill_value, new_dtype=dtype, weak_type=weak, sharding=None
+        )
+    result = broadcast_in_dim(fill_value, shape, ())
+    return result if sharding is None else placement.constrain(result, sharding)
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+) -> Any:
+    """An array whose elements are all equal, of the shape and dtype of another.
+
+    Args:
+      x: an array, or anything with a shape and a dtype.
+      fill_value: a scalar, or an array of no dimensions.
+      dtype, shape: what to use instead of those of ``x``.
+      sharding: the sharding of the result.
+
+    Example:
+      >>> full_like(np.ones((2, 3)), 2, shape=(4,)).shape
+      (4,)
+    """
+    aval: Any = shaped_like(x) if _is_described(x) else get_aval(x)
+    shape = aval.shape if shape is None else shape
+    if dtype is None and aval.weak_type:
+        # A weak result: of this dtype, which the value may not have.
+        scalar = aval.dtype.type(fill_value).item() if np.isscalar(fill_value) else fill_value
+        return full(shape, scalar, sharding=sharding)
+    return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)
+
+
+def _is_described(x: Any) -> bool:
+    """Whether ``x`` only describes an array, as a ``ShapeDtypeStruct`` does."""
+    return hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(type(x), "aval")

@@ -1,0 +1,108 @@
+"""Operations that give back their operands, for what they mean to transformations."""
+
+from typing import Any
+
+from ricci_autodiff import Zero, not_linear, zero_derivative
+from ricci_batching import elementwise
+from ricci_ir import Tracer, define, get_aval
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value, tensor_type
+
+__all__ = [
+    "optimization_barrier",
+    "optimization_barrier_p",
+    "stop_gradient",
+    "stop_gradient_p",
+]
+
+
+def _same(x):
+    return x
+
+
+stop_gradient_p = define(
+    "stop_gradient",
+    abstract_eval=_same,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=elementwise,
+    lower=lambda ctx, x: x,
+)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same values, seen by differentiation as constants.
+
+    Args:
+      x: a pytree of arrays.
+
+    Returns:
+      The pytree; its arrays have zero derivatives, of all orders, in both modes.
+
+    Raises:
+      TypeError: if a leaf is no array.
+
+    Example:
+      >>> stop_gradient({"a": 2.0})
+      {'a': 2.0}
+    """
+    leaves, tree = tree_flatten(x)
+    for leaf in leaves:
+        get_aval(leaf)
+    results = [stop_gradient_p.bind(y) if isinstance(y, Tracer) else y for y in leaves]
+    return tree_unflatten(tree, results)
+
+
+def _barrier_jvp(primals, tangents):
+    results = optimization_barrier_p.bind(*primals)
+    given = [t for t in tangents if type(t) is not Zero]
+    barred = iter(optimization_barrier_p.bind(*given) if given else ())
+    return results, [t if type(t) is Zero else next(barred) for t in tangents]
+
+
+def _barrier_transpose(cts, *args):
+    given = [ct for ct in cts if type(ct) is not Zero]
+    barred = iter(optimization_barrier_p.bind(*given))
+    return [None if type(ct) is Zero else next(barred) for ct in cts]
+
+
+def lower_barrier(ctx: Lowering, *operands: Value) -> list[Value]:
+    if not operands:
+        return []
+    name, count = ctx.new_name(), len(operands)
+    head = name if count == 1 else f"{name}:{count}"
+    names = ", ".join(map(str, operands))
+    types = ", ".join(tensor_type(x.aval) for x in operands)
+    ctx.write(f"{head} = stablehlo.optimization_barrier {names} : {types}")
+    if count == 1:
+        return [Value(name, operands[0].aval)]
+    return [Value(f"{name}#{i}", x.aval) for i, x in enumerate(operands)]
+
+
+optimization_barrier_p = define(
+    "optimization_barrier",
+    abstract_eval=lambda *avals: list(avals),
+    multiple_results=True,
+    jvp=_barrier_jvp,
+    transpose=_barrier_transpose,
+    batch=lambda axis, args, dims: (optimization_barrier_p.bind(*args), dims),
+    lower=lower_barrier,
+)
+
+
+def optimization_barrier(operand: Any, /) -> Any:
+    """The same values, which the compiler computes all of before any use of them.
+
+    Args:
+      operand: a pytree of arrays.
+
+    Returns:
+      The pytree. The compiler does not move operations across the barrier, nor fuse or merge
+      those before it with those after.
+
+    Example:
+      >>> [float(x) for x in optimization_barrier((1.0, 2.0))]
+      [1.0, 2.0]
+    """
+    leaves, tree = tree_flatten(operand)
+    return tree_unflatten(tree, optimization_barrier_p.bind(*leaves))

@@ -1,0 +1,165 @@
+"""Values brought into a program: staged scalars, arrays of any content, shapes as arrays."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import linear, not_linear, zero_derivative
+from ricci_batching import elementwise
+from ricci_ir import (
+    ShapedArray,
+    Tracer,
+    as_array,
+    context,
+    define,
+    explicit_dtype,
+    get_aval,
+    unsupported,
+)
+from ricci_ir import dtype as dtype_of
+from ricci_stablehlo import Lowering, Value
+
+from ._filling import full
+from ._shapes import (
+    as_sizes,
+    broadcast_in_dim,
+    check_nonnegative,
+    placement,
+    shape_of,
+)
+
+__all__ = [
+    "broadcast_like",
+    "dtype",
+    "empty",
+    "shape_as_value",
+    "stage",
+    "stage_p",
+]
+
+stage_p = define(
+    "stage",
+    abstract_eval=lambda x: x,
+    jvp=linear,
+    transpose=lambda ct, x: [ct],
+    batch=elementwise,
+    lower=lambda ctx, x: x,
+)
+
+
+def stage(x: Any, /) -> Any:
+    """A value as an array; inside a traced function, as a value of the program.
+
+    Args:
+      x: an array, a NumPy array or a Python scalar, whose dtype stays weak.
+
+    Raises:
+      TypeError: if ``x`` is none of these.
+
+    Example:
+      >>> float(stage(2.0))
+      2.0
+    """
+    get_aval(x)
+    return x if isinstance(x, Tracer) else context.trace.lift(as_array(x))
+
+
+def _empty_aval(*, shape, dtype, out_sharding):
+    check_nonnegative("empty", shape)
+    return ShapedArray(shape, dtype)
+
+
+def _empty_lower(ctx: Lowering, **params) -> Value:
+    out = ctx.out
+    return ctx.broadcast_to(ctx.constant(0, ShapedArray((), out.dtype)), out.shape)
+
+
+empty_p = define(
+    "empty",
+    abstract_eval=_empty_aval,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=unsupported("there is no operand to map over"),
+    lower=_empty_lower,
+)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements are not to be relied on; they happen to be zeros.
+
+    Args:
+      shape: its shape.
+      dtype: its dtype.
+      out_sharding: its sharding.
+
+    Raises:
+      TypeError: if the shape is none.
+
+    Example:
+      >>> empty((2, 3), np.float32).shape
+      (2, 3)
+    """
+    found = np.dtype(explicit_dtype(dtype, "empty"))
+    # A scalar type that is the dtype's own stays, for programs print it.
+    kept = dtype if isinstance(dtype, type) and np.dtype(dtype) == found else found
+    result = empty_p.bind(shape=as_sizes(shape), dtype=kept, out_sharding=None)
+    return result if out_sharding is None else placement.constrain(result, out_sharding)
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """An array repeated to the shape of another, dimensions pairing up from the last.
+
+    Args:
+      arr: an array, sizes of which are those of ``like_arr`` or 1.
+      like_arr: an array of the same rank, or a higher one.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+
+    Example:
+      >>> broadcast_like(np.ones(3, np.float32), np.ones((2, 3), np.int32)).shape
+      (2, 3)
+    """
+    own, shape = shape_of(arr), shape_of(like_arr)
+    first = len(shape) - len(own)
+    if first < 0 or any(n not in (1, m) for n, m in zip(own, shape[first:], strict=True)):
+        raise ValueError(
+            f"broadcast_like: an array of shape {own} cannot be repeated to shape {shape}. From "
+            "the last dimension on, its sizes must be the same, or 1."
+        )
+    return broadcast_in_dim(arr, shape, tuple(range(first, len(shape))))
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """A shape as an int32 array of one dimension.
+
+    Raises:
+      TypeError: if ``shape`` is no sequence of integers.
+
+    Example:
+      >>> shape_as_value((2, 3))
+      array([2, 3], dtype=int32)
+    """
+    sizes = list(map(index, shape))
+    return np.array(sizes, np.int32) if sizes else full((0,), 0, np.dtype(np.int32))
+
+
+def dtype(x: Any) -> Any:
+    """The dtype that a value has as an array; of a dtype or a scalar type, the one it stands for.
+
+    Args:
+      x: an array, anything with a dtype, a Python scalar, or what names a dtype.
+
+    Raises:
+      ValueError: if ``x`` is ``None``.
+      TypeError: if it has no dtype.
+
+    Example:
+      >>> dtype(2.0)
+      dtype('float32')
+    """
+    if x is None:
+        raise ValueError("dtype: None has no dtype. Give an array, a scalar, or the dtype's name.")
+    return dtype_of(x)

@@ -1,0 +1,535 @@
+"""Shape operations that are one another's transposes, and ``reduce_sum``.
+
+The lowest layer of primitives: every other module may import this one.
+"""
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import linear
+from ricci_batching import array_ops, move_dim
+from ricci_ir import ShapedArray, as_array, define, float0, get_aval, hides
+from ricci_stablehlo import Lowering, Value, int_list, tensor_type
+
+from . import _exact_rules as exact
+from ._operand_types import check_dtype, numeric
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_in_dim_p",
+    "expand_dims",
+    "reduce_sum",
+    "reduce_sum_p",
+    "reshape",
+    "reshape_p",
+    "squeeze",
+    "squeeze_p",
+    "transpose",
+    "transpose_p",
+]
+
+
+class Placement:
+    """How a new array gets a requested sharding; the runtime that has devices gives it."""
+
+    __slots__ = ("constrain",)
+
+    constrain: Callable[[Any, Any], Any]
+
+    def __init__(self):
+        self.constrain = _no_placement
+
+    def register(self, constrain: Callable[[Any, Any], Any]) -> None:
+        """Set ``constrain(x, sharding)``, which gives ``x`` that sharding."""
+        self.constrain = constrain
+
+
+def _no_placement(x: Any, sharding: Any) -> Any:
+    raise NotImplementedError(
+        f"an array was asked for with sharding {sharding}, but nothing that places arrays on "
+        "devices is installed. Import ricci_xla, or leave the sharding out."
+    )
+
+
+placement = Placement()
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array, a tracer or a scalar."""
+    return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def as_sizes(shape: Any) -> tuple[int, ...]:
+    """A shape given by a user as a tuple of ints; a single int is a shape of one dimension.
+
+    Raises:
+      TypeError: if it is not a sequence of concrete integers.
+    """
+    try:
+        return tuple(map(index, shape))
+    except TypeError:
+        try:
+            return (index(shape),)
+        except TypeError:
+            raise TypeError(
+                f"{shape!r} is no shape: give integers that are known while tracing. What "
+                "depends on an argument of jit must be computed outside, or be a static "
+                "argument."
+            ) from None
+
+
+def canonical_axis(axis: int, ndim: int) -> int:
+    """An axis counted from the start.
+
+    Raises:
+      ValueError: if the array has no such axis.
+    """
+    axis = index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} names no dimension of an array of rank {ndim}.")
+    return axis + ndim if axis < 0 else axis
+
+
+def write(ctx: Lowering, text: str, operands: Sequence[Value], out: Any) -> Value:
+    """Write an operation whose text ends in its full signature, ``(types) -> type``."""
+    name = ctx.new_name()
+    types = ", ".join(tensor_type(x.aval) for x in operands)
+    ctx.write(f"{name} = {text} : ({types}) -> {tensor_type(out)}")
+    return Value(name, out)
+
+
+def check_nonnegative(name: str, shape: Sequence[int]) -> None:
+    """Raise ``TypeError`` for a shape with a negative size."""
+    if any(size < 0 for size in shape):
+        raise TypeError(f"{name}: the shape {shape} has a negative size.")
+
+
+# broadcast_in_dim
+
+
+def _broadcast_in_dim_aval(x: ShapedArray, *, shape, broadcast_dimensions, sharding):
+    dims = broadcast_dimensions
+    check_nonnegative("broadcast_in_dim", shape)
+    if len(dims) != x.ndim:
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions={dims} does not say where each of the "
+            f"{x.ndim} dimensions of the operand goes."
+        )
+    if x.ndim > len(shape):
+        raise TypeError(
+            f"broadcast_in_dim: an operand of rank {x.ndim} does not fit into a shape of "
+            f"{len(shape)} dimensions, {shape}."
+        )
+    if any(not 0 <= d < len(shape) for d in dims):
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions={dims} names a dimension that shape "
+            f"{shape} lacks."
+        )
+    if any(size not in (1, shape[d]) for size, d in zip(x.shape, dims, strict=True)):
+        raise TypeError(
+            f"broadcast_in_dim: an operand of shape {x.shape} cannot be laid along "
+            f"dimensions {dims} of {shape}. Sizes must agree there, or be 1 in the operand."
+        )
+    if len(set(dims)) != len(dims):
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions={dims} must name each dimension only "
+            "once, in increasing order."
+        )
+    return x.update(shape=shape)
+
+
+def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
+    sizes = x.aval.shape
+    repeated = tuple(i for i, size in enumerate(sizes) if size == 1)
+    kept = [d for size, d in zip(sizes, broadcast_dimensions, strict=True) if size != 1]
+    summed = tuple(d for d in range(len(shape)) if d not in kept)
+    total = transpose(reduce_sum(ct, summed), _inverse(_inverse(kept)))
+    return [expand_dims(total, repeated)]
+
+
+def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
+    x = move_dim(args[0], dims[0], 0)
+    new_dims = (0, *(d + 1 for d in broadcast_dimensions))
+    new_shape = (shape_of(x)[0], *shape)
+    result = broadcast_in_dim_p.bind(
+        x, shape=new_shape, broadcast_dimensions=new_dims, sharding=sharding
+    )
+    return result, 0
+
+
+def _broadcast_in_dim_lower(ctx: Lowering, x: Value, *, broadcast_dimensions, **params):
+    text = f"stablehlo.broadcast_in_dim {x}, dims = {int_list(broadcast_dimensions)}"
+    return write(ctx, text, [x], ctx.out)
+
+
+_broadcast_in_dim_usual = hides(broadcast_dimensions=(), sharding=None)
+
+
+def _broadcast_in_dim_shown(*, shape, **params):
+    return _broadcast_in_dim_usual(**params)  # the result's type says the shape
+
+
+broadcast_in_dim_p = define(
+    "broadcast_in_dim",
+    abstract_eval=_broadcast_in_dim_aval,
+    jvp=linear,
+    transpose=_broadcast_in_dim_transpose,
+    batch=_broadcast_in_dim_batch,
+    lower=_broadcast_in_dim_lower,
+    shown=_broadcast_in_dim_shown,
+    exact=exact.broadcast_in_dim,
+)
+
+
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding=None
+) -> Any:
+    """Repeat an array along new dimensions, and along those of size 1.
+
+    Args:
+      operand: an array of any dtype.
+      shape: the result's shape.
+      broadcast_dimensions: for each dimension of the operand, the dimension of the result that
+        it becomes; their sizes must be equal unless the operand's is 1.
+      out_sharding: the sharding of the result.
+
+    Raises:
+      TypeError: if the dimensions do not fit the shapes.
+
+    Example:
+      >>> broadcast_in_dim(np.arange(3), (2, 3), (1,)).shape
+      (2, 3)
+
+    Source: StableHLO ``broadcast_in_dim``.
+    """
+    shape, dims = as_sizes(shape), tuple(map(index, broadcast_dimensions))
+    if shape_of(operand) == shape and dims == tuple(range(len(shape))) and out_sharding is None:
+        return as_array(operand)
+    return broadcast_in_dim_p.bind(
+        operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
+    )
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding=None) -> Any:
+    """Repeat an array along new leading dimensions of the given sizes.
+
+    Example:
+      >>> broadcast(np.arange(3), (2, 4)).shape
+      (2, 4, 3)
+    """
+    sizes, shape = as_sizes(sizes), shape_of(operand)
+    dims = range(len(sizes), len(sizes) + len(shape))
+    return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Insert dimensions of size 1, at these positions of the result.
+
+    Raises:
+      ValueError: if a position is given twice, or is out of bounds.
+
+    Example:
+      >>> expand_dims(np.ones((2, 3)), (0, -1)).shape
+      (1, 2, 3, 1)
+    """
+    shape, dimensions = shape_of(array), tuple(dimensions)
+    ndim = len(shape) + len(dimensions)
+    inserted = {canonical_axis(d, ndim) for d in dimensions}
+    if len(inserted) != ndim - len(shape):
+        raise ValueError(f"expand_dims: dimensions {dimensions} name one place twice.")
+    if not inserted:
+        return as_array(array)
+    sizes = iter(shape)
+    new_shape = tuple(1 if d in inserted else next(sizes) for d in range(ndim))
+    kept = tuple(d for d in range(ndim) if d not in inserted)
+    return broadcast_in_dim_p.bind(array, shape=new_shape, broadcast_dimensions=kept, sharding=None)
+
+
+# reshape
+
+
+def _reshape_aval(x: ShapedArray, *, new_sizes, dimensions, sharding):
+    if any(size < 0 for size in new_sizes):
+        raise TypeError(
+            f"reshape: the new shape {new_sizes} has a negative size. Work the size out "
+            "from those of the operand."
+        )
+    out = x.update(shape=new_sizes)
+    if out.size != x.size:
+        raise TypeError(
+            f"reshape: {x.size} elements, of shape {x.shape}, do not fill shape "
+            f"{new_sizes}, which has {out.size}."
+        )
+    if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
+        raise TypeError(
+            f"reshape: dimensions={dimensions} does not list each dimension of shape "
+            f"{x.shape} once."
+        )
+    return out
+
+
+def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding):
+    shape = x.aval.shape
+    if dimensions is None:
+        return [reshape(ct, shape)]
+    permuted = reshape(ct, tuple(shape[d] for d in dimensions))
+    return [transpose(permuted, _inverse(dimensions))]
+
+
+def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
+    x = move_dim(args[0], dims[0], 0)
+    if dimensions is not None:
+        dimensions = (0, *(d + 1 for d in dimensions))
+    sizes = (shape_of(x)[0], *new_sizes)
+    return reshape_p.bind(x, new_sizes=sizes, dimensions=dimensions, sharding=sharding), 0
+
+
+def _reshape_lower(ctx: Lowering, x: Value, *, dimensions, **params):
+    out = ctx.out
+    if dimensions is not None:
+        x = lower_transpose(ctx, x, dimensions)
+    return write(ctx, f"stablehlo.reshape {x}", [x], out)
+
+
+reshape_p = define(
+    "reshape",
+    abstract_eval=_reshape_aval,
+    jvp=linear,
+    transpose=_reshape_transpose,
+    batch=_reshape_batch,
+    lower=_reshape_lower,
+    exact=exact.reshape,
+)
+
+
+def reshape(
+    operand: Any,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding=None,
+) -> Any:
+    """Give an array another shape of the same size.
+
+    Args:
+      operand: an array of any dtype.
+      new_sizes: the result's shape.
+      dimensions: the order in which the operand's dimensions are read, by default as they are.
+      out_sharding: the sharding of the result.
+
+    Raises:
+      TypeError: if the sizes differ, or ``dimensions`` is not a permutation.
+
+    Example:
+      >>> reshape(np.ones((2, 3)), (6,)).shape
+      (6,)
+
+    Source: StableHLO ``reshape``.
+    """
+    sizes, shape = as_sizes(new_sizes), shape_of(operand)
+    if dimensions is not None:
+        dimensions = tuple(map(index, dimensions))
+        if dimensions == tuple(range(len(shape))):
+            dimensions = None
+    if sizes == shape and dimensions is None and out_sharding is None:
+        return as_array(operand)
+    return reshape_p.bind(operand, new_sizes=sizes, dimensions=dimensions, sharding=out_sharding)
+
+
+# squeeze
+
+
+def _squeeze_aval(x: ShapedArray, *, dimensions):
+    if not all(0 <= d < x.ndim for d in dimensions):
+        raise ValueError(
+            f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
+        )
+    return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
+
+
+def _squeeze_batch(axis, args, dims, *, dimensions):
+    x = move_dim(args[0], dims[0], 0)
+    return squeeze_p.bind(x, dimensions=tuple(d + 1 for d in dimensions)), 0
+
+
+squeeze_p = define(
+    "squeeze",
+    abstract_eval=_squeeze_aval,
+    jvp=linear,
+    transpose=lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)],
+    batch=_squeeze_batch,
+    lower=lambda ctx, x, *, dimensions: write(ctx, f"stablehlo.reshape {x}", [x], ctx.out),
+    exact=exact.squeeze,
+)
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Remove dimensions of size 1.
+
+    Raises:
+      ValueError: if a dimension is given twice, is out of bounds or has another size.
+
+    Example:
+      >>> squeeze(np.ones((1, 2, 1)), (0, -1)).shape
+      (2,)
+    """
+    shape = shape_of(array)
+    dims = tuple(canonical_axis(d, len(shape)) for d in dimensions)
+    if len(set(dims)) != len(dims):
+        raise ValueError(f"squeeze: dimensions {dims} name one dimension twice.")
+    if any(shape[d] != 1 for d in dims):
+        raise ValueError(
+            f"squeeze: of dimensions {dims} of shape {shape}, one has a size other than 1, "
+            "which cannot be left out."
+        )
+    if not dims:
+        return as_array(array)
+    return squeeze_p.bind(array, dimensions=dims)
+
+
+# transpose
+
+
+def _transpose_aval(x: ShapedArray, *, permutation):
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(
+            f"transpose: permutation={permutation} does not list each dimension of shape "
+            f"{x.shape} once."
+        )
+    return x.update(shape=tuple(x.shape[d] for d in permutation))
+
+
+def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+def _transpose_batch(axis, args, dims, *, permutation):
+    dim = dims[0]
+    return transpose(args[0], (dim, *(p + (p >= dim) for p in permutation))), 0
+
+
+def lower_transpose(ctx: Lowering, x: Value, permutation: Sequence[int]) -> Value:
+    """Write a transposition of a value."""
+    out = x.aval.update(shape=tuple(x.shape[d] for d in permutation))
+    return write(ctx, f"stablehlo.transpose {x}, dims = {int_list(permutation)}", [x], out)
+
+
+transpose_p = define(
+    "transpose",
+    abstract_eval=_transpose_aval,
+    jvp=linear,
+    transpose=lambda ct, x, *, permutation: [transpose(ct, _inverse(permutation))],
+    batch=_transpose_batch,
+    lower=lambda ctx, x, *, permutation: lower_transpose(ctx, x, permutation),
+    exact=exact.transpose,
+)
+
+
+def transpose(operand: Any, permutation: Sequence[int] | np.ndarray) -> Any:
+    """Reorder an array's dimensions: the result's dimension ``i`` is ``permutation[i]``.
+
+    Raises:
+      TypeError: if it is not a permutation of the operand's dimensions.
+
+    Example:
+      >>> transpose(np.ones((2, 3)), (1, 0)).shape
+      (3, 2)
+
+    Source: StableHLO ``transpose``.
+    """
+    order = tuple(map(index, permutation))
+    if order == tuple(range(len(order))) and len(order) == len(shape_of(operand)):
+        return as_array(operand)
+    return transpose_p.bind(operand, permutation=order)
+
+
+# reduce_sum
+
+
+def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
+    """The type of a reduction of an array over some of its axes.
+
+    Raises:
+      ValueError: if an axis is given twice or is out of bounds.
+    """
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"reduction: axes={axes} names an axis twice.")
+    if not all(0 <= a < x.ndim for a in axes):
+        raise ValueError(
+            f"reduction: axes={axes} names an axis that "
+            f"{x.dtype}[{','.join(map(str, x.shape))}] lacks; count from 0."
+        )
+    return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def batched_axes(axes: Sequence[int], dim: int) -> tuple[tuple[int, ...], int]:
+    """The axes to reduce of a batch at ``dim``, and where the result has its batch."""
+    return tuple(a + (a >= dim) for a in axes), dim - sum(a < dim for a in axes)
+
+
+def lower_reduce(ctx: Lowering, op: str, x: Value, init: Any, axes: Sequence[int]) -> Value:
+    """Write a reduction by one operation, such as ``stablehlo.add``, from the value ``init``."""
+    out = x.aval.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    start = ctx.constant(init, ShapedArray((), x.dtype))
+    text = f"stablehlo.reduce({x} init: {start}) applies {op} across dimensions = {int_list(axes)}"
+    return write(ctx, text, [x, start], out)
+
+
+def _reduce_sum_aval(x: ShapedArray, *, axes, out_sharding):
+    check_dtype("reduce_sum", x, numeric)
+    return reduced_aval(x, axes)
+
+
+def _reduce_sum_transpose(ct, x, *, axes, out_sharding):
+    kept = tuple(d for d in range(x.aval.ndim) if d not in axes)
+    return [broadcast_in_dim(ct, x.aval.shape, kept)]
+
+
+def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
+    axes, dim = batched_axes(axes, dims[0])
+    return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
+
+
+reduce_sum_p = define(
+    "reduce_sum",
+    abstract_eval=_reduce_sum_aval,
+    jvp=linear,
+    transpose=_reduce_sum_transpose,
+    batch=_reduce_sum_batch,
+    lower=lambda ctx, x, *, axes, out_sharding: lower_reduce(ctx, "stablehlo.add", x, 0, axes),
+)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding=None) -> Any:
+    """The sum of an array over some of its axes, in the array's own dtype.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+      TypeError: if the dtype is boolean.
+
+    Example:
+      >>> reduce_sum(np.ones((2, 3), np.float32), (0,)).shape
+      (3,)
+
+    Source: StableHLO ``reduce``.
+    """
+    return reduce_sum_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
+
+
+def zeros_of(aval: ShapedArray) -> Any:
+    """An array of zeros of a given type."""
+    if aval.dtype == float0:
+        return np.zeros(aval.shape, float0)
+    zero = np.zeros((), aval.dtype)[()]
+    return broadcast_in_dim(zero.item() if aval.weak_type else zero, aval.shape, ())
+
+
+array_ops.register(
+    broadcast_in_dim=broadcast_in_dim,
+    transpose=transpose,
+    sum_over=lambda x, dim: reduce_sum_p.bind(x, axes=(dim,), out_sharding=None),
+)

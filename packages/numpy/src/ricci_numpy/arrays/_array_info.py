@@ -1,0 +1,95 @@
+"""What is known of an array: rank, shape, size, and values where they are not traced."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ConcretizationTypeError, Tracer
+from ricci_numpy._promotion import operands
+
+__all__ = [
+    "ndim",
+    "shape",
+    "size",
+]
+
+
+def known_values(x: Any, advice: str) -> np.ndarray:
+    """The values of an array, where they decide the size of a result.
+
+    Raises:
+      ConcretizationTypeError: if ``x`` is traced; the message is ``advice``.
+    """
+    value = x.concrete() if isinstance(x, Tracer) else x
+    if value is None:
+        raise ConcretizationTypeError(x, advice)
+    return np.asarray(value)
+
+
+def _shape(name: str, a: Any) -> tuple[int, ...]:
+    if hasattr(a, "shape"):  # also what only describes an array
+        return tuple(a.shape)
+    (a,) = operands(name, a)
+    return np.shape(a)
+
+
+def ndim(a: Any) -> int:
+    """How many dimensions an array has.
+
+    Raises:
+      TypeError: if ``a`` is no array or scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.ndim(jnp.ones((2, 3)))
+      2
+
+    Source: numpy.ndim.
+    """
+    return len(_shape("ndim", a))
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The sizes of an array along each dimension.
+
+    Raises:
+      TypeError: if ``a`` is no array or scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.shape(jnp.ones((2, 3)))
+      (2, 3)
+
+    Source: numpy.shape.
+    """
+    return _shape("shape", a)
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """How many elements an array has, in all or along axes.
+
+    Args:
+      a: an array or scalar.
+      axis: an int or a sequence of ints.
+
+    Raises:
+      TypeError: if ``a`` is no array or scalar.
+      IndexError: if an axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.size(jnp.ones((2, 3)), 1)
+      3
+
+    Source: numpy.size.
+    """
+    sizes = _shape("size", a)
+    if axis is not None:
+        axes = axis if isinstance(axis, tuple | list) else (axis,)
+        if not all(-len(sizes) <= i < len(sizes) for i in axes):
+            raise ValueError(f"size: there is no axis {axis} among {len(sizes)} dimensions.")
+        sizes = tuple(sizes[i] for i in axes)
+    count = 1
+    for n in sizes:
+        count *= n
+    return count

@@ -1,0 +1,433 @@
+"""Arrays made from values: ``array``, ``asarray``, and arrays of one value."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    ShapedArray,
+    Tracer,
+    array_dtypes,
+    backend,
+    canonicalize_dtype,
+    coerce_to_array_dtype,
+    context,
+    eval_trace,
+    explicit_dtype,
+    has_backend,
+    instead_of,
+    is_array_dtype,
+    lattice_result_type,
+    python_scalar_dtype,
+    warn_user,
+)
+from ricci_numpy._promotion import as_operand, check_arraylike, convert, operands, scalar_kinds
+
+from ._selection import broadcast
+
+__all__ = [
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "frombuffer",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+]
+
+
+def checked_dtype(dtype: Any, name: str) -> Any:
+    """``dtype`` if arrays can have it.
+
+    Raises:
+      TypeError: for dtypes of strings, objects, dates and records.
+    """
+    if dtype in array_dtypes or is_array_dtype(dtype):
+        return dtype
+    raise TypeError(
+        f"{name} cannot make an array of dtype {dtype}: arrays hold numbers and booleans only."
+        f"{instead_of(dtype)}"
+    )
+
+
+def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
+    """``x`` on a device or with a sharding, if one is given."""
+    where = device if out_sharding is None else out_sharding
+    return x if where is None else lax.placement.constrain(x, where)
+
+
+def from_host(value: np.ndarray, weak_type: bool = False, dtype: Any = None) -> Any:
+    """An array holding a NumPy array's values; 64-bit dtypes become 32-bit while those are off.
+
+    A scalar of a program that is being recorded is a literal there.
+    """
+    aval = ShapedArray(value.shape, dtype or canonicalize_dtype(value.dtype), weak_type)
+    if not value.shape and context.trace is not eval_trace:
+        scalar = context.trace.lift(value.item() if weak_type else value.astype(aval.dtype)[()])
+        if isinstance(scalar, Tracer):
+            return scalar
+    if not has_backend():
+        # Tracing alone needs no runtime: a NumPy array is a constant of the program as it is.
+        return value.astype(aval.dtype)
+    return backend().array(value, aval)
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Make an array of a value; an array is returned as it is.
+
+    Args:
+      a: an array, a scalar, a nested list or tuple of those, or an object with a method
+        ``__jax_array__`` or ``__array__``.
+      dtype: the result's dtype. By default a Python scalar gives a weakly typed array, and other
+        values what their elements promote to.
+      order: only ``None`` and ``"K"``.
+      copy: whether the result must be a new array.
+      device, out_sharding: where the result goes.
+
+    Raises:
+      TypeError: if ``a`` holds strings, objects or other values that are no numbers.
+      ValueError: if ``a`` is or holds ``None``, or is ragged.
+      OverflowError: if the dtype cannot hold an integer.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.asarray([1, 2.5]).dtype
+      dtype('float32')
+
+    Source: numpy.asarray.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "asarray"), "asarray")
+    return _array(a, dtype, bool(copy), order, 0, device, out_sharding, "asarray")
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *args: Any,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Make a new array of a value.
+
+    Args:
+      object: an array, a scalar, a nested list or tuple of those (traced arrays included), or an
+        object with a method ``__jax_array__`` or ``__array__``.
+      dtype: the result's dtype; see ``asarray``.
+      args: ``copy``, ``order`` and ``ndmin`` by position, which is deprecated.
+      copy: whether an array is copied.
+      order: only ``None`` and ``"K"``.
+      ndmin: the least number of dimensions; leading ones of size 1 are added.
+      device, out_sharding: where the result goes.
+
+    Raises:
+      TypeError: if there are too many arguments, or ``object`` holds strings, objects or other
+        values that are no numbers.
+      ValueError: if ``object`` is or holds ``None``, or is ragged.
+      OverflowError: if the dtype cannot hold an integer.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.array([[1, 2], [3, 4]]).shape
+      (2, 2)
+
+    Source: numpy.array.
+    """
+    if args:
+        copy, order, ndmin = _by_position(args, copy, order, ndmin)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "array"), "array")
+    return _array(object, dtype, copy, order, ndmin, device, out_sharding, "array")
+
+
+def _by_position(args: tuple, *defaults: Any) -> tuple:
+    """The options of ``array`` of which some are given by position."""
+    if len(args) > len(defaults):
+        raise TypeError(
+            "array: takes at most 5 arguments by position, object, dtype, copy, order and ndmin, "
+            f"got {2 + len(args)}."
+        )
+    warn_user(
+        "array: give copy, order and ndmin by name; by position they are deprecated.",
+        DeprecationWarning,
+    )
+    return (*args, *defaults[len(args) :])
+
+
+def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Any:
+    if order is not None and order != "K":
+        raise NotImplementedError(
+            f"{name}: order={order!r} is not supported, since arrays have no memory order to "
+            "choose. Leave it out."
+        )
+    result = _from_value(x, dtype, copy, name)
+    if result.ndim < ndmin:
+        result = broadcast(result, (1,) * (ndmin - result.ndim) + result.shape)
+    if device is None and out_sharding is None:
+        return result
+    return placed(result, device, out_sharding)
+
+
+def _from_value(x: Any, dtype: Any, copy: bool, name: str) -> Any:
+    if hasattr(type(x), "aval"):
+        if dtype is None or x.aval.dtype == dtype:
+            if dtype is not None and x.aval.weak_type:
+                return convert(x, dtype)
+            return lax.copy_p.bind(x) if copy else x
+        return convert(x, dtype)
+    if type(x) in scalar_kinds:
+        found = coerce_to_array_dtype(x) if dtype is None else dtype
+        return from_host(_host_array(x, found, name), dtype is None and type(x) is not bool)
+    if isinstance(x, np.ndarray | np.generic):
+        if x.dtype not in array_dtypes:
+            coerce_to_array_dtype(x)
+        if dtype is None or x.dtype == dtype:
+            return from_host(np.asarray(x))
+        return from_host(np.asarray(x).astype(dtype), dtype=dtype)
+    if x is None:
+        raise ValueError(f"{name} cannot make an array of None.")
+    if hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__"):
+        return _from_value(as_operand(x), dtype, copy, name)
+    if isinstance(x, list | tuple):
+        return _from_sequence(x, dtype, name)
+    if isinstance(x, str | bytes) and dtype is not None:
+        return from_host(_host_array(x, dtype, name), dtype=dtype)
+    found = np.asarray(x)
+    if found.dtype not in array_dtypes and dtype is None:
+        _refuse(x, name, found.dtype)
+    return _from_value(found, dtype, copy, name)
+
+
+def _refuse(x: Any, name: str, dtype: Any) -> None:
+    kind = type(x)
+    raise TypeError(
+        f"{name} cannot make an array of {x!r}, of type {kind.__module__}.{kind.__qualname__}: "
+        f"arrays hold numbers and booleans only.{instead_of(dtype)}"
+    )
+
+
+def _host_array(x: Any, dtype: Any, name: str) -> np.ndarray:
+    try:
+        return np.array(x, dtype)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(
+            f"{name}: the nested sequence is ragged: {_raggedness(x)}. All parts at one depth "
+            "must have one length; pad the short ones."
+        ) from None
+
+
+def _raggedness(x: Any, path: str = "") -> str:
+    shapes = [np.shape(part) if _is_regular(part) else None for part in x]
+    for i, (part, shape) in enumerate(zip(x, shapes, strict=True)):
+        if shape is None:
+            return _raggedness(part, f"{path}[{i}]")
+        if shape != shapes[0]:
+            return f"element {path}[0] has shape {shapes[0]} and {path}[{i}] has shape {shape}"
+    return "its parts differ in length"
+
+
+def _is_regular(x: Any) -> bool:
+    try:
+        np.shape(x)
+    except ValueError:
+        return False
+    return True
+
+
+class _Elements:
+    """What a nested sequence holds: the types of its elements, and its arrays."""
+
+    __slots__ = ("arrays", "kinds", "types")
+
+    def __init__(self):
+        self.kinds: set[type] = set()
+        self.types: set[tuple[Any, bool]] = set()
+        self.arrays: list[Any] = []
+
+    def collect(self, x: Any, name: str) -> None:
+        for part in x:
+            kind = type(part)
+            if kind in scalar_kinds:
+                self.kinds.add(kind)
+            elif kind is list or kind is tuple:
+                self.collect(part, name)
+            else:
+                self._collect_leaf(part, name)
+
+    def _collect_leaf(self, x: Any, name: str) -> None:
+        if hasattr(type(x), "aval"):
+            self.arrays.append(x)
+            self.types.add((x.aval.dtype, x.aval.weak_type))
+        elif isinstance(x, np.ndarray | np.generic):
+            if x.size or x.ndim == 0:
+                self.types.add((coerce_to_array_dtype(x), False))
+        elif x is None:
+            raise ValueError(f"{name} cannot make an array of a sequence that holds None.")
+        elif hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__"):
+            self._collect_leaf(as_operand(x), name)
+        elif isinstance(x, list | tuple):
+            self.collect(x, name)
+        elif isinstance(x, int | float | complex):
+            self.kinds.add(next(t for t in (int, float, complex) if isinstance(x, t)))
+        else:
+            found = np.asarray(x)
+            if found.dtype not in array_dtypes:
+                _refuse(x, name, found.dtype)
+            self.types.add((coerce_to_array_dtype(found), False))
+
+    def dtype(self) -> Any:
+        pairs = [(python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
+        pairs.extend(self.types)
+        return lattice_result_type(*pairs)[0] if pairs else python_scalar_dtype(float)
+
+
+def _from_sequence(x: Any, dtype: Any, name: str) -> Any:
+    elements = _Elements()
+    try:
+        elements.collect(x, name)
+    except TypeError:
+        # Strings of digits are numbers for NumPy when a dtype is asked for.
+        if dtype is None or elements.arrays:
+            raise
+        return from_host(_host_array(x, dtype, name), dtype=dtype)
+    if dtype is None:
+        dtype = elements.dtype()
+    if not elements.arrays:
+        return from_host(_host_array(x, dtype, name), dtype=dtype)
+    if context.trace is eval_trace and all(
+        not a.aval.shape and not isinstance(a, Tracer) and a.aval.dtype in array_dtypes
+        for a in elements.arrays
+    ):
+        return from_host(_host_array(_on_host(x), dtype, name), dtype=dtype)
+    return _stacked(x, dtype, name)
+
+
+def _on_host(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return [_on_host(part) for part in x]
+    return np.asarray(x)[()] if hasattr(type(x), "aval") else x
+
+
+def _stacked(x: Any, dtype: Any, name: str) -> Any:
+    """A nested sequence that holds arrays, put together part by part."""
+    if not isinstance(x, list | tuple):
+        x = as_operand(x)
+        if type(x) in scalar_kinds:
+            return np.array(x, dtype)[()]
+        return convert(x, dtype) if hasattr(type(x), "aval") else np.asarray(x).astype(dtype)
+    parts = [_stacked(part, dtype, name) for part in x]
+    if not parts:
+        return np.zeros((0,), dtype)
+    shapes = [np.shape(part) for part in parts]
+    for i, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise TypeError(
+                f"{name}: the parts of a sequence must have one shape, but the first has "
+                f"{shapes[0]} and number {i} has {shape}."
+            )
+    return lax.concatenate([broadcast(part, (1, *np.shape(part))) for part in parts], 0)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """An array with its elements converted to a dtype.
+
+    Args:
+      x: an array or scalar.
+      dtype: the dtype; ``None`` is the default float.
+      copy: whether the result must be a new array.
+      device: where the result goes.
+
+    Raises:
+      TypeError: if ``x`` is no array, or ``dtype`` none that arrays have.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.astype(jnp.array([1.7, 2.0]), int).tolist()
+      [1, 2]
+
+    Source: numpy.astype.
+    """
+    (x,) = operands("astype", x)
+    dtype = checked_dtype(explicit_dtype(dtype, "astype"), "astype")
+    result = _from_value(x, dtype, False, "astype")
+    return placed(lax.copy_p.bind(result) if copy else result, device)
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """A new array with the same elements.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.copy(jnp.ones(2)).tolist()
+      [1.0, 1.0]
+
+    Source: numpy.copy.
+    """
+    check_arraylike("copy", a)
+    return array(a, copy=True, order=order)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """An array of the bytes of a buffer, copied.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.frombuffer(b"ab", "uint8").tolist()
+      [97, 98]
+
+    Source: numpy.frombuffer.
+    """
+    return asarray(np.frombuffer(buffer, np.dtype(dtype), count, offset))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """An array of the numbers in a text.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fromstring("1 2", sep=" ").tolist()
+      [1.0, 2.0]
+
+    Source: numpy.fromstring.
+    """
+    return asarray(np.fromstring(string, np.dtype(dtype), count, sep=sep))
+
+
+def _without_size(name: str, *_: Any) -> None:
+    raise NotImplementedError(
+        f"{name} is not provided: its result has a shape that is not known before it is read. "
+        f"Read it with numpy.{name}, and make an array with asarray."
+    )
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Any:
+    """Not provided: read with ``numpy.fromfile``, then ``asarray``.
+
+    Raises:
+      NotImplementedError: always.
+    """
+    _without_size("fromfile")
+
+
+def fromiter(*args: Any, **kwargs: Any) -> Any:
+    """Not provided: read with ``numpy.fromiter``, then ``asarray``.
+
+    Raises:
+      NotImplementedError: always.
+    """
+    _without_size("fromiter")

@@ -1,0 +1,233 @@
+"""Dtypes as objects of the namespace: scalar types that make arrays, and questions about dtypes."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ricci_ir import issubdtype as _is_in_family
+from ricci_ir import result_type as _common_type
+
+from ._creation import asarray
+
+__all__ = [
+    "bfloat16",
+    "bool_",
+    "can_cast",
+    "cdouble",
+    "complex128",
+    "complex64",
+    "complex_",
+    "csingle",
+    "double",
+    "float16",
+    "float32",
+    "float4_e2m1fn",
+    "float64",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float_",
+    "int1",
+    "int16",
+    "int2",
+    "int32",
+    "int4",
+    "int64",
+    "int8",
+    "int_",
+    "isdtype",
+    "issubdtype",
+    "result_type",
+    "single",
+    "uint",
+    "uint1",
+    "uint16",
+    "uint2",
+    "uint32",
+    "uint4",
+    "uint64",
+    "uint8",
+]
+
+
+class ScalarType(type):
+    """The class of scalar types such as ``float32``: dtypes that make an array when called."""
+
+    dtype: np.dtype
+
+    def __call__(cls, x: Any) -> Any:
+        return asarray(x, dtype=cls.dtype)
+
+    def __eq__(cls, other: object) -> bool:
+        if isinstance(other, ScalarType):
+            return cls.dtype == other.dtype
+        return other is cls.dtype.type or (isinstance(other, np.dtype) and other == cls.dtype)
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.dtype.type)
+
+
+def _scalar_type(scalar: Any, name: str | None = None) -> ScalarType:
+    dtype = np.dtype(scalar)
+    name = name or dtype.name
+    documentation = (
+        f"The dtype {dtype.name}; called, it makes an array of that dtype.\n\n"
+        f"Example:\n  >>> import ricci_numpy as jnp\n  >>> jnp.{name}(1).shape\n  ()\n"
+    )
+    members = {
+        "dtype": dtype,
+        "__numpy_dtype__": dtype,
+        "__doc__": documentation,
+        "__module__": "ricci_numpy",
+    }
+    return ScalarType(name, (), members)
+
+
+bool_ = _scalar_type(np.bool_, "bool")
+int1 = _scalar_type(ml_dtypes.int1)
+int2 = _scalar_type(ml_dtypes.int2)
+int4 = _scalar_type(ml_dtypes.int4)
+int8 = _scalar_type(np.int8)
+int16 = _scalar_type(np.int16)
+int32 = _scalar_type(np.int32)
+int64 = _scalar_type(np.int64)
+uint1 = _scalar_type(ml_dtypes.uint1)
+uint2 = _scalar_type(ml_dtypes.uint2)
+uint4 = _scalar_type(ml_dtypes.uint4)
+uint8 = _scalar_type(np.uint8)
+uint16 = _scalar_type(np.uint16)
+uint32 = _scalar_type(np.uint32)
+uint64 = _scalar_type(np.uint64)
+float4_e2m1fn = _scalar_type(ml_dtypes.float4_e2m1fn)
+float6_e2m3fn = _scalar_type(ml_dtypes.float6_e2m3fn)
+float6_e3m2fn = _scalar_type(ml_dtypes.float6_e3m2fn)
+float8_e3m4 = _scalar_type(ml_dtypes.float8_e3m4)
+float8_e4m3 = _scalar_type(ml_dtypes.float8_e4m3)
+float8_e4m3b11fnuz = _scalar_type(ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn = _scalar_type(ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = _scalar_type(ml_dtypes.float8_e4m3fnuz)
+float8_e5m2 = _scalar_type(ml_dtypes.float8_e5m2)
+float8_e5m2fnuz = _scalar_type(ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = _scalar_type(ml_dtypes.float8_e8m0fnu)
+bfloat16 = _scalar_type(ml_dtypes.bfloat16)
+float16 = _scalar_type(np.float16)
+float32 = _scalar_type(np.float32)
+float64 = _scalar_type(np.float64)
+complex64 = _scalar_type(np.complex64)
+complex128 = _scalar_type(np.complex128)
+
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
+    "numeric": (np.integer, np.floating, np.complexfloating),
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind.
+
+    Args:
+      dtype: a dtype.
+      kind: a dtype, or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
+        ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``, or a tuple of
+        these, of which one suffices.
+
+    Raises:
+      ValueError: if ``kind`` is another string.
+      TypeError: if ``kind`` is none of these.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.isdtype(jnp.bfloat16, "real floating")
+      True
+
+    Source: numpy.isdtype.
+    """
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return any(_is_of_kind(np.dtype(dtype), one) for one in kinds)
+
+
+def _is_of_kind(dtype: np.dtype, kind: Any) -> bool:
+    if isinstance(kind, str) and kind in _KINDS:
+        return any(_is_in_family(dtype, family) for family in _KINDS[kind])
+    try:
+        return dtype == np.dtype(kind)
+    except TypeError:
+        error = ValueError if isinstance(kind, str) else TypeError
+        raise error(
+            f"isdtype: kind={kind!r} is unknown; give a dtype or one of {', '.join(_KINDS)}."
+        ) from None
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is another, or belongs to a family.
+
+    Args:
+      arg1, arg2: dtypes, scalar types, families such as ``floating``, or names.
+
+    Raises:
+      TypeError: if one is none of these.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+      True
+
+    Source: numpy.issubdtype.
+    """
+    return _is_in_family(arg1, arg2)
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype that the result of an operation on these operands has.
+
+    Args:
+      args: arrays, scalars or dtypes.
+
+    Raises:
+      TypePromotionError: if there is no common dtype.
+      TypeError: if an operand cannot be an array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.result_type(jnp.int8(1), 2.0)
+      dtype('float32')
+
+    Source: numpy.result_type.
+    """
+    return _common_type(*args)
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Whether values of one dtype can be cast to another under a rule.
+
+    Args:
+      from_, to: dtypes.
+      casting: ``"no"``, ``"equiv"``, ``"safe"``, ``"same_kind"`` or ``"unsafe"``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.can_cast("int8", "float32"), jnp.can_cast("float32", "int8")
+      (True, False)
+
+    Source: numpy.can_cast.
+    """
+    return bool(np.can_cast(from_, to, casting))

@@ -1,0 +1,288 @@
+"""Arrays all of whose elements are equal."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    ConcretizationTypeError,
+    ExtendedDType,
+    ShapedArray,
+    Tracer,
+    array_dtypes,
+    backend,
+    context,
+    eval_trace,
+    explicit_dtype,
+    get_aval,
+    has_backend,
+    shaped_like,
+)
+from ricci_numpy._promotion import convert, operands
+
+from ._creation import checked_dtype, from_host, placed
+from ._selection import broadcast
+
+__all__ = [
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+# Up to this size an array of one value is filled on the host: that needs no program, of which
+# there would be one for every shape.
+_FILLED_ON_HOST = 1 << 14
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """A shape given as an int, a sequence of ints or an integer array, as a tuple.
+
+    Raises:
+      TypeError: if it is made of anything else.
+    """
+    if type(shape) is int:
+        return (shape,)
+    if isinstance(shape, Tracer) and shape.concrete() is None:
+        raise ConcretizationTypeError(shape, "It is a shape, which decides what is traced.")
+    is_sequence = isinstance(shape, tuple | list) or np.ndim(shape)
+    parts = tuple(shape) if is_sequence else (shape,)
+    try:
+        return tuple(index(n) for n in parts)
+    except TypeError as error:
+        if any(isinstance(n, Tracer) for n in parts):
+            raise
+        raise TypeError(f"A shape is an int or a sequence of ints, got {shape!r}.") from error
+
+
+def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool, name: str) -> Any:
+    """An array whose elements all are a Python or NumPy scalar."""
+    size = 1
+    for n in shape:
+        if n < 0:
+            raise TypeError(f"{name}: sizes must not be negative, got shape {shape}.")
+        size *= n
+    if dtype not in array_dtypes:
+        return _filled_without_numbers(shape, value, dtype, name)
+    if context.trace is eval_trace and size <= _FILLED_ON_HOST and has_backend():
+        return backend().array(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak_type))
+    if not weak_type:
+        value = np.asarray(value).astype(dtype)[()]
+    return broadcast(value, shape) if shape else _rank_zero(value, dtype, weak_type)
+
+
+def _filled_without_numbers(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
+    if isinstance(dtype, ExtendedDType):
+        held: Any = dtype.physical_aval(ShapedArray(shape, dtype))
+        return dtype.from_physical(filled(held.shape, value, held.dtype, False, name))
+    return np.zeros(shape, dtype)  # of float0: no array of a backend, there is nothing to hold
+
+
+def _rank_zero(value: Any, dtype: Any, weak_type: bool) -> Any:
+    return from_host(np.asarray(value, dtype), weak_type)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of zeros.
+
+    Args:
+      shape: an int or a sequence of ints.
+      dtype: its dtype, the default float without it.
+      device, out_sharding: where it goes.
+
+    Raises:
+      TypeError: if the shape is not made of non-negative integers, or arrays do not have the
+        dtype.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.zeros((2, 2), int).tolist()
+      [[0, 0], [0, 0]]
+
+    Source: numpy.zeros.
+    """
+    dtype = checked_dtype(explicit_dtype(dtype, "zeros"), "zeros")
+    return placed(filled(as_shape(shape), 0, dtype, False, "zeros"), device, out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of ones; see ``zeros``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.ones(3).tolist()
+      [1.0, 1.0, 1.0]
+
+    Source: numpy.ones.
+    """
+    dtype = checked_dtype(explicit_dtype(dtype, "ones"), "ones")
+    return placed(filled(as_shape(shape), 1, dtype, False, "ones"), device, out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array whose elements may be anything; here zeros. See ``zeros``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.empty((2, 3)).shape
+      (2, 3)
+
+    Source: numpy.empty.
+    """
+    dtype = checked_dtype(explicit_dtype(dtype, "empty"), "empty")
+    return placed(filled(as_shape(shape), 0, dtype, False, "empty"), device, out_sharding)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """An array filled with a value.
+
+    Args:
+      shape: an int or a sequence of ints.
+      fill_value: a scalar, or an array that broadcasts to the shape.
+      dtype: the dtype, by default that of ``fill_value``.
+      device, out_sharding: where it goes.
+
+    Raises:
+      TypeError: if ``fill_value`` is no array or scalar.
+      ValueError: if it does not broadcast to the shape.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.full((2, 2), 7).tolist()
+      [[7, 7], [7, 7]]
+
+    Source: numpy.full.
+    """
+    (fill_value,) = operands("full", fill_value)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "full"), "full")
+    return placed(_full(as_shape(shape), fill_value, dtype, "full"), device, out_sharding)
+
+
+def _full(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
+    aval: Any = get_aval(value)
+    if hasattr(type(value), "aval"):
+        result = value if dtype is None else convert(value, dtype)
+        return broadcast_to(result, shape, name)
+    weak = dtype is None and aval.weak_type
+    found = aval.dtype if dtype is None else dtype
+    if not aval.shape:
+        return filled(shape, value, found, weak, name)
+    return broadcast_to(from_host(np.asarray(value).astype(found), dtype=found), shape, name)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
+    """``x`` repeated to a shape.
+
+    Raises:
+      ValueError: if its own does not broadcast to that.
+    """
+    own = x.shape
+    fits = len(own) <= len(shape) and all(
+        n in (1, m) for n, m in zip(reversed(own), reversed(shape), strict=False)
+    )
+    if not fits:
+        raise ValueError(f"{name}: an array of shape {own} does not broadcast to shape {shape}.")
+    return broadcast(x, shape)
+
+
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device, out_sharding) -> Any:
+    if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
+        aval: Any = shaped_like(a)
+    else:
+        (a,) = operands(name, a)
+        aval = get_aval(a)
+    shape = aval.shape if shape is None else as_shape(shape)
+    if hasattr(type(value), "aval") or np.ndim(value):
+        found = aval.dtype if dtype is None else dtype
+        return placed(_full(shape, value, found, name), device, out_sharding)
+    weak = dtype is None and aval.weak_type
+    found = aval.dtype if dtype is None else dtype
+    if weak:
+        value = np.asarray(value).astype(found).item()
+    return placed(filled(shape, value, found, weak, name), device, out_sharding)
+
+
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """An array of zeros of the shape and dtype of another.
+
+    Args:
+      a: an array, a scalar, or anything with a shape and a dtype.
+      dtype, shape: used instead of those of ``a``.
+      device, out_sharding: where it goes.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.zeros_like(jnp.ones(2)).tolist()
+      [0.0, 0.0]
+
+    Source: numpy.zeros_like.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "zeros_like"), "zeros_like")
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """An array of ones of the shape and dtype of another; see ``zeros_like``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.ones_like(jnp.zeros(2)).tolist()
+      [1.0, 1.0]
+
+    Source: numpy.ones_like.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "ones_like"), "ones_like")
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array like another whose elements may be anything; here zeros. See ``zeros_like``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.empty_like(jnp.zeros(2)).shape
+      (2,)
+
+    Source: numpy.empty_like.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "empty_like"), "empty_like")
+    return _like("empty_like", prototype, 0, dtype, shape, device, None)
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """An array of the shape and dtype of another, filled with a value; see ``full``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.full_like(jnp.zeros(2), 3).tolist()
+      [3.0, 3.0]
+
+    Source: numpy.full_like.
+    """
+    (fill_value,) = operands("full_like", fill_value)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "full_like"), "full_like")
+    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)

@@ -1,0 +1,106 @@
+"""Arrays from files and from other libraries."""
+
+from os import PathLike
+from typing import IO, Any
+
+import numpy as np
+
+from ricci_ir import array_dtypes, backend, bfloat16, canonicalize_dtype
+from ricci_numpy._promotion import convert
+
+from ._creation import asarray
+
+__all__ = [
+    "from_dlpack",
+    "load",
+]
+
+_BFLOAT16 = np.dtype(bfloat16)
+# NumPy writes dtypes it does not know as bytes.
+_WRITTEN_BFLOAT16 = np.dtype("V2")
+
+
+def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> Any:
+    """What a file of NumPy's holds: an array, or as NumPy gives it where it holds something else.
+
+    Args:
+      file: a path, or a file opened for reading bytes.
+      args, kwargs: further arguments of ``numpy.load``.
+
+    Returns:
+      An array; for several arrays, or dtypes that arrays cannot have, what ``numpy.load`` returns.
+
+    Raises:
+      FileNotFoundError: if there is no such file.
+      ValueError: if the file holds objects, without ``allow_pickle``.
+
+    Example:
+      >>> import io
+      >>> import ricci_numpy as jnp
+      >>> file = io.BytesIO()
+      >>> jnp.save(file, jnp.arange(3))
+      >>> _ = file.seek(0)
+      >>> jnp.load(file).tolist()
+      [0, 1, 2]
+
+    Source: numpy.load.
+    """
+    found = np.load(file, *args, **kwargs)
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype == _WRITTEN_BFLOAT16:
+        found = found.view(_BFLOAT16)
+    return asarray(found) if found.dtype in array_dtypes else found
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of what another library holds, sharing its memory where that can be.
+
+    Args:
+      x: an object with the methods ``__dlpack__`` and ``__dlpack_device__``.
+      device: where the result goes, a device or the sharding of one; by default where ``x`` is.
+      copy: ``True``: copy; ``False``: never, rather fail; ``None``: only if it must be.
+
+    Raises:
+      TypeError: if ``x`` has no such methods.
+      ValueError: if a copy is needed but ``copy`` is ``False``.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci_numpy as jnp
+      >>> jnp.from_dlpack(np.arange(3)).tolist()
+      [0, 1, 2]
+
+    Source: numpy.from_dlpack; the DLPack standard.
+    """
+    return from_external_array(x, device, copy)
+
+
+def from_external_array(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of what another library holds; see ``numpy.from_dlpack``.
+
+    Example:
+      >>> import numpy as np
+      >>> from_external_array(np.arange(3)).tolist()
+      [0, 1, 2]
+
+    Source: the DLPack standard.
+    """
+    found = backend().from_dlpack(external_array, device, copy)
+    return convert(found, canonicalize_dtype(found.dtype), found.aval.weak_type)
+
+
+def is_supported_dtype(dtype: Any) -> bool:
+    """Whether arrays of a dtype can be exchanged by the DLPack protocol.
+
+    Raises:
+      TypeError: if ``dtype`` is no dtype.
+
+    Example:
+      >>> is_supported_dtype("bfloat16"), is_supported_dtype("S1")
+      (True, False)
+
+    Source: the DLPack standard.
+    """
+    found = np.dtype(dtype)
+    return found == _BFLOAT16 or (found.kind in "biufc" and found in array_dtypes)

@@ -1,0 +1,24 @@
+"""How arrays are printed."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "set_printoptions",
+]
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Change how arrays are printed, NumPy's and these alike.
+
+    Args:
+      args, kwargs: those of ``numpy.set_printoptions``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.set_printoptions(precision=8)
+
+    Source: numpy.set_printoptions.
+    """
+    np.set_printoptions(*args, **kwargs)

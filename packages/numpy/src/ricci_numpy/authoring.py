@@ -1,0 +1,24 @@
+"""What packages above write functions in the manner of the NumPy API with.
+
+Their arguments are promoted, checked and named in messages by the same functions as NumPy's own.
+Users have no need of them, so they are not among the names of ``ricci_numpy``.
+"""
+
+from ._promotion import COMPLEX_DTYPES as COMPLEX_DTYPES
+from ._promotion import check_arraylike as check_arraylike
+from ._promotion import convert as convert
+from ._promotion import operands as operands
+from ._promotion import promote_args_inexact as promote_args_inexact
+from ._promotion import promote_dtypes as promote_dtypes
+from ._promotion import promote_dtypes_inexact as promote_dtypes_inexact
+from .indexing._entries import ds as ds
+from .linalg._decompositions import adjoint as adjoint
+from .linalg._decompositions import matrices as matrices
+from .shapes._reshaping import canonical_axes as canonical_axes
+from .shapes._reshaping import canonical_axis as canonical_axis
+from .statistics._exponential_sums import as_axis as as_axis
+from .statistics._exponential_sums import log_softmax as log_softmax
+from .statistics._exponential_sums import logsumexp as logsumexp
+from .statistics._exponential_sums import reduced_axes as reduced_axes
+from .statistics._exponential_sums import softmax as softmax
+from .statistics._exponential_sums import to_inexact as to_inexact

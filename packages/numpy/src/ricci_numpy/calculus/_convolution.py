@@ -1,0 +1,136 @@
+"""Convolution and correlation of sequences."""
+
+from typing import Any
+
+import ricci_lax as lax
+from ricci_ir import composite, explicit_dtype
+from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact
+
+__all__ = [
+    "convolve",
+    "correlate",
+]
+
+
+def convolve(
+    a: Any,
+    v: Any,
+    mode: str = "full",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The discrete convolution of two sequences: sums of products with the second one reversed.
+
+    Args:
+      a, v: arrays of rank 1, of sizes n and m; integers are taken as floating.
+      mode: ``"full"`` for all n + m - 1 overlaps, ``"same"`` for max(n, m) of them about the
+        middle, ``"valid"`` for those where one lies within the other.
+      precision: of the products, as in ``ricci_lax.conv_general_dilated``.
+      preferred_element_type: the dtype to add up in.
+
+    Raises:
+      TypeError: if an operand is no array or scalar.
+      ValueError: if one is empty or not of rank 1, or the mode is another.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci_numpy as jnp
+      >>> jnp.convolve(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])).tolist()
+      [0.0, 1.0, 2.0, 3.0]
+
+    Source: numpy.convolve.
+    """
+    operands = _sequences("convolve", a, v)
+    return _convolve(
+        *operands, mode=mode, precision=precision, preferred=_checked(mode, preferred_element_type)
+    )
+
+
+def correlate(
+    a: Any,
+    v: Any,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The cross-correlation of two sequences: sums of products with the second one conjugated.
+
+    Args:
+      a, v: arrays of rank 1; integers are taken as floating.
+      mode, precision, preferred_element_type: as in ``convolve``.
+
+    Raises:
+      TypeError: if an operand is no array or scalar.
+      ValueError: if one is empty or not of rank 1, or the mode is another.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci_numpy as jnp
+      >>> jnp.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])).tolist()
+      [2.0, 3.0]
+
+    Source: numpy.correlate.
+    """
+    operands = _sequences("correlate", a, v)
+    return _correlate(
+        *operands, mode=mode, precision=precision, preferred=_checked(mode, preferred_element_type)
+    )
+
+
+def _sequences(name: str, a: Any, v: Any) -> list[Any]:
+    check_arraylike(name, a, v)
+    x, y = promote_dtypes_inexact(a, v)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(
+            f"{name}: the operands must be of rank 1, got shapes {x.shape} and {y.shape}."
+        )
+    if not (x.size and y.size):
+        raise ValueError(
+            f"{name}: the operands must have elements, got shapes {x.shape} and {y.shape}."
+        )
+    return [x, y]
+
+
+def _checked(mode: str, preferred: Any) -> Any:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be 'full', 'same' or 'valid', got {mode!r}.")
+    return preferred
+
+
+def _slid(x: Any, y: Any, mode: str, precision: Any, preferred: Any) -> Any:
+    """The sums of products as the shorter ``y`` slides along ``x``."""
+    size = y.shape[0]
+    padding = {
+        "valid": (0, 0),
+        "same": (size // 2, size - size // 2 - 1),
+        "full": (size - 1, size - 1),
+    }[mode]
+    # The operands are floating: what is to be integers is converted after that.
+    afterwards = preferred is not None and explicit_dtype(preferred).kind in "iu"
+    found = lax.conv_general_dilated(
+        lax.expand_dims(x, (0, 1)),
+        lax.expand_dims(y, (0, 1)),
+        (1,),
+        [padding],
+        precision=precision,
+        preferred_element_type=None if afterwards else preferred,
+    )
+    return lax.convert_element_type(found, preferred) if afterwards else found
+
+
+@composite("convolve")
+def _convolve(a: Any, v: Any, *, mode: str, precision: Any, preferred: Any) -> Any:
+    if a.shape[0] < v.shape[0]:
+        a, v = v, a
+    return lax.squeeze(_slid(a, lax.rev(v, (0,)), mode, precision, preferred), (0, 1))
+
+
+@composite("correlate")
+def _correlate(a: Any, v: Any, *, mode: str, precision: Any, preferred: Any) -> Any:
+    v = lax.conj(v) if lax.dtype(v).kind == "c" else v
+    if a.shape[0] >= v.shape[0]:
+        return lax.squeeze(_slid(a, v, mode, precision, preferred), (0, 1))
+    turned = lax.rev(_slid(v, a, mode, precision, preferred), (2,))
+    return lax.squeeze(turned, (0, 1))

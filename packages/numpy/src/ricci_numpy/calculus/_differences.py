@@ -1,0 +1,265 @@
+"""Differences of neighbours, derivatives and integrals of sampled functions."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, composite, get_aval
+from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.shapes._joining import concatenate
+from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, moveaxis, ravel
+from ricci_numpy.ufuncs._binary import multiply
+
+__all__ = [
+    "diff",
+    "ediff1d",
+    "gradient",
+    "trapezoid",
+]
+
+
+def _given(name: str, *args: Any) -> list[Any]:
+    """The operands, of which some may be ``None``."""
+    return [x if x is None else operands(name, x)[0] for x in args]
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """The differences of neighbouring elements along a dimension.
+
+    Args:
+      a: an array; of booleans, whether neighbours differ.
+      n: how often the difference is taken.
+      axis: the dimension.
+      prepend, append: what to put before and after ``a`` first: an array, or a scalar that stands
+        for one element.
+
+    Raises:
+      ValueError: if ``a`` is a scalar, ``n`` is negative, or ``axis`` does not exist.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.diff(jnp.array([1, 2, 4, 7]), append=0).tolist()
+      [1, 2, 3, -7]
+
+    Source: numpy.diff.
+    """
+    if prepend is None is append:
+        (a,) = operands("diff", a)
+    else:
+        a, prepend, append = _given("diff", a, prepend, append)
+    return _diff(a, prepend, append, n=index(n), axis=index(axis))
+
+
+@composite("diff")
+def _diff(a: Any, prepend: Any, append: Any, *, n: int, axis: int) -> Any:
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"diff: n is how often to take the difference, got {n}.")
+    if not a.ndim:
+        raise ValueError("diff: a scalar has no neighbours; give an array of rank 1 or more.")
+    axis = canonical_axis(axis, a.ndim)
+    one = tuple(1 if i == axis else size for i, size in enumerate(a.shape))
+    ends = [x if x is None or np.ndim(x) else broadcast(x, one) for x in (prepend, append)]
+    parts = [x for x in (ends[0], a, ends[1]) if x is not None]
+    if len(parts) > 1:
+        a = concatenate(parts, axis)
+    for _ in range(n):
+        a = _step(a, axis)
+    return a
+
+
+def _step(a: Any, axis: int) -> Any:
+    """The differences of neighbours."""
+    size = a.shape[axis]
+    after = lax.slice_in_dim(a, min(1, size), size, axis=axis)
+    before = lax.slice_in_dim(a, 0, max(size - 1, 0), axis=axis)
+    return lax.ne(after, before) if a.dtype == BOOL else lax.sub(after, before)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """The differences of neighbours in the flattened array.
+
+    Args:
+      ary: an array.
+      to_end, to_begin: what to put behind and before the differences, converted to the dtype of
+        ``ary``.
+
+    Raises:
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.ediff1d(jnp.array([1, 2, 4]), to_end=0).tolist()
+      [1, 2, 0]
+
+    Source: numpy.ediff1d.
+    """
+    ary, to_end, to_begin = _given("ediff1d", *operands("ediff1d", ary), to_end, to_begin)
+    if get_aval(ary).dtype == BOOL:  # pyright: ignore[reportAttributeAccessIssue]
+        raise TypeError("ediff1d: booleans have no differences; convert them with astype(int).")
+    return _ediff1d(ary, to_end, to_begin)
+
+
+@composite("ediff1d")
+def _ediff1d(ary: Any, to_end: Any, to_begin: Any) -> Any:
+    found = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
+    begin, end = (x if x is None else ravel(convert(x, found.dtype)) for x in (to_begin, to_end))
+    parts = [x for x in (begin, found, end) if x is not None]
+    return lax.concatenate(parts, 0) if len(parts) > 1 else found
+
+
+def gradient(
+    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+) -> Any:
+    """The derivatives of a sampled function, by central differences inside and one-sided at ends.
+
+    Args:
+      f: the samples; integers become floats.
+      varargs: the distance of samples, 1 by default: a scalar, or for each dimension a scalar or
+        the vector of coordinates.
+      axis: the dimension or dimensions to take derivatives along; all by default.
+      edge_order: only ``None`` and 1.
+
+    Returns:
+      An array of the shape of ``f``, or a list of these, one for each of several dimensions.
+
+    Raises:
+      ValueError: if a dimension has fewer than 2 samples, or coordinates do not fit it.
+      TypeError: if there are not as many ``varargs`` as dimensions, or an operand is no array.
+      NotImplementedError: for another ``edge_order``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.gradient(jnp.array([1.0, 2.0, 4.0, 7.0])).tolist()
+      [1.0, 1.5, 2.5, 3.0]
+
+    Source: numpy.gradient.
+    """
+    f, *given = operands("gradient", f, *varargs)
+    if edge_order is not None and edge_order != 1:
+        raise NotImplementedError(
+            f"gradient: edge_order={edge_order} is not supported; the ends are of order 1."
+        )
+    rank = np.ndim(f)
+    axes = tuple(range(rank)) if axis is None else canonical_axes(axis, rank)
+    if not axes:
+        return []
+    if any(np.shape(f)[i] < 2 for i in axes):
+        raise ValueError(
+            f"gradient: along axes {axes} of shape {np.shape(f)} there must be 2 samples or more."
+        )
+    distances = given or [1.0]
+    if len(distances) == 1:
+        distances = distances * len(axes)
+    if len(distances) != len(axes):
+        raise TypeError(
+            f"gradient: {len(distances)} distances are given for {len(axes)} dimensions; give "
+            "one, or one for each."
+        )
+    for i, h in zip(axes, distances, strict=True):
+        if np.ndim(h) and np.shape(h) != (np.shape(f)[i],):
+            raise ValueError(
+                f"gradient: along axis {i} there are {np.shape(f)[i]} samples, and coordinates of "
+                f"shape {np.shape(h)}; give a scalar or a vector of as many."
+            )
+    found = _gradient(f, *distances, axes=axes)
+    return list(found) if len(axes) > 1 else found
+
+
+@composite("gradient")
+def _gradient(f: Any, *distances: Any, axes: tuple[int, ...]) -> Any:
+    f, *steps = promote_dtypes_inexact(f, *distances)
+    found = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
+    return found if len(found) > 1 else found[0]
+
+
+def _derivative(f: Any, h: Any, axis: int) -> Any:
+    size = f.shape[axis]
+
+    def part(x: Any, start: int, stop: int) -> Any:
+        return lax.slice_in_dim(x, start, stop, axis=axis)
+
+    first = lax.sub(part(f, 1, 2), part(f, 0, 1))
+    last = lax.sub(part(f, size - 1, size), part(f, size - 2, size - 1))
+    if not np.ndim(h):
+        half = strong_constant(f.dtype, 0.5)
+        inner = lax.mul(lax.sub(part(f, 2, size), part(f, 0, size - 2)), half)
+        parts = [lax.div(x, convert(h, f.dtype)) for x in (first, inner, last)]
+        return lax.concatenate(parts, axis)
+    h = lax.reshape(h, tuple(size if i == axis else 1 for i in range(f.ndim)))
+    steps = lax.sub(part(h, 1, size), part(h, 0, size - 1))
+    before, after = part(steps, 0, size - 2), part(steps, 1, size - 1)
+    both = lax.add(before, after)
+    # The derivative of the parabola through three neighbours.
+    weights = (
+        lax.neg(lax.div(after, lax.mul(before, both))),
+        lax.div(lax.sub(after, before), lax.mul(before, after)),
+        lax.div(before, lax.mul(after, both)),
+    )
+    terms = [lax.mul(w, part(f, i, size - 2 + i)) for i, w in enumerate(weights)]
+    inner = lax.add(lax.add(terms[0], terms[1]), terms[2])
+    first, last = lax.div(first, part(steps, 0, 1)), lax.div(last, part(steps, size - 2, size - 1))
+    return lax.concatenate([first, inner, last], axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral of a sampled function along a dimension, by the trapezoidal rule.
+
+    Args:
+      y: the samples; integers become floats.
+      x: where they were taken: a vector, or an array of the shape of ``y``.
+      dx: the distance of samples, if there is no ``x``; or the distances, along the last dimension.
+      axis: the dimension.
+
+    Raises:
+      ValueError: if ``y`` is a scalar, ``axis`` does not exist, or the shapes do not fit.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.trapezoid(jnp.array([1.0, 2.0, 4.0]), dx=0.5).tolist()
+      2.25
+
+    Source: numpy.trapezoid.
+    """
+    y, x, dx = _given("trapezoid", *operands("trapezoid", y), x, *operands("trapezoid", dx))
+    axis = canonical_axis(axis, np.ndim(y))
+    if x is None:
+        return _trapezoid(y, dx, axis=axis)
+    if not np.ndim(x):
+        raise ValueError("trapezoid: x is a scalar; give the points in an array, or dx.")
+    if np.ndim(x) != 1:
+        x = moveaxis(x, axis, -1)
+    return _trapezoid_at(y, x, axis=axis)
+
+
+@composite("trapezoid")
+def _trapezoid(y: Any, dx: Any, *, axis: int) -> Any:
+    y, dx = promote_dtypes_inexact(y, dx)
+    y = moveaxis(y, axis, -1)
+    half = strong_constant(y.dtype, 0.5)
+    if np.ndim(dx):
+        return lax.mul(half, _weighted_sum(dx, y))
+    ends = lax.add(*(lax.index_in_dim(y, i, y.ndim - 1, keepdims=False) for i in (0, -1)))
+    return multiply(dx, lax.sub(sum(y, -1), lax.mul(half, ends)))
+
+
+@composite("trapezoid")
+def _trapezoid_at(y: Any, x: Any, *, axis: int) -> Any:
+    y, x = promote_dtypes_inexact(y, x)
+    total = _weighted_sum(_step(x, x.ndim - 1), moveaxis(y, axis, -1))
+    return lax.mul(strong_constant(total.dtype, 0.5), total)
+
+
+def _weighted_sum(weights: Any, y: Any) -> Any:
+    """The sums of neighbours along the last dimension, multiplied by weights and summed."""
+    last = y.ndim - 1
+    after, before = lax.slice_in_dim(y, 1, None, axis=last), lax.slice_in_dim(y, 0, -1, axis=last)
+    return sum(multiply(weights, lax.add(after, before)), -1)

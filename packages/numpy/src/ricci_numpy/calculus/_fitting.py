@@ -1,0 +1,186 @@
+"""Polynomials through points, and the roots of polynomials."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, finfo
+from ricci_numpy._promotion import inexact_dtype, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.indexing._where import where_step
+from ricci_numpy.linalg._decompositions import dtype_of, eigvals
+from ricci_numpy.linalg._products import matmul
+from ricci_numpy.linalg._solvers import inv, lstsq
+from ricci_numpy.rearranging._moving import roll
+from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.sequences._triangles import eye
+from ricci_numpy.shapes._joining import concatenate
+from ricci_numpy.shapes._reshaping import atleast_1d, matrix_transpose
+from ricci_numpy.ufuncs._binary import divide, multiply
+from ricci_numpy.ufuncs._unary import sqrt
+
+from ._polynomials import vander
+
+__all__ = [
+    "polyfit",
+    "roots",
+]
+
+
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: Any = None,
+    full: bool = False,
+    w: Any = None,
+    cov: bool | str = False,
+) -> Any:
+    """The polynomial of a degree whose values are nearest to given ones, by least squares.
+
+    Args:
+      x: the points, a vector of at least one.
+      y: the values there, a vector of as many or a matrix of as many rows.
+      deg: the degree, not negative.
+      rcond: singular values of the powers of ``x`` below ``rcond`` times the largest count as zero;
+        by default the precision of ``x`` times its length.
+      full: also return the sum of squared errors, the rank, the singular values and ``rcond``.
+      w: weights of the errors, before they are squared: a vector of as many.
+      cov: also return the estimated covariance of the coefficients; ``"unscaled"`` leaves out the
+        factor that makes the sum of squared errors what is expected. ``full`` has precedence.
+
+    Returns:
+      The coefficients, that of the highest power first, of shape ``(deg + 1,)``, or a matrix with a
+      column for each of ``y``; with ``full`` or ``cov`` a tuple that begins with them.
+
+    Raises:
+      TypeError: if an operand is no array or has another shape.
+      ValueError: if ``deg`` is negative, or there are too few points for ``cov``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> found = jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1)
+      >>> [round(c, 4) for c in found.tolist()]
+      [2.0, 1.0]
+
+    Source: numpy.polyfit.
+    """
+    deg = int(deg)
+    weights = () if w is None else (w,)
+    x, y, *weights = operands("polyfit", x, y, *weights)
+    if deg < 0:
+        raise ValueError(f"polyfit: the degree must not be negative, got deg={deg}.")
+    shapes = {name: np.shape(v) for name, v in zip("xyw", (x, y, *weights), strict=False)}
+    size = shapes["x"][0] if len(shapes["x"]) == 1 else 0
+    for name, shape in shapes.items():
+        if not size or shape[:1] != (size,) or len(shape) > (2 if name == "y" else 1):
+            raise TypeError(
+                f"polyfit: x and w must be vectors with elements, and y one as long or a matrix "
+                f"of as many rows; got {', '.join(f'{n} of shape {s}' for n, s in shapes.items())}."
+            )
+    wanted = "full" if full else None if not cov else "unscaled" if cov == "unscaled" else "scaled"
+    if wanted == "scaled" and size <= deg + 1:
+        raise ValueError(
+            f"polyfit: scaling the covariance of {deg + 1} coefficients takes more points than "
+            f"{size}; give cov='unscaled', or more points."
+        )
+    if rcond is None:
+        rcond = size * float(finfo(inexact_dtype(dtype_of(x))[0]).eps)
+    return _polyfit(x, y, *operands("polyfit", rcond), *weights, deg=deg, wanted=wanted)
+
+
+@composite("polyfit")
+def _polyfit(x: Any, y: Any, rcond: Any, w: Any = None, *, deg: int, wanted: str | None) -> Any:
+    (x,), (y,) = promote_dtypes_inexact(x), promote_dtypes_inexact(y)
+    powers = vander(x, deg + 1)
+    if w is not None:
+        powers = multiply(powers, lax.expand_dims(w, (1,)))
+        y = multiply(y, lax.expand_dims(w, (1,)) if np.ndim(y) == 2 else w)
+    # Columns of one length make the powers better conditioned.
+    lengths = sqrt(sum(multiply(powers, powers), 0))
+    powers = divide(powers, lax.expand_dims(lengths, (0,)))
+    found, residuals, rank, s = lstsq(powers, y, rcond)
+    by_row = lax.expand_dims(lengths, (1,))
+    found = divide(found, by_row if np.ndim(found) == 2 else lengths)
+    if wanted is None:
+        return found
+    if wanted == "full":
+        return found, residuals, rank, s, rcond
+    covariance = inv(matmul(matrix_transpose(powers), powers))
+    covariance = divide(covariance, multiply(by_row, lax.expand_dims(lengths, (0,))))
+    if wanted == "unscaled":
+        return found, covariance
+    scale = atleast_1d(divide(residuals, x.shape[0] - deg - 1))
+    if np.ndim(y) == 1:
+        return found, multiply(covariance, lax.expand_dims(scale, (0,)))
+    return found, multiply(lax.expand_dims(covariance, (2,)), lax.expand_dims(scale, (0, 1)))
+
+
+def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+    """The roots of a polynomial, as complex numbers.
+
+    Args:
+      p: a vector of coefficients, that of the highest power first.
+      strip_zeros: whether leading zeros are left out, for which their number must be known;
+        otherwise, as for use in programs, there is a NaN at the end for each.
+
+    Raises:
+      TypeError: if ``p`` is no array.
+      ValueError: if ``p`` is no vector.
+      ConcretizationTypeError: if ``p`` is traced and zeros are to be left out.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> sorted(round(x.real, 4) for x in jnp.roots(jnp.array([1.0, -3.0, 2.0])).tolist())
+      [1.0, 2.0]
+
+    Source: numpy.roots.
+    """
+    (p,) = operands("roots", p)
+    p = atleast_1d(*promote_dtypes_inexact(p))
+    if p.ndim != 1:
+        raise ValueError(f"roots: the coefficients must be a vector, got shape {p.shape}.")
+    size = p.shape[0]
+    if size < 2:
+        return lax.full((0,), 0, _complex_dtype(p))
+    if not strip_zeros:
+        return _padded_roots(p)
+    advice = "How many roots there are depends on values. Give roots strip_zeros=False."
+    places = np.flatnonzero(known_values(p, advice))
+    first = int(places[0]) if len(places) else size
+    return _roots(p, first=first)
+
+
+def _complex_dtype(x: Any) -> Any:
+    return np.result_type(x.dtype, np.complex64)
+
+
+@composite("_roots_no_zeros")
+def _roots(p: Any, *, first: int) -> Any:
+    """The roots, where ``first`` is the place of the first coefficient that is not zero."""
+    size = p.shape[0]
+    if size - first < 2:
+        return lax.full((0,), 0, _complex_dtype(p))
+    return _eigenvalues(lax.slice_in_dim(p, first, size))
+
+
+def _eigenvalues(p: Any) -> Any:
+    """The eigenvalues of the matrix whose characteristic polynomial has these coefficients."""
+    size = p.shape[0] - 1
+    monic = lax.div(lax.neg(lax.slice_in_dim(p, 1, size + 1)), lax.slice_in_dim(p, 0, 1))
+    return eigvals(concatenate([lax.expand_dims(monic, (0,)), eye(size - 1, size, dtype=p.dtype)]))
+
+
+@composite("_roots_with_zeros")
+def _padded_roots(p: Any) -> Any:
+    """As many complex numbers as there are roots at most: zeros and NaNs last."""
+    size, int32 = p.shape[0], np.dtype("int32")
+    is_zero = lax.eq(p, strong_constant(p.dtype, 0))
+    leading = sum(lax.cumprod(lax.convert_element_type(is_zero, int32)))
+    # Without any coefficient the matrix would have no finite elements.
+    none = lax.eq(leading, np.int32(size))
+    found = _eigenvalues(roll(where_step(none, strong_constant(p.dtype, 1), p), lax.neg(leading)))
+    _, found = lax.sort((lax.eq(found, strong_constant(found.dtype, 0)), found), num_keys=1)
+    there = lax.lt(lax.iota(int32, size - 1), lax.sub(np.int32(size - 1), leading))
+    return where_step(there, found, strong_constant(found.dtype, complex(np.nan, np.nan)))

@@ -1,0 +1,116 @@
+"""Linear interpolation between points."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, finfo, get_aval
+from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy.indexing._brackets import getitem
+from ricci_numpy.indexing._where import where_step
+from ricci_numpy.sorting._searching import searchsorted
+from ricci_numpy.ufuncs._arithmetic import clip, remainder
+from ricci_numpy.ufuncs._binary import add, greater, less, multiply, subtract
+from ricci_numpy.ufuncs._unary import abs
+
+__all__ = [
+    "interp",
+]
+
+_EXTRAPOLATE = "extrapolate"
+
+
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """The values between given points of a function, by straight lines.
+
+    Args:
+      x: where to evaluate, an array of real numbers.
+      xp: where the function is known, an increasing vector; any order with ``period``.
+      fp: its values there, a vector of the same size.
+      left, right: the values before the first and behind the last point, those of these points by
+        default; ``"extrapolate"`` continues the line.
+      period: the period of the function; then ``left`` and ``right`` have no effect.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if ``xp`` and ``fp`` are no vectors of one size, ``x`` or ``xp`` is complex,
+        ``left`` or ``right`` is another string, or ``period`` is no scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> xp, fp = jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 40.0])
+      >>> jnp.interp(jnp.array([0.5, 1.5, 9.0]), xp, fp).tolist()
+      [5.0, 25.0, 40.0]
+
+    Source: numpy.interp.
+    """
+    x, xp, fp = operands("interp", x, xp, fp)
+    if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp):
+        raise ValueError(
+            f"interp: xp and fp must be vectors of one size, got shapes {np.shape(xp)} and "
+            f"{np.shape(fp)}."
+        )
+    if not np.shape(xp)[0]:
+        raise TypeError("interp: at least one point must be known; xp and fp are empty.")
+    if any(_dtype(each) in COMPLEX_DTYPES for each in (x, xp)):
+        raise ValueError("interp: x and xp must be real numbers, which have an order.")
+    modes, given = {}, []
+    for name, value in (("left", left), ("right", right), ("period", period)):
+        if isinstance(value, str) and name != "period":
+            if value != _EXTRAPOLATE:
+                raise ValueError(
+                    f"interp: {name}={value!r} is unknown; the one string it can be is "
+                    f"{_EXTRAPOLATE!r}."
+                )
+            modes[name] = value
+        elif value is not None:
+            given += operands("interp", value)
+            modes[name] = "given"
+    if period is not None and np.ndim(given[-1]):
+        raise ValueError(f"interp: period must be a scalar, got shape {np.shape(given[-1])}.")
+    return _interp(x, xp, fp, *given, modes=tuple(modes.items()))
+
+
+def _dtype(x: Any) -> Any:
+    return get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@composite("_interp")
+def _interp(x: Any, xp: Any, fp: Any, *given: Any, modes: Any) -> Any:
+    rest = iter(given)
+    values = {name: mode if mode == _EXTRAPOLATE else next(rest) for name, mode in modes}
+    x, xp = promote_dtypes_inexact(x, xp)
+    (fp,) = promote_dtypes_inexact(fp)
+    if "period" in values:
+        x, xp, fp = _periodic(x, xp, fp, abs(values["period"]))
+    size = xp.shape[0]
+    after = clip(searchsorted(xp, x, side="right"), 1, size - 1)
+    before = lax.sub(after, np.int32(1))
+    x0, f0 = getitem(xp, before), getitem(fp, before)
+    width, rise = lax.sub(getitem(xp, after), x0), lax.sub(getitem(fp, after), f0)
+    # Points in one place have no line between them.
+    least = strong_constant(width.dtype, float(finfo(width.dtype).eps) ** 2)
+    coincide = lax.le(lax.abs(width), least)
+    fraction = lax.div(lax.sub(x, x0), where_step(coincide, strong_constant(width.dtype, 1), width))
+    found = where_step(coincide, f0, add(f0, multiply(fraction, rise)))
+    if "period" in values:
+        return found
+    for name, outside, place in (("left", less, 0), ("right", greater, -1)):
+        value = values.get(name, lax.index_in_dim(fp, place, keepdims=False))
+        if not isinstance(value, str):
+            end = lax.index_in_dim(xp, place, keepdims=False)
+            found = where_step(outside(x, end), value, found)
+    return found
+
+
+def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+    """The points within one period in order, with the nearest of the periods about it."""
+    x, xp = remainder(x, period), remainder(xp, period)
+    xp, fp = lax.sort((xp, fp), num_keys=1)
+    first = [lax.slice_in_dim(each, 0, 1) for each in (xp, fp)]
+    last = [lax.slice_in_dim(each, -1, None) for each in (xp, fp)]
+    xp = lax.concatenate([subtract(last[0], period), xp, add(first[0], period)], 0)
+    return x, xp, lax.concatenate([last[1], fp, first[1]], 0)

@@ -1,0 +1,378 @@
+"""Polynomials by their coefficients, that of the highest power first."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, finfo, get_aval
+from ricci_numpy._promotion import (
+    operands,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    strong_constant,
+)
+from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.linalg._decompositions import eigvals
+from ricci_numpy.rearranging._moving import trim_zeros
+from ricci_numpy.shapes._reshaping import atleast_1d
+from ricci_numpy.ufuncs._arithmetic import power
+from ricci_numpy.ufuncs._binary import add, multiply
+
+from ._convolution import convolve
+
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "vander",
+]
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """The coefficients of the polynomial with given roots, and 1 before the highest power.
+
+    Args:
+      seq_of_zeros: a vector of roots, or a square matrix, of whose characteristic polynomial the
+        coefficients are.
+
+    Raises:
+      ValueError: for arrays of other shapes.
+      TypeError: if it is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.poly(jnp.array([1.0, 2.0])).tolist()
+      [1.0, -3.0, 2.0]
+
+    Source: numpy.poly.
+    """
+    (roots,) = operands("poly", seq_of_zeros)
+    shape = np.shape(roots)
+    if len(shape) == 2 and (shape[0] != shape[1] or not shape[0]) or len(shape) > 2:
+        raise ValueError(f"poly: give a vector of roots or a square matrix, got shape {shape}.")
+    return _poly(roots)
+
+
+@composite("poly")
+def _poly(roots: Any) -> Any:
+    (roots,) = promote_dtypes_inexact(roots)
+    roots = eigvals(roots) if np.ndim(roots) == 2 else atleast_1d(roots)
+    if not roots.size:
+        return lax.full((), strong_constant(roots.dtype, 1))
+    zero, one = (strong_constant(roots.dtype, x) for x in (0, 1))
+    start = lax.pad(lax.full((1,), one), zero, ((0, roots.size, 0),))
+
+    def with_root(coefficients: Any, root: Any) -> tuple[Any, None]:
+        lower = lax.pad(coefficients, zero, ((1, -1, 0),))
+        return lax.sub(coefficients, lax.mul(lower, root)), None
+
+    return lax.scan(with_root, start, roots)[0]
+
+
+def _coefficients(
+    name: str, *polynomials: Any, error: type[Exception] = TypeError, rank: int | None = 1
+) -> list[Any]:
+    """The operands, checked to be vectors, or arrays of any rank but 0 if ``rank`` is ``None``."""
+    given = operands(name, *polynomials)
+    for p in given:
+        if not np.ndim(p):
+            raise error(f"{name}: the coefficients must be a vector, got the scalar {p}.")
+        if rank is not None and np.ndim(p) != rank:
+            raise ValueError(f"{name}: the coefficients must be a vector, got {np.shape(p)}.")
+    return given
+
+
+def _zero(x: Any) -> Any:
+    return strong_constant(get_aval(x).dtype, 0)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def polyadd(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials.
+
+    Args:
+      a1, a2: vectors of coefficients.
+
+    Raises:
+      TypeError: if an operand is no array.
+      IndexError: if one is a scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([4, 5])).tolist()
+      [1, 6, 8]
+
+    Source: numpy.polyadd.
+    """
+    return _polyadd(*_coefficients("polyadd", a1, a2, error=IndexError, rank=None))
+
+
+@composite("polyadd")
+def _polyadd(a1: Any, a2: Any) -> Any:
+    a1, a2 = promote_dtypes(a1, a2)
+    size, zero = max(np.shape(a1)[0], np.shape(a2)[0]), _zero(a1)
+    for_others = ((0, 0, 0),) * (np.ndim(a1) - 1)
+    padded = [lax.pad(x, zero, ((size - np.shape(x)[0], 0, 0), *for_others)) for x in (a1, a2)]
+    return lax.add(*padded)
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    """The difference of two polynomials; see ``polyadd``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([4, 5])).tolist()
+      [1, -2, -2]
+
+    Source: numpy.polysub.
+    """
+    return _polysub(*_coefficients("polysub", a1, a2, error=IndexError, rank=None))
+
+
+@composite("polysub")
+def _polysub(a1: Any, a2: Any) -> Any:
+    a1, a2 = promote_dtypes(a1, a2)
+    return _polyadd(a1, lax.neg(a2))
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+    """The product of two polynomials.
+
+    Args:
+      a1, a2: vectors of coefficients; integers become floats.
+      trim_leading_zeros: whether to leave out leading zeros first, as NumPy does; the values of
+        the operands must be known then.
+
+    Raises:
+      TypeError: if an operand is no array, or a scalar.
+      ValueError: if one has a rank above 1.
+      ConcretizationTypeError: if zeros are to be left out of a traced array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, -2.0])).tolist()
+      [1.0, 0.0, -4.0]
+
+    Source: numpy.polymul.
+    """
+    a1, a2 = promote_dtypes_inexact(*_coefficients("polymul", a1, a2))
+    if trim_leading_zeros:
+        a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
+    a1, a2 = (x if np.shape(x)[0] else lax.full((1,), _zero(x)) for x in (a1, a2))
+    return convolve(a1, a2)
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+    """The quotient and the remainder of two polynomials.
+
+    Args:
+      u, v: vectors of coefficients, of the dividend and the divisor; integers become floats.
+      trim_leading_zeros: whether to leave leading zeros out of the remainder, as NumPy does; the
+        values of the operands must be known then.
+
+    Returns:
+      The quotient and the remainder; without leaving out zeros, the latter is as long as ``u``.
+
+    Raises:
+      TypeError: if an operand is no array, or a scalar.
+      ValueError: if one has a rank above 1.
+      IndexError: if ``v`` is empty.
+      ConcretizationTypeError: if zeros are to be left out of a traced array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> quotient, remainder = jnp.polydiv(jnp.array([1.0, 3.0, 4.0]), jnp.array([1.0, 1.0]))
+      >>> quotient.tolist(), remainder.tolist()
+      ([1.0, 2.0], [0.0, 0.0, 2.0])
+
+    Source: numpy.polydiv.
+    """
+    u, v = _coefficients("polydiv", u, v)
+    if not np.shape(v)[0]:
+        raise IndexError("polydiv: the divisor has no coefficients.")
+    quotient, remainder = _polydiv(u, v)
+    if not trim_leading_zeros:
+        return quotient, remainder
+    # What rounding leaves of a zero counts as one.
+    advice = "How long the remainder is depends on values; polydiv(...) alone keeps the zeros."
+    large = np.abs(known_values(remainder, advice)) > np.sqrt(finfo(remainder.dtype).eps)
+    first = int(np.argmax(large)) if large.any() else len(large)
+    return quotient, lax.slice_in_dim(remainder, first, None)
+
+
+@composite("polydiv")
+def _polydiv(u: Any, v: Any) -> Any:
+    u, v = promote_dtypes_inexact(u, v)
+    count = np.shape(u)[0] - np.shape(v)[0] + 1
+    if count < 1:
+        return lax.full((1,), _zero(u)), u
+    scale = lax.div(strong_constant(u.dtype, 1), lax.index_in_dim(v, 0, keepdims=False))
+
+    def divide(remainder: Any, place: Any) -> tuple[Any, Any]:
+        top = lax.dynamic_slice(remainder, (place,), v.shape)
+        factor = lax.mul(scale, lax.index_in_dim(top, 0, keepdims=False))
+        rest = lax.sub(top, lax.mul(factor, v))
+        return lax.dynamic_update_slice(remainder, rest, (place,)), factor
+
+    remainder, quotient = lax.scan(divide, u, lax.iota(np.dtype("int32"), count))
+    return quotient, remainder
+
+
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+    """The values of a polynomial, by Horner's rule.
+
+    Args:
+      p: the coefficients, a vector; or an array, for polynomials along its leading dimension.
+      x: where to evaluate it, an array that broadcasts with the rest of ``p``.
+      unroll: how many steps of the loop to write out; a compiled program is larger, and faster.
+
+    Raises:
+      TypeError: if an operand is no array.
+      IndexError: if ``p`` is a scalar.
+      ValueError: if the shapes do not broadcast.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.polyval(jnp.array([1, 2, 3]), jnp.array([0, 10])).tolist()
+      [3, 123]
+
+    Source: numpy.polyval.
+    """
+    (x,) = operands("polyval", x)
+    (p,) = _coefficients("polyval", p, error=IndexError, rank=None)
+    return _polyval(p, x, unroll=unroll)
+
+
+@composite("polyval")
+def _polyval(p: Any, x: Any, *, unroll: int) -> Any:
+    p, x = promote_dtypes(p, x)
+    shape = broadcast_shape("polyval", np.shape(p)[1:], np.shape(x))
+    start = lax.full(shape, _zero(p))
+    x = broadcast(x, shape)
+    return lax.scan(lambda y, c: (add(multiply(y, x), c), None), start, p, unroll=unroll)[0]
+
+
+def _order(name: str, m: Any) -> int:
+    m = index(m)
+    if m < 0:
+        raise ValueError(f"{name}: m is how often to do it, got {m}.")
+    return m
+
+
+def _factors(size: int, m: int, dtype: Any) -> Any:
+    """What the last ``size`` powers are multiplied by when derived ``m`` times, at least 1 each."""
+    powers = np.arange(size)[::-1, None] - np.arange(m)
+    return np.prod(np.maximum(powers, 1), 1, dtype=np.float64).astype(dtype)
+
+
+def polyder(p: Any, m: int = 1) -> Any:
+    """The coefficients of a derivative of a polynomial.
+
+    Args:
+      p: a vector of coefficients; integers become floats.
+      m: the order of the derivative.
+
+    Raises:
+      TypeError: if ``p`` is no array or a scalar, or ``m`` no int.
+      ValueError: if ``m`` is negative.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.polyder(jnp.array([1.0, 2.0, 3.0])).tolist()
+      [2.0, 2.0]
+
+    Source: numpy.polyder.
+    """
+    return _polyder(*_coefficients("polyder", p), m=_order("polyder", m))
+
+
+@composite("polyder")
+def _polyder(p: Any, *, m: int) -> Any:
+    (p,) = promote_dtypes_inexact(p)
+    if not m:
+        return p
+    size = p.shape[0]
+    kept = max(size - m, 0)
+    return lax.mul(lax.slice_in_dim(p, 0, kept), _factors(size, m, p.dtype)[:kept])
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """The coefficients of an integral of a polynomial.
+
+    Args:
+      p: a vector of coefficients; integers become floats.
+      m: how often to integrate.
+      k: the constants of integration, the first integral's first: a vector of ``m``, or one
+        number for all; by default 0.
+
+    Raises:
+      TypeError: if an operand is no array, ``p`` a scalar, or ``m`` no int.
+      ValueError: if ``m`` is negative, or ``k`` has another shape.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.polyint(jnp.array([2.0, 2.0]), k=3).tolist()
+      [1.0, 2.0, 3.0]
+
+    Source: numpy.polyint.
+    """
+    (p,) = _coefficients("polyint", p)
+    (k,) = operands("polyint", 0 if k is None else k)
+    m = _order("polyint", m)
+    if np.shape(k) not in ((), (1,), (m,)):
+        raise ValueError(
+            f"polyint: k must be a number or a vector of m={m}, got shape {np.shape(k)}."
+        )
+    return _polyint(p, k, m=m)
+
+
+@composite("polyint")
+def _polyint(p: Any, k: Any, *, m: int) -> Any:
+    p, k = promote_dtypes_inexact(p, k)
+    if not m:
+        return p
+    p = lax.concatenate([p, broadcast(k, (m,))], 0)
+    return lax.div(p, _factors(p.shape[0], m, p.dtype))
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The powers of a vector's elements: a Vandermonde matrix.
+
+    Args:
+      x: a vector.
+      N: the number of columns; by default as many as rows.
+      increasing: whether the powers rise from left to right.
+
+    Raises:
+      TypeError: if ``x`` is no array or boolean, or ``N`` no int.
+      ValueError: if ``x`` is no vector, or ``N`` is negative.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.vander(jnp.array([1, 2, 3]), 3).tolist()
+      [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
+
+    Source: numpy.vander.
+    """
+    (x,) = operands("vander", x)
+    if np.ndim(x) != 1:
+        raise ValueError(f"vander: x must be a vector, got shape {np.shape(x)}.")
+    count = np.shape(x)[0] if N is None else index(N)
+    if count < 0:
+        raise ValueError(f"vander: N is a number of columns, got {count}.")
+    return _vander(x, count=count, increasing=bool(increasing))
+
+
+@composite("vander")
+def _vander(x: Any, *, count: int, increasing: bool) -> Any:
+    powers = lax.iota(x.dtype, count)
+    if not increasing:
+        powers = lax.sub(strong_constant(x.dtype, count - 1), powers)
+    return power(lax.expand_dims(x, (1,)), lax.expand_dims(powers, (0,)))

@@ -1,0 +1,181 @@
+"""Discrete Fourier transforms along any dimensions, with NumPy's lengths and norms."""
+
+from math import prod
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import finfo, get_aval, inlined
+from ricci_lax import FftType
+from ricci_numpy._promotion import operands, strong_constant
+from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis
+from ricci_numpy.ufuncs._unary import conj
+
+_GREATEST_RANK = 3  # of the transforms that ``lax.fft`` has
+# The norm that scales one direction as another one does the opposite direction.
+_OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+_INVERSES = (FftType.IFFT, FftType.IRFFT)
+
+
+def transform(
+    name: str,
+    kind: FftType,
+    a: Any,
+    s: Any,
+    axes: Any,
+    norm: str | None,
+    *,
+    only: int | None = None,
+    hermitian: bool = False,
+) -> Any:
+    """Any of the transforms: its arguments checked, and all of it applied as one step.
+
+    Args:
+      name: the function, for messages.
+      kind: the transform.
+      a: an array.
+      s: the lengths along the axes; ``None`` for those that the array has.
+      axes: the axes; ``None`` for the last ones of as many as ``s`` has, or all.
+      norm: by what to scale.
+      only: how many axes there must be.
+      hermitian: whether the complex end is conjugated, and scaled as for the other direction.
+
+    Raises:
+      TypeError: if ``a`` is no array, or lengths or axes are no integers.
+      ValueError: if an argument does not fit the others.
+    """
+    (a,) = operands(name, a)
+    ndim = np.ndim(a)
+    if norm not in _OPPOSITE:
+        raise ValueError(
+            f"{name}: norm={norm!r} is none of 'backward', the default, 'ortho' and 'forward'."
+        )
+    if s is not None:
+        s = tuple(map(as_int, s))
+        if any(n <= 0 for n in s):
+            raise ValueError(f"{name}: lengths must be positive, got {s}.")
+    if axes is None:
+        axes = range(ndim) if s is None else range(ndim - len(s), ndim)
+    if len(axes) != len(set(axes)):
+        raise ValueError(f"{name}: axes={tuple(axes)} names one twice.")
+    if only is not None and len(axes) != only:
+        raise ValueError(f"{name}: exactly {only} axes are needed, got axes={tuple(axes)}.")
+    if s is not None and len(s) != len(axes):
+        raise ValueError(f"{name}: there are {len(s)} lengths for {len(axes)} axes.")
+    if kind is FftType.RFFT and np.iscomplexobj(a):
+        raise ValueError(
+            f"{name}: only real numbers can be transformed. Take the real part, or use fft."
+        )
+    axes = canonical_axes(tuple(axes), ndim)
+    return _transformed(a, kind=kind, s=s, axes=axes, norm=norm, hermitian=hermitian)
+
+
+@inlined("fft")
+def _transformed(
+    a: Any,
+    *,
+    kind: FftType,
+    s: tuple[int, ...] | None,
+    axes: tuple[int, ...],
+    norm: str | None,
+    hermitian: bool,
+) -> Any:
+    ndim = np.ndim(a)
+    if hermitian and kind is FftType.IRFFT:
+        a = conj(a)
+    last = tuple(range(ndim - len(axes), ndim))
+    x = moveaxis(a, axes, last)
+    sizes = np.shape(x)[ndim - len(axes) :]
+    if s is None:
+        lengths = list(sizes)
+        if kind is FftType.IRFFT and lengths:
+            lengths[-1] = max(0, 2 * (lengths[-1] - 1))
+    else:
+        lengths = list(s)
+        needed = list(s)
+        if kind is FftType.IRFFT and needed:
+            needed[-1] = needed[-1] // 2 + 1
+        x = _with_sizes(x, np.shape(x)[: ndim - len(axes)] + tuple(needed))
+    x = _over_last(x, kind, tuple(lengths))
+    if hermitian and kind is FftType.RFFT:
+        x = conj(x)
+    scale = _scale(kind, prod(lengths), _OPPOSITE[norm] if hermitian else norm)
+    if scale is not None:
+        aval: Any = get_aval(x)
+        real = finfo(aval.dtype).dtype
+        x = lax.mul(x, np.asarray(scale(real.type), real).astype(aval.dtype)[()])
+    return moveaxis(x, last, axes)
+
+
+def _with_sizes(x: Any, sizes: tuple[int, ...]) -> Any:
+    """``x`` cut at the end, or continued by zeros, to have the given sizes."""
+    shape = np.shape(x)
+    if any(n > m for n, m in zip(shape, sizes, strict=True)):
+        x = lax.slice(x, (0,) * len(shape), tuple(map(min, shape, sizes)))
+    more = [(0, max(m - n, 0), 0) for n, m in zip(shape, sizes, strict=True)]
+    if not any(high for _, high, _ in more):
+        return x
+    aval: Any = get_aval(x)
+    return lax.pad(x, strong_constant(aval.dtype, 0), more)
+
+
+def _over_last(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
+    """Transform the last dimensions, by groups that ``lax.fft`` takes.
+
+    Where one end of the transform is real, the group of the last dimension is the one that meets
+    it, and the others are transformed as complex numbers.
+    """
+    groups = _groups(len(lengths))
+    if len(groups) <= 1:
+        return lax.fft(x, kind, lengths)
+    other = FftType.IFFT if kind in _INVERSES else FftType.FFT
+    if kind is FftType.IRFFT:
+        groups = groups[::-1]
+    for start, stop in groups:
+        step = kind if stop == len(lengths) else other
+        x = _over(x, step, lengths, start, stop)
+    return x
+
+
+def _groups(count: int) -> list[tuple[int, int]]:
+    """Ranges of dimensions, the last ones first, as equal as possible and three at most."""
+    number = -(-count // _GREATEST_RANK)
+    found: list[tuple[int, int]] = []
+    stop = count
+    for left in range(number, 0, -1):
+        start = stop - -(-stop // left)
+        found.append((start, stop))
+        stop = start
+    return found
+
+
+def _over(x: Any, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> Any:
+    """Transform some of the last dimensions, of which ``lengths`` is one for each."""
+    ndim, count = np.ndim(x), len(lengths)
+    if stop == count:
+        return lax.fft(x, kind, lengths[start:stop])
+    here = range(ndim - count + start, ndim - count + stop)
+    end = range(ndim - len(here), ndim)
+    return moveaxis(lax.fft(moveaxis(x, here, end), kind, lengths[start:stop]), end, here)
+
+
+def _scale(kind: FftType, count: int, norm: str | None) -> Any:
+    """What to multiply by, as a function of a floating-point type; ``None`` for nothing."""
+    if norm is None or norm == "backward":
+        return None
+    inverse = kind in _INVERSES
+    if norm == "ortho":
+        return lambda real: np.sqrt(real(count)) if inverse else real(1) / np.sqrt(real(count))
+    return lambda real: real(count) if inverse else real(1) / real(count)
+
+
+def transform_1d(
+    name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str | None, hermitian: bool = False
+) -> Any:
+    """A transform along one axis; see ``transform``."""
+    if isinstance(axis, tuple | list):
+        raise ValueError(f"{name}: one axis is transformed, got axis={axis}. Use {name}n.")
+    axes = None if axis is None else (axis,)
+    return transform(name, kind, a, None if n is None else (n,), axes, norm, hermitian=hermitian)

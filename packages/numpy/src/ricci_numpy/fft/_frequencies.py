@@ -1,0 +1,139 @@
+"""The frequencies that Fourier transforms are of, and their order."""
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import explicit_dtype, inlined, python_scalar_dtype
+from ricci_numpy._promotion import convert, operands
+from ricci_numpy.arrays._creation import placed
+from ricci_numpy.rearranging._moving import roll
+from ricci_numpy.ufuncs._binary import divide, multiply
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies that ``fft`` gives the parts of, in cycles per unit of ``d``.
+
+    Args:
+      n: the length of the transform.
+      d: the distance of samples, a scalar.
+      dtype: the result's dtype, by default the default float one.
+      device: where to put the result.
+
+    Returns:
+      An array of shape ``(n,)``: from zero up, then the negative ones.
+
+    Raises:
+      ValueError: if ``n`` or ``d`` is a sequence.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fft.fftfreq(4).tolist()
+      [0.0, 0.25, -0.5, -0.25]
+
+    Source: numpy.fft.fftfreq.
+    """
+    return placed(_frequencies("fftfreq", n, d, dtype), device)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies that ``rfft`` gives the parts of, in cycles per unit of ``d``.
+
+    Args:
+      n: the length of the transform.
+      d: the distance of samples, a scalar.
+      dtype: the result's dtype, by default the default float one.
+      device: where to put the result.
+
+    Returns:
+      An array of shape ``(n // 2 + 1,)``, ascending from zero.
+
+    Raises:
+      ValueError: if ``n`` or ``d`` is a sequence.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fft.rfftfreq(4).tolist()
+      [0.0, 0.25, 0.5]
+
+    Source: numpy.fft.rfftfreq.
+    """
+    return placed(_frequencies("rfftfreq", n, d, dtype), device)
+
+
+def _frequencies(name: str, n: Any, d: Any, dtype: Any) -> Any:
+    for argument, value in (("n", n), ("d", d)):
+        if isinstance(value, list | tuple):
+            raise ValueError(f"{name}: {argument} must be one number, got {value!r}.")
+    if np.ndim(n):
+        raise ValueError(f"{name}: n must be one number, got an array of shape {np.shape(n)}.")
+    (d,) = operands(name, d)
+    if np.iscomplexobj(d):
+        raise TypeError(f"{name}: d must be a real number, got {d!r}.")
+    dtype = python_scalar_dtype(float) if dtype is None else explicit_dtype(dtype, name)
+    # Of host numbers the product is taken there, in double precision.
+    extent = d * n if isinstance(d, int | float | np.generic) else multiply(d, n)
+    return _frequencies_of(extent, half=name == "rfftfreq", n=n, dtype=dtype)
+
+
+@inlined("fftfreq")
+def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: Any) -> Any:
+    if half:
+        places = np.arange(0, n // 2 + 1)
+    else:
+        places = (np.arange(0, n) + n // 2) % n - n // 2
+    return convert(divide(places.astype(dtype), extent), dtype)
+
+
+def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
+    (x,) = operands(name, x)
+    shape = np.shape(x)
+    if axes is None:
+        axes = range(len(shape))
+    if isinstance(axes, int | np.integer):
+        axes = (as_int(axes),)
+    return roll(x, tuple(sign * (shape[axis] // 2) for axis in axes), tuple(axes))
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+    """Move the part of frequency zero to the middle.
+
+    Args:
+      x: an array.
+      axes: the dimensions to do so along; all by default.
+
+    Raises:
+      TypeError: if ``x`` is no array.
+      IndexError: if a dimension does not exist.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fft.fftshift(jnp.array([0, 1, 2, -2, -1])).tolist()
+      [-2, -1, 0, 1, 2]
+
+    Source: numpy.fft.fftshift.
+    """
+    return _shifted("fftshift", x, axes, 1)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+    """The inverse of ``fftshift``.
+
+    Args:
+      x: an array.
+      axes: the dimensions to do so along; all by default.
+
+    Raises:
+      TypeError: if ``x`` is no array.
+      IndexError: if a dimension does not exist.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2])).tolist()
+      [0, 1, 2, -2, -1]
+
+    Source: numpy.fft.ifftshift.
+    """
+    return _shifted("ifftshift", x, axes, -1)

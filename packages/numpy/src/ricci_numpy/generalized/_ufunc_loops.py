@@ -1,0 +1,108 @@
+"""How a function of two elements reduces, accumulates and updates: one loop over an axis each.
+
+The functions given here are those of ufuncs that have no faster way. Each loop is traced once for
+its types, and is one call of a subprogram.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import ricci_lax as lax
+from ricci_ir import BOOL, Composite, ShapeDtypeStruct, eval_shape
+from ricci_numpy._promotion import convert
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._selection import select_where
+from ricci_numpy.indexing._take import take
+from ricci_numpy.shapes._reshaping import broadcast_to
+
+Combine = Callable[[Any, Any], Any]
+
+
+class Loops(NamedTuple):
+    """The loops of one function; rows are the parts of an array along its first axis."""
+
+    reduce: Callable[..., Any]
+    accumulate: Callable[..., Any]
+    at: Callable[..., Any]
+    reduceat: Callable[..., Any]
+
+
+def loops(func: Combine) -> Loops:
+    """Return the loops of a function of two arrays that broadcast."""
+    bodies = {"reduce": _reduce, "accumulate": _accumulate, "at": _at, "reduceat": _reduceat}
+    return Loops(**{name: Composite(partial(fun, func), name) for name, fun in bodies.items()})
+
+
+def _combined_dtype(func: Combine, state: Any, row: Any) -> Any:
+    """The dtype of a combination, which the state of a loop has from the start."""
+    structs = [ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
+    return eval_shape(func, *structs).dtype
+
+
+def _row(rows: Any, i: Any) -> Any:
+    return lax.dynamic_index_in_dim(rows, i, 0, keepdims=False)
+
+
+def _reduce(func: Combine, rows: Any, initial: Any = None, where: Any = None) -> Any:
+    if initial is None:
+        start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
+    else:
+        start, state = 0, broadcast_to(asarray(initial), rows.shape[1:])
+    part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
+    dtype = _combined_dtype(func, state, part)
+
+    def body(i, state):
+        combined = convert(func(state, _row(rows, i)), dtype)
+        if where is None:
+            return combined
+        return select_where(_row(where, i), combined, state, "reduce")
+
+    return lax.fori_loop(start, rows.shape[0], body, convert(state, dtype))
+
+
+def _accumulate(func: Combine, rows: Any, *, dtype: Any = None) -> Any:
+    part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
+    dtype = dtype or _combined_dtype(func, part, part)
+    if rows.shape[0] == 0:
+        return convert(rows, dtype)
+
+    def step(state, row):
+        state = convert(func(state, row), dtype)
+        return state, state
+
+    first = convert(lax.index_in_dim(rows, 0, 0, keepdims=False), dtype)
+    _, later = lax.scan(step, first, lax.slice_in_dim(rows, 1, None))
+    return lax.concatenate([lax.expand_dims(first, (0,)), later], 0)
+
+
+def _at(func: Combine, a: Any, places: Any, values: Any) -> Any:
+    """Update elements of a vector one after the other; a place beyond its end is none."""
+    element = ShapeDtypeStruct((), a.dtype)
+    value = ShapeDtypeStruct((), values.dtype, weak_type=values.weak_type)
+    dtype = _combined_dtype(func, element, value)
+
+    def body(i, a):
+        place = _row(places, i)
+        updated = func(_row(a, place), _row(values, i))
+        return a.at[place].set(convert(updated, dtype), mode="drop")
+
+    return lax.fori_loop(0, places.shape[0], body, convert(a, dtype))
+
+
+def _reduceat(func: Combine, rows: Any, starts: Any) -> Any:
+    """Combine rows ``starts[i]`` to before ``starts[i + 1]``, for every ``i`` at once."""
+    count = rows.shape[0]
+    last = lax.full_like(starts, count, shape=(1,))
+    ends = lax.concatenate([lax.slice_in_dim(starts, 1, None), last], 0)
+    state = take(rows, starts, axis=0)
+    dtype = _combined_dtype(func, state, state)
+    dtype = rows.dtype if dtype == BOOL else dtype
+    shape = (starts.shape[0],) + (1,) * (rows.ndim - 1)
+
+    def body(i, state):
+        inside = lax.bitwise_and(lax.gt(i, starts), lax.lt(i, ends))
+        combined = convert(func(state, lax.expand_dims(_row(rows, i), (0,))), dtype)
+        return select_where(lax.reshape(inside, shape), combined, state, "reduceat")
+
+    return lax.fori_loop(0, count, body, convert(state, dtype))

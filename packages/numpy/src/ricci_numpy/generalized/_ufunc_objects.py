@@ -1,0 +1,390 @@
+"""NumPy's ufuncs: functions of elements that can also reduce, accumulate and combine all pairs."""
+
+import operator
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import api_boundary
+from ricci_numpy._promotion import INTEGER_DTYPES, operands, promote_dtypes_inexact
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._selection import select_where
+from ricci_numpy.reductions import _axis_reductions as _reductions
+from ricci_numpy.reductions import _cumulative
+from ricci_numpy.reductions._axis_reductions import checked_mask, keep_axes, no_out, reduced_axes
+from ricci_numpy.shapes._reshaping import moveaxis, ravel
+from ricci_numpy.ufuncs import _binary as _ufuncs_binary
+from ricci_numpy.ufuncs import _log_sums
+from ricci_numpy.ufuncs import _unary as _ufuncs
+
+from ._ufunc_loops import loops
+from ._vectorize import vectorize
+
+__all__ = [
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "frompyfunc",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "subtract",
+    "ufunc",
+]
+
+
+class ufunc:
+    """A function that acts element by element, with NumPy's ways of applying it along axes.
+
+    Args:
+      func: a function of scalars, or of arrays that broadcast.
+      nin, nout: how many operands it takes and results it gives.
+      name: what it is called.
+      nargs: the number of operands that arrays may be given for.
+      identity: the value that changes nothing when combined, for reductions of no elements.
+      call: how to apply it to arrays; by default ``func`` is mapped over their elements.
+      reduce, accumulate, at, reduceat: faster ways of doing what the methods of those names do.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.add.reduce(jnp.array([1, 2, 3])).tolist()
+      6
+
+    Source: numpy.ufunc.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ):
+        update_wrapper(self, func)
+        self.__name__ = name or func.__name__
+        self.func = call or vectorize(func)
+        self.nin, self.nout = operator.index(nin), operator.index(nout)
+        self.nargs = self.nin if nargs is None else operator.index(nargs)
+        self.identity = identity
+        self._reduce, self._accumulate, self._at = reduce, accumulate, at
+        self._reduceat = reduceat
+        self._loops = loops(self.func)
+
+    @api_boundary
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        if out is not None or where is not None:
+            raise NotImplementedError(
+                f"{self.__name__}: out= and where= are not supported; use the result, and "
+                "numpy.where to choose elements."
+            )
+        return self.func(*args)
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
+    def _check_binary(self, method: str) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise ValueError(f"{self.__name__}.{method} needs a function of 2 operands.")
+
+    def reduce(
+        self,
+        a: Any,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """Combine the elements along an axis, or all with ``axis=None``.
+
+        Raises:
+          ValueError: if there are no elements and the function has no identity.
+        """
+        self._check_binary("reduce")
+        no_out(f"{self.__name__}.reduce", out)
+        if self._reduce is not None:
+            return self._reduce(
+                a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+            )
+        return self._fold(a, axis, dtype, keepdims, initial, where)
+
+    def _fold(self, a, axis, dtype, keepdims, initial, where) -> Any:
+        name = f"{self.__name__}.reduce"
+        a = asarray(*operands(name, a), dtype=dtype)
+        axes = reduced_axes(name, axis, a.ndim)
+        if initial is None and self.identity is not None:
+            initial = self.identity
+        if where is not None:
+            if initial is None:
+                raise ValueError(f"{name}: with where=..., give initial=...")
+            (where,) = operands(name, where)
+        rows, kept = _rows_along(a, axes)
+        if where is not None:
+            where, _ = _rows_along(_broadcast_like(where, a), axes)
+        if rows.shape[0] == 0 and initial is None:
+            raise ValueError(
+                f"{name}: there is nothing to reduce, and the function has no identity."
+            )
+        result = _broadcast_to(self._loops.reduce(rows, initial, where), kept)
+        return keep_axes(result, axes) if keepdims else result
+
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """The results of combining the elements so far, along an axis."""
+        self._check_binary("accumulate")
+        no_out(f"{self.__name__}.accumulate", out)
+        name = f"{self.__name__}.accumulate"
+        (a,) = operands(name, a)
+        if axis is None or isinstance(axis, tuple):
+            raise ValueError(f"{name} goes along one axis, got axis={axis}.")
+        if self._accumulate is not None:
+            return self._accumulate(a, axis=axis, dtype=dtype)
+        a = asarray(a, dtype=dtype)
+        (axis,) = reduced_axes(name, axis, a.ndim)
+        chosen = None if dtype is None else a.dtype
+        return moveaxis(self._loops.accumulate(moveaxis(a, axis, 0), dtype=chosen), 0, axis)
+
+    def outer(self, A: Any, B: Any, /) -> Any:
+        """The results for all pairs of an element of each array."""
+        self._check_binary("outer")
+        A, B = (asarray(x) for x in operands(f"{self.__name__}.outer", A, B))
+        first = lax.expand_dims(A, tuple(range(A.ndim, A.ndim + B.ndim))) if B.ndim else A
+        return self.func(first, B)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+        """An updated copy of an array: the function is applied at the given places.
+
+        Args:
+          a: an array.
+          indices: where, as in ``a[indices]``; places that occur twice are updated twice.
+          b: the second operand, if the function takes two.
+          inplace: must be false, since arrays do not change.
+        """
+        if inplace:
+            raise NotImplementedError(
+                f"{self.__name__}.at cannot change an array. Give inplace=False, and use the "
+                "result, which is an updated copy."
+            )
+        (a,) = operands(f"{self.__name__}.at", a)
+        a = asarray(a)
+        if self.nin == 1:
+            return a.at[indices].apply(self.func)
+        if self._at is not None:
+            return self._at(a.at[indices], b)
+        if self.nin != 2 or b is None:
+            raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
+        (b,) = operands(f"{self.__name__}.at", b)
+        # Places are found as elements are: by indexing their numbers.
+        numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
+        places = numbers.at[indices].get(mode="fill", fill_value=a.size)
+        values = _broadcast_to(asarray(b), places.shape)
+        count = (places.size,)
+        updated = self._loops.at(ravel(a), lax.reshape(places, count), lax.reshape(values, count))
+        return lax.reshape(updated, a.shape)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """Reduce the parts of an axis between consecutive indices.
+
+        Args:
+          a: an array.
+          indices: a vector of integers: part ``i`` starts at ``indices[i]`` and ends before
+            ``indices[i + 1]``, the last at the end; one that would end before it starts is the
+            single element at its start.
+          axis: the axis.
+          dtype: of the elements that are combined, and of the result.
+          out: not supported.
+
+        Raises:
+          TypeError: if ``indices`` is no array of integers.
+          ValueError: if it is no vector.
+        """
+        self._check_binary("reduceat")
+        name = f"{self.__name__}.reduceat"
+        no_out(name, out)
+        a, indices = operands(name, a, indices)
+        a, indices = asarray(a, dtype=dtype), asarray(indices)
+        if indices.ndim != 1:
+            raise ValueError(f"{name}: the indices must be a vector, found rank {indices.ndim}.")
+        if indices.dtype not in INTEGER_DTYPES:
+            raise TypeError(f"{name}: the indices must be integers, found {indices.dtype}.")
+        (axis,) = reduced_axes(name, axis, a.ndim)
+        if self._reduceat is not None:
+            return self._reduceat(a, indices, axis=axis)
+        return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)
+
+
+def _broadcast_like(x: Any, a: Any) -> Any:
+    return _broadcast_to(asarray(x), a.shape)
+
+
+def _broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    own = x.shape
+    if own == shape:
+        return x
+    rank = len(shape)
+    return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(own), rank)))
+
+
+def _rows_along(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """The array with the given axes made the first one, and the shape of the others."""
+    others = tuple(i for i in range(a.ndim) if i not in axes)
+    kept = tuple(a.shape[i] for i in others)
+    a = lax.transpose(a, (*axes, *others))
+    count = 1
+    for n in a.shape[: len(axes)]:
+        count *= n
+    return lax.reshape(a, (count, *kept)), kept
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """Make a ufunc of a function of arrays that broadcast.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> larger = jnp.frompyfunc(lambda x, y: jnp.where(x > y, x, y), 2, 1)
+      >>> int(larger.reduce(jnp.array([3, 5, 2])))
+      5
+
+    Source: numpy.frompyfunc.
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+def _with_dtype(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(a, *, dtype=None, **options):
+        return reduction(a if dtype is None else asarray(a, dtype=dtype), **options)
+
+    return reduce
+
+
+def _logical_reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(a, *, axis, dtype, keepdims, initial, where):
+        result = reduction(a, axis=axis, keepdims=keepdims, where=where)
+        if initial is not None:
+            combine = "logical_and" if reduction is _reductions.all else "logical_or"
+            result = getattr(_ufuncs_binary, combine)(result, initial)
+        return result if dtype is None else asarray(result, dtype=dtype)
+
+    return reduce
+
+
+def _running(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def accumulate(a, *, axis, dtype):
+        a = asarray(a, dtype=dtype)
+        (axis,) = reduced_axes("accumulate", axis, a.ndim)
+        return operation(a, axis)
+
+    return accumulate
+
+
+def _bits(reduction: Any, name: str) -> Callable[..., Any]:
+    def reduce(a, *, axis, dtype, keepdims, initial, where):
+        a = asarray(a, dtype=dtype)
+        combine = getattr(_ufuncs_binary, f"bitwise_{name}")
+        axes = reduced_axes(f"bitwise_{name}.reduce", axis, a.ndim)
+        if where is not None:
+            neutral = np.asarray(-1 if name == "and" else 0).astype(a.dtype)[()]
+            a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
+        result = reduction.bind(a, axes=axes)
+        result = result if initial is None else combine(initial, result)
+        return keep_axes(result, axes) if keepdims else result
+
+    return reduce
+
+
+def _log_of_sum(combine: Any, power: Any, log: Any) -> Callable[..., Any]:
+    def reduce(a, *, axis, dtype, keepdims, initial, where):
+        (a,) = promote_dtypes_inexact(asarray(a, dtype=dtype))
+        axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
+        largest = _reductions.max(a, axes, None, True, -np.inf, where)
+        # An infinite maximum is the result as it is; powers relative to it would be NaN.
+        base = select_where(lax.is_finite(largest), largest, np.zeros((), a.dtype)[()])
+        base = lax.stop_gradient(base)
+        total = _reductions.sum(power(lax.sub(a, base)), axes, None, None, True, None, where)
+        result = lax.add(log(total), base)
+        result = result if initial is None else combine(result, initial)
+        return result if keepdims else lax.squeeze(result, axes)
+
+    return reduce
+
+
+def _made(function: Callable[..., Any], **options: Any) -> ufunc:
+    nin = options.pop("nin", 2)
+    return ufunc(function, nin, 1, call=function, **options)
+
+
+add = _made(
+    _ufuncs_binary.add,
+    identity=0,
+    reduce=_reductions.sum,
+    accumulate=_cumulative.cumsum,
+    at=lambda place, b: place.add(b),
+)
+multiply = _made(
+    _ufuncs_binary.multiply,
+    identity=1,
+    reduce=_reductions.prod,
+    accumulate=_cumulative.cumprod,
+    at=lambda place, b: place.mul(b),
+)
+subtract = _made(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
+negative = _made(_ufuncs.negative, nin=1)
+maximum = _made(
+    _ufuncs_binary.maximum,
+    reduce=_with_dtype(_reductions.max),
+    accumulate=_running(lambda a, axis: lax.cummax(a, axis)),
+    at=lambda place, b: place.max(b),
+)
+minimum = _made(
+    _ufuncs_binary.minimum,
+    reduce=_with_dtype(_reductions.min),
+    accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
+    at=lambda place, b: place.min(b),
+)
+bitwise_and = _made(_ufuncs_binary.bitwise_and, identity=-1, reduce=_bits(lax.reduce_and_p, "and"))
+bitwise_or = _made(_ufuncs_binary.bitwise_or, identity=0, reduce=_bits(lax.reduce_or_p, "or"))
+bitwise_xor = _made(_ufuncs_binary.bitwise_xor, identity=0, reduce=_bits(lax.reduce_xor_p, "xor"))
+logical_and = _made(
+    _ufuncs_binary.logical_and, identity=True, reduce=_logical_reduction(_reductions.all)
+)
+logical_or = _made(
+    _ufuncs_binary.logical_or, identity=False, reduce=_logical_reduction(_reductions.any)
+)
+logical_xor = _made(
+    _ufuncs_binary.logical_xor,
+    identity=False,
+    reduce=lambda a, **options: bitwise_xor.reduce(
+        _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
+    ),
+)
+logaddexp = _made(
+    _log_sums.logaddexp,
+    identity=-np.inf,
+    reduce=_log_of_sum(_log_sums.logaddexp, _ufuncs.exp, _ufuncs.log),
+)
+logaddexp2 = _made(
+    _log_sums.logaddexp2,
+    identity=-np.inf,
+    reduce=_log_of_sum(_log_sums.logaddexp2, _ufuncs.exp2, _ufuncs.log2),
+)

@@ -1,0 +1,230 @@
+"""Functions of small arrays as functions of larger ones, in the manner of generalized ufuncs."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import partial, wraps
+from typing import Any, NamedTuple
+
+from ricci_batching import vmap
+from ricci_ir import api_boundary, get_aval
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._filling import as_shape
+from ricci_numpy.sequences._ranges import arange
+from ricci_numpy.shapes._reshaping import broadcast_shapes, expand_dims, squeeze
+
+__all__ = [
+    "fromfunction",
+    "vectorize",
+]
+
+_DIMENSIONS = r"\((?:\w+(?:,\w+)*)?\)"
+_SIDE = f"{_DIMENSIONS}(?:,{_DIMENSIONS})*"
+_SIGNATURE = re.compile(f"({_SIDE})->({_SIDE})")
+
+
+class Signature(NamedTuple):
+    """A generalized ufunc's signature: the names of the core dimensions of each array."""
+
+    inputs: list[tuple[str, ...]]
+    outputs: list[tuple[str, ...]]
+
+
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
+    """The function that applies ``pyfunc`` to each of many small arrays at once.
+
+    Its arguments broadcast against each other in their leading dimensions, over which ``pyfunc``
+    is mapped by ``vmap``.
+
+    Args:
+      pyfunc: a function of scalars, or of arrays of the core dimensions that ``signature`` gives.
+      excluded: positions of arguments that are passed as they are, and names of keyword arguments,
+        which are passed only if they are named here.
+      signature: the core dimensions, such as ``"(n,m),(m)->(n)"``; by default all arguments are
+        scalars, and results may be of any shape.
+
+    Returns:
+      A function of arrays. Its results have the broadcast leading dimensions, then their own.
+
+    Raises:
+      TypeError: if ``excluded`` holds anything but integers and strings; or, when called, if the
+        number of arguments or results is not the signature's, or an argument is no array.
+      ValueError: if ``signature`` is none, or ``excluded`` holds a negative number; or, when
+        called, if dimensions do not fit each other or the signature.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> dot = jnp.vectorize(lambda x, y: (x * y).sum(), signature="(n),(n)->()")
+      >>> dot(jnp.ones((2, 1, 3)), jnp.ones((4, 3))).shape
+      (2, 4)
+
+    Source: numpy.vectorize.
+    """
+    if any(not isinstance(place, str | int) for place in excluded):
+        raise TypeError(
+            f"vectorize: excluded={excluded!r} may hold positions and names of arguments only."
+        )
+    if any(isinstance(place, int) and place < 0 for place in excluded):
+        raise ValueError(
+            f"vectorize: excluded={excluded!r} holds a negative number. Count positions from 0."
+        )
+    core = None if signature is None else parse_signature(signature)
+    hint = f"in vectorize with excluded={excluded!r} and signature={signature!r}"
+
+    @wraps(pyfunc)
+    @api_boundary
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        stray = [name for name in kwargs if name not in excluded]
+        if stray:
+            raise TypeError(
+                f"vectorize: argument {stray[0]!r} was passed by keyword. Pass it by position to "
+                "map over it, or name it in excluded."
+            )
+        absent = {i for i, x in enumerate(args) if x is None}
+        if core is not None and absent - set(excluded):
+            raise ValueError(f"None was passed at positions {sorted(absent)} {hint}.")
+        mapped = [i for i in range(len(args)) if i not in excluded and i not in absent]
+
+        def one(*arrays: Any) -> Any:
+            full = list(args)
+            for i, array in zip(mapped, arrays, strict=True):
+                full[i] = array
+            return pyfunc(*full, **kwargs)
+
+        arrays = [asarray(args[i]) for i in mapped]
+        if core is None:
+            return _map_leading(one, arrays, [x.ndim for x in arrays])
+        if len(arrays) != len(core.inputs):
+            raise TypeError(f"expected {len(core.inputs)} arrays, got {len(arrays)} {hint}.")
+        sizes: dict[str, int] = {}
+        for x, names in zip(arrays, core.inputs, strict=True):
+            if x.ndim < len(names):
+                raise ValueError(
+                    f"an array of shape {x.shape} does not have enough dimensions for the core "
+                    f"dimensions {names} {hint}."
+                )
+            _check_sizes(sizes, x.shape[x.ndim - len(names) :], names, hint)
+        leading = [x.ndim - len(names) for x, names in zip(arrays, core.inputs, strict=True)]
+        return _map_leading(_checked(one, core.outputs, sizes, hint), arrays, leading)
+
+    return vectorized
+
+
+def parse_signature(text: str) -> Signature:
+    """Read a signature such as ``"(n,m),(m)->(n)"``; raises ``ValueError`` where it is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"vectorize: a signature is a string, got {text!r}.")
+    found = _SIGNATURE.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"vectorize: {text!r} is not a signature of a generalized ufunc. Write names of "
+            "dimensions in parentheses, such as '(n,m),(m)->(n)'; no spaces."
+        )
+    inputs, outputs = (
+        [tuple(filter(None, names[1:-1].split(","))) for names in re.findall(_DIMENSIONS, side)]
+        for side in found.groups()
+    )
+    return Signature(inputs, outputs)
+
+
+def _check_sizes(
+    sizes: dict[str, int], shape: tuple[int, ...], names: tuple[str, ...], hint: str
+) -> None:
+    """Add the sizes of core dimensions; raise where one has another size already."""
+    for name, size in zip(names, shape, strict=True):
+        if sizes.setdefault(name, size) != size:
+            raise ValueError(
+                f"the core dimension {name!r} has size {size} here and {sizes[name]} elsewhere "
+                f"{hint}."
+            )
+
+
+def _checked(
+    fun: Callable[..., Any], outputs: Sequence[tuple[str, ...]], sizes: dict[str, int], hint: str
+) -> Callable[..., Any]:
+    """The function, with a check that its results are what the signature says."""
+
+    def checked(*arrays: Any) -> Any:
+        out = fun(*arrays)
+        results = out if isinstance(out, tuple) else (out,)
+        if len(outputs) > 1 and not isinstance(out, tuple):
+            raise TypeError(
+                f"expected a tuple of {len(outputs)} results, got {type(out).__name__} {hint}."
+            )
+        if len(results) != len(outputs):
+            raise TypeError(f"expected {len(outputs)} results, got {len(results)} {hint}.")
+        known = dict(sizes)
+        for result, names in zip(results, outputs, strict=True):
+            aval: Any = get_aval(result)
+            if len(aval.shape) != len(names):
+                raise ValueError(
+                    f"a result of shape {aval.shape} does not have the core dimensions {names} "
+                    f"{hint}."
+                )
+            _check_sizes(known, aval.shape, names, hint)
+        return out
+
+    return checked
+
+
+def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) -> Any:
+    """Map a function over the broadcast leading dimensions of arrays, ``counts`` of each."""
+    loop = broadcast_shapes(*(x.shape[:n] for x, n in zip(arrays, counts, strict=True)))
+    squeezed = []
+    # For each dimension of the loop, which arrays have it.
+    having = [[False] * len(arrays) for _ in loop]
+    for k, (x, n) in enumerate(zip(arrays, counts, strict=True)):
+        ones = tuple(axis for axis in range(n) if x.shape[axis] == 1)
+        squeezed.append(squeeze(x, ones) if ones else x)
+        for axis in range(n):
+            having[len(loop) - n + axis][k] = axis not in ones
+    absent = []
+    for place in reversed(range(len(loop))):
+        if any(having[place]):
+            fun = vmap(fun, in_axes=tuple(0 if has else None for has in having[place]))
+        else:
+            absent.append(place)
+    out = fun(*squeezed)
+    return _expanded(out, tuple(sorted(absent))) if absent else out
+
+
+def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
+    """Results with the dimensions of size 1 that no array was mapped over."""
+    if isinstance(out, tuple):
+        return tuple(expand_dims(x, axes) for x in out)
+    return expand_dims(out, axes)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """The values of a function at the indices of the elements of an array.
+
+    Args:
+      function: a function of scalars, one for each dimension; it is mapped by ``vmap``.
+      shape: the sizes of the dimensions.
+      dtype: the dtype of the indices that it is given.
+      kwargs: passed to the function as they are.
+
+    Returns:
+      What the function returns, with ``shape`` before the shapes of its arrays.
+
+    Raises:
+      TypeError: if ``shape`` holds anything but integers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
+      [[0, 1, 2], [10, 11, 12]]
+
+    Source: numpy.fromfunction.
+    """
+    sizes = as_shape(shape)
+    mapped = partial(function, **kwargs)
+    for axis in reversed(range(len(sizes))):
+        mapped = vmap(mapped, in_axes=tuple(0 if i == axis else None for i in range(len(sizes))))
+    return mapped(*(arange(size, dtype=dtype) for size in sizes))

@@ -1,0 +1,4 @@
+"""Indexing with brackets, ``x.at``, ``take`` and ``where``."""
+
+from ._take import *
+from ._where import *

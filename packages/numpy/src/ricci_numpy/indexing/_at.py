@@ -1,0 +1,323 @@
+"""``x.at[index]``: updated copies of an array, in place of assignment to its elements."""
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, get_aval, is_recording, lattice_result_type, warn_user
+from ricci_numpy._promotion import as_operand, convert, is_arraylike, scalar_or_array
+from ricci_numpy.arrays._creation import asarray, placed
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.ufuncs._arithmetic import power
+from ricci_numpy.ufuncs._binary import divide
+
+from ._brackets import as_mode, get_at
+from ._entries import check_single_positions, read_index
+from ._gather_form import GatherForm, gather_form, indexed_operand
+
+_MODES = lax.GatherScatterMode
+
+_SCATTERS: dict[str, Callable[..., Any]] = {
+    "set": lax.scatter,
+    "add": lax.scatter_add,
+    "subtract": lax.scatter_sub,
+    "multiply": lax.scatter_mul,
+    "min": lax.scatter_min,
+    "max": lax.scatter_max,
+}
+
+
+class UpdateOptions(TypedDict, total=False):
+    """What every method of ``x.at[index]`` that updates takes by name; see ``IndexUpdateRef``."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: Any
+    out_sharding: Any
+    wrap_negative_indices: bool
+
+
+class IndexUpdateHelper:
+    """What ``x.at`` is: index it to say which elements to update or to get."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any):
+        self.array = array
+
+    def __getitem__(self, index: Any) -> "IndexUpdateRef":
+        return IndexUpdateRef(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateHelper({self.array!r})"
+
+
+class IndexUpdateRef:
+    """What ``x.at[index]`` is: its methods return updated copies of ``x``.
+
+    Every method takes these keywords:
+
+    - ``mode``: what to do about indices out of bounds: ``"drop"`` (the default for updates) leaves
+      them out, ``"clip"`` takes the nearest element, ``"promise_in_bounds"`` may do anything;
+      for ``get`` there is ``"fill"``.
+    - ``indices_are_sorted``, ``unique_indices``: promises that allow faster code.
+    - ``wrap_negative_indices``: whether negative indices count from the end.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.zeros(4)
+      >>> x.at[1:3].set(5.0).tolist()
+      [0.0, 5.0, 5.0, 0.0]
+      >>> x.at[jnp.array([0, 0])].add(1.0).tolist()
+      [2.0, 0.0, 0.0, 0.0]
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any):
+        self.array = array
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        """``x[index]`` with a choice of what happens to indices out of bounds.
+
+        Args:
+          mode: ``"fill"`` gives ``fill_value`` there, ``"clip"`` the nearest element.
+          fill_value: a scalar; by default NaN, or the extreme value of an integer dtype.
+          out_sharding: the result's sharding.
+
+        Raises:
+          IndexError, TypeError: as ``x[index]``.
+          ValueError: if there is no such mode.
+        """
+        if fill_value is not None:
+            fill_value = _static_fill(fill_value)
+        result = get_at(
+            self.array,
+            self.index,
+            mode=mode,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            fill_value=fill_value,
+            wrap_negative_indices=wrap_negative_indices,
+        )
+        return placed(result, None, out_sharding)
+
+    def set(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] = values``; of repeated indices, any one counts."""
+        return _update("set", self, values, **options)
+
+    def add(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] += values``; repeated indices add up."""
+        return _update("add", self, values, **options)
+
+    def subtract(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] -= values``; repeated indices add up."""
+        return _update("subtract", self, values, **options)
+
+    def multiply(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] *= values``; repeated indices multiply."""
+        return _update("multiply", self, values, **options)
+
+    mul = multiply
+
+    def min(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] = minimum(x[index], values)``."""
+        return _update("min", self, values, **options)
+
+    def max(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] = maximum(x[index], values)``."""
+        return _update("max", self, values, **options)
+
+    def divide(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] /= values``; repeated indices divide repeatedly."""
+        return divide(*self._with_factors(values, options))
+
+    def power(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+        """A copy of ``x`` with ``x[index] **= values``."""
+        return power(*self._with_factors(values, options))
+
+    def _with_factors(self, values: Any, options: UpdateOptions) -> tuple[Any, Any]:
+        ones = lax.full_like(self.array, 1)
+        factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
+        return self.array, factors
+
+    def apply(
+        self,
+        func: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        """A copy of ``x`` with ``x[index] = func(x[index])``, ``func`` being elementwise.
+
+        Repeated indices apply it repeatedly.
+        """
+        x = self.array
+        index = read_index(x.shape, self.index)
+        check_single_positions(index)
+        form, operands = gather_form(index, wrap_negative_indices, positions_as_operands=False)
+        plan = form.plan(operands)
+        if 0 in plan.shape:
+            return x
+        dtype = x.dtype
+        zeros = broadcast(scalar_or_array(0, dtype, False), plan.final_shape())
+        updated = lax.scatter_apply(
+            indexed_operand(x, form.added),
+            _no_indices() if plan.indices is None else plan.indices,
+            func,
+            plan.scatter_dimensions(),
+            update_shape=tuple(np.shape(zeros)) if not plan.new else plan.shape,
+            indices_are_sorted=indices_are_sorted or plan.is_regular,
+            unique_indices=unique_indices or plan.is_regular,
+            mode=as_mode(mode),
+        )
+        return lax.squeeze(updated, form.added) if form.added else updated
+
+
+def _static_fill(value: Any) -> Any:
+    value = np.asarray(value) if hasattr(type(value), "aval") else value
+    return value.item() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _no_indices() -> np.ndarray:
+    return np.zeros((0,), np.int32)
+
+
+def _update(
+    operation: str,
+    target: IndexUpdateRef,
+    values: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+    out_sharding: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    x = target.array
+    values = as_operand(values) if is_arraylike(values) else asarray(values)
+    recording = is_recording()
+    index = read_index(x.shape, target.index)
+    check_single_positions(index)
+    form, operands = gather_form(
+        index,
+        wrap_negative_indices,
+        positions_as_operands=not recording,
+    )
+    _check_dtypes(x, values)
+    settings = {
+        "form": form,
+        "operation": operation,
+        "mode": as_mode(mode),
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+    }
+    if recording:
+        result = _scatter(x, values, *operands, **settings)
+    else:
+        result = _scatter_step(x, values, *operands, **settings)
+    return placed(result, None, out_sharding)
+
+
+def _introduce_updates() -> None:
+    """Give the methods that update the signature which their options spell out."""
+    options = list(signature(_update).parameters.values())[3:]
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    own = [Parameter("self", kind), Parameter("values", kind)]
+    for name in (*_SCATTERS, "divide", "power"):
+        getattr(IndexUpdateRef, name).__signature__ = Signature([*own, *options])
+
+
+_introduce_updates()
+
+
+def _check_dtypes(x: Any, values: Any) -> None:
+    aval: Any = get_aval(x)
+    given: Any = get_aval(values)
+    if given.dtype == aval.dtype:
+        return
+    dtype, _ = lattice_result_type((aval.dtype, aval.weak_type), (given.dtype, given.weak_type))
+    if dtype != aval.dtype:
+        warn_user(
+            f"values of dtype {given.dtype} are written into an array of dtype {aval.dtype}, "
+            "which cannot hold them all. This will be an error: convert the values with astype, "
+            "or the array.",
+            FutureWarning,
+        )
+
+
+def _scatter(
+    x: Any,
+    values: Any,
+    *operands: Any,
+    form: GatherForm,
+    operation: str,
+    mode: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+) -> Any:
+    own: Any = get_aval(x)
+    given: Any = get_aval(values)
+    plan = form.plan(list(operands))
+    indices = _no_indices() if plan.indices is None else plan.indices
+    if 0 in plan.shape:
+        return x
+    dtype, weak = lattice_result_type((own.dtype, own.weak_type), (given.dtype, given.weak_type))
+    x = convert(x, dtype, weak)
+    values = scalar_or_array(values, dtype, weak)
+    values = _fit(values, plan.final_shape())
+    if plan.new:
+        values = lax.squeeze(values, plan.new)
+    if plan.reverse:
+        values = lax.rev(values, plan.reverse)
+    result = _SCATTERS[operation](
+        indexed_operand(x, form.added),
+        indices,
+        values,
+        plan.scatter_dimensions(),
+        indices_are_sorted=indices_are_sorted or plan.is_regular,
+        unique_indices=unique_indices or plan.is_regular,
+        mode=mode,
+    )
+    if form.added:
+        result = lax.squeeze(result, form.added)
+    return convert(result, own.dtype, own.weak_type)
+
+
+def _fit(values: Any, shape: tuple[int, ...]) -> Any:
+    own = np.shape(values)
+    fits = len(own) <= len(shape) and all(
+        a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"the values to write have shape {own}, which does not broadcast to {shape}, the "
+            "shape of what is indexed."
+        )
+    return broadcast(values, shape)
+
+
+_scatter_step = composite("at_update")(_scatter)
+
+
+def at(x: Any) -> IndexUpdateHelper:
+    """Updated copies of ``x``: ``x.at[index].set(values)`` and more; see ``IndexUpdateRef``."""
+    return IndexUpdateHelper(x)

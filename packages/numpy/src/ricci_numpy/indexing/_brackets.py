@@ -1,0 +1,522 @@
+"""Indexing with brackets: slices, single elements, and arrays of indices.
+
+A program gets the operations that an index needs: ``slice`` if all is known, ``dynamic_slice`` if
+a single index is not, ``gather`` for arrays of indices. Outside of a program the positions are
+operands of a compiled step, so that one serves all indices of the same form.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    composite,
+    context,
+    enable_x64,
+    eval_trace,
+    get_aval,
+    is_recording,
+    staged_call,
+    trace_to_jaxpr,
+)
+
+from ._entries import (
+    DYNAMIC,
+    INT,
+    NEW,
+    SLICE,
+    WINDOW,
+    Index,
+    check_not_empty,
+    read_index,
+)
+from ._gather_form import GatherForm, dtype_of, gather_form, indexed_operand, widened, wrapped
+
+_MODES = lax.GatherScatterMode
+_INT32 = np.iinfo(np.int32)
+
+
+def as_mode(mode: Any) -> Any:
+    """What to do about indices out of bounds, given by name or as ``lax.GatherScatterMode``.
+
+    Raises:
+      ValueError: for a name that is none.
+    """
+    if mode is None or isinstance(mode, _MODES):
+        return mode
+    found = _mode_names.get(mode)
+    if found is None:
+        raise ValueError(
+            f"unknown mode {mode!r} for indices out of bounds: expected 'fill', 'drop', 'clip' or "
+            "'promise_in_bounds'."
+        )
+    return found
+
+
+_mode_names = {
+    "fill": _MODES.FILL_OR_DROP,
+    "drop": _MODES.FILL_OR_DROP,
+    "clip": _MODES.CLIP,
+    "promise_in_bounds": _MODES.PROMISE_IN_BOUNDS,
+}
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """``x[index]``, by NumPy's rules.
+
+    Indices out of bounds are moved to the nearest element, since a program cannot raise.
+
+    Raises:
+      IndexError, TypeError: see ``read_index``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.arange(6).reshape(2, 3)[1, ::-1].tolist()
+      [5, 4, 3]
+
+    Source: NumPy's indexing routines.
+    """
+    if context.trace is eval_trace:
+        if type(index) is int:
+            return _row(x, index)
+        if type(index) is tuple or type(index) is slice or index is None:
+            found = _windows_now(x, index if type(index) is tuple else (index,))
+            if found is not None:
+                return found
+        if isinstance(index, np.integer):
+            return _row(x, int(index))
+    return _getitem(x, read_index(x.shape, index))
+
+
+# The hot paths: ints and slices, outside of any trace. Positions are operands of a compiled step,
+# kept by type and by the form of the index.
+
+_rows: dict[Any, Any] = {}
+_steps: dict[Any, Any] = {}
+_INT_FORM = (1, 1, False, True)
+
+
+def _row(x: Any, index: int) -> Any:
+    key = x.aval, enable_x64.value
+    row = _rows.get(key)
+    if row is None:
+        row = _rows[key] = _row_step(x.aval)
+    size, params = row
+    if not 0 <= index < size:
+        index = _clamped(index, size, 0)
+    return eval_trace.process(staged_call.call, (x, index), params)[0]
+
+
+def _clamped(index: int, size: int, axis: int) -> int:
+    """A position as a program would see it: counted from the end, or moved into bounds."""
+    check_not_empty(size, axis)
+    if not _INT32.min <= index <= _INT32.max:
+        raise OverflowError(f"the index {index} is too large for int32.")
+    if index < 0:
+        index += size
+    return min(max(index, 0), size - 1)
+
+
+def _row_step(aval: Any) -> tuple[int, dict[str, Any]]:
+    if not aval.shape:
+        read_index((), 0)  # raises
+    size = aval.shape[0]
+    check_not_empty(size, 0)
+    forms = (_INT_FORM, *((n, 1, False, False) for n in aval.shape[1:]))
+    return size, _step(aval, 1, forms)
+
+
+def _step(aval: Any, count: int, forms: tuple) -> dict[str, Any]:
+    """The staged call that cuts windows at ``count`` given positions."""
+
+    def windows(x, *starts):
+        return [_cut(x, starts, forms)]
+
+    jaxpr = trace_to_jaxpr(windows, (aval, *(get_aval(0),) * count))
+    return {"jaxpr": jaxpr, "name": "getitem"}
+
+
+def _windows_now(x: Any, index: tuple) -> Any:
+    """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
+    aval = x.aval
+    shape = aval.shape
+    forms: list[Any] = []
+    starts: list[int] = []
+    axis = 0
+    moved = False
+    for part in index:
+        kind = type(part)
+        if kind is int:
+            if axis >= len(shape):
+                return None
+            size = shape[axis]
+            starts.append(part if 0 <= part < size else _clamped(part, size, axis))
+            forms.append(_INT_FORM)
+        elif kind is slice:
+            if axis >= len(shape):
+                return None
+            size = shape[axis]
+            try:
+                start, stop, step = part.indices(size)
+            except TypeError:
+                return None
+            if step == 1:
+                span = stop - start if stop > start else 0
+                if span == size:
+                    forms.append((size, 1, False, False))
+                    axis += 1
+                    continue
+            else:
+                count = len(range(start, stop, step))
+                span = (count - 1) * abs(step) + 1 if count else 0
+                if step < 0:
+                    start += (count - 1) * step
+            if span != size:
+                starts.append(start if span else 0)
+            forms.append((span, abs(step), step < 0, False))
+        elif part is None:
+            forms.append(None)
+            moved = True
+            continue
+        elif part is Ellipsis:
+            rest = sum(kind is int or kind is slice for kind in map(type, index))
+            if rest > len(shape) or sum(p is Ellipsis for p in index) > 1:
+                return None
+            stop = axis + len(shape) - rest
+            forms.extend((n, 1, False, False) for n in shape[axis:stop])
+            axis = stop
+            continue
+        else:
+            return None
+        axis += 1
+        moved = True
+    if not moved:
+        return x
+    forms.extend([(n, 1, False, False) for n in shape[axis:]])
+    key = (aval, *forms, enable_x64.value)
+    params = _steps.get(key)
+    if params is None:
+        params = _steps.setdefault(key, _step(aval, len(starts), tuple(forms)))
+    return eval_trace.process(staged_call.call, (x, *starts), params)[0]
+
+
+def _window_at(x: Any, starts: tuple, sizes: tuple[int, ...]) -> Any:
+    return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
+
+
+def _cut(x: Any, starts: tuple, forms: tuple) -> Any:
+    """Windows of an array, each form ``(span, stride, reversed, squeezed)`` or ``None``.
+
+    A window that spans its dimension has no start; ``None`` is a new dimension.
+    """
+    given = iter(starts)
+    entries: list[tuple] = []
+    begin: list[Any] = []
+    sizes: list[int] = []
+    strides: list[int] = []
+    reverse: list[int] = []
+    squeeze: list[int] = []
+    for form in forms:
+        if form is None:
+            entries.append((NEW,))
+            continue
+        span, stride, is_reversed, is_squeezed = form
+        axis = len(sizes)
+        moves = is_squeezed or span != x.shape[axis]
+        begin.append(lax.convert_element_type(next(given), np.int32) if moves else np.int32(0))
+        sizes.append(span)
+        strides.append(stride)
+        if is_reversed:
+            reverse.append(axis)
+        if is_squeezed:
+            squeeze.append(axis)
+        entries.append((INT,) if is_squeezed else (SLICE,))
+    if starts:
+        x = _window_at(x, tuple(begin), tuple(sizes))
+    if any(stride != 1 for stride in strides):
+        x = lax.slice(x, (0,) * len(sizes), sizes, strides)
+    return _arranged(x, reverse, squeeze, entries)
+
+
+@composite("getitem")
+def _windows(x: Any, *starts: Any, forms: tuple) -> Any:
+    return _cut(x, starts, forms)
+
+
+def _getitem(
+    x: Any,
+    index: Index,
+    *,
+    mode: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    fill_value: Any = None,
+    wrap: bool = True,
+) -> Any:
+    clips = mode is None or mode is _MODES.CLIP or mode is _MODES.PROMISE_IN_BOUNDS
+    if not index.has_array and clips:
+        if not index.has_dynamic and _is_in_bounds(index, wrap):
+            if is_recording():
+                return _static(x, index)
+            return _static_step(x, index)
+        if not any(e[0] == SLICE and e[3] not in (1, -1) for e in index.entries):
+            return _dynamic(x, index, wrap) if is_recording() else _dynamic_step(x, index, wrap)
+    options = (
+        _MODES.PROMISE_IN_BOUNDS if mode is None else mode,
+        indices_are_sorted,
+        unique_indices,
+        fill_value,
+    )
+    form, operands = gather_form(index, wrap, positions_as_operands=not is_recording())
+    if is_recording():
+        return _gather(x, operands, form, *options)
+    return _gather_step(x, *operands, form=form, options=options)
+
+
+def _is_in_bounds(index: Index, wrap: bool) -> bool:
+    sizes = iter(index.shape)
+    for entry in index.entries:
+        if entry[0] == NEW:
+            continue
+        size = next(sizes)
+        if entry[0] == INT and not (-size if wrap else 0) <= entry[1] < size:
+            return False
+    return True
+
+
+# All positions known: slice, rev, squeeze, broadcast_in_dim.
+
+
+def _static(x: Any, index: Index) -> Any:
+    starts: list[int] = []
+    limits: list[int] = []
+    strides: list[int] = []
+    reverse: list[int] = []
+    squeeze: list[int] = []
+    for entry in index.entries:
+        kind = entry[0]
+        if kind == NEW:
+            continue
+        axis = len(starts)
+        if kind == INT:
+            size = index.shape[axis]
+            start = entry[1] + size if entry[1] < 0 else entry[1]
+            squeeze.append(axis)
+            starts.append(start)
+            limits.append(start + 1)
+            strides.append(1)
+            continue
+        start, limit, stride = _span(entry)
+        if entry[3] < 0:
+            reverse.append(axis)
+        starts.append(start)
+        limits.append(limit)
+        strides.append(stride)
+    shape = index.shape
+    if any(starts) or any(strides[i] != 1 or limits[i] != shape[i] for i in range(len(shape))):
+        x = lax.slice_p.bind(
+            x,
+            start_indices=tuple(starts),
+            limit_indices=tuple(limits),
+            strides=None if all(s == 1 for s in strides) else tuple(strides),
+        )
+    return _arranged(x, reverse, squeeze, index.entries)
+
+
+def _span(entry: tuple) -> tuple[int, int, int]:
+    """A slice's first position, its limit and its stride, counted upwards."""
+    _, start, count, step, limit = entry
+    if step > 0:
+        return start, limit if count else start, step
+    low = start + (count - 1) * step
+    return low, start + 1, -step
+
+
+def _arranged(x: Any, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Any:
+    if reverse:
+        x = lax.rev_p.bind(x, dimensions=tuple(reverse))
+    if squeeze:
+        x = lax.squeeze_p.bind(x, dimensions=tuple(squeeze))
+    if any(entry[0] == NEW for entry in entries):
+        return lax.expand_dims(x, new_dimensions(entries))
+    return x
+
+
+def new_dimensions(entries: list[tuple]) -> tuple[int, ...]:
+    """The positions, in the result, of new dimensions where no entry is an array."""
+    kept = [entry[0] for entry in entries if entry[0] in (NEW, SLICE, WINDOW)]
+    return tuple(i for i, kind in enumerate(kept) if kind == NEW)
+
+
+def _static_step(x: Any, index: Index) -> Any:
+    starts: list[Any] = []
+    forms: list[Any] = []
+    for entry in index.entries:
+        kind = entry[0]
+        if kind == NEW:
+            forms.append(None)
+            continue
+        size = index.shape[sum(form is not None for form in forms)]
+        if kind == INT:
+            forms.append((1, 1, False, True))
+            starts.append(entry[1] + size if entry[1] < 0 else entry[1])
+            continue
+        start, _, stride = _span(entry)
+        count = entry[2]
+        span = (count - 1) * stride + 1 if count else 0
+        forms.append((span, stride, entry[3] < 0, False))
+        if span != size:
+            starts.append(start if span else 0)
+    if not starts and all(form is not None and form[1:] == (1, False, False) for form in forms):
+        return x
+    return _windows(x, *starts, forms=tuple(forms))
+
+
+# A single index that is traced, or out of bounds: dynamic_slice.
+
+
+def _dynamic(x: Any, index: Index, wrap: bool) -> Any:
+    positions: list[Any] = []
+    sizes: list[int] = []
+    reverse: list[int] = []
+    squeeze: list[int] = []
+    for entry in index.entries:
+        kind = entry[0]
+        if kind == NEW:
+            continue
+        axis = len(sizes)
+        size = index.shape[axis]
+        if kind == SLICE:
+            positions.append(_span(entry)[0])
+            sizes.append(entry[2])
+            if entry[3] < 0:
+                reverse.append(axis)
+        elif kind == WINDOW:
+            positions.append(entry[1])
+            sizes.append(entry[2])
+        else:
+            check_not_empty(size, axis)
+            if kind == INT and not _INT32.min <= entry[1] <= _INT32.max:
+                raise OverflowError(f"the index {entry[1]} is too large for int32.")
+            positions.append(entry[1])
+            sizes.append(1)
+            squeeze.append(axis)
+    starts = _common_dtype(positions)
+    if wrap:
+        starts = [_wrap_start(start, n) for start, n in zip(starts, index.shape, strict=True)]
+    return _arranged(_window_at(x, tuple(starts), tuple(sizes)), reverse, squeeze, index.entries)
+
+
+def _common_dtype(positions: list[Any]) -> list[Any]:
+    """Positions of one dtype: that of all if they are arrays of one, else int32."""
+    dtypes = {None if type(p) is int else dtype_of(p) for p in positions}
+    if len(dtypes) == 1:
+        return positions
+    return [p if type(p) is int or dtype_of(p) == np.int32 else _as_int32(p) for p in positions]
+
+
+def _as_int32(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x.astype(np.int32)[()]
+    return lax.convert_element_type(x, np.int32)
+
+
+def _wrap_start(start: Any, size: int) -> Any:
+    if type(start) is not int and dtype_of(start).kind == "u":
+        return start
+    if isinstance(start, np.ndarray):
+        start = start[()]
+    if type(start) is not int:
+        return wrapped(widened(start, size), size)
+    return lax.select_n(lax.lt(start, 0), start, lax.add(start, size))
+
+
+def _dynamic_step(x: Any, index: Index, wrap: bool) -> Any:
+    form: list[tuple] = []
+    operands: list[Any] = []
+    for entry in index.entries:
+        if entry[0] in (INT, DYNAMIC):
+            form.append((DYNAMIC,))
+            operands.append(entry[1])
+        elif entry[0] == WINDOW:
+            form.append((WINDOW, entry[2]))
+            operands.append(entry[1])
+        else:
+            form.append(entry)
+    return _dynamic_windows(x, *operands, form=tuple(form), shape=index.shape, wrap=wrap)
+
+
+@composite("getitem")
+def _dynamic_windows(x: Any, *operands: Any, form: tuple, shape: tuple, wrap: bool) -> Any:
+    given = iter(operands)
+    entries = []
+    for entry in form:
+        if entry[0] == DYNAMIC:
+            entry = (DYNAMIC, next(given))
+        elif entry[0] == WINDOW:
+            entry = (WINDOW, next(given), entry[1])
+        entries.append(entry)
+    return _dynamic(x, Index(entries, shape, (), False, True), wrap)
+
+
+# Arrays of indices: gather.
+
+
+def _gather(
+    x: Any,
+    operands: list[Any],
+    form: GatherForm,
+    mode: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    fill_value: Any,
+) -> Any:
+    plan = form.plan(operands)
+    if plan.indices is None:
+        result = x
+    elif 0 in plan.shape:
+        indexed_operand(x, form.added)
+        dtype = dtype_of(x)
+        result = lax.full(plan.shape, np.zeros((), dtype)[()], dtype)
+    else:
+        result = lax.gather(
+            indexed_operand(x, form.added),
+            plan.indices,
+            plan.gather_dimensions(),
+            plan.slice_sizes,
+            indices_are_sorted=indices_are_sorted or plan.is_regular,
+            unique_indices=unique_indices or plan.is_regular,
+            mode=mode,
+            fill_value=fill_value,
+        )
+    if plan.reverse:
+        result = lax.rev_p.bind(result, dimensions=plan.reverse)
+    return lax.expand_dims(result, plan.new) if plan.new else result
+
+
+@composite("getitem")
+def _gather_step(x: Any, *operands: Any, form: GatherForm, options: tuple) -> Any:
+    return _gather(x, list(operands), form, *options)
+
+
+def get_at(
+    x: Any,
+    index: Any,
+    *,
+    mode: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    fill_value: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    """``x[index]`` with a choice of what happens to indices out of bounds; see ``x.at[].get``."""
+    return _getitem(
+        x,
+        read_index(x.shape, index),
+        mode=as_mode(mode),
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        fill_value=fill_value,
+        wrap=wrap_negative_indices,
+    )

@@ -1,0 +1,299 @@
+"""Reading an index: what each of its parts selects along the dimensions of an array."""
+
+from operator import index as as_int
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir import (
+    BOOL,
+    NonConcreteBooleanIndexError,
+    Tracer,
+    canonicalize_dtype,
+    get_aval,
+    issubdtype,
+)
+from ricci_numpy._promotion import as_operand
+from ricci_numpy.arrays._creation import asarray
+
+# What an entry is, its first element; the rest depends on it:
+INT = 0  # (INT, value): a Python int
+DYNAMIC = 1  # (DYNAMIC, x): an integer array of rank 0
+SLICE = 2  # (SLICE, start, size, step, limit): start is the first element's position
+NEW = 3  # (NEW,): a new dimension of size 1
+ARRAY = 4  # (ARRAY, x): an integer array of rank 1 or more
+WINDOW = 5  # (WINDOW, start, size): consecutive elements, the start an integer array of rank 0
+
+
+class Window(NamedTuple):
+    """An index for consecutive elements whose position may be known only when the program runs.
+
+    Attributes:
+      start: the first element, an int or an integer array of rank 0.
+      size: how many.
+      stride: the distance between elements.
+    """
+
+    start: Any
+    size: int
+    stride: int = 1
+
+
+def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
+    """An index for ``size`` elements from ``start``, which may be traced.
+
+    Args:
+      start: an int or an integer array of rank 0. Without ``size``, the number of elements, from
+        the first on.
+      size: a Python int.
+      stride: the distance between elements; only 1 for a traced ``start``.
+
+    Returns:
+      What is passed as an index or as a part of one: ``x[ds(i, 3)]``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.arange(5)[ds(1, 2)].tolist()
+      [1, 2]
+    """
+    if size is None:
+        return slice(0, as_int(start), stride)
+    return Window(0 if start is None else start, as_int(size), 1 if stride is None else stride)
+
+
+class Index(NamedTuple):
+    """An index that was read.
+
+    Attributes:
+      entries: what each part selects, in order; all dimensions are covered.
+      shape: the shape that is indexed, with the dimensions of size 1 that scalar masks add.
+      added: the positions of those dimensions.
+      has_array: whether an entry is an array of rank 1 or more.
+      has_dynamic: whether an entry is an array of rank 0, or a window.
+      gap: before which entry an ellipsis stands for no dimension: it separates those around it.
+    """
+
+    entries: list[tuple]
+    shape: tuple[int, ...]
+    added: tuple[int, ...]
+    has_array: bool
+    has_dynamic: bool
+    gap: int | None = None
+
+
+def check_not_empty(size: int, axis: int) -> None:
+    """Raise IndexError if a dimension has no positions."""
+    if not size:
+        raise IndexError(f"axis {axis} has size 0, so no index lies in it.")
+
+
+def check_single_positions(index: Index) -> None:
+    """Raise IndexError if an index without arrays has a position in a dimension of size 0."""
+    if index.has_array or 0 not in index.shape:
+        return
+    axis = 0
+    for kind, *_ in index.entries:
+        if kind in (INT, DYNAMIC):
+            check_not_empty(index.shape[axis], axis)
+        axis += kind != NEW
+
+
+def _refused(part: Any) -> Exception:
+    if isinstance(part, str | bytes | bytearray):
+        return TypeError(
+            f"an array cannot be indexed with a string, got {part!r}: arrays have no named fields."
+        )
+    if isinstance(part, range):
+        return TypeError(f"an index must be an array, not a sequence: write jnp.array({part!r}).")
+    if isinstance(part, float | complex):
+        return TypeError(
+            f"an index must be an integer or a boolean, got {part!r} of type "
+            f"{type(part).__name__}. Convert it with int(...) or use // instead of /."
+        )
+    return IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
+        f"arrays are valid indices, got {part!r}."
+    )
+
+
+def _as_part(part: Any) -> Any:
+    """One part of an index as a slice, a window, ``None``, ``...``, a bool, an int or an array."""
+    if part is None or part is Ellipsis or isinstance(part, slice | Window | bool | np.bool_):
+        return part
+    if hasattr(type(part), "aval"):
+        dtype = part.aval.dtype
+    elif isinstance(part, np.ndarray):
+        dtype = part.dtype
+    elif isinstance(part, int | np.integer):
+        return int(part)
+    elif isinstance(part, list | tuple):
+        part = asarray(part) if len(part) else np.zeros(0, np.int32)
+        dtype = part.dtype
+    elif hasattr(part, "__jax_array__") or hasattr(part, "__ricci_array__"):
+        return _as_part(as_operand(part))
+    elif hasattr(part, "__index__") and not isinstance(part, np.generic):
+        return as_int(part)
+    elif isinstance(part, np.generic):
+        dtype = part.dtype
+    else:
+        raise _refused(part)
+    if dtype == BOOL:
+        return _as_mask(part)
+    if not issubdtype(dtype, np.integer):
+        raise TypeError(
+            f"an index array of type {get_aval(part).str_short()} selects nothing: indices are "
+            "integers or booleans. Convert it with astype(int)."
+        )
+    if isinstance(part, np.ndarray) and part.dtype.itemsize == 8:
+        return part.astype(canonicalize_dtype(part.dtype))
+    return part
+
+
+def _as_mask(mask: Any) -> Any:
+    """A mask with its values: a ``bool`` or a NumPy array."""
+    if isinstance(mask, Tracer):
+        value = mask.concrete()
+        if value is None:
+            raise NonConcreteBooleanIndexError(mask)
+        mask = value
+    values = np.asarray(mask)
+    return values if values.ndim else bool(values)
+
+
+def _width(part: Any) -> int:
+    """How many dimensions a part selects from."""
+    if part is None or part is Ellipsis or isinstance(part, bool | np.bool_):
+        return 0
+    if isinstance(part, np.ndarray) and part.dtype == BOOL:
+        return part.ndim
+    return 1
+
+
+def _read_slice(part: slice, size: int, position: int) -> tuple:
+    try:
+        start, stop, step = part.indices(size)
+    except TypeError:
+        if any(isinstance(x, Tracer) for x in (part.start, part.stop, part.step)):
+            raise IndexError(
+                f"the slice at position {position} of an index has a traced start, stop or step, "
+                "so that the size of the result is not known while tracing.\nFor a window of "
+                "known size at a traced position use x[ricci.ds(start, size)] or "
+                "lax.dynamic_slice; to update one, lax.dynamic_update_slice."
+            ) from None
+        raise
+    count = len(range(start, stop, step))
+    if not count and step < 0:
+        start, step = size - 1, -1
+    return SLICE, start, count, step, stop
+
+
+def read_index(shape: tuple[int, ...], index: Any) -> Index:
+    """Read an index of an array.
+
+    Args:
+      shape: the array's.
+      index: what stands in the brackets.
+
+    Raises:
+      IndexError: if the index has too many parts, or one that is no index, or a mask that does
+        not fit; or a slice that is traced.
+      TypeError: if a part is a float, a string, an array of neither integers nor booleans, or
+        the index is a list.
+      NonConcreteBooleanIndexError: if a mask is traced.
+    """
+    if type(index) is not tuple:
+        if isinstance(index, str):
+            raise _refused(index)
+        if isinstance(index, list | bytes | bytearray | range):
+            raise TypeError(
+                f"an array is indexed with a {type(index).__name__}: it could mean an array of "
+                "indices or one index for each dimension. Write x[jnp.array(index)] for the one "
+                "or x[tuple(index)] for the other."
+            )
+        index = index if isinstance(index, tuple) and not isinstance(index, Window) else (index,)
+    parts = [_as_part(part) for part in index]
+    missing = len(shape) - sum(map(_width, parts))
+    if missing < 0:
+        raise IndexError(
+            f"an index for {len(shape) - missing} dimensions was given to an array of {len(shape)}."
+        )
+    dots = sum(part is Ellipsis for part in parts)
+    if dots > 1:
+        raise IndexError(
+            "the index holds two ellipses (...); which dimensions each stands for cannot be told. "
+            "Keep one."
+        )
+    if not dots:
+        parts.append(Ellipsis)
+    return _read_parts(shape, parts, missing)
+
+
+def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> Index:
+    entries: list[tuple] = []
+    sizes: list[int] = []
+    added: list[int] = []
+    axis = 0
+    gap = None
+    has_array = has_dynamic = False
+    for position, part in enumerate(parts):
+        if part is Ellipsis:
+            if not missing:
+                gap = len(entries)
+            entries += [(SLICE, 0, n, 1, n) for n in shape[axis : axis + missing]]
+            sizes += shape[axis : axis + missing]
+            axis += missing
+            continue
+        if part is None:
+            entries.append((NEW,))
+            continue
+        if isinstance(part, bool | np.bool_):
+            added.append(len(sizes))
+            sizes.append(1)
+            entries.append((ARRAY, np.zeros(int(part), np.int32)))
+            has_array = True
+            continue
+        if isinstance(part, np.ndarray) and part.dtype == BOOL:
+            _check_mask(part, shape, axis, position)
+            entries += [(ARRAY, where.astype(np.int32)) for where in np.nonzero(part)]
+            sizes += part.shape
+            axis += part.ndim
+            has_array = True
+            continue
+        size = shape[axis]
+        if type(part) is int:
+            entries.append((INT, part))
+        elif isinstance(part, slice):
+            entries.append(_read_slice(part, size, position))
+        elif isinstance(part, Window):
+            entries.append(_read_window(part))
+            has_dynamic = has_dynamic or entries[-1][0] == WINDOW
+        elif part.ndim:
+            entries.append((ARRAY, part))
+            has_array = True
+        else:
+            entries.append((DYNAMIC, part))
+            has_dynamic = True
+        sizes.append(size)
+        axis += 1
+    return Index(entries, tuple(sizes), tuple(added), has_array, has_dynamic, gap)
+
+
+def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int, position: int) -> None:
+    expected = shape[axis : axis + mask.ndim]
+    if mask.shape != expected:
+        raise IndexError(
+            f"the boolean index at position {position} has shape {mask.shape}, but the dimensions "
+            f"that it selects from have shape {expected}."
+        )
+
+
+def _read_window(part: Window) -> tuple:
+    if isinstance(part.start, int | np.integer):
+        start = int(part.start)
+        return SLICE, start, part.size, part.stride, start + (part.size - 1) * part.stride + 1
+    if part.stride != 1:
+        raise NotImplementedError(
+            f"a window at a traced position must have stride 1, got {part.stride}. Index it with "
+            "an array instead: x[start + stride * jnp.arange(size)]."
+        )
+    return WINDOW, part.start, part.size

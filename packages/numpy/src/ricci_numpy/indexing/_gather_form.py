@@ -1,0 +1,304 @@
+"""The form of an index for ``gather`` and ``scatter``: which dimensions are windows, which are
+looked up, and the array of start positions."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import canonicalize_dtype, get_aval
+from ricci_numpy._promotion import constant
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+
+from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, Index
+
+_INT32 = np.dtype(np.int32)
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype of an array or scalar."""
+    aval: Any = get_aval(x)
+    return aval.dtype
+
+
+class GatherPlan(NamedTuple):
+    """What ``gather`` and ``scatter`` need to know.
+
+    Attributes:
+      indices: the start positions, the last dimension one position; ``None`` if all is selected.
+      shape: the result's shape, before new dimensions are added.
+      offset, collapsed, mapped: the dimension numbers.
+      slice_sizes: the window's size in each dimension.
+      reverse: dimensions of the result that are selected backwards.
+      new: the positions of new dimensions in the final result.
+      is_regular: whether the positions are known to be sorted and different.
+    """
+
+    indices: Any
+    shape: tuple[int, ...]
+    offset: tuple[int, ...]
+    collapsed: tuple[int, ...]
+    mapped: tuple[int, ...]
+    slice_sizes: tuple[int, ...]
+    reverse: tuple[int, ...]
+    new: tuple[int, ...]
+    is_regular: bool
+
+    def gather_dimensions(self) -> Any:
+        """The dimension numbers of ``lax.gather``."""
+        return lax.GatherDimensionNumbers(
+            offset_dims=self.offset,
+            collapsed_slice_dims=self.collapsed,
+            start_index_map=self.mapped,
+        )
+
+    def scatter_dimensions(self) -> Any:
+        """The dimension numbers of ``lax.scatter``."""
+        return lax.ScatterDimensionNumbers(
+            update_window_dims=self.offset,
+            inserted_window_dims=self.collapsed,
+            scatter_dims_to_operand_dims=self.mapped,
+        )
+
+    def final_shape(self) -> tuple[int, ...]:
+        """The result's shape, with new dimensions."""
+        sizes = iter(self.shape)
+        count = len(self.shape) + len(self.new)
+        return tuple(1 if i in self.new else next(sizes) for i in range(count))
+
+
+class GatherForm(NamedTuple):
+    """An index without the positions that are operands; hashable."""
+
+    entries: tuple[tuple, ...]
+    shape: tuple[int, ...]
+    added: tuple[int, ...]
+    has_array: bool
+    wrap: bool
+    gap: int | None
+
+    def plan(self, operands: list[Any]) -> GatherPlan:
+        """The plan for given operands: one for each entry that has no value in the form."""
+        return _Planner(self, operands).plan()
+
+
+def gather_form(
+    index: Index, wrap: bool, *, positions_as_operands: bool
+) -> tuple[GatherForm, list[Any]]:
+    """Part an index into its form and its operands.
+
+    Args:
+      index: what was read.
+      wrap: whether negative positions count from the end.
+      positions_as_operands: whether ints are operands, too, rather than part of the form.
+    """
+    entries: list[tuple] = []
+    operands: list[Any] = []
+    sizes, axis = index.shape, 0
+    for entry in index.entries:
+        kind = entry[0]
+        if kind in (ARRAY, DYNAMIC) or (kind == INT and positions_as_operands):
+            operands.append(_in_int32(entry[1]) if kind == INT else entry[1])
+            entries.append((ARRAY,) if kind == ARRAY else (DYNAMIC,))
+        elif kind == WINDOW:
+            operands.append(entry[1])
+            entries.append((WINDOW, entry[2], 1))
+        elif kind == SLICE and positions_as_operands and entry[2:4] != (sizes[axis], 1):
+            operands.append(entry[1])
+            entries.append((WINDOW, entry[2], entry[3]))
+        else:
+            entries.append(entry[:4])
+        axis += kind != NEW
+    form = GatherForm(tuple(entries), index.shape, index.added, index.has_array, wrap, index.gap)
+    return form, operands
+
+
+def _in_int32(value: int) -> int:
+    """An int as 32-bit arithmetic sees it."""
+    return (value + 0x80000000) % 0x100000000 - 0x80000000
+
+
+def wrapped(x: Any, size: int) -> Any:
+    """Positions with negative ones counted from the end; of a signed dtype that holds ``size``."""
+    return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
+
+
+def widened(x: Any, size: int) -> Any:
+    """Positions of a dtype that counts to ``size``."""
+    dtype = dtype_of(x)
+    if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
+        return lax.convert_element_type(x, _INT32)
+    return x
+
+
+def indexed_operand(x: Any, added: tuple[int, ...]) -> Any:
+    """The array that is looked up: with a dimension of size 1 for each scalar mask."""
+    return lax.expand_dims(x, added) if added else x
+
+
+class _Planner:
+    """Goes over the entries once, collecting positions and dimension numbers."""
+
+    def __init__(self, form: GatherForm, operands: list[Any]):
+        self.form = form
+        self.operands = iter(operands)
+        self.components: list[tuple[Any, tuple[int, ...]]] = []
+        self.batch: list[int] = []
+        self.shape: list[int] = []
+        self.offset: list[int] = []
+        self.collapsed: list[int] = []
+        self.mapped: list[int] = []
+        self.slice_sizes: list[int] = list(form.shape)
+        self.reverse: list[int] = []
+        self.new: list[int] = []
+        self.final = 0
+
+    def plan(self) -> GatherPlan:
+        form = self.form
+        looked_up = self._looked_up()
+        common: tuple[int, ...] = ()
+        if form.has_array:
+            common = broadcast_shape("indexing", *(np.shape(v) for _, _, v in looked_up))
+            looked_up = [(p, a, strong_int32(broadcast(v, common))) for p, a, v in looked_up]
+        positions = [position for position, _, _ in looked_up]
+        together = bool(positions) and self._adjoin(positions)
+        if form.has_array and not together:
+            self._place(looked_up, common)
+        axis = 0
+        for position, entry in enumerate(form.entries):
+            kind = entry[0]
+            if kind == NEW:
+                self.new.append(self.final)
+                self.final += 1
+                continue
+            if kind == SLICE:
+                self._slice(axis, *entry[1:])
+            elif kind == WINDOW:
+                start = next(v for p, _, v in self.windows if p == position)
+                self._window(axis, start, *entry[1:])
+            elif not form.has_array:
+                self._place([item for item in looked_up if item[0] == position], ())
+            elif together and position == positions[0]:
+                self._place(looked_up, common)
+            axis += 1
+        return GatherPlan(
+            self._indices(),
+            tuple(self.shape),
+            tuple(self.offset),
+            tuple(sorted(self.collapsed)),
+            tuple(self.mapped),
+            tuple(self.slice_sizes),
+            tuple(self.reverse),
+            tuple(self.new),
+            not form.has_array,
+        )
+
+    def _adjoin(self, positions: list[int]) -> bool:
+        """Whether nothing stands between these entries, not even an ellipsis for no dimension."""
+        first, last = positions[0], positions[-1]
+        gap = self.form.gap
+        return last - first == len(positions) - 1 and (gap is None or not first < gap <= last)
+
+    def _looked_up(self) -> list[tuple[int, int, Any]]:
+        """The entry's position, the dimension and the wrapped value of each position."""
+        found = []
+        self.windows: list[tuple[int, int, Any]] = []
+        axis = 0
+        for position, entry in enumerate(self.form.entries):
+            kind = entry[0]
+            if kind == NEW:
+                continue
+            if kind != SLICE:
+                value = entry[1] if kind == INT else next(self.operands)
+                value = self._wrapped(value, self.form.shape[axis])
+                if kind == WINDOW:
+                    self.windows.append((position, axis, value))
+                else:
+                    found.append((position, axis, value))
+            axis += 1
+        return found
+
+    def _wrapped(self, x: Any, size: int) -> Any:
+        if type(x) is int:
+            return x + size if x < 0 and self.form.wrap else _in_int32(x)
+        dtype = dtype_of(x)
+        if not self.form.wrap or dtype.kind == "u":
+            return x
+        x = widened(x, size)
+        if isinstance(x, np.ndarray):
+            x = x.astype(canonicalize_dtype(x.dtype))
+            negative = x < 0
+            x = x if x.ndim else x[()]
+            return lax.select_n(negative, x, lax.add(x, x.dtype.type(size)))
+        return wrapped(x, size)
+
+    def _place(self, items: list[tuple[int, int, Any]], common: tuple[int, ...]) -> None:
+        dims = tuple(range(len(self.batch), len(self.batch) + len(common)))
+        for _, axis, value in items:
+            self.components.append((value, dims))
+            self.mapped.append(axis)
+            self.collapsed.append(axis)
+            self.slice_sizes[axis] = 1
+        self.batch.extend(common)
+        self.shape.extend(common)
+        self.final += len(common)
+
+    def _slice(self, axis: int, start: int, size: int, step: int) -> None:
+        if step == 1:
+            if start or size != self.form.shape[axis]:
+                self.components.append((start, ()))
+                self.mapped.append(axis)
+                self.slice_sizes[axis] = size
+            self.offset.append(len(self.shape))
+        else:
+            self._strided(axis, start, size, step)
+        self.shape.append(size)
+        self.final += 1
+
+    def _strided(self, axis: int, start: Any, size: int, step: int) -> None:
+        steps = lax.mul(step, lax.iota(_INT32, size))
+        places = lax.add(start, steps)
+        if step < 0:
+            places = lax.rev(places, (0,))
+            self.reverse.append(len(self.shape))
+        self.components.append((places, (len(self.batch),)))
+        self.mapped.append(axis)
+        self.collapsed.append(axis)
+        self.slice_sizes[axis] = 1
+        self.batch.append(size)
+
+    def _window(self, axis: int, start: Any, size: int, step: int) -> None:
+        if step != 1:
+            self._strided(axis, strong_int32(start), size, step)
+            self.shape.append(size)
+            self.final += 1
+            return
+        self.components.append((start, ()))
+        self.mapped.append(axis)
+        self.slice_sizes[axis] = size
+        self.offset.append(len(self.shape))
+        self.shape.append(size)
+        self.final += 1
+
+    def _indices(self) -> Any:
+        if not self.components:
+            return None
+        shape = (*self.batch, 1)
+        columns = [
+            lax.broadcast_in_dim(_int32(value), shape, dims) for value, dims in self.components
+        ]
+        return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape) - 1)
+
+
+def strong_int32(x: Any) -> Any:
+    """An array of positions as ``int32``, and not weakly typed."""
+    aval: Any = get_aval(x)
+    if aval.dtype == _INT32 and not aval.weak_type:
+        return x
+    return lax.convert_element_type_p.bind(x, new_dtype=_INT32, weak_type=False, sharding=None)
+
+
+def _int32(x: Any) -> Any:
+    if type(x) is int or dtype_of(x) == _INT32:
+        return x
+    return lax.convert_element_type(x, _INT32)

@@ -1,0 +1,546 @@
+"""Looking elements up with arrays of indices: ``take`` and its kin."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, get_aval, issubdtype
+from ricci_numpy._promotion import constant, operands, promote_dtypes
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.shapes._reshaping import canonical_axis, ravel
+from ricci_numpy.ufuncs._arithmetic import clip, remainder
+
+from ._at import at
+from ._brackets import as_mode, getitem
+from ._gather_form import dtype_of, strong_int32, widened, wrapped
+from ._where import nonzero, where_step
+
+__all__ = [
+    "choose",
+    "compress",
+    "extract",
+    "fill_diagonal",
+    "place",
+    "put",
+    "put_along_axis",
+    "take",
+    "take_along_axis",
+]
+
+_MODES = lax.GatherScatterMode
+
+
+def check_integers(name: str, indices: Any, error: type[Exception] = TypeError) -> None:
+    """Raise unless indices have an integer dtype."""
+    aval: Any = get_aval(indices)
+    if not issubdtype(aval.dtype, np.integer):
+        raise error(
+            f"{name}: indices pick elements by number, and these are {aval.str_short()}. Convert "
+            "them with astype(int)."
+        )
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of an array at given positions along a dimension.
+
+    Args:
+      a: an array.
+      indices: positions, an integer array of any shape, which replaces the dimension.
+      axis: the dimension; by default the array is flattened first.
+      out: must be ``None``.
+      mode: what happens to positions out of bounds: ``"fill"`` (the default) gives
+        ``fill_value``, ``"clip"`` the nearest element, ``"wrap"`` counts around. Negative
+        positions count from the end except with ``"clip"``.
+      unique_indices, indices_are_sorted: promises that allow faster code.
+      fill_value: a scalar; by default NaN, or the extreme value of an integer dtype.
+
+    Raises:
+      ValueError: if the indices are no integers, or ``axis`` does not exist.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.take(jnp.array([5.0, 6.0]), jnp.array([1, 0, -1])).tolist()
+      [6.0, 5.0, 6.0]
+
+    Source: numpy.take.
+    """
+    if out is not None:
+        raise NotImplementedError("take: arrays cannot be written to; leave out=... away.")
+    if mode == "raise":
+        raise NotImplementedError("take: programs cannot raise; use mode 'fill', 'clip' or 'wrap'.")
+    a, indices = operands("take", a, indices)
+    check_integers("take", indices, ValueError)
+    if axis is not None:
+        axis = canonical_axis(axis, np.ndim(a))
+    return _take(
+        a,
+        indices,
+        axis=axis,
+        mode=mode if mode == "wrap" else as_mode(mode) or _MODES.FILL_OR_DROP,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        fill_value=fill_value,
+    )
+
+
+@composite("_take")
+def _take(
+    a: Any,
+    indices: Any,
+    *,
+    axis: int | None,
+    mode: Any,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    fill_value: Any,
+) -> Any:
+    if axis is None:
+        a, axis = ravel(a), 0
+    shape, picked = np.shape(a), np.shape(indices)
+    size = shape[axis]
+    if not size and all(picked):
+        raise IndexError("take: an axis of size 0 has no elements to take.")
+    indices = widened(indices, size)
+    if mode == "wrap":
+        indices, mode = remainder(indices, size), _MODES.PROMISE_IN_BOUNDS
+    elif mode is not _MODES.CLIP and dtype_of(indices).kind == "i":
+        negative = lax.lt(indices, constant(indices, 0))
+        indices = where_step(negative, lax.add(indices, constant(indices, size)), indices)
+    rank = len(picked)
+    dims = lax.GatherDimensionNumbers(
+        offset_dims=(*range(axis), *range(axis + rank, len(shape) + rank - 1)),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    return lax.gather(
+        a,
+        lax.expand_dims(indices, (rank,)),
+        dims,
+        (*shape[:axis], 1, *shape[axis + 1 :]),
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        mode=mode,
+        fill_value=fill_value,
+    )
+
+
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    """The elements at positions that are given for each of the other dimensions separately.
+
+    Args:
+      arr: an array.
+      indices: integers, of as many dimensions as ``arr``; the others than ``axis`` broadcast.
+      axis: the dimension that the positions are along; ``None`` flattens ``arr``.
+      mode, fill_value: what happens to positions out of bounds; see ``x.at[...].get``.
+      wrap_negative_indices: whether negative positions count from the end.
+
+    Raises:
+      TypeError: if the indices are no integers, or an operand is no array.
+      ValueError: if the numbers of dimensions differ, or the shapes do not broadcast.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.array([[3, 1], [4, 5]])
+      >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1).tolist()
+      [[1, 3], [4, 5]]
+
+    Source: numpy.take_along_axis.
+    """
+    arr, indices = operands("take_along_axis", arr, indices)
+    check_integers("take_along_axis", indices)
+    rank = np.ndim(indices)
+    if axis is None:
+        if rank != 1:
+            raise ValueError(
+                "take_along_axis: axis=None reads arr as one long vector, so indices of shape "
+                f"{np.shape(indices)} must be a vector too."
+            )
+    elif rank != np.ndim(arr):
+        raise ValueError(
+            f"take_along_axis: indices has rank {rank} and arr rank {np.ndim(arr)}; give indices "
+            "an axis for each of arr's."
+        )
+    else:
+        axis = canonical_axis(axis, rank)
+    mode = as_mode(mode) or _MODES.FILL_OR_DROP
+    return _take_along_axis(
+        arr, indices, axis=axis, mode=mode, fill_value=fill_value, wrap=wrap_negative_indices
+    )
+
+
+@composite("take_along_axis")
+def _take_along_axis(
+    arr: Any, indices: Any, *, axis: int | None, mode: Any, fill_value: Any, wrap: bool
+) -> Any:
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    shape, picked = np.shape(arr), np.shape(indices)
+    indices = widened(indices, shape[axis])
+    if wrap and dtype_of(indices).kind == "i":
+        indices = wrapped(indices, shape[axis])
+    offset: list[int] = []
+    batching: list[int] = []
+    squeezed: list[int] = []
+    kept: list[int] = []
+    start = 0
+    for d, (n, m) in enumerate(zip(shape, picked, strict=True)):
+        if d == axis:
+            kept.append(d)
+            start = d - len(squeezed)
+        elif m == 1:
+            offset.append(d)
+        elif n == 1:
+            squeezed.append(d)
+            kept.append(d)
+        elif n == m:
+            batching.append(d)
+            kept.append(d)
+        else:
+            raise ValueError(
+                f"take_along_axis: shapes {shape} and {picked} do not broadcast in dimension {d}."
+            )
+    indices = lax.reshape(indices, (*(picked[d] for d in kept), 1))
+    arr = lax.squeeze(arr, squeezed)
+    moved = [d - sum(s < d for s in squeezed) for d in batching]
+    sizes = [1 if d in kept else n for d, n in enumerate(shape) if d not in squeezed]
+    dims = lax.GatherDimensionNumbers(
+        offset_dims=tuple(offset),
+        collapsed_slice_dims=(start,),
+        start_index_map=(start,),
+        operand_batching_dims=tuple(moved),
+        start_indices_batching_dims=tuple(kept.index(d) for d in batching),
+    )
+    return lax.gather(arr, indices, dims, sizes, mode=mode, fill_value=fill_value)
+
+
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Any:
+    """A copy of an array with values written at positions given for each other dimension.
+
+    Args:
+      arr, indices, axis: see ``take_along_axis``.
+      values: what is written, broadcast to the shape of ``indices``.
+      inplace: must be ``False``, since arrays do not change.
+      mode: what happens to positions out of bounds; by default they are left out.
+
+    Raises:
+      ValueError: if ``inplace`` is true, or the numbers of dimensions differ.
+      TypeError: if an operand is no array, or the indices are no integers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.zeros((2, 2))
+      >>> jnp.put_along_axis(x, jnp.array([[0], [1]]), 9.0, 1, inplace=False).tolist()
+      [[9.0, 0.0], [0.0, 9.0]]
+
+    Source: numpy.put_along_axis.
+    """
+    _check_not_inplace("put_along_axis", inplace)
+    arr, indices, values = operands("put_along_axis", arr, indices, values)
+    check_integers("put_along_axis", indices)
+    if axis is not None and np.ndim(indices) != np.ndim(arr):
+        raise ValueError(
+            f"put_along_axis: indices has rank {np.ndim(indices)} and arr rank {np.ndim(arr)}; "
+            "give indices an axis for each of arr's."
+        )
+    return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
+
+
+def _check_not_inplace(name: str, inplace: bool, error: type[Exception] = ValueError) -> None:
+    if inplace:
+        raise error(
+            f"{name}: arrays do not change, so that inplace=True is impossible. Pass "
+            "inplace=False and use the array that is returned."
+        )
+
+
+@composite("put_along_axis")
+def _put_along_axis(arr: Any, indices: Any, values: Any, *, axis: int | None, mode: Any) -> Any:
+    shape = np.shape(arr)
+    if axis is None:
+        flat = at(ravel(arr))[ravel(indices)].set(ravel(values), mode=mode)
+        return lax.reshape(flat, shape)
+    axis = canonical_axis(axis, len(shape))
+    values = broadcast(values, np.shape(indices))
+    places: list[Any] = []
+    for d, n in enumerate(shape):
+        if d == axis:
+            places.append(indices)
+        else:
+            others = [i for i in range(len(shape)) if i != d]
+            places.append(lax.expand_dims(lax.iota(np.dtype(np.int32), n), others))
+    return at(arr)[tuple(places)].set(values, mode=mode)
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """A copy of an array with values written at positions of the flattened array.
+
+    Args:
+      a: an array.
+      ind: positions.
+      v: values, repeated as often as needed.
+      mode: ``"clip"`` (the default) or ``"wrap"`` for positions out of bounds.
+      inplace: must be ``False``, since arrays do not change.
+
+    Raises:
+      ValueError: if ``inplace`` is true, or there is no such mode.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([1.0, 2.0]), inplace=False).tolist()
+      [1.0, 0.0, 2.0]
+
+    Source: numpy.put.
+    """
+    _check_not_inplace("put", inplace)
+    a, ind, v = operands("put", a, ind, v)
+    flat, positions, values = ravel(a), ravel(ind), ravel(v)
+    count = np.shape(positions)[0]
+    if not count or not np.shape(values)[0]:
+        return asarray(a)
+    size = np.shape(flat)[0]
+    if mode is None or mode == "clip":
+        positions = clip(positions, 0, size - 1)
+    elif mode == "wrap":
+        positions = remainder(positions, size)
+    else:
+        refusal = NotImplementedError if mode == "raise" else ValueError
+        raise refusal(f"put: mode must be None, 'clip' or 'wrap', got {mode!r}.")
+    times = -(-count // np.shape(values)[0])
+    values = lax.slice(lax.tile(values, (times,)), (0,), (count,))
+    return lax.reshape(at(flat)[positions].set(values, mode="drop"), np.shape(a))
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """The elements of several arrays, chosen by number.
+
+    Args:
+      a: an integer array: which of the choices to take each element from.
+      choices: a sequence of arrays, or an array of them; all shapes broadcast.
+      out: must be ``None``.
+      mode: ``"clip"`` or ``"wrap"`` for numbers out of bounds; with ``"raise"`` they must be
+        known now.
+
+    Raises:
+      ValueError: if a number is out of bounds, or there is no such mode.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])]).tolist()
+      [3, 2]
+
+    Source: numpy.choose.
+    """
+    if out is not None:
+        raise NotImplementedError("choose: arrays cannot be written to; leave out=... away.")
+    cases = list(choices) if isinstance(choices, Sequence) else list(lax.unstack(choices, 0))
+    a, *cases = operands("choose", a, *cases)
+    check_integers("choose", a, ValueError)
+    count = len(cases)
+    if mode == "raise":
+        numbers = np.asarray(a)
+        if numbers.size and not (0 <= numbers.min() and numbers.max() < count):
+            raise ValueError(
+                f"choose: a number in a is out of bounds for {count} choices. Use mode='clip' or "
+                "mode='wrap' to allow that."
+            )
+    elif mode == "clip":
+        a = clip(a, 0, count - 1)
+    elif mode == "wrap":
+        a = remainder(a, count)
+    else:
+        raise ValueError(f"choose: mode={mode!r} is unknown; it is 'raise', 'wrap' or 'clip'.")
+    cases = promote_dtypes(*cases)
+    shape = broadcast_shape("choose", np.shape(a), *map(np.shape, cases))
+    stacked = lax.concatenate([lax.expand_dims(broadcast(x, shape), (0,)) for x in cases], 0)
+    places = [lax.broadcasted_iota(np.dtype(np.int32), shape, d) for d in range(len(shape))]
+    return getitem(stacked, (broadcast(strong_int32(a), shape), *places))
+
+
+def compress(
+    condition: Any,
+    a: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
+) -> Any:
+    """The parts of an array along a dimension for which a condition holds.
+
+    Args:
+      condition: a boolean vector; parts beyond its end are left out.
+      a: an array.
+      axis: the dimension; by default the array is flattened.
+      size: the result's size in that dimension, for use in programs: others are left out,
+        missing ones filled.
+      fill_value: what fills.
+      out: must be ``None``.
+
+    Raises:
+      ValueError: if ``condition`` is no vector.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.compress(jnp.array([True, False, True]), jnp.arange(3)).tolist()
+      [0, 2]
+
+    Source: numpy.compress.
+    """
+    if out is not None:
+        raise NotImplementedError("compress: arrays cannot be written to; leave out=... away.")
+    condition, a, fill_value = operands("compress", condition, a, fill_value)
+    if np.ndim(condition) != 1:
+        raise ValueError(
+            f"compress: condition has shape {np.shape(condition)}; give one boolean for each "
+            "slice, in a vector."
+        )
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, np.ndim(a))
+    length = np.shape(a)[axis]
+    positions = nonzero(condition, size=size, fill_value=None if size is None else length)[0]
+    if size is None:
+        if np.any(np.asarray(positions) >= length):
+            raise ValueError(
+                f"compress: the condition holds beyond the {length} slices of axis {axis}."
+            )
+        return take(a, positions, axis=axis)
+    found = take(a, positions, axis=axis, mode="clip") if length else None
+    inside = lax.lt(positions, np.int32(length))
+    shape = (*np.shape(a)[:axis], size, *np.shape(a)[axis + 1 :])
+    inside = lax.broadcast_in_dim(inside, shape, (axis,))
+    dtype = dtype_of(a)
+    fill = lax.convert_element_type(fill_value, dtype)
+    return broadcast(fill, shape) if found is None else where_step(inside, found, fill)
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """The elements for which a condition holds, in one dimension.
+
+    Args:
+      condition: a boolean array.
+      arr: an array.
+      size, fill_value: see ``compress``.
+
+    Raises:
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.arange(4)
+      >>> jnp.extract(x > 1, x).tolist()
+      [2, 3]
+
+    Source: numpy.extract.
+    """
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """A copy of an array with values written where a mask holds, one after another.
+
+    Args:
+      arr: an array.
+      mask: a boolean array of its size.
+      vals: values, repeated as often as needed.
+      inplace: must be ``False``, since arrays do not change.
+
+    Raises:
+      ValueError: if ``inplace`` is true, the sizes differ, or there are no values.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.arange(4)
+      >>> jnp.place(x, x > 1, jnp.array([7, 8]), inplace=False).tolist()
+      [0, 1, 7, 8]
+
+    Source: numpy.place.
+    """
+    _check_not_inplace("place", inplace)
+    arr, mask, vals = operands("place", arr, mask, vals)
+    if np.size(mask) != np.size(arr):
+        raise ValueError(
+            f"place: arr has {np.size(arr)} elements and mask {np.size(mask)}; give as many."
+        )
+    values = ravel(vals)
+    if not np.shape(values)[0]:
+        if np.size(arr):
+            raise ValueError("place: there are no values to write.")
+        return asarray(arr)
+    flat_mask = lax.ne(ravel(mask), np.zeros((), dtype_of(mask))[()])
+    order = lax.cumsum(lax.convert_element_type(flat_mask, np.int32), 0)
+    turn = remainder(lax.sub(order, np.int32(1)), np.shape(values)[0])
+    dtype = dtype_of(arr)
+    written = lax.convert_element_type(take(values, turn, mode="clip"), dtype)
+    return lax.reshape(where_step(flat_mask, written, ravel(arr)), np.shape(arr))
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """A copy of an array with values written on its main diagonal.
+
+    Args:
+      a: an array of at least two dimensions, all of one size if more than two.
+      val: a scalar, or values that are repeated.
+      wrap: not supported.
+      inplace: must be ``False``, since arrays do not change.
+
+    Raises:
+      NotImplementedError: if ``inplace`` or ``wrap`` is true.
+      ValueError: if ``a`` has no diagonal.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 3.0, inplace=False).tolist()
+      [[3.0, 0.0], [0.0, 3.0]]
+
+    Source: numpy.fill_diagonal.
+    """
+    _check_not_inplace("fill_diagonal", inplace, NotImplementedError)  # JAX raises this one
+    if wrap:
+        raise NotImplementedError("fill_diagonal: wrap=True is not supported.")
+    a, val = operands("fill_diagonal", a, val)
+    shape = np.shape(a)
+    if len(shape) < 2:
+        raise ValueError(f"fill_diagonal: the array must have at least 2 dimensions, got {shape}.")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError(f"fill_diagonal: all dimensions must have one size, got shape {shape}.")
+    size = min(shape)
+    places = lax.iota(np.dtype(np.int32), size)
+    if np.ndim(val):
+        values = ravel(val)
+        val = lax.slice(lax.tile(values, (-(-size // np.shape(values)[0]),)), (0,), (size,))
+    return at(a)[(places,) * len(shape)].set(val)

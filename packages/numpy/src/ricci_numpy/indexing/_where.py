@@ -1,0 +1,312 @@
+"""Choosing by a mask: ``where``, ``select``, and the positions where a mask holds."""
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, ConcretizationTypeError, Tracer, composite, get_aval, is_recording
+from ricci_numpy._promotion import check_arraylike, constant, operands, promote_dtypes
+from ricci_numpy.arrays._creation import from_host
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.shapes._reshaping import atleast_1d, ravel
+
+__all__ = [
+    "argwhere",
+    "flatnonzero",
+    "nonzero",
+    "piecewise",
+    "select",
+    "where",
+]
+
+
+def _as_mask(x: Any) -> Any:
+    aval: Any = get_aval(x)
+    return x if aval.dtype == BOOL else lax.ne(x, np.zeros((), aval.dtype)[()])
+
+
+@composite("_where")
+def where_step(condition: Any, x: Any, y: Any) -> Any:
+    """``where`` with three operands, as one step."""
+    if get_aval(condition).dtype != BOOL:  # pyright: ignore[reportAttributeAccessIssue]
+        condition = lax.ne(condition, constant(condition, 0))
+    x, y = promote_dtypes(x, y)
+    shape = broadcast_shape("where", *map(np.shape, (condition, x, y)))
+    if np.ndim(condition):
+        condition = broadcast(condition, shape)
+    x, y = broadcast(x, shape), broadcast(y, shape)
+    return lax.select_n(condition, y, x)
+
+
+def where(
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of ``x`` where a condition holds, those of ``y`` elsewhere.
+
+    Args:
+      condition: an array; of other dtypes than ``bool``, elements that are not zero hold.
+      x, y: arrays or scalars; dtypes are promoted, all shapes broadcast. Without both, the
+        positions where the condition holds, as ``nonzero`` gives them.
+      size, fill_value: for positions; see ``nonzero``.
+
+    Raises:
+      TypeError: if an operand is no array, or only one of ``x`` and ``y`` is given.
+      ValueError: if the shapes do not broadcast, or ``size`` comes with ``x`` and ``y``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.where(jnp.array([True, False]), 1.0, jnp.zeros(2)).tolist()
+      [1.0, 0.0]
+
+    Source: numpy.where.
+    """
+    if x is None and y is None:
+        check_arraylike("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
+    condition, x, y = operands("where", condition, x, y)
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "where: size and fill_value are for where(condition) alone. Leave them out when "
+            "choosing between x and y."
+        )
+    return where_step(condition, x, y)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """The elements of the first choice whose condition holds.
+
+    Args:
+      condlist: boolean arrays.
+      choicelist: an array for each; dtypes are promoted, all shapes broadcast.
+      default: what is taken where no condition holds.
+
+    Raises:
+      ValueError: if there are no conditions, or not as many choices.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.arange(4)
+      >>> jnp.select([x < 1, x > 2], [x - 10, x + 10], 5).tolist()
+      [-10, 5, 5, 13]
+
+    Source: numpy.select.
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            f"select: there are {len(condlist)} conditions and {len(choicelist)} choices; give as "
+            "many."
+        )
+    if not len(condlist):
+        raise ValueError("select: give at least one condition.")
+    given = operands("select", *condlist, *choicelist, default)
+    count = len(condlist)
+    if is_recording():
+        return _select(*given, count=count)
+    return _select_step(*given, count=count)
+
+
+def _select(*given: Any, count: int) -> Any:
+    conditions = [_as_mask(x) for x in given[:count]]
+    *choices, default = promote_dtypes(*given[count:])
+    shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
+    none = lax.full(shape, False, BOOL)
+    masks = [none, *(broadcast(mask, shape) for mask in conditions)]
+    which = lax.argmax(lax.stack(masks, 0), 0, np.dtype(np.int32))
+    cases = [broadcast(x, shape) for x in (default, *choices)]
+    return lax.select_n(which, *cases)
+
+
+_select_step = composite("select")(_select)
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+    """The positions of the elements that are not zero: an index array for each dimension.
+
+    Args:
+      a: an array of rank 1 or more.
+      size: how many positions to give, for use in programs, where their number is not known:
+        others are left out, missing ones filled.
+      fill_value: what fills; a scalar, or one for each dimension. By default 0.
+
+    Raises:
+      ValueError: if ``a`` has rank 0.
+      TypeError: if ``a`` is no array.
+      ConcretizationTypeError: if ``a`` is traced and there is no ``size``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.nonzero(jnp.array([0, 3, 4]))[0].tolist()
+      [1, 2]
+
+    Source: numpy.nonzero.
+    """
+    (a,) = operands("nonzero", a)
+    if not np.ndim(a):
+        raise ValueError(
+            "nonzero: a scalar has no positions to list. Make it a vector first, with atleast_1d."
+        )
+    if size is None:
+        value = a.concrete() if isinstance(a, Tracer) else a
+        if value is None:
+            raise ConcretizationTypeError(
+                a,
+                "The number of positions that nonzero or where finds must be known: give it with "
+                "size=..., or use where with three arguments.",
+            )
+        return tuple(from_host(i.astype(np.int32)) for i in np.nonzero(np.asarray(value)))
+    size = as_int(size)
+    fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
+    step = _positions if is_recording() else _positions_step
+    return tuple(step(a, *fills, size=size))
+
+
+def _fills(fill_value: Any, ndim: int) -> tuple[Any, ...]:
+    if not isinstance(fill_value, tuple):
+        fill_value = (fill_value,) * ndim
+    if len(fill_value) != ndim:
+        raise ValueError(
+            f"nonzero: fill_value must be a scalar or a tuple of {ndim}, got {len(fill_value)}."
+        )
+    return tuple(operands("nonzero", *fill_value))
+
+
+def _positions(a: Any, *fills: Any, size: int) -> list[Any]:
+    shape = np.shape(a)
+    mask = _as_mask(a)
+    if not size or not all(shape):
+        empty = [lax.full((size,), 0, np.int32) for _ in shape]
+        if not fills:
+            return empty
+        return [_filled(i, f, np.int32(0)) for i, f in zip(empty, fills, strict=True)]
+    # How many hold up to each element; an element that holds is counted one before.
+    counts = lax.cumsum(lax.convert_element_type(ravel(mask), np.int32), 0)
+    per_rank = _bincount(counts, size)
+    flat = lax.cumsum(per_rank, 0)
+    found = []
+    below = 1
+    for n in reversed(shape):
+        found.insert(0, lax.rem(lax.div(flat, np.int32(below)), np.int32(n)))
+        below *= n
+    if not fills:
+        return found
+    total = lax.reduce_sum(lax.convert_element_type(mask, np.int32), tuple(range(len(shape))))
+    return [_filled(i, f, total) for i, f in zip(found, fills, strict=True)]
+
+
+def _filled(positions: Any, fill: Any, count: Any) -> Any:
+    places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
+    return where_step(lax.lt(places, count), positions, lax.convert_element_type(fill, np.int32))
+
+
+def _bincount(x: Any, length: int) -> Any:
+    """How often each number below ``length`` occurs in a vector of non-negative integers."""
+    dims = lax.ScatterDimensionNumbers(
+        update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    )
+    ones = lax.full(np.shape(x), 1, np.int32)
+    return lax.scatter_add(
+        lax.full((length,), 0, np.int32),
+        lax.expand_dims(x, (1,)),
+        ones,
+        dims,
+        mode=lax.GatherScatterMode.FILL_OR_DROP,
+    )
+
+
+_positions_step = composite("nonzero")(_positions)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The positions of the elements that are not zero, in the flattened array.
+
+    Args:
+      a: an array.
+      size, fill_value: see ``nonzero``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.flatnonzero(jnp.eye(2)).tolist()
+      [0, 3]
+
+    Source: numpy.flatnonzero.
+    """
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The positions of the elements that are not zero, one a row.
+
+    Args:
+      a: an array.
+      size, fill_value: see ``nonzero``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.argwhere(jnp.eye(2)).tolist()
+      [[0, 0], [1, 1]]
+
+    Source: numpy.argwhere.
+    """
+    (a,) = operands("argwhere", a)
+    found = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
+    columns = lax.concatenate([lax.expand_dims(i, (1,)) for i in found], 1)
+    return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """A function defined by cases.
+
+    Args:
+      x: an array.
+      condlist: boolean arrays of its shape; of several that hold, the last counts.
+      funclist: a function or a scalar for each condition, and one more for where none holds,
+        0 without it.
+      args, kw: passed to the functions.
+
+    Raises:
+      ValueError: if the numbers of conditions and functions do not fit.
+      TypeError: if ``x`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.arange(-1.0, 2.0)
+      >>> jnp.piecewise(x, [x < 0, x > 0], [lambda v: -v, 5.0]).tolist()
+      [1.0, 0.0, 5.0]
+
+    Source: numpy.piecewise.
+    """
+    (x,) = operands("piecewise", x)
+    conditions = list(condlist) if np.ndim(condlist[0]) or not np.ndim(x) else [condlist]
+    cases = list(funclist)
+    if len(cases) == len(conditions):
+        cases.append(0)
+    if len(cases) != len(conditions) + 1:
+        raise ValueError(
+            f"piecewise: {len(conditions)} conditions need {len(conditions)} functions, or one "
+            f"more for the default; got {len(cases)}."
+        )
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    values = [
+        lax.convert_element_type(case(x, *args, **kw) if callable(case) else case, dtype)
+        for case in cases
+    ]
+    result = broadcast(values[-1], np.shape(x))
+    for condition, value in zip(conditions, values[:-1], strict=True):
+        result = where_step(condition, value, result)
+    return result

@@ -1,0 +1,377 @@
+"""``einsum``: sums of products written with an index for each dimension.
+
+The expression is turned into steps, each a sum, a diagonal or one ``dot_general``; the steps
+depend on shapes only and are kept. With more than two operands opt_einsum finds their order.
+"""
+
+import string
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from opt_einsum import contract_path
+
+import ricci_lax as lax
+from ricci_ir import composite, get_aval, is_recording
+from ricci_numpy._promotion import convert
+from ricci_numpy._promotion import operands as checked_operands
+from ricci_numpy.arrays._creation import placed
+
+from ._products import contract, preferred_type
+
+__all__ = [
+    "einsum",
+    "einsum_path",
+]
+
+
+class Expression(NamedTuple):
+    """An expression that was read: labels of each operand's dimensions, and of the result's."""
+
+    inputs: tuple[str, ...]
+    output: str
+
+
+def _read(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> Expression:
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ValueError(
+            f"einsum: the subscripts {subscripts!r} name {len(terms)} operands, {len(shapes)} "
+            "were given."
+        )
+    for term in (*terms, right):
+        for label in term.replace("...", ""):
+            if not label.isalpha():
+                raise ValueError(f"einsum: {label!r} in {subscripts!r} is no label; use letters.")
+    terms, dots = _expand_dots(subscripts, terms, shapes)
+    counts = Counter("".join(terms))
+    if arrow:
+        output = right.replace("...", dots)
+    else:
+        output = dots + "".join(
+            sorted(label for label, n in counts.items() if n == 1 and label not in dots)
+        )
+    for label in output:
+        if label not in counts:
+            raise ValueError(f"einsum: the output label {label!r} is not among the inputs.")
+        if output.count(label) > 1:
+            raise ValueError(f"einsum: the output label {label!r} appears more than once.")
+    _check_sizes(subscripts, terms, shapes)
+    return Expression(tuple(terms), output)
+
+
+def _expand_dots(subscripts, terms, shapes) -> tuple[list[str], str]:
+    free = [c for c in string.ascii_letters if c not in subscripts]
+    widths = []
+    for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        named = len(term.replace("...", ""))
+        width = len(shape) - named
+        if width < 0 or (width and "..." not in term):
+            raise ValueError(
+                f"einsum: {term!r} in {subscripts!r} names {named} dimensions, but operand {i} has "
+                f"shape {shape}."
+            )
+        widths.append(width if "..." in term else 0)
+    # Letters from the end, so that dimensions line up from the last.
+    dots = "".join(free[: max(widths, default=0)])
+    found = [
+        term.replace("...", dots[len(dots) - width :])
+        for term, width in zip(terms, widths, strict=True)
+    ]
+    return found, dots
+
+
+def _check_sizes(subscripts, terms, shapes) -> None:
+    sizes: dict[str, int] = {}
+    for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        for label, size in zip(term, shape, strict=True):
+            known = sizes.get(label, 1)
+            if 1 not in (known, size) and known != size:
+                raise ValueError(
+                    f"einsum: label {label!r} has size {known} and, in operand {i} of "
+                    f"{subscripts!r}, size {size}."
+                )
+            sizes[label] = max(known, size)
+
+
+# The steps.
+
+
+def _sum_over(x: Any, labels: str, summed: str) -> tuple[Any, str]:
+    axes = tuple(i for i, label in enumerate(labels) if label in summed)
+    if not axes:
+        return x, labels
+    return lax.reduce_sum(x, axes), "".join(c for c in labels if c not in summed)
+
+
+def _mask_diagonals(x: Any, labels: str, keep: str) -> tuple[Any, str]:
+    """Sum away repeated labels: what is off their diagonal is set to zero first."""
+    for label, count in Counter(labels).items():
+        if count == 1:
+            continue
+        axes = [i for i, c in enumerate(labels) if c == label]
+        x = _masked(x, axes)
+        drop = axes[:-1] if label in keep else axes
+        if label in keep:
+            x = lax.reduce_sum(x, tuple(drop))
+            labels = "".join(c for i, c in enumerate(labels) if i not in drop)
+        else:
+            x = lax.reduce_sum(x, tuple(axes))
+            labels = labels.replace(label, "")
+    return x, labels
+
+
+def _masked(x: Any, axes: list[int]) -> Any:
+    aval: Any = get_aval(x)
+    shape = tuple(aval.shape[i] for i in axes)
+    places = [lax.broadcasted_iota(np.uint32, shape, d) for d in range(len(axes))]
+    mask = lax.eq(places[0], places[1])
+    for one, other in zip(places[1:], places[2:], strict=False):
+        mask = lax.bitwise_and(mask, lax.eq(one, other))
+    mask = lax.broadcast_in_dim(mask, aval.shape, axes)
+    zero = np.zeros((), aval.dtype)[()]
+    return lax.select_n(mask, lax.full(aval.shape, zero, aval.dtype), x)
+
+
+def _single(x: Any, labels: str, output: str) -> Any:
+    x, labels = _mask_diagonals(x, labels, output)
+    x, labels = _sum_over(x, labels, "".join(c for c in labels if c not in output))
+    return lax.transpose(x, [labels.index(c) for c in output])
+
+
+class _Operand(NamedTuple):
+    value: Any
+    labels: str
+
+
+def _prepared(x: _Operand, kept: set[str], other: str) -> _Operand:
+    """An operand with repeated labels and those that nothing else needs summed away."""
+    needed = "".join(kept) + other
+    value, labels = _mask_diagonals(*x, needed)
+    return _Operand(*_sum_over(value, labels, "".join(c for c in labels if c not in needed)))
+
+
+def _without_ones(x: _Operand, other: _Operand) -> _Operand:
+    """An operand without the dimensions of size 1 that stand against larger ones."""
+    sizes = dict(zip(other.labels, np.shape(other.value), strict=True))
+    ones = [
+        i
+        for i, (label, size) in enumerate(zip(x.labels, np.shape(x.value), strict=True))
+        if size == 1 and sizes.get(label, 1) != 1
+    ]
+    labels = "".join(c for i, c in enumerate(x.labels) if i not in ones)
+    return _Operand(lax.squeeze(x.value, ones), labels)
+
+
+def _pair(
+    first: _Operand, second: _Operand, result: str, precision: Any, dtype: Any, contractor: Any
+) -> _Operand:
+    kept = set(result)
+    second = _prepared(second, kept, first.labels)
+    first = _prepared(first, kept, second.labels)
+    first, second = _without_ones(first, second), _without_ones(second, first)
+    # What stood against a dimension of size 1 stands alone now.
+    first, second = (_prepared(x, kept, y.labels) for x, y in ((first, second), (second, first)))
+    shared = [c for c in first.labels if c in second.labels]
+    batch = [c for c in result if c in shared]
+    summed = [c for c in shared if c not in kept]
+
+    def labels_of(a: _Operand, b: _Operand) -> str:
+        own = [c for x in (a, b) for c in x.labels if c not in shared]
+        return "".join((*batch, *own))
+
+    lhs, rhs = (first, second) if labels_of(first, second) == result else (second, first)
+    dims = tuple(
+        tuple(tuple(x.labels.index(c) for c in names) for x in (lhs, rhs))
+        for names in (summed, batch)
+    )
+    value = contractor(lhs.value, rhs.value, dims, precision, dtype)
+    labels = labels_of(lhs, rhs)
+    return _Operand(lax.transpose(value, [labels.index(c) for c in result]), result)
+
+
+def _run(
+    arrays: Sequence[Any],
+    expression: Expression,
+    order: Sequence[tuple[int, ...]],
+    precision: Any,
+    dtype: Any,
+    contractor: Any,
+) -> Any:
+    work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
+    for step, chosen in enumerate(order):
+        parts = [work[i] for i in sorted(chosen)]
+        work = [x for i, x in enumerate(work) if i not in chosen]
+        rest = {c for x in work for c in x.labels} | set(expression.output)
+        while len(parts) > 1:
+            first, second = parts[:2]
+            others = rest.union(*(x.labels for x in parts[2:]))
+            last = step == len(order) - 1 and len(parts) == 2
+            appearing = dict.fromkeys(second.labels + first.labels)
+            result = expression.output if last else "".join(c for c in appearing if c in others)
+            parts[:2] = [_pair(first, second, result, precision, dtype, contractor)]
+        work.append(parts[0])
+    value, labels = work[0]
+    return value if labels == expression.output else _single(value, labels, expression.output)
+
+
+_programs: dict[Any, tuple[Expression, tuple]] = {}
+
+
+def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression, Any]:
+    if isinstance(optimize, list | tuple):
+        optimize = tuple(map(tuple, optimize))
+    key = (subscripts, shapes, optimize)
+    found = _programs.get(key)
+    if found is None:
+        expression = _read(subscripts, shapes)
+        order = _description(expression, shapes, optimize)[0] if len(shapes) > 1 else ()
+        found = _programs[key] = expression, tuple(order)
+    return found
+
+
+def _description(expression: Expression, shapes: tuple, optimize: Any) -> tuple[list, Any]:
+    """The order of contractions, and opt_einsum's description of it."""
+    text = f"{','.join(expression.inputs)}->{expression.output}"
+    if optimize is True:
+        optimize = "optimal"
+    elif optimize is False:
+        optimize = [(0, 1)] * (len(shapes) - 1) or [(0,)]
+    elif isinstance(optimize, tuple):
+        optimize = list(optimize)
+    return contract_path(text, *shapes, shapes=True, optimize=optimize)
+
+
+def _interleaved(args: tuple) -> tuple[str, list[Any]]:
+    """``einsum(a, [0, 1], b, [1, 2], [0, 2])`` as subscripts and operands."""
+    names: dict[Any, str] = {}
+
+    def letters(labels: Any) -> str:
+        return "".join(
+            "..."
+            if label is Ellipsis
+            else names.setdefault(label, string.ascii_letters[len(names)])
+            for label in labels
+        )
+
+    pairs = len(args) // 2
+    labels = [args[2 * i + 1] for i in range(pairs)]
+    # Sorted labels get letters in order, so that an implied output is sorted alike.
+    for label in sorted({c for term in labels for c in term if c is not Ellipsis}):
+        names[label] = string.ascii_letters[len(names)]
+    text = ",".join(map(letters, labels))
+    if len(args) % 2:
+        text += "->" + letters(args[-1])
+    return text, [args[2 * i] for i in range(pairs)]
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    _dot_general: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Sums of products, written with a letter for each dimension.
+
+    Args:
+      subscripts: such as ``"ij,jk->ik"``: dimensions of one letter are lined up, letters that
+        the output lacks are summed over. ``...`` stands for leading dimensions, which broadcast.
+        Without ``->`` the output has the letters that appear once, sorted. Or operands and
+        lists of ints in turn.
+      operands: the arrays.
+      out: must be ``None``.
+      optimize: how the order of contractions is found: a strategy of opt_einsum by name, such
+        as ``"greedy"``; ``True`` for ``"optimal"``; ``False`` for the first two operands that are
+        left, each time; or a path, a sequence of pairs of positions.
+      precision, preferred_element_type, out_sharding: see ``dot``.
+      _dot_general: a function to use in place of ``lax.dot_general``.
+
+    Raises:
+      ValueError: if the subscripts and the operands do not fit.
+      TypeError: if an operand is no array.
+      KeyError: if ``optimize`` names no strategy.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.)).tolist()
+      [3.0, 3.0]
+
+    Source: numpy.einsum.
+    """
+    if out is not None:
+        raise NotImplementedError("einsum: arrays cannot be written to; leave out=... away.")
+    given: Sequence[Any] = operands
+    if not isinstance(subscripts, str):
+        subscripts, given = _interleaved((subscripts, *operands))
+    arrays = checked_operands("einsum", *given)
+    expression, order = _program(subscripts, tuple(map(np.shape, arrays)), optimize)
+    dtype, weak = preferred_type("einsum", preferred_element_type, *arrays)
+    settings = {
+        "expression": expression,
+        "order": order,
+        "precision": precision,
+        "dtype": dtype,
+    }
+    if _dot_general is not None:
+        result = _run(arrays, **settings, contractor=_given(_dot_general))
+    elif len(order) == 1 or is_recording():
+        result = _run(arrays, **settings, contractor=_contract)
+    else:
+        result = _einsum_step(*arrays, **settings)
+    result = convert(result, dtype, weak)
+    return placed(result, None, out_sharding)
+
+
+def _contract(lhs: Any, rhs: Any, dims: Any, precision: Any, dtype: Any) -> Any:
+    return contract("einsum", lhs, rhs, dims, precision, dtype)
+
+
+def _given(dot_general: Any) -> Any:
+    def contractor(lhs, rhs, dims, precision, dtype):
+        return dot_general(lhs, rhs, dims, precision=precision, preferred_element_type=dtype)
+
+    return contractor
+
+
+@composite("einsum")
+def _einsum_step(*arrays: Any, **settings: Any) -> Any:
+    return _run(arrays, **settings, contractor=_contract)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, Any]:
+    """The order in which ``einsum`` contracts its operands, and a description of it.
+
+    Args:
+      subscripts, operands, optimize: see ``einsum``.
+
+    Returns:
+      The positions to contract in each step, its result being appended to what is left; and
+      opt_einsum's ``PathInfo``, which prints the steps and what they cost.
+
+    Raises:
+      ValueError: if the subscripts and the operands do not fit.
+      KeyError: if ``optimize`` names no strategy.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> path, info = jnp.einsum_path(
+      ...     "ij,jk,kl", jnp.ones((2, 9)), jnp.ones((9, 2)), jnp.ones((2, 9))
+      ... )
+      >>> path, int(info.opt_cost)
+      ([(0, 1), (0, 1)], 144)
+
+    Source: numpy.einsum_path.
+    """
+    given: Sequence[Any] = operands
+    if not isinstance(subscripts, str):
+        subscripts, given = _interleaved((subscripts, *operands))
+    shapes = tuple(np.shape(x) for x in given)
+    return _description(_read(subscripts, shapes), shapes, optimize)

@@ -1,0 +1,410 @@
+"""Functions of matrices: powers, ranks, condition numbers, chains of products.
+
+Also the forms that ``linalg`` has of functions of arrays, with their rules for arguments.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite
+from ricci_numpy._promotion import (
+    convert,
+    operands,
+    promote_dtypes_inexact,
+    strong_constant,
+)
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.indexing._where import where
+from ricci_numpy.reductions._axis_reductions import any, max, sum
+from ricci_numpy.sequences._diagonals import diagonal as diagonal_of_axes
+from ricci_numpy.sequences._diagonals import trace as trace_of_axes
+from ricci_numpy.sequences._triangles import eye
+from ricci_numpy.shapes._reshaping import canonical_axis, expand_dims
+from ricci_numpy.ufuncs._binary import greater
+
+from ._decompositions import dtype_of, svd
+from ._einsum import einsum
+from ._norms import norm
+from ._products import cross as cross_of_any
+from ._products import dot
+from ._products import matmul as matmul_to
+from ._products import outer as outer_of_any
+from ._products import tensordot as tensordot_over
+from ._products import vecdot as vecdot_along
+from ._solvers import inv, real_eps
+
+
+def matrix_power(a: Any, n: int) -> Any:
+    """Square matrices to an integer power.
+
+    Args:
+      a: an array of shape ``(..., m, m)``.
+      n: the exponent; a negative one is of the inverse.
+
+    Raises:
+      TypeError: if ``a`` is no array, has no square matrices, or ``n`` is no integer.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3).tolist()
+      [[1, 3], [0, 1]]
+
+    Source: numpy.linalg.matrix_power.
+    """
+    (a,) = operands("matrix_power", a)
+    shape = np.shape(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise TypeError(f"matrix_power: the operand must hold square matrices, got shape {shape}.")
+    try:
+        n = as_int(n)
+    except TypeError as error:
+        raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}.") from error
+    return _matrix_power(a, n=n)
+
+
+@composite("matrix_power")
+def _matrix_power(a: Any, *, n: int) -> Any:
+    if n == 0:
+        shape = np.shape(a)
+        return broadcast(eye(shape[-1], dtype=dtype_of(a)), shape)
+    if n < 0:
+        a, n = inv(a), -n
+    if n == 3:
+        return matmul_to(matmul_to(a, a), a)
+    power, found = a, None
+    while n:
+        n, odd = divmod(n, 2)
+        if odd:
+            found = power if found is None else matmul_to(found, power)
+        if n:
+            power = matmul_to(power, power)
+    return found
+
+
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+    """How many singular values of matrices are not negligible.
+
+    Args:
+      M: an array of shape ``(..., m, n)``; of a vector or a scalar the rank is 1 unless it is zero.
+      rtol: singular values up to this count as zero; an array broadcasts with the leading
+        dimensions. By default the machine's precision times the largest singular value and the
+        larger of ``m`` and ``n``.
+      hermitian: whether to take the matrices for Hermitian ones, which is faster.
+      tol: the same as ``rtol``.
+
+    Returns:
+      An integer array of shape ``(...)``.
+
+    Raises:
+      TypeError: if ``M`` is no array.
+      ValueError: if both ``rtol`` and ``tol`` are given.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.linalg.matrix_rank(jnp.ones((3, 3))))
+      1
+
+    Source: numpy.linalg.matrix_rank.
+    """
+    (M,) = operands("matrix_rank", M)
+    if tol is not None:
+        if rtol is not None:
+            raise ValueError("matrix_rank: rtol and tol are the same; give only one of them.")
+        rtol = tol
+    if rtol is not None:
+        (rtol,) = operands("matrix_rank", rtol)
+    return _matrix_rank(M, rtol, hermitian=bool(hermitian))
+
+
+@composite("matrix_rank")
+def _matrix_rank(M: Any, tolerance: Any, *, hermitian: bool) -> Any:
+    (M,) = promote_dtypes_inexact(M)
+    if np.ndim(M) < 2:
+        nonzero = any(lax.ne(M, strong_constant(dtype_of(M), 0)))
+        return lax.convert_element_type(nonzero, np.int32)
+    s = svd(M, compute_uv=False, full_matrices=False, hermitian=hermitian)
+    dtype = dtype_of(s)
+    if tolerance is None:
+        larger = strong_constant(dtype, np.maximum(*np.shape(M)[-2:]))
+        tolerance = lax.mul(lax.mul(max(s, axis=-1), larger), real_eps(dtype))
+    counts = greater(s, expand_dims(convert(tolerance, dtype), -1))
+    return sum(counts, axis=-1)
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """The condition numbers of matrices: the norm times that of the inverse.
+
+    Args:
+      x: an array of shape ``(..., m, n)``, square unless ``p`` is ``None``, 2 or -2.
+      p: the norm, see ``norm``; ``None`` is 2, the ratio of the largest and the smallest singular
+        value, and -2 the inverse ratio.
+
+    Returns:
+      A real array of shape ``(...)``, infinite where NaN would come of a matrix without NaN.
+
+    Raises:
+      TypeError: if ``x`` is no array.
+      ValueError: if it has fewer than two dimensions, or there is no such norm.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]])))
+      2.0
+
+    Source: numpy.linalg.cond.
+    """
+    (x,) = operands("cond", x)
+    if np.ndim(x) < 2:
+        raise ValueError(f"cond: the operand must hold matrices, got shape {np.shape(x)}.")
+    if 0 in np.shape(x):
+        raise ValueError(f"cond: an empty array, of shape {np.shape(x)}, has no norms.")
+    return _cond(x, p=p)
+
+
+@composite("cond")
+def _cond(x: Any, *, p: Any) -> Any:
+    if p is None or p in (2, -2):
+        s = svd(x, compute_uv=False)
+        last = np.ndim(s) - 1
+        ends = [lax.index_in_dim(s, i, last, keepdims=False) for i in (0, -1)]
+        found = lax.div(*(ends[::-1] if p == -2 else ends))
+    else:
+        norms = partial(norm, ord=p, axis=(-2, -1))
+        found = lax.mul(norms(x), norms(inv(x)))
+    given = any(lax.ne(x, x), axis=(-2, -1))
+    arisen = lax.bitwise_and(lax.ne(found, found), lax.bitwise_not(given))
+    return where(arisen, strong_constant(dtype_of(found), np.inf), found)
+
+
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+    """The product of several matrices, in the order that is cheapest.
+
+    Args:
+      arrays: at least two matrices; the first and the last may be vectors.
+      precision: see ``dot``.
+
+    Raises:
+      ValueError: if there are fewer than two, or one has another number of dimensions.
+      TypeError: if sizes differ, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)]).tolist()
+      [12.0, 12.0]
+
+    Source: numpy.linalg.multi_dot.
+    """
+    arrays = operands("multi_dot", *arrays)
+    count = len(arrays)
+    if count < 2:
+        raise ValueError(f"multi_dot: at least two arrays are needed, got {count}.")
+    for i, x in enumerate(arrays):
+        ends = i in (0, count - 1)
+        if np.ndim(x) != 2 and not (ends and np.ndim(x) == 1):
+            raise ValueError(
+                f"multi_dot: array {i} of {count} has shape {np.shape(x)}, but only the first and "
+                "the last may have one dimension, and the others must have two."
+            )
+    for i, (x, y) in enumerate(pairwise(arrays)):
+        if np.shape(x)[-1] != np.shape(y)[0]:
+            raise ValueError(
+                f"multi_dot: arrays {i} and {i + 1} have no product: the last size of "
+                f"{np.shape(x)} is not the first one of {np.shape(y)}."
+            )
+    if count == 2:
+        return dot(*arrays, precision=precision)
+    letters = [[i, i + 1] for i in range(count)]
+    if np.ndim(arrays[0]) == 1:
+        letters[0] = [1]
+    if np.ndim(arrays[-1]) == 1:
+        letters[-1] = [count - 1]
+    given = [item for pair in zip(arrays, letters, strict=True) for item in pair]
+    kept = [0] * (np.ndim(arrays[0]) == 2) + [count] * (np.ndim(arrays[-1]) == 2)
+    return einsum(*given, kept, optimize="optimal", precision=precision)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The cross products of vectors of size 3.
+
+    Args:
+      x1, x2: arrays that broadcast.
+      axis: the dimension that holds the vectors.
+
+    Raises:
+      ValueError: if a vector's size is not 3.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])).tolist()
+      [0, 0, 1]
+
+    Source: numpy.linalg.cross.
+    """
+    x1, x2 = operands("cross", x1, x2)
+    for x in (x1, x2):
+        size = np.shape(x)[canonical_axis(axis, np.ndim(x))]
+        if size != 3:
+            raise ValueError(f"cross: vectors must have size 3 along axis {axis}, got {size}.")
+    return cross_of_any(x1, x2, axis=axis)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """The products of all pairs of elements of two vectors.
+
+    Args:
+      x1, x2: vectors, of shapes ``(m,)`` and ``(n,)``; the result's is ``(m, n)``.
+
+    Raises:
+      ValueError: if an operand is no vector.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
+      [[3, 4], [6, 8]]
+
+    Source: numpy.linalg.outer.
+    """
+    x1, x2 = operands("outer", x1, x2)
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ValueError(
+            f"outer: operands must be vectors, got shapes {np.shape(x1)} and {np.shape(x2)}."
+        )
+    return outer_of_any(x1, x2)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """The diagonals of matrices.
+
+    Args:
+      x: an array of shape ``(..., m, n)``.
+      offset: which diagonal: 0 is the main one, positive ones are above.
+
+    Raises:
+      ValueError: if ``x`` has fewer than two dimensions.
+      TypeError: if ``x`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]])).tolist()
+      [1, 4]
+
+    Source: numpy.linalg.diagonal.
+    """
+    return diagonal_of_axes(x, offset=offset, axis1=-2, axis2=-1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of the diagonals of matrices.
+
+    Args:
+      x: an array of shape ``(..., m, n)``.
+      offset: which diagonal: 0 is the main one, positive ones are above.
+      dtype: the dtype of the sums.
+
+    Raises:
+      ValueError: if ``x`` has fewer than two dimensions.
+      TypeError: if ``x`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.linalg.trace(jnp.array([[1, 2], [3, 4]])))
+      5
+
+    Source: numpy.linalg.trace.
+    """
+    return trace_of_axes(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
+
+
+def matmul(
+    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """The matrix product, over leading dimensions that broadcast.
+
+    Args:
+      x1, x2, precision, preferred_element_type: see ``jax.numpy.matmul``.
+
+    Raises:
+      ValueError: if an operand is a scalar, or leading dimensions do not broadcast.
+      TypeError: if the contracted sizes differ, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.matmul(jnp.eye(2), jnp.array([1.0, 2.0])).tolist()
+      [1.0, 2.0]
+
+    Source: numpy.linalg.matmul.
+    """
+    return matmul_to(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The sums of products along a dimension, ``x1`` conjugated.
+
+    Args:
+      x1, x2, axis, precision, preferred_element_type: see ``jax.numpy.vecdot``.
+
+    Raises:
+      ValueError: if the sizes differ, or an operand is a scalar.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.linalg.vecdot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])))
+      11.0
+
+    Source: numpy.linalg.vecdot.
+    """
+    return vecdot_along(
+        x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def tensordot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The sums of products over several pairs of dimensions.
+
+    Args:
+      x1, x2, axes, precision, preferred_element_type, out_sharding: see ``jax.numpy.tensordot``.
+
+    Raises:
+      TypeError: if the axes do not match, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3))))
+      6.0
+
+    Source: numpy.linalg.tensordot.
+    """
+    return tensordot_over(
+        x1,
+        x2,
+        axes,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )

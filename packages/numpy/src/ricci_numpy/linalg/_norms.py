@@ -1,0 +1,181 @@
+"""Norms of vectors and matrices."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, get_aval, inlined
+from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact
+from ricci_numpy.reductions._axis_reductions import max, min, sum
+from ricci_numpy.shapes._reshaping import canonical_axes, expand_dims, moveaxis
+
+from ._decompositions import svd
+
+
+def _squares(x: Any) -> Any:
+    if get_aval(x).dtype in COMPLEX_DTYPES:  # pyright: ignore[reportAttributeAccessIssue]
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.mul(x, x)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of vectors or of matrices.
+
+    Args:
+      x: an array.
+      ord: which norm. Of vectors: a number ``p`` for the sum of the ``p``-th powers of absolute
+        values to the power ``1/p``, ``inf`` or ``-inf`` for the largest or smallest, 0 for the
+        number of non-zeros; 2 by default. Of matrices: ``"fro"`` (the default), ``"nuc"`` for
+        the sum of singular values, 2 and -2 for the largest and smallest, 1 and -1 for the
+        largest and smallest sum of a column, ``inf`` and ``-inf`` of a row.
+      axis: the dimension of the vectors, or the two of the matrices; by default all: a vector, a
+        matrix, or without ``ord`` any array, flattened.
+      keepdims: whether the dimensions stay, with size 1.
+
+    Raises:
+      ValueError: if there is no such norm, or not one or two dimensions.
+      TypeError: if ``x`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.linalg.norm(jnp.array([3.0, 4.0])))
+      5.0
+
+    Source: numpy.linalg.norm.
+    """
+    (x,) = operands("norm", x)
+    ndim = np.ndim(x)
+    if axis is None and ord is None:
+        axes = None
+    elif axis is None:
+        axes = tuple(range(ndim))
+    else:
+        axes = canonical_axes(axis, ndim)
+    if axes is not None and len(axes) not in (1, 2):
+        raise ValueError(
+            f"norm: one axis gives the norm of vectors, two that of matrices; got axis={axes}."
+        )
+    return _norm(x, ord=ord, axes=axes, keepdims=keepdims)
+
+
+@composite("norm")
+def _norm(x: Any, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+    (x,) = promote_dtypes_inexact(x)
+    if axes is None:
+        return lax.sqrt(sum(_squares(x), keepdims=keepdims))
+    if len(axes) == 1:
+        return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
+    return _matrix_norm(x, ord, axes, keepdims)
+
+
+def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if isinstance(ord, str):
+        raise ValueError(f"norm: there is no norm {ord!r} of vectors.")
+    if ord == 2:
+        return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
+    if ord == np.inf:
+        return max(lax.abs(x), axis=axes, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return min(lax.abs(x), axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return _count(x, axes, keepdims)
+    if ord == 1:
+        return sum(lax.abs(x), axis=axes, keepdims=keepdims)
+    size = lax.abs(x)
+    dtype = get_aval(size).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    power = (
+        lax.convert_element_type(ord, dtype) if hasattr(type(ord), "aval") else _scalar(ord, dtype)
+    )
+    total = sum(lax.pow(size, power), axis=axes, keepdims=keepdims)
+    root = (
+        lax.div(_scalar(1, dtype), power)
+        if hasattr(type(ord), "aval")
+        else _scalar(1 / float(ord), dtype)
+    )
+    return lax.pow(total, root)
+
+
+def _count(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    aval: Any = get_aval(x)
+    differs = lax.ne(x, np.zeros((), aval.dtype)[()])
+    real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
+    return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
+
+
+def _scalar(value: Any, dtype: Any) -> Any:
+    return np.asarray(value).astype(dtype)[()]
+
+
+def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if ord is None or ord in ("f", "fro"):
+        return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
+    row, column = axes
+    if ord in (1, -1, np.inf, -np.inf):
+        summed, other = (row, column) if ord in (1, -1) else (column, row)
+        sums = sum(lax.abs(x), axis=summed, keepdims=keepdims)
+        if not keepdims and other > summed:
+            other -= 1
+        if ord > 0:
+            return max(sums, axis=other, keepdims=keepdims, initial=0)
+        return min(sums, axis=other, keepdims=keepdims)
+    if ord not in (2, -2, "nuc"):
+        raise ValueError(f"norm: there is no norm {ord!r} of matrices.")
+    values = svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)
+    if ord == "nuc":
+        found = sum(values, axis=-1)
+    else:
+        found = max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1)
+    return expand_dims(found, axes) if keepdims else found
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """The norm of vectors; of all elements if no axis is given.
+
+    Args:
+      x: an array.
+      axis: a dimension, or several that count as one.
+      keepdims, ord: see ``norm``.
+
+    Raises:
+      ValueError: if there is no such norm.
+      TypeError: if ``x`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.linalg.vector_norm(jnp.array([[3.0], [4.0]])))
+      5.0
+
+    Source: numpy.linalg.vector_norm.
+    """
+    (x,) = operands("vector_norm", x)
+    ndim = np.ndim(x)
+    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    return _norm_of_vectors(x, ord=ord, axes=axes, keepdims=bool(keepdims))
+
+
+@inlined("vector_norm")
+def _norm_of_vectors(x: Any, *, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    (x,) = promote_dtypes_inexact(x)
+    return _vector_norm(x, ord, axes, keepdims)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norm of the matrices in the last two dimensions.
+
+    Args:
+      x: an array of two dimensions at least.
+      keepdims, ord: see ``norm``.
+
+    Raises:
+      ValueError: if there is no such norm.
+      TypeError: if ``x`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]])))
+      5.0
+
+    Source: numpy.linalg.matrix_norm.
+    """
+    return norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)

@@ -1,0 +1,592 @@
+"""Products of vectors, matrices and tensors, each one ``dot_general`` or one multiplication."""
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    BOOL,
+    Operation,
+    composite,
+    default_matmul_precision,
+    explicit_dtype,
+    get_aval,
+    trace_key,
+)
+from ricci_numpy._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
+from ricci_numpy.arrays._creation import placed
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, moveaxis, ravel
+
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
+
+def preferred_type(name: str, preferred: Any, *args: Any) -> tuple[Any, bool]:
+    """The dtype of a product and whether it is weak: what was asked for, or by promotion."""
+    if preferred is not None:
+        return explicit_dtype(preferred, name), False
+    return common_dtype(*args)
+
+
+def contract(
+    name: str,
+    a: Any,
+    b: Any,
+    dimensions: Any,
+    precision: Any,
+    preferred_element_type: Any,
+    out_sharding: Any = None,
+) -> Any:
+    """``dot_general`` with NumPy's promotion of the result's dtype."""
+    dtype, weak = preferred_type(name, preferred_element_type, a, b)
+    result = lax.dot_general(
+        a,
+        b,
+        dimensions,
+        precision=precision,
+        preferred_element_type=dtype,
+        out_sharding=out_sharding,
+    )
+    aval = result.aval
+    if aval.weak_type == weak and aval.dtype == dtype:
+        return result
+    return convert(result, dtype, weak)
+
+
+def conjugate_if_complex(x: Any) -> Any:
+    """The complex conjugate; a real array is returned as it is."""
+    aval: Any = get_aval(x)
+    return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
+
+
+def dot(
+    a: Any,
+    b: Any,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The sum of products over the last dimension of ``a`` and the last but one of ``b``.
+
+    Args:
+      a, b: arrays; a vector's only dimension is summed over, a scalar multiplies.
+      precision: how exact the products are on accelerators; see ``lax.Precision``.
+      preferred_element_type: the dtype to accumulate in and to return.
+      out_sharding: the result's sharding.
+
+    Raises:
+      TypeError: if the dimensions have different sizes, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.dot(jnp.array([1., 2.]), jnp.array([3., 4.])))
+      11.0
+
+    Source: numpy.dot.
+    """
+    plain = precision is None and preferred_element_type is None and out_sharding is None
+    known = known_product(a, b) if plain else None
+    if known is not None:
+        return known(a, b)
+    given = a, b
+    a, b = operands("dot", a, b)
+    rank_a, rank_b = np.ndim(a), np.ndim(b)
+    if rank_a and rank_b:
+        contracted = ((rank_a - 1,), (max(0, rank_b - 2),))
+        if plain and rank_a <= 2 and rank_b <= 2:
+            _know_product(*given, (contracted, ((), ())))
+    else:
+        contracted = ((), ())
+    return contract(
+        "dot", a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding
+    )
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The matrix product, over leading dimensions that broadcast.
+
+    Args:
+      a, b: arrays of shapes ``(..., m, k)`` and ``(..., k, n)``, or vectors of size ``k``, whose
+        dimension the result does not have.
+      precision, preferred_element_type, out_sharding: see ``dot``.
+
+    Raises:
+      ValueError: if an operand is a scalar, or leading dimensions do not broadcast.
+      TypeError: if the contracted sizes differ, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.matmul(jnp.eye(2), jnp.arange(4.).reshape(2, 2)).tolist()
+      [[0.0, 1.0], [2.0, 3.0]]
+
+    Source: numpy.matmul.
+    """
+    plain = precision is None and preferred_element_type is None and out_sharding is None
+    known = known_product(a, b) if plain else None
+    if known is not None:
+        return known(a, b)
+    given = a, b
+    a, b = operands("matmul", a, b)
+    shape_a, shape_b = np.shape(a), np.shape(b)
+    rank_a, rank_b = len(shape_a), len(shape_b)
+    if not rank_a or not rank_b:
+        position = 0 if not rank_a else 1
+        raise ValueError(
+            f"matmul: operand {position} is a scalar, but operands need at least one dimension. "
+            "Use * to scale."
+        )
+    if rank_a <= 2 and rank_b <= 2:
+        dims = (((rank_a - 1,), (max(0, rank_b - 2),)), ((), ()))
+        if plain:
+            _know_product(*given, dims)
+        return contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
+    return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
+
+
+# By the operands' types, the products of arrays that need no promotion. The classes belong to the
+# key: what holds an array may show that array's type.
+_products: dict[Any, Operation] = {}
+
+
+def known_product(a: Any, b: Any) -> Operation | None:
+    """The product of vectors or matrices of these types, if it has been taken before."""
+    types = getattr(a, "aval", None), getattr(b, "aval", None)
+    return _products.get((types, type(a), type(b), trace_key()))
+
+
+def _know_product(a: Any, b: Any, dims: Any) -> None:
+    """Keep a product for the next call, if it is of arrays of one dtype, and neither is weak."""
+    if not (hasattr(type(a), "aval") and hasattr(type(b), "aval")):
+        return
+    types = a.aval, b.aval
+    weak = types[0].weak_type or types[1].weak_type
+    if types[0].dtype == types[1].dtype and not weak and default_matmul_precision.value is None:
+        _products[types, type(a), type(b), trace_key()] = Operation(
+            lax.dot_general_p,
+            dimension_numbers=dims,
+            precision=None,
+            preferred_element_type=types[0].dtype,
+            out_sharding=None,
+        )
+
+
+def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Any:
+    rows, columns = len(shape_a) > 1, len(shape_b) > 1
+    lead_a, lead_b = shape_a[: -2 if rows else -1], shape_b[: -2 if columns else -1]
+    broadcast_shape("matmul", lead_a or (1,), lead_b or (1,))
+    rank = max(len(lead_a), len(lead_b))
+    squeeze_a: list[int] = []
+    squeeze_b: list[int] = []
+    batch_a: list[int] = []
+    batch_b: list[int] = []
+    # Where each leading dimension of the result comes from: both, one operand, or neither.
+    origins: list[str] = []
+    for d in range(rank):
+        i, j = d - rank + len(lead_a), d - rank + len(lead_b)
+        if i < 0 or j < 0:
+            origins.append("b" if i < 0 else "a")
+        elif lead_a[i] == lead_b[j] != 1:
+            batch_a.append(i)
+            batch_b.append(j)
+            origins.append("both")
+        else:
+            if lead_a[i] == 1:
+                squeeze_a.append(i)
+            if lead_b[j] == 1:
+                squeeze_b.append(j)
+            both = lead_a[i] == lead_b[j]
+            origins.append("none" if both else "b" if lead_a[i] == 1 else "a")
+    a = lax.squeeze(a, squeeze_a)
+    b = lax.squeeze(b, squeeze_b)
+    batch_a = [i - sum(s < i for s in squeeze_a) for i in batch_a]
+    batch_b = [j - sum(s < j for s in squeeze_b) for j in batch_b]
+    last = np.ndim(b) - (2 if columns else 1)
+    dims = (((np.ndim(a) - 1,), (last,)), (tuple(batch_a), tuple(batch_b)))
+    out = contract("matmul", a, b, dims, precision, preferred)
+    return _reordered(out, origins, rows, columns, out_sharding)
+
+
+def _reordered(out: Any, origins: list[str], rows: bool, columns: bool, out_sharding: Any) -> Any:
+    """``dot_general``'s result, its dimensions in the order of the operands' leading ones."""
+    both = origins.count("both")
+    from_a = both + origins.count("a")
+    position = {"both": 0, "a": both, "b": from_a + rows}
+    order: list[int] = []
+    for origin in origins:
+        if origin != "none":
+            order.append(position[origin])
+            position[origin] += 1
+    if rows:
+        order.append(from_a)
+    if columns:
+        order.append(position["b"])
+    out = lax.transpose(out, order)
+    out = lax.expand_dims(out, [d for d, origin in enumerate(origins) if origin == "none"])
+    return placed(out, None, out_sharding)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products of all elements, those of ``a`` conjugated.
+
+    Args:
+      a, b: arrays of equal size.
+      precision, preferred_element_type: see ``dot``.
+
+    Raises:
+      TypeError: if the sizes differ, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.vdot(jnp.ones((2, 2)), jnp.ones(4)))
+      4.0
+
+    Source: numpy.vdot.
+    """
+    a, b = operands("vdot", a, b)
+    a = conjugate_if_complex(a)
+    return dot(
+        ravel(a), ravel(b), precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The sum of products along a dimension, ``x1`` conjugated.
+
+    Args:
+      x1, x2: arrays that broadcast, of equal sizes along ``axis``.
+      axis: the dimension.
+      precision, preferred_element_type: see ``dot``.
+
+    Raises:
+      ValueError: if the sizes differ, or an operand is a scalar.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.)).tolist()
+      [3.0, 3.0]
+
+    Source: numpy.vecdot.
+    """
+    x1, x2 = operands("vecdot", x1, x2)
+    if not np.ndim(x1) or not np.ndim(x2):
+        raise ValueError("vecdot: operands need at least one dimension, got a scalar.")
+    x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
+    shape1, shape2 = np.shape(x1), np.shape(x2)
+    if shape1[-1] != shape2[-1]:
+        raise ValueError(
+            f"vecdot: the operands have different sizes along axis {axis}: {shape1[-1]} and "
+            f"{shape2[-1]}."
+        )
+    lead = broadcast_shape("vecdot", (*shape1[:-1], 1), (*shape2[:-1], 1))[:-1]
+    x1 = broadcast(conjugate_if_complex(x1), (*lead, shape1[-1]))
+    x2 = broadcast(x2, (*lead, shape1[-1]))
+    batch = tuple(range(len(lead)))
+    dims = (((len(lead),), (len(lead),)), (batch, batch))
+    return contract("vecdot", x1, x2, dims, precision, preferred_element_type)
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sums of products over the last dimensions.
+
+    Args:
+      a, b: arrays of equal last sizes; a scalar multiplies.
+      precision, preferred_element_type: see ``dot``.
+
+    Raises:
+      TypeError: if the sizes differ, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.inner(jnp.eye(2), jnp.arange(2.)).tolist()
+      [0.0, 1.0]
+
+    Source: numpy.inner.
+    """
+    a, b = operands("inner", a, b)
+    if not np.ndim(a) or not np.ndim(b):
+        dtype, _ = preferred_type("inner", preferred_element_type, a, b)
+        x, y = promote_dtypes(a, b)
+        return convert(lax.mul(x, y), dtype) if preferred_element_type else lax.mul(x, y)
+    dims = (((np.ndim(a) - 1,), (np.ndim(b) - 1,)), ((), ()))
+    return contract("inner", a, b, dims, precision, preferred_element_type)
+
+
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """The products of all pairs of elements, flattened operands giving rows and columns.
+
+    Raises:
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
+      [[3, 4], [6, 8]]
+
+    Source: numpy.outer.
+    """
+    if out is not None:
+        raise NotImplementedError("outer: arrays cannot be written to; leave out=... away.")
+    a, b = promote_dtypes(*operands("outer", a, b))
+    times = lax.bitwise_and if get_aval(a).dtype == BOOL else lax.mul
+    return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
+
+
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The sums of products over several pairs of dimensions.
+
+    Args:
+      a, b: arrays.
+      axes: the number of last dimensions of ``a`` and first of ``b`` to sum over, or the
+        dimensions of each: a pair of ints or of sequences of ints.
+      precision, preferred_element_type, out_sharding: see ``dot``.
+
+    Raises:
+      TypeError: if the axes do not match, or an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3))))
+      6.0
+
+    Source: numpy.tensordot.
+    """
+    a, b = operands("tensordot", a, b)
+    rank_a, rank_b = np.ndim(a), np.ndim(b)
+    if isinstance(axes, int | np.integer):
+        count = as_int(axes)
+        if count > min(rank_a, rank_b):
+            raise TypeError(
+                f"tensordot: axes={count} exceeds the number of dimensions of operands of shapes "
+                f"{np.shape(a)} and {np.shape(b)}."
+            )
+        pair = tuple(range(rank_a - count, rank_a)), tuple(range(count))
+    else:
+        given: tuple[Any, ...] = tuple(axes)
+        if len(given) != 2:
+            raise TypeError(
+                f"tensordot: axes={axes} is neither a count of axes nor a pair of lists of them."
+            )
+        pair = canonical_axes(given[0], rank_a), canonical_axes(given[1], rank_b)
+        if len(pair[0]) != len(pair[1]):
+            raise TypeError(
+                f"tensordot: axes must name as many dimensions of each operand, got {axes}."
+            )
+    dims = (pair, ((), ()))
+    return contract("tensordot", a, b, dims, precision, preferred_element_type, out_sharding)
+
+
+def _check_core(name: str, x1: Any, i: int, x2: Any, j: int) -> None:
+    first, second = np.shape(x1), np.shape(x2)
+    if first[i] != second[j]:
+        raise ValueError(
+            f"{name}: shapes {first} and {second} do not fit: size {first[i]} of dimension {i} of "
+            f"the first stands against {second[j]} of dimension {j} of the second."
+        )
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """The product of matrices with vectors, over leading dimensions that broadcast.
+
+    Args:
+      x1, x2: arrays of shapes ``(..., m, n)`` and ``(..., n)``.
+
+    Raises:
+      ValueError: if an operand has too few dimensions, or the contracted sizes differ.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.matvec(jnp.ones((2, 3)), jnp.arange(3.)).tolist()
+      [3.0, 3.0]
+
+    Source: numpy.matvec.
+    """
+    x1, x2 = operands("matvec", x1, x2)
+    _check_rank("matvec", x1, 2)
+    _check_rank("matvec", x2, 1)
+    _check_core("matvec", x1, -1, x2, -1)
+    return _matvec(x1, x2)
+
+
+@composite("matvec")
+def _matvec(x1: Any, x2: Any) -> Any:
+    if np.ndim(x2) == 1:
+        return matmul(x1, x2)
+    rank = np.ndim(x2)
+    return lax.squeeze(matmul(x1, lax.expand_dims(x2, (rank,))), (-1,))
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """The product of vectors, conjugated, with matrices; leading dimensions broadcast.
+
+    Args:
+      x1, x2: arrays of shapes ``(..., m)`` and ``(..., m, n)``.
+
+    Raises:
+      ValueError: if an operand has too few dimensions, or the contracted sizes differ.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.vecmat(jnp.arange(2.), jnp.ones((2, 3))).tolist()
+      [1.0, 1.0, 1.0]
+
+    Source: numpy.vecmat.
+    """
+    x1, x2 = operands("vecmat", x1, x2)
+    _check_rank("vecmat", x1, 1)
+    _check_rank("vecmat", x2, 2)
+    _check_core("vecmat", x1, -1, x2, -2)
+    return _vecmat(x1, x2)
+
+
+@composite("vecmat")
+def _vecmat(x1: Any, x2: Any) -> Any:
+    x1 = conjugate_if_complex(x1)
+    rank = np.ndim(x1)
+    if rank == 1:
+        return matmul(x1, x2)
+    return lax.squeeze(matmul(lax.expand_dims(x1, (rank - 1,)), x2), (-2,))
+
+
+def _check_rank(name: str, x: Any, rank: int) -> None:
+    if np.ndim(x) < rank:
+        raise ValueError(
+            f"{name}: an operand of shape {np.shape(x)} needs at least {rank} dimensions."
+        )
+
+
+def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product: blocks of ``b``, scaled by the elements of ``a``.
+
+    Raises:
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2])).tolist()
+      [1, 2, 10, 20]
+
+    Source: numpy.kron.
+    """
+    return _kron(*operands("kron", a, b))
+
+
+@composite("kron")
+def _kron(a: Any, b: Any) -> Any:
+    a, b = promote_dtypes(a, b)
+    rank = max(np.ndim(a), np.ndim(b))
+    a = lax.expand_dims(a, range(rank - np.ndim(a)))
+    b = lax.expand_dims(b, range(rank - np.ndim(b)))
+    shape = tuple(n * m for n, m in zip(np.shape(a), np.shape(b), strict=True))
+    a = lax.expand_dims(a, range(1, 2 * rank, 2))
+    b = lax.expand_dims(b, range(0, 2 * rank, 2))
+    return lax.reshape(lax.mul(a, b), shape)
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """The cross product of vectors of size 3; of size 2, the scalar that is its third component.
+
+    Args:
+      a, b: arrays that broadcast.
+      axisa, axisb, axisc: the dimension that holds the vectors, in ``a``, in ``b`` and in the
+        result.
+      axis: all three.
+
+    Raises:
+      ValueError: if a vector's size is neither 2 nor 3.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])).tolist()
+      [0, 0, 1]
+
+    Source: numpy.cross.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = operands("cross", a, b)
+    for x, axis_x in ((a, axisa), (b, axisb)):
+        if np.shape(x)[canonical_axis(axis_x, np.ndim(x))] not in (2, 3):
+            raise ValueError("cross: vectors must have size 2 or 3 along the given axis.")
+    return _cross(a, b, axisa=axisa, axisb=axisb, axisc=axisc)
+
+
+@composite("cross")
+def _cross(a: Any, b: Any, *, axisa: int, axisb: int, axisc: int) -> Any:
+    a, b = promote_dtypes(a, b)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    lead = broadcast_shape("cross", (*np.shape(a)[:-1], 1), (*np.shape(b)[:-1], 1))[:-1]
+    (a0, a1, a2), (b0, b1, b2) = _components(a, lead), _components(b, lead)
+    if a2 is None and b2 is None:
+        return lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
+    # A vector of size 2 has no third component: its products are left out.
+    first = _difference(_product(a1, b2), _product(a2, b1))
+    second = _difference(_product(a2, b0), _product(a0, b2))
+    third = lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
+    parts = [lax.expand_dims(part, (0,)) for part in (first, second, third)]
+    return moveaxis(lax.concatenate(parts, 0), 0, axisc)
+
+
+def _components(x: Any, lead: tuple[int, ...]) -> list[Any]:
+    last = np.ndim(x) - 1
+    found: list[Any] = []
+    for i in range(np.shape(x)[-1]):
+        starts = (*(0,) * last, i)
+        limits = (*np.shape(x)[:-1], i + 1)
+        part = lax.slice(x, starts, limits)
+        found.append(broadcast(lax.squeeze(part, (last,)), lead))
+    return found if len(found) == 3 else [*found, None]
+
+
+def _product(x: Any, y: Any) -> Any:
+    return None if x is None or y is None else lax.mul(x, y)
+
+
+def _difference(x: Any, y: Any) -> Any:
+    if x is None:
+        return lax.neg(y)
+    return x if y is None else lax.sub(x, y)

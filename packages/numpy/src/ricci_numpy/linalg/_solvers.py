@@ -1,0 +1,376 @@
+"""Systems of linear equations and inverses, exact and in the sense of least squares."""
+
+from collections.abc import Sequence
+from math import prod
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_batching import vmap
+from ricci_ir import composite, finfo
+from ricci_lax.authoring import solve as solve_batch
+from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.indexing._where import where
+from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.sequences._triangles import eye
+from ricci_numpy.shapes._reshaping import expand_dims, matrix_transpose, moveaxis, ravel, reshape
+from ricci_numpy.ufuncs._binary import divide, greater, multiply
+from ricci_numpy.ufuncs._unary import conj
+
+from ._decompositions import adjoint, dtype_of, svd
+from ._norms import norm
+from ._products import matmul
+
+_HIGHEST = lax.Precision.HIGHEST
+
+
+def solve(a: Any, b: Any) -> Any:
+    """The solutions ``x`` of ``a @ x = b``.
+
+    Args:
+      a: square matrices, of shape ``(..., n, n)``.
+      b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``. Leading dimensions
+        broadcast.
+
+    Raises:
+      TypeError: if an operand is no array, or has a dtype of 16 bits or less.
+      ValueError: if shapes do not fit.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0])).tolist()
+      [1.0, 0.5]
+
+    Source: numpy.linalg.solve.
+    """
+    a, b = operands("solve", a, b)
+    shape_a, shape_b = np.shape(a), np.shape(b)
+    if len(shape_a) < 2 or shape_a[-1] != shape_a[-2] or not shape_b:
+        raise ValueError(
+            f"solve: a of shape {shape_a} and b of shape {shape_b} are no system: a must be of "
+            "shape (..., n, n), and b (n,) or (..., n, k)."
+        )
+    if shape_b[0 if len(shape_b) == 1 else -2] != shape_a[-1]:
+        raise ValueError(
+            f"solve: a of shape {shape_a} has {shape_a[-1]} rows, but b of shape {shape_b} another "
+            "number."
+        )
+    return _solve(a, b)
+
+
+@composite("solve")
+def _solve(a: Any, b: Any) -> Any:
+    a, b = promote_dtypes_inexact(a, b)
+    if np.ndim(b) > 1:
+        return _solve_broadcast(a, b)
+    return lax.squeeze(_solve_broadcast(a, lax.expand_dims(b, (1,))), (np.ndim(a) - 1,))
+
+
+def _solve_broadcast(a: Any, b: Any) -> Any:
+    """Solutions for matrices of right-hand sides; each matrix is factorised once."""
+    lead_a, lead_b = np.shape(a)[:-2], np.shape(b)[:-2]
+    if lead_a == lead_b:
+        return solve_batch(a, b)
+    lead = broadcast_shape("solve", (*lead_a, 1), (*lead_b, 1))[:-1]
+    (a, dims_a), (b, dims_b) = _without_ones(a, len(lead)), _without_ones(b, len(lead))
+    x = _solve_over(a, dims_a, b, dims_b)
+    return lax.expand_dims(x, [d for d, size in enumerate(lead) if size == 1])
+
+
+def _without_ones(x: Any, rank: int) -> tuple[Any, list[int]]:
+    """``x`` without leading dimensions of size 1, and which of the result's the others are."""
+    lead = np.shape(x)[:-2]
+    ones = [d for d, size in enumerate(lead) if size == 1]
+    kept = [d + rank - len(lead) for d, size in enumerate(lead) if size != 1]
+    return lax.squeeze(x, ones), kept
+
+
+def _solve_over(a: Any, dims_a: list[int], b: Any, dims_b: list[int]) -> Any:
+    """Map over each leading dimension that only one of the operands has."""
+    union = sorted({*dims_a, *dims_b})
+    alone = [d for d in union if d not in dims_a or d not in dims_b]
+    if not alone:
+        return solve_batch(a, b)
+    dim = alone[0]
+    axes = [dims.index(dim) if dim in dims else None for dims in (dims_a, dims_b)]
+    rest_a, rest_b = ([d for d in dims if d != dim] for dims in (dims_a, dims_b))
+    inner = lambda x, y: _solve_over(x, rest_a, y, rest_b)
+    return vmap(inner, tuple(axes), union.index(dim))(a, b)
+
+
+def inv(a: Any) -> Any:
+    """The inverses of square matrices.
+
+    Args:
+      a: an array of shape ``(..., n, n)``.
+
+    Returns:
+      An array of the shape of ``a``; a singular matrix gives infinities or NaN.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if its matrices are not square.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
+      [[0.5, 0.0], [0.0, 0.25]]
+
+    Source: numpy.linalg.inv.
+    """
+    (a,) = operands("inv", a)
+    shape = np.shape(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"inv: the operand must hold square matrices, got shape {shape}.")
+    return _inv(a)
+
+
+@composite("inv")
+def _inv(a: Any) -> Any:
+    (a,) = promote_dtypes_inexact(a)
+    shape = np.shape(a)
+    return solve(a, broadcast(eye(shape[-1], dtype=dtype_of(a)), shape))
+
+
+def real_eps(dtype: Any) -> Any:
+    """The gap between 1 and the next number, as a scalar of the dtype's real part."""
+    real = finfo(dtype).dtype
+    return strong_constant(real, finfo(dtype).eps)
+
+
+def lstsq(
+    a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Any, Any, Any, Any]:
+    """The solutions ``x`` of least norm that make the norm of ``a @ x - b`` least.
+
+    Args:
+      a: a matrix of shape ``(m, n)``.
+      b: a vector of shape ``(m,)`` or a matrix of shape ``(m, k)``.
+      rcond: singular values below ``rcond`` times the largest count as zero; by default the
+        machine's precision times the larger of ``m`` and ``n``.
+      numpy_resid: whether to return no residuals where NumPy gives none: for matrices of deficient
+        rank or with no more rows than columns. The result's shape then depends on values, so this
+        cannot be traced.
+
+    Returns:
+      A tuple of ``x``, of shape ``(n,)`` or ``(n, k)``; the squared norms of ``b - a @ x``, of
+      shape ``(k,)``; the rank of ``a``; its singular values.
+
+    Raises:
+      TypeError: if an operand is no array, or ``a`` no matrix.
+      ValueError: if the numbers of rows differ.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.linalg.lstsq(jnp.array([[1.0], [1.0]]), jnp.array([1.0, 3.0]))[0]
+      >>> [round(value, 5) for value in x.tolist()]
+      [2.0]
+
+    Source: numpy.linalg.lstsq.
+    """
+    a, b = operands("lstsq", a, b)
+    shape_a, shape_b = np.shape(a), np.shape(b)
+    if len(shape_b) not in (1, 2):
+        raise TypeError(f"lstsq: b must have one or two dimensions, got shape {shape_b}.")
+    if len(shape_a) != 2:
+        raise TypeError(f"lstsq: a must have two dimensions, got shape {shape_a}.")
+    if shape_a[0] != shape_b[0]:
+        raise ValueError(f"lstsq: the numbers of rows differ: a is {shape_a}, b is {shape_b}.")
+    if rcond is not None:
+        (rcond,) = operands("lstsq", rcond)
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    if numpy_resid and (int(rank) < shape_a[1] or shape_a[0] <= shape_a[1]):
+        residuals = lax.full((0,), 0, dtype_of(residuals))
+    return x, residuals, rank, s
+
+
+@composite("_lstsq")
+def _lstsq(a: Any, b: Any, rcond: Any) -> Any:
+    a, b = promote_dtypes_inexact(a, b)
+    dtype = dtype_of(a)
+    rows, columns = np.shape(a)
+    is_vector = np.ndim(b) == 1
+    if is_vector:
+        b = lax.expand_dims(b, (1,))
+    if rows and columns:
+        x, rank, s = _least_squares(a, b, rcond)
+    else:
+        x = lax.full((columns, np.shape(b)[1]), 0, dtype)
+        rank, s = lax.full((), 0, np.int32), lax.full((0,), 0, dtype)
+    distance = norm(lax.sub(b, matmul(a, x, precision=_HIGHEST)), axis=0)
+    residuals = lax.integer_pow(distance, 2)
+    return reshape(x, (columns,)) if is_vector else x, residuals, rank, s
+
+
+def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
+    """The solutions for matrices of right-hand sides, the rank and the singular values."""
+    dtype = dtype_of(a)
+    u, s, vh = svd(a, full_matrices=False)
+    eps = real_eps(dtype)
+    if rcond is None:
+        least = strong_constant(eps.dtype, eps * max(np.shape(a)))
+    else:
+        rcond = convert(rcond, eps.dtype)
+        least = where(lax.lt(rcond, strong_constant(eps.dtype, 0)), eps, rcond)
+    zero, one = strong_constant(eps.dtype, 0), strong_constant(eps.dtype, 1)
+    largest = lax.index_in_dim(s, 0, keepdims=False)
+    counts = lax.bitwise_and(lax.gt(s, zero), lax.ge(s, lax.mul(least, largest)))
+    rank = sum(lax.convert_element_type(counts, np.int32))
+    inverse = where(counts, lax.div(one, where(counts, s, one)), zero)
+    inverse = lax.convert_element_type(lax.expand_dims(inverse, (1,)), dtype)
+    projected = matmul(adjoint(u), b, precision=_HIGHEST)
+    return matmul(adjoint(vh), lax.mul(inverse, projected), precision=_HIGHEST), rank, s
+
+
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+    """The pseudo-inverses of matrices, of Moore and Penrose.
+
+    Args:
+      a: an array of shape ``(..., m, n)``.
+      rtol: singular values up to ``rtol`` times the largest count as zero; an array broadcasts
+        with the leading dimensions. By default ten times the machine's precision times the larger
+        of ``m`` and ``n``.
+      hermitian: whether to take the matrices for Hermitian ones, which is faster.
+      rcond: the same as ``rtol``.
+
+    Returns:
+      An array of shape ``(..., n, m)``. Its derivative is right where the rank does not change.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if both ``rtol`` and ``rcond`` are given.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])).tolist()
+      [[0.5, 0.0], [0.0, 0.0]]
+
+    Source: numpy.linalg.pinv.
+    """
+    if rcond is not None:
+        if rtol is not None:
+            raise ValueError("pinv: rtol and rcond are the same; give only one of them.")
+        rtol = rcond
+    return _pinv_with_rule(a, rtol, bool(hermitian))
+
+
+def _pinv_of(a: Any, rtol: Any, hermitian: bool) -> Any:
+    (a,) = operands("pinv", a)
+    return _pinv(a, None if rtol is None else asarray(rtol), hermitian=hermitian)
+
+
+_pinv_of.__name__ = "_pinv"
+_pinv_with_rule = lax.custom_jvp(_pinv_of, nondiff_argnums=(1, 2))
+
+
+@composite("_pinv")
+def _pinv(a: Any, rtol: Any, *, hermitian: bool) -> Any:
+    (a,) = promote_dtypes_inexact(a)
+    *lead, rows, columns = np.shape(a)
+    dtype = dtype_of(a)
+    if not (rows and columns):
+        return lax.full((*lead, columns, rows), 0, dtype)
+    eps = real_eps(dtype)
+    if rtol is None:
+        rtol = strong_constant(eps.dtype, eps * np.asarray(10 * max(rows, columns), eps.dtype))
+    u, s, vh = svd(conj(a), full_matrices=False, hermitian=hermitian)
+    last = np.ndim(s) - 1
+    threshold = expand_dims(convert(rtol, eps.dtype), -1)
+    largest = lax.slice_in_dim(s, 0, 1, axis=last)
+    s = where(greater(s, multiply(threshold, largest)), s, strong_constant(eps.dtype, np.inf))
+    s = lax.convert_element_type(s, dtype)
+    scaled = divide(matrix_transpose(u), expand_dims(s, -1))
+    return matmul(matrix_transpose(vh), scaled, precision=_HIGHEST)
+
+
+def _pinv_jvp(rtol: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
+    """``dP = -P da P + P Pᴴ daᴴ (1 - a P) + (1 - P a) daᴴ Pᴴ P``, for a constant rank."""
+    (a,), (t,) = primals, tangents
+    p = _pinv_with_rule(a, rtol, hermitian)
+    if hermitian:
+        a, t = _symmetrized(a), _symmetrized(t)
+    mul = lambda x, y: matmul(x, y, precision=_HIGHEST)
+    t_adjoint, p_adjoint = adjoint(t), adjoint(p)
+    left = mul(mul(p, p_adjoint), t_adjoint)
+    right = mul(mul(t_adjoint, p_adjoint), p)
+    change = lax.add(mul(lax.neg(mul(p, t)), p), left)
+    change = lax.add(lax.sub(change, mul(mul(left, a), p)), right)
+    return p, lax.sub(change, mul(mul(p, a), right))
+
+
+def _symmetrized(x: Any) -> Any:
+    return lax.div(lax.add(x, adjoint(x)), strong_constant(dtype_of(x), 2))
+
+
+_pinv_with_rule.defjvp(_pinv_jvp)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of an array for ``tensordot``: that of a matrix of its first and last dimensions.
+
+    Args:
+      a: an array of which the first ``ind`` sizes have the product of the others.
+      ind: how many dimensions are those of rows.
+
+    Returns:
+      An array of which the dimensions are those of ``a``, the last ones first.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if ``ind`` is not positive, or the products of sizes differ.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.tensorinv(jnp.eye(4).reshape(4, 2, 2), ind=1).shape
+      (2, 2, 4)
+
+    Source: numpy.linalg.tensorinv.
+    """
+    (a,) = operands("tensorinv", a)
+    ind = as_int(ind)
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind must be positive, got {ind}.")
+    shape = np.shape(a)
+    rows, columns = shape[:ind], shape[ind:]
+    if prod(rows) != prod(columns):
+        raise ValueError(
+            f"tensorinv: the first ind={ind} sizes of shape {shape} have the product "
+            f"{prod(rows)}, the others {prod(columns)}; these must be equal."
+        )
+    return reshape(inv(reshape(a, (prod(rows), -1))), (*columns, *rows))
+
+
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
+    """The solution ``x`` of ``tensordot(a, x, axes=x.ndim) = b``.
+
+    Args:
+      a: an array of shape ``(*b.shape, *x.shape)``, the products of both equal.
+      b: an array.
+      axes: dimensions of ``a`` to move to the end first.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes do not fit.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linalg.tensorsolve(jnp.eye(4).reshape(4, 2, 2), jnp.arange(4.0)).tolist()
+      [[0.0, 1.0], [2.0, 3.0]]
+
+    Source: numpy.linalg.tensorsolve.
+    """
+    a, b = operands("tensorsolve", a, b)
+    if axes is not None:
+        a = moveaxis(a, axes, tuple(range(np.ndim(a) - len(axes), np.ndim(a))))
+    found = np.shape(a)[np.ndim(b) :]
+    if np.shape(a)[: np.ndim(b)] != np.shape(b) or prod(found) != prod(np.shape(b)):
+        raise ValueError(
+            f"tensorsolve: a of shape {np.shape(a)} and b of shape {np.shape(b)} are no system: "
+            "a's first sizes must be b's, and the product of its others that of b's."
+        )
+    matrix = reshape(a, (-1, prod(found)))
+    return reshape(solve(matrix, ravel(b)), found)

@@ -1,0 +1,245 @@
+"""The methods and properties that compute, of arrays and traced arrays alike."""
+
+import builtins
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    BOOL,
+    Array,
+    Tracer,
+    array_dtypes,
+    backend,
+    context,
+    define_array_methods,
+    eval_trace,
+    explicit_dtype,
+    itemsize_bits,
+)
+from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
+from ricci_numpy.arrays._array_api import check_version
+from ricci_numpy.arrays._creation import astype, checked_dtype, placed
+from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
+from ricci_numpy.reductions._cumulative import cumprod, cumsum
+from ricci_numpy.reductions._extreme_places import argmax, argmin
+from ricci_numpy.reductions._moments import mean, std, var
+from ricci_numpy.ufuncs._arithmetic import clip, round
+from ricci_numpy.ufuncs._binary import equal
+from ricci_numpy.ufuncs._unary import conj, imag
+
+# Rows of a small array are cheaper to make anew than to cut out by a program each.
+_ROWS_ON_HOST = 1 << 14
+_BYTE = np.dtype("uint8")
+
+
+def _astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The array with its elements converted to a dtype; see ``astype``."""
+    return astype(self, dtype, copy=copy, device=device)
+
+
+def _copy(self) -> Any:
+    """A new array with the same elements."""
+    return lax.copy_p.bind(self)
+
+
+def _transposed(self) -> Any:
+    """The array with its axes in reverse order."""
+    ndim = self.aval.ndim
+    return self if ndim < 2 else lax.transpose(self, tuple(range(ndim - 1, -1, -1)))
+
+
+def _matrix_transposed(self) -> Any:
+    """The array with its last two axes swapped."""
+    ndim = self.aval.ndim
+    if ndim < 2:
+        raise ValueError(f"x.mT needs at least 2 dimensions, and the array has {ndim}.")
+    return lax.transpose(self, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def _real(self) -> Any:
+    """The real part."""
+    return lax.real(self) if self.aval.dtype in COMPLEX_DTYPES else self
+
+
+def _flat(self) -> Any:
+    """Not provided: use ``x.flatten()``."""
+    raise NotImplementedError(
+        "x.flat is an iterator that can write to the array, and arrays do not change. Use "
+        "x.flatten(), and x.at[...] for an updated copy."
+    )
+
+
+def _rows(self) -> Iterator[Any]:
+    """The array's parts along the first axis."""
+    aval = self.aval
+    if not aval.shape:
+        raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
+    if not aval.shape[0]:
+        return iter(())
+    if context.trace is eval_trace and not isinstance(self, Tracer):
+        if aval.size <= _ROWS_ON_HOST and aval.dtype in array_dtypes and not self.committed:
+            return _host_rows(np.asarray(self), aval)
+        return (self[i] for i in range(aval.shape[0]))
+    return iter(lax.unstack(self, 0))
+
+
+def _host_rows(value: np.ndarray, aval: Any) -> Iterator[Any]:
+    row = aval.update(shape=aval.shape[1:])
+    make = backend().array
+    return (make(value[i : i + 1].reshape(row.shape), row) for i in range(len(value)))
+
+
+def _reversed_rows(self) -> Iterator[Any]:
+    if not self.aval.shape:
+        raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
+    return iter(lax.rev(self, (0,)))
+
+
+def _contains(self, value: Any) -> Any:
+    return any(equal(self, value))
+
+
+def _view(self, dtype: Any = None, type: None = None) -> Any:
+    """The array's bytes read as elements of another dtype.
+
+    Args:
+      dtype: the dtype; its size must divide that of the last axis, in bytes.
+      type: not supported.
+
+    Raises:
+      ValueError: if the sizes do not fit.
+    """
+    if type is not None:
+        raise NotImplementedError("x.view: type= is not supported; arrays have one class.")
+    if dtype is None:
+        return self
+    dtype = checked_dtype(explicit_dtype(dtype, "view"), "view")
+    if self.aval.dtype == dtype:
+        return self
+    x = _without_kind(self)
+    if dtype == BOOL:
+        x = _bits_as(x, _BYTE)
+        return lax.ne(x, strong_constant(_BYTE, 0))
+    if dtype in COMPLEX_DTYPES:
+        x = _bits_as(x, np.dtype(f"float{dtype.itemsize * 4}"))
+        if not x.shape or x.shape[-1] % 2:
+            raise ValueError(
+                f"x.view: the last axis has {x.shape[-1:]} real numbers, which do not pair up to "
+                f"elements of dtype {dtype}."
+            )
+        pairs = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
+        last = pairs.ndim - 1
+        real, imaginary = (lax.index_in_dim(pairs, i, last, keepdims=False) for i in (0, 1))
+        return lax.complex(real, imaginary)
+    return _bits_as(x, dtype)
+
+
+def _without_kind(x: Any) -> Any:
+    """An array of the same bytes whose dtype the machine can reinterpret."""
+    if x.aval.dtype == BOOL:
+        return lax.convert_element_type(x, _BYTE)
+    if x.aval.dtype not in COMPLEX_DTYPES:
+        return x
+    shape = x.aval.shape
+    if not shape:
+        raise ValueError(f"x.view: a scalar of dtype {x.aval.dtype} cannot be read as another.")
+    parts = [lax.expand_dims(part, (len(shape),)) for part in (lax.real(x), lax.imag(x))]
+    return lax.reshape(lax.concatenate(parts, len(shape)), (*shape[:-1], 2 * shape[-1]))
+
+
+def _bits_as(x: Any, dtype: Any) -> Any:
+    shape = x.aval.shape
+    old, new = itemsize_bits(x.aval.dtype), itemsize_bits(dtype)
+    if old == new:
+        return lax.bitcast_convert_type(x, dtype)
+    if not shape:
+        raise ValueError(f"x.view: a scalar of dtype {x.aval.dtype} cannot be read as {dtype}.")
+    if old > new:
+        parts = lax.bitcast_convert_type(x, dtype)
+        return lax.reshape(parts, (*shape[:-1], shape[-1] * (old // new)))
+    ratio = new // old
+    if shape[-1] % ratio:
+        raise ValueError(
+            f"x.view: the last axis has {shape[-1]} elements of {old} bits, which are no whole "
+            f"number of elements of dtype {dtype}."
+        )
+    return lax.bitcast_convert_type(lax.reshape(x, (*shape[:-1], shape[-1] // ratio, ratio)), dtype)
+
+
+def _byteswap(self) -> Any:
+    """The array with the bytes of each element in reverse order."""
+    aval = self.aval
+    if aval.dtype in COMPLEX_DTYPES:
+        return lax.complex(_byteswap(lax.real(self)), _byteswap(lax.imag(self)))
+    if aval.dtype.itemsize == 1:
+        return self
+    parts = lax.bitcast_convert_type(self, _BYTE)
+    return lax.bitcast_convert_type(lax.rev(parts, (aval.ndim,)), aval.dtype)
+
+
+def _to_device(self, device: Any, *, stream: Any = None) -> Any:
+    """The array on another device, or with another sharding.
+
+    Args:
+      device: a device or a sharding.
+      stream: not supported.
+    """
+    if stream is not None:
+        raise NotImplementedError("x.to_device: stream= is not supported.")
+    return placed(self, device)
+
+
+def _namespace(self, *, api_version: str | None = None) -> Any:
+    """The module whose functions take this array, by the array API standard."""
+    check_version(api_version)
+    return sys.modules["ricci_numpy"]
+
+
+def _array_module(self, types: Any) -> Any:
+    ours = builtins.all(issubclass(t, Array | np.ndarray) for t in types)
+    return sys.modules["ricci_numpy"] if ours else NotImplemented
+
+
+define_array_methods(
+    {
+        "T": property(_transposed),
+        "mT": property(_matrix_transposed),
+        "real": property(_real),
+        "imag": property(imag),
+        "flat": property(_flat),
+        "itemsize": property(lambda self: self.aval.dtype.itemsize),
+        "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize),
+        "all": all,
+        "any": any,
+        "argmax": argmax,
+        "argmin": argmin,
+        "astype": _astype,
+        "byteswap": _byteswap,
+        "clip": clip,
+        "conj": conj,
+        "conjugate": conj,
+        "copy": _copy,
+        "cumprod": cumprod,
+        "cumsum": cumsum,
+        "max": max,
+        "mean": mean,
+        "min": min,
+        "prod": prod,
+        "ptp": ptp,
+        "round": round,
+        "std": std,
+        "sum": sum,
+        "to_device": _to_device,
+        "var": var,
+        "view": _view,
+        "__array_module__": _array_module,
+        "__array_namespace__": _namespace,
+        "__contains__": _contains,
+        "__iter__": _rows,
+        "__reversed__": _reversed_rows,
+    }
+)

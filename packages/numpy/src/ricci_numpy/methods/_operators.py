@@ -1,0 +1,117 @@
+"""The operators of arrays, such as ``+`` and ``<``.
+
+They act like the functions of the same meaning, but leave operands that are no arrays to the other
+operand's class, as Python's operators do.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import ricci_lax as lax
+from ricci_ir import define_array_methods, python_scalar_dtype
+from ricci_numpy._promotion import INEXACT_DTYPES, convert, is_arraylike
+from ricci_numpy.ufuncs._arithmetic import divmod as _divmod
+from ricci_numpy.ufuncs._arithmetic import floor_divide, power, remainder, round
+from ricci_numpy.ufuncs._binary import general_forms
+from ricci_numpy.ufuncs._makers import binary
+from ricci_numpy.ufuncs._unary import abs, invert, negative
+
+Operation = Callable[..., Any]
+
+
+def _refuse(symbol: str, other: Any) -> Any:
+    if isinstance(other, list | tuple):
+        raise TypeError(
+            f"unsupported operand for {symbol}: an array and a {type(other).__name__}. Make an "
+            "array of it first, with numpy.asarray(...)."
+        )
+    return NotImplemented
+
+
+def _forward(symbol: str, operation: Operation, accepted: frozenset, general: Operation):
+    def with_other(x, y):
+        return general(x, y) if is_arraylike(y) else _refuse(symbol, y)
+
+    return binary(operation, accepted, with_other)
+
+
+def _reflected(symbol: str, operation: Operation, accepted: frozenset, general: Operation):
+    def with_other(x, y):
+        return general(x, y) if is_arraylike(x) else _refuse(symbol, x)
+
+    function = binary(operation, accepted, with_other)
+
+    def method(self, other, /):
+        return function(other, self)
+
+    return method
+
+
+def _of_function(symbol: str, function: Operation, swapped: bool = False) -> Operation:
+    def method(self, other, /):
+        if not is_arraylike(other):
+            return _refuse(symbol, other)
+        return function(other, self) if swapped else function(self, other)
+
+    return method
+
+
+def _power(self, exponent, /):
+    if type(exponent) is int and self.aval.dtype in INEXACT_DTYPES:
+        return lax.integer_pow(self, exponent)
+    return power(self, exponent) if is_arraylike(exponent) else _refuse("**", exponent)
+
+
+def _round(self, ndigits: int | None = None, /):
+    if ndigits is not None:
+        return round(self, ndigits)
+    return convert(round(self), python_scalar_dtype(int))
+
+
+_methods: dict[str, Any] = {}
+
+for _symbol, _name, _function in (
+    ("+", "add", "add"),
+    ("-", "sub", "subtract"),
+    ("*", "mul", "multiply"),
+    ("/", "truediv", "divide"),
+    ("&", "and", "bitwise_and"),
+    ("|", "or", "bitwise_or"),
+    ("^", "xor", "bitwise_xor"),
+    ("<<", "lshift", "left_shift"),
+    (">>", "rshift", "right_shift"),
+):
+    _methods[f"__{_name}__"] = _forward(_symbol, *general_forms[_function])
+    _methods[f"__r{_name}__"] = _reflected(_symbol, *general_forms[_function])
+
+for _symbol, _name, _function in (
+    ("==", "eq", "equal"),
+    ("!=", "ne", "not_equal"),
+    ("<", "lt", "less"),
+    ("<=", "le", "less_equal"),
+    (">", "gt", "greater"),
+    (">=", "ge", "greater_equal"),
+):
+    _methods[f"__{_name}__"] = _forward(_symbol, *general_forms[_function])
+
+for _symbol, _name, _operation in (
+    ("//", "floordiv", floor_divide),
+    ("%", "mod", remainder),
+    ("divmod()", "divmod", _divmod),
+):
+    _methods[f"__{_name}__"] = _of_function(_symbol, _operation)
+    _methods[f"__r{_name}__"] = _of_function(_symbol, _operation, swapped=True)
+
+_methods |= {
+    "__pow__": _power,
+    "__rpow__": _of_function("**", power, swapped=True),
+    "__neg__": negative,
+    "__pos__": lambda self: self,
+    "__abs__": abs,
+    "__invert__": invert,
+    "__round__": _round,
+}
+for _name, _method in _methods.items():
+    if _method.__name__ in ("function", "method", "<lambda>"):
+        _method.__name__ = _name
+define_array_methods(_methods)

@@ -1,0 +1,137 @@
+"""Arrays with parts left out or put in."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL
+from ricci_numpy._promotion import operands
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.indexing._at import at
+from ricci_numpy.indexing._brackets import getitem
+from ricci_numpy.indexing._gather_form import dtype_of, wrapped
+from ricci_numpy.indexing._take import check_integers, take
+from ricci_numpy.indexing._where import nonzero
+from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
+from ricci_numpy.ufuncs._arithmetic import clip
+
+__all__ = [
+    "delete",
+    "insert",
+]
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False):
+    """An array without some of its parts along a dimension.
+
+    Args:
+      arr: an array.
+      obj: what to leave out: an int, a slice, an integer array, or a boolean mask.
+      axis: the dimension; by default the array is flattened.
+      assume_unique_indices: promises that ``obj`` names no part twice, which lets it be traced.
+
+    Raises:
+      IndexError: if a part does not exist.
+      ValueError: if ``obj`` holds anything but integers and booleans.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.delete(jnp.arange(4), jnp.array([0, 2])).tolist()
+      [1, 3]
+
+    Source: numpy.delete.
+    """
+    (arr,) = operands("delete", arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, np.ndim(arr))
+    size = np.shape(arr)[axis]
+    if isinstance(obj, slice):
+        kept = np.delete(np.arange(size), obj)
+    elif isinstance(obj, int | np.integer):
+        i = canonical_axis(obj, size)
+        before = (slice(None),) * axis
+        parts = [getitem(arr, (*before, slice(0, i))), getitem(arr, (*before, slice(i + 1, size)))]
+        return lax.concatenate(parts, axis)
+    elif assume_unique_indices:
+        return _delete_unique(arr, ravel(operands("delete", obj)[0]), axis, size)
+    else:
+        (obj,) = operands("delete", obj)
+        if dtype_of(obj) != BOOL:
+            check_integers("delete", obj, ValueError)
+        kept = np.delete(np.arange(size), np.asarray(obj))
+    return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
+
+
+def _delete_unique(arr: Any, obj: Any, axis: int, size: int) -> Any:
+    if dtype_of(obj) == BOOL:
+        raise NotImplementedError("delete: a mask cannot come with assume_unique_indices.")
+    obj = lax.convert_element_type(obj, np.int32)
+    obj = wrapped(obj, size)
+    gone = lax.sort(clip(obj, 0, size))
+    count = np.shape(gone)[0]
+    starts = lax.sub(gone, lax.iota(np.dtype(np.int32), count))
+    left = lax.iota(np.dtype(np.int32), size - count)
+    passed = lax.ge(lax.expand_dims(left, (0,)), lax.expand_dims(starts, (1,)))
+    jumps = lax.reduce_sum(lax.convert_element_type(passed, np.int32), (0,))
+    return take(arr, lax.add(left, jumps), axis=axis, mode="clip")
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with values inserted before given positions.
+
+    Args:
+      arr: an array.
+      obj: positions: an int, a slice or an integer array.
+      values: what is inserted, broadcast to the shape of the parts.
+      axis: the dimension; by default the array is flattened.
+
+    Raises:
+      ValueError: if the shapes do not broadcast, or ``obj`` does not hold integers.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.insert(jnp.arange(3), 1, 9).tolist()
+      [0, 9, 1, 2]
+
+    Source: numpy.insert.
+    """
+    arr, values = operands("insert", arr, values)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, np.ndim(arr))
+    arr = moveaxis(arr, axis, 0)
+    dtype = dtype_of(arr)
+    values = lax.convert_element_type(values, dtype)
+    size = np.shape(arr)[0]
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(size), dtype=np.int32)
+    is_scalar = not np.ndim(obj)
+    (obj,) = operands("insert", obj)
+    check_integers("insert", obj, ValueError)
+    positions = ravel(obj)
+    if np.ndim(values):
+        # One position takes the values as they are; several, one part each.
+        lead = (1,) * (np.ndim(arr) - np.ndim(values))
+        values = lax.reshape(values, (*lead, *np.shape(values)))
+        values = moveaxis(values, 0 if is_scalar and axis else axis, 0)
+    positions = wrapped(lax.convert_element_type(positions, np.int32), size)
+    positions = clip(positions, 0, size)
+    count = np.shape(positions)[0]
+    if count == 1:
+        count = np.shape(values)[0] if np.ndim(values) else 1
+        positions = lax.broadcast_in_dim(positions, (count,), (0,))
+    values = broadcast(values, (count, *np.shape(arr)[1:]))
+    turn = lax.iota(np.dtype(np.int32), count)
+    positions, order = lax.sort_key_val(positions, turn)
+    places = lax.add(positions, turn)
+    values = take(values, order, axis=0, mode="clip")
+    total = size + count
+    is_old = at(lax.full((total,), True, BOOL))[places].set(False)
+    old_places = nonzero(is_old, size=size)[0]
+    result = lax.full((total, *np.shape(arr)[1:]), 0, dtype)
+    result = at(result)[places].set(values)
+    return moveaxis(at(result)[old_places].set(arr), 0, axis)

@@ -1,0 +1,456 @@
+"""Functions that repeat, reverse or shift the elements of an array."""
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_batching import vmap
+from ricci_ir import as_array, composite, get_aval
+from ricci_numpy._promotion import operands
+from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._creation import placed
+from ricci_numpy.arrays._filling import as_shape
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.indexing._take import take
+from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, ravel, reshape
+from ricci_numpy.ufuncs._arithmetic import remainder
+
+__all__ = [
+    "apply_along_axis",
+    "apply_over_axes",
+    "flip",
+    "fliplr",
+    "flipud",
+    "repeat",
+    "resize",
+    "roll",
+    "rot90",
+    "tile",
+    "trim_zeros",
+]
+
+_INT32 = np.dtype(np.int32)
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """An array repeated as a whole.
+
+    Args:
+      A: an array.
+      reps: how often along each dimension, an int for the last; missing ones are 1, and further
+        ones add dimensions in front.
+
+    Raises:
+      TypeError: if ``A`` is no array, or ``reps`` are no ints.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.tile(jnp.arange(2), (2, 2)).tolist()
+      [[0, 1, 0, 1], [0, 1, 0, 1]]
+
+    Source: numpy.tile.
+    """
+    (A,) = operands("tile", A)
+    counts = as_shape(reps)
+    rank = max(np.ndim(A), len(counts))
+    counts = (1,) * (rank - len(counts)) + counts
+    A = lax.expand_dims(A, range(rank - np.ndim(A)))
+    return lax.tile(A, counts) if rank else as_array(A)
+
+
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """An array with each of its parts repeated.
+
+    Args:
+      a: an array.
+      repeats: how often: an int, or an integer array with one for each part.
+      axis: the dimension; by default the array is flattened.
+      total_repeat_length: the result's size in that dimension, for traced ``repeats``: what is
+        beyond is left out, what is missing is filled with the last part.
+      out_sharding: the result's sharding.
+
+    Raises:
+      ValueError: if there are not as many repeats as parts.
+      TypeError: if an operand is no array.
+      ConcretizationTypeError: if ``repeats`` is traced and there is no total length.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.repeat(jnp.array([1, 2]), jnp.array([2, 1])).tolist()
+      [1, 1, 2]
+
+    Source: numpy.repeat.
+    """
+    (a,) = operands("repeat", a)
+    if axis is None or not np.ndim(a):
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, np.ndim(a))
+    shape = np.shape(a)
+    if isinstance(repeats, int | np.integer) and total_repeat_length is None:
+        result = _repeat_each(a, as_int(repeats), axis)
+    else:
+        (repeats,) = operands("repeat", repeats)
+        counts = ravel(repeats)
+        if np.shape(counts)[0] not in (1, shape[axis]):
+            raise ValueError(
+                f"repeat: repeats has {np.shape(counts)[0]} elements, but the axis has "
+                f"{shape[axis]} parts; give one each, or one for all."
+            )
+        if total_repeat_length is None:
+            known = known_values(
+                repeats,
+                "The argument 'repeats' of repeat decides the size of the result: give that with "
+                "total_repeat_length=...",
+            )
+            known = np.broadcast_to(known.ravel(), (shape[axis],))
+            places = np.repeat(np.arange(shape[axis], dtype=np.int32), known)
+            result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_array(a)
+        else:
+            counts = broadcast(counts, (shape[axis],))
+            result = _repeat_to(a, counts, axis=axis, total=as_int(total_repeat_length))
+    return placed(result, None, out_sharding)
+
+
+def _repeat_each(a: Any, count: int, axis: int) -> Any:
+    shape = np.shape(a)
+    kept = [d for d in range(len(shape) + 1) if d != axis + 1]
+    wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    a = lax.broadcast_in_dim(a, wide, kept)
+    return lax.reshape(a, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+
+
+@composite("repeat")
+def _repeat_to(a: Any, counts: Any, *, axis: int, total: int) -> Any:
+    size = np.shape(a)[axis]
+    counts = lax.convert_element_type(counts, _INT32)
+    ends = lax.cumsum(counts, 0)
+    starts = lax.sub(ends, counts)
+    dims = lax.ScatterDimensionNumbers(
+        update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    )
+    # Where each part starts; the number of starts so far is the number of the part.
+    marks = lax.scatter_add(
+        lax.full((total,), 0, _INT32),
+        lax.expand_dims(starts, (1,)),
+        lax.full((size,), 1, _INT32),
+        dims,
+        mode=lax.GatherScatterMode.FILL_OR_DROP,
+    )
+    return take(a, lax.sub(lax.cumsum(marks, 0), np.int32(1)), axis=axis)
+
+
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """An array with its elements in reverse order along some dimensions, by default all.
+
+    Raises:
+      ValueError: if a dimension does not exist.
+      TypeError: if ``m`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.flip(jnp.arange(3)).tolist()
+      [2, 1, 0]
+
+    Source: numpy.flip.
+    """
+    (m,) = operands("flip", m)
+    ndim = np.ndim(m)
+    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    return _flip(m, axes=axes)
+
+
+@composite("_flip")
+def _flip(m: Any, *, axes: tuple[int, ...]) -> Any:
+    return lax.rev(m, axes)
+
+
+def fliplr(m: Any) -> Any:
+    """An array with its columns, the second dimension, in reverse order.
+
+    Raises:
+      ValueError: if it has fewer than two dimensions.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.fliplr(jnp.array([[1, 2]])).tolist()
+      [[2, 1]]
+
+    Source: numpy.fliplr.
+    """
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """An array with its rows, the first dimension, in reverse order.
+
+    Raises:
+      ValueError: if it has no dimension.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.flipud(jnp.array([[1], [2]])).tolist()
+      [[2], [1]]
+
+    Source: numpy.flipud.
+    """
+    return flip(m, 0)
+
+
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """An array with its elements shifted; those that leave at the end come in at the start.
+
+    Args:
+      a: an array.
+      shift: by how much: an int or an integer array of rank 0, or a sequence with one for each
+        axis.
+      axis: the dimensions; by default the array is rolled flattened.
+
+    Raises:
+      ValueError: if a dimension does not exist, or the numbers of shifts and axes differ.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.roll(jnp.arange(4), 1).tolist()
+      [3, 0, 1, 2]
+
+    Source: numpy.roll.
+    """
+    (a,) = operands("roll", a)
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), np.shape(a))
+    ndim = np.ndim(a)
+    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    axes = tuple(canonical_axis(d, ndim) for d in axes)
+    if isinstance(shift, int | np.integer):
+        return _roll_static(a, shifts=(as_int(shift),) * len(axes), axes=axes)
+    if isinstance(shift, Sequence) and all(isinstance(s, int | np.integer) for s in shift):
+        shifts = _matched(tuple(map(as_int, shift)), axes)
+        repeats = len(shifts) // len(axes) if axes else 0
+        return _roll_static(a, shifts=shifts, axes=axes * repeats)
+    if isinstance(shift, Sequence):
+        shift = lax.stack([lax.convert_element_type(s, _INT32) for s in shift], 0)
+    elif isinstance(shift, np.ndarray):
+        return roll(a, shift.tolist(), axis)
+    (shift,) = operands("roll", shift)
+    if np.ndim(shift) > 1:
+        raise ValueError(f"roll: shift must be a scalar or a vector, got shape {np.shape(shift)}.")
+    return _roll_dynamic(a, shift, axes=axes)
+
+
+def _matched(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    if len(shifts) == 1:
+        return shifts * len(axes)
+    if len(axes) not in (1, len(shifts)):
+        raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes; give one each.")
+    return shifts
+
+
+@composite("_roll_static")
+def _roll_static(a: Any, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    for shift, axis in zip(shifts, axes, strict=True):
+        size = np.shape(a)[axis]
+        if not size:
+            continue
+        at = (size - shift) % size if shift % size else 0
+        parts = [lax.slice_in_dim(a, at, size, axis=axis), lax.slice_in_dim(a, 0, at, axis=axis)]
+        a = lax.concatenate(parts, axis)
+    return a
+
+
+@composite("_roll_dynamic")
+def _roll_dynamic(a: Any, shift: Any, *, axes: tuple[int, ...]) -> Any:
+    count = max(len(axes), np.shape(shift)[0] if np.ndim(shift) else 1)
+    shifts = lax.unstack(broadcast(shift, (count,)), 0)
+    for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
+        size = np.shape(a)[axis]
+        by = remainder(by, max(size, 1))
+        double = lax.concatenate([a, a], axis)
+        start = lax.sub(np.int32(size), lax.convert_element_type(by, _INT32))
+        a = lax.dynamic_slice_in_dim(double, start, size, axis)
+    return a
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """An array rotated by 90 degrees, ``k`` times, from the first of two axes to the second.
+
+    Raises:
+      ValueError: if the array has fewer than two dimensions, or the axes are equal.
+      TypeError: if ``m`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]])).tolist()
+      [[2, 4], [1, 3]]
+
+    Source: numpy.rot90.
+    """
+    (m,) = operands("rot90", m)
+    ndim = np.ndim(m)
+    if ndim < 2:
+        raise ValueError(f"rot90 needs an array of two dimensions at least, got {np.shape(m)}.")
+    first, second = (canonical_axis(d, ndim) for d in axes)
+    if first == second:
+        raise ValueError(f"rot90: axes={axes} spans no plane; give two different axes.")
+    return _rot90(m, k=as_int(k) % 4, axes=(first, second))
+
+
+@composite("rot90")
+def _rot90(m: Any, *, k: int, axes: tuple[int, int]) -> Any:
+    first, second = axes
+    if k == 0:
+        return m
+    if k == 2:
+        return flip(flip(m, first), second)
+    order = list(range(np.ndim(m)))
+    order[first], order[second] = second, first
+    if k == 1:
+        return lax.transpose(flip(m, second), order)
+    return flip(lax.transpose(m, order), second)
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """An array of another shape and size, filled with the elements in order, repeated.
+
+    Raises:
+      ValueError: if a size is negative.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.resize(jnp.arange(3), (2, 2)).tolist()
+      [[0, 1], [2, 0]]
+
+    Source: numpy.resize.
+    """
+    (a,) = operands("resize", a)
+    shape = as_shape(new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"resize: sizes must not be negative, got {shape}.")
+    return _resize(a, shape=shape)
+
+
+@composite("resize")
+def _resize(a: Any, *, shape: tuple[int, ...]) -> Any:
+    flat = ravel(a)
+    size, wanted = np.shape(flat)[0], int(np.prod(shape, dtype=object))
+    dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if not size or not wanted:
+        return lax.full(shape, 0, dtype)
+    times = -(-wanted // size)
+    flat = lax.tile(flat, (times,)) if times > 1 else flat
+    return lax.reshape(lax.slice(flat, (0,), (wanted,)), shape)
+
+
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of vectors applied along a dimension.
+
+    Args:
+      func1d: takes a vector, and what ``args`` and ``kwargs`` hold.
+      axis: the dimension that the vectors lie along.
+      arr: an array.
+
+    Raises:
+      ValueError: if ``axis`` does not exist.
+      TypeError: if ``arr`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3))).tolist()
+      [2.0, 2.0, 2.0]
+
+    Source: numpy.apply_along_axis.
+    """
+    (arr,) = operands("apply_along_axis", arr)
+    ndim = np.ndim(arr)
+    axis = canonical_axis(axis, ndim)
+    # The dimensions before stay in front of what the function returns, those after behind it.
+    mapped = vmap_over(lambda x: func1d(x, *args, **kwargs), ndim - 1 - axis, -1, -1)
+    return vmap_over(mapped, axis, 0, 0)(arr)
+
+
+def apply_over_axes(func: Any, a: Any, axes: Sequence[int]) -> Any:
+    """A reduction applied along several dimensions, one after another, which are kept.
+
+    Args:
+      func: called with an array and an axis; its result may lack that dimension.
+      a: an array.
+      axes: the dimensions.
+
+    Raises:
+      ValueError: if a result has neither the same number of dimensions nor one less.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3)), [0, 1]).tolist()
+      [[6.0]]
+
+    Source: numpy.apply_over_axes.
+    """
+    (a,) = operands("apply_over_axes", a)
+    rank = np.ndim(a)
+    for axis in axes:
+        found = func(a, axis)
+        if np.ndim(found) == rank - 1:
+            found = lax.expand_dims(found, (canonical_axis(axis, rank),))
+        if np.ndim(found) != rank:
+            raise ValueError(
+                f"apply_over_axes: func returned an array of {np.ndim(found)} dimensions for one "
+                f"of {rank}; it must keep them, or remove the axis."
+            )
+        a = found
+    return a
+
+
+def vmap_over(fun: Any, count: int, in_axis: int, out_axis: int) -> Any:
+    """``fun`` mapped over ``count`` dimensions, one inside the other."""
+    for _ in range(count):
+        fun = vmap(fun, in_axes=in_axis, out_axes=out_axis)
+    return fun
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
+    """An array without the zeros at its ends; its values must be known.
+
+    Args:
+      filt: an array.
+      trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
+      axis: the dimensions; by default all.
+
+    Raises:
+      ConcretizationTypeError: if it is traced.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.trim_zeros(jnp.array([0, 1, 0])).tolist()
+      [1]
+
+    Source: numpy.trim_zeros.
+    """
+    (filt,) = operands("trim_zeros", filt)
+    value = known_values(
+        filt, "The values of the argument 'filt' of trim_zeros decide the size of the result."
+    )
+    ndim = np.ndim(filt)
+    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    places = np.nonzero(value)
+    starts, limits = [0] * ndim, list(np.shape(filt))
+    for d in axes:
+        if not places[d].size:
+            limits[d] = 0
+            continue
+        if "f" in trim.lower():
+            starts[d] = int(places[d].min())
+        if "b" in trim.lower():
+            limits[d] = int(places[d].max()) + 1
+    return lax.slice(filt, starts, limits)

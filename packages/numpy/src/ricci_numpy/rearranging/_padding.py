@@ -1,0 +1,353 @@
+"""``pad``: an array with its edges extended."""
+
+from collections.abc import Callable, Mapping
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, get_aval, issubdtype
+from ricci_numpy._promotion import convert, operands
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.reductions._axis_reductions import max as maximum_of
+from ricci_numpy.reductions._axis_reductions import min as minimum_of
+from ricci_numpy.reductions._moments import mean
+from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis
+from ricci_numpy.ufuncs._arithmetic import round as rounded
+
+from ._moving import flip
+
+__all__ = [
+    "pad",
+]
+
+Widths = tuple[tuple[int, int], ...]
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """An array with elements added before and after each dimension.
+
+    Args:
+      array: an array.
+      pad_width: how many: an int for all; a pair ``(before, after)`` for all; a pair for each
+        dimension; or a dict from dimensions to any of these.
+      mode: what is added. ``"constant"``: ``constant_values``, given like ``pad_width``, 0 by
+        default. ``"edge"``: the edge. ``"reflect"``, ``"symmetric"``: the mirror image, without
+        or with the edge; with ``reflect_type="odd"`` twice the edge minus it. ``"wrap"``: the
+        opposite end. ``"linear_ramp"``: a ramp to ``end_values``. ``"maximum"``, ``"minimum"``,
+        ``"mean"``, ``"median"``: of ``stat_length`` elements at the edge, by default all.
+        ``"empty"``: anything. Or a function, called for each vector as
+        ``mode(vector, widths, axis, kwargs)``, that returns the vector.
+
+    Raises:
+      ValueError: if ``pad_width`` has a wrong shape or a negative number, or a keyword does not
+        go with the mode.
+      TypeError: if ``array`` is no array, or ``pad_width`` holds no integers.
+      NotImplementedError: if there is no such mode.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.pad(jnp.array([1, 2]), (1, 2), constant_values=9).tolist()
+      [9, 1, 2, 9, 9]
+      >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect").tolist()
+      [3, 2, 1, 2, 3, 2, 1]
+
+    Source: numpy.pad.
+    """
+    (array,) = operands("pad", array)
+    ndim = np.ndim(array)
+    widths = _widths(pad_width, ndim)
+    if not ndim:
+        return asarray(array)
+    if callable(mode):
+        return _pad_by(array, widths, mode, kwargs)
+    if mode not in _allowed:
+        raise NotImplementedError(
+            f"pad: there is no mode {mode!r}; the modes are {', '.join(sorted(_allowed))}."
+        )
+    unknown = set(kwargs) - set(_allowed[mode])
+    if unknown:
+        raise ValueError(
+            f"pad: mode {mode!r} does not take {', '.join(sorted(unknown))}; it takes "
+            f"{', '.join(_allowed[mode]) or 'no keywords'}."
+        )
+    if mode == "constant":
+        values, form = _pairs_of_values("constant_values", kwargs.get("constant_values", 0), ndim)
+        return _pad_constant(array, *values, widths=widths, form=form)
+    if mode == "linear_ramp":
+        values, form = _pairs_of_values("end_values", kwargs.get("end_values", 0), ndim)
+        return _pad_ramp(array, *values, widths=widths, form=form)
+    if mode in _statistics:
+        lengths = kwargs.get("stat_length")
+        if lengths is not None:
+            lengths = _integer_pairs("stat_length", lengths, ndim)
+            if any(n < 1 for pair in lengths for n in pair):
+                raise ValueError("pad: stat_length must be at least 1.")
+        return _pad_statistic(array, widths=widths, mode=mode, lengths=lengths)
+    settings = tuple(sorted(kwargs.items()))
+    return _pad(array, widths=widths, mode=mode, settings=settings)
+
+
+_allowed: dict[str, tuple[str, ...]] = {
+    "constant": ("constant_values",),
+    "edge": (),
+    "empty": (),
+    "linear_ramp": ("end_values",),
+    "maximum": ("stat_length",),
+    "mean": ("stat_length",),
+    "median": ("stat_length",),
+    "minimum": ("stat_length",),
+    "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",),
+    "wrap": (),
+}
+
+
+def _widths(pad_width: Any, ndim: int) -> Widths:
+    if isinstance(pad_width, Mapping):
+        found = [(0, 0)] * ndim
+        for axis, width in pad_width.items():
+            found[canonical_axis(axis, ndim)] = _integer_pairs("pad_width", width, 1)[0]
+        widths = tuple(found)
+    else:
+        widths = _integer_pairs("pad_width", pad_width, ndim)
+    if any(n < 0 for pair in widths for n in pair):
+        raise ValueError(f"pad: pad_width cannot hold negative numbers, got {pad_width}.")
+    return widths
+
+
+def _integer_pairs(name: str, value: Any, ndim: int) -> Widths:
+    pairs = np.array(value, dtype=object) if np.ndim(value) else value
+    flat = pairs.ravel() if isinstance(pairs, np.ndarray) else [pairs]
+    try:
+        flat = [as_int(n) for n in flat]
+    except TypeError:
+        raise TypeError(
+            f"pad: {name}={value} counts elements, so it must be of integers."
+        ) from None
+    shape = np.shape(pairs)
+    _check_pairs(name, shape, ndim)
+    full = np.broadcast_to(np.array(flat, np.int64).reshape(shape), (ndim, 2))
+    return tuple((int(a), int(b)) for a, b in full)
+
+
+def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
+    if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
+        raise ValueError(
+            f"pad: {name} has shape {shape}, but for {ndim} dimensions it must have shape "
+            f"({ndim}, 2), (1, 2), (2,), (1,) or ()."
+        )
+
+
+def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Any], tuple]:
+    """The different values that a keyword holds, and for each dimension which two are its."""
+    if isinstance(value, np.ndarray) or hasattr(type(value), "aval"):
+        shape = np.shape(value)
+        flat = (
+            list(lax.unstack(lax.reshape(value, (int(np.prod(shape)),)), 0)) if shape else [value]
+        )
+    elif np.ndim(value):
+        shape = np.shape(value)
+        flat = [x for row in value for x in (row if len(shape) == 2 else (row,))]
+    else:
+        shape, flat = (), [value]
+    _check_pairs(name, shape, ndim)
+    numbers = np.broadcast_to(np.arange(len(flat)).reshape(shape), (ndim, 2))
+    return operands("pad", *flat), tuple((int(a), int(b)) for a, b in numbers)
+
+
+def _dtype_of(x: Any) -> Any:
+    aval: Any = get_aval(x)
+    return aval.dtype
+
+
+@composite("_pad")
+def _pad_constant(x: Any, *values: Any, widths: Widths, form: tuple) -> Any:
+    dtype = _dtype_of(x)
+    values = tuple(convert(v, dtype) for v in values)
+    if len(values) == 1:
+        return lax.pad(x, values[0], [(a, b, 0) for a, b in widths])
+    for d, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
+        for lead, tail, value in ((before, 0, values[i]), (0, after, values[j])):
+            config = [(0, 0, 0)] * np.ndim(x)
+            config[d] = (lead, tail, 0)
+            x = lax.pad(x, value, config)
+    return x
+
+
+@composite("_pad")
+def _pad(x: Any, *, widths: Widths, mode: str, settings: tuple) -> Any:
+    for axis, (before, after) in enumerate(widths):
+        if not before and not after:
+            continue
+        if not np.shape(x)[axis] and mode != "empty":
+            raise ValueError(f"pad: axis {axis} has size 0, and mode {mode!r} needs an element.")
+        x = _modes[mode](x, axis, before, after, **dict(settings))
+    return x
+
+
+def _part(x: Any, axis: int, start: int, limit: int) -> Any:
+    return lax.slice_in_dim(x, start, limit, axis=axis)
+
+
+def _repeated(edge: Any, axis: int, count: int) -> Any:
+    """A part of size 1, repeated."""
+    shape = np.shape(edge)
+    return lax.broadcast_in_dim(edge, (*shape[:axis], count, *shape[axis + 1 :]), range(len(shape)))
+
+
+def _edge(x: Any, axis: int, before: int, after: int) -> Any:
+    size = np.shape(x)[axis]
+    first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
+    parts = [_repeated(first, axis, before), x, _repeated(last, axis, after)]
+    return lax.concatenate(parts, axis)
+
+
+def _mirrored(x: Any, axis: int, before: int, after: int, offset: int, odd: bool) -> Any:
+    """``x`` extended by its mirror images, which leave out ``offset`` elements at the edge."""
+    period = np.shape(x)[axis] - offset
+    if not period:  # a single element has no image but itself
+        return _edge(x, axis, before, after)
+    while before:
+        count = min(before, period)
+        image = flip(_part(x, axis, offset, offset + count), axis)
+        if odd:
+            image = _opposite(_part(x, axis, 0, 1), image)
+        x = lax.concatenate([image, x], axis)
+        before -= count
+    while after:
+        count = min(after, period)
+        size = np.shape(x)[axis]
+        image = flip(_part(x, axis, size - offset - count, size - offset), axis)
+        if odd:
+            image = _opposite(_part(x, axis, size - 1, size), image)
+        x = lax.concatenate([x, image], axis)
+        after -= count
+    return x
+
+
+def _opposite(edge: Any, image: Any) -> Any:
+    """What lies as far on the other side of an edge."""
+    two = np.asarray(2).astype(_dtype_of(edge))[()]
+    return lax.sub(lax.mul(two, edge), image)
+
+
+def _is_odd(reflect_type: str) -> bool:
+    if reflect_type not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}.")
+    return reflect_type == "odd"
+
+
+def _reflect(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+    return _mirrored(x, axis, before, after, 1, _is_odd(reflect_type))
+
+
+def _symmetric(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+    return _mirrored(x, axis, before, after, 0, _is_odd(reflect_type))
+
+
+def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
+    size = np.shape(x)[axis]
+    (whole_before, lead), (whole_after, tail) = divmod(before, size), divmod(after, size)
+    parts = [x] * (whole_before + whole_after + 1)
+    if lead:
+        parts.insert(0, _part(x, axis, size - lead, size))
+    if tail:
+        parts.append(_part(x, axis, 0, tail))
+    return lax.concatenate(parts, axis)
+
+
+def _empty(x: Any, axis: int, before: int, after: int) -> Any:
+    def anything(count: int) -> Any:
+        shape = (*np.shape(x)[:axis], count, *np.shape(x)[axis + 1 :])
+        return lax.full(shape, 0, _dtype_of(x))
+
+    return lax.concatenate([anything(before), x, anything(after)], axis)
+
+
+_modes: dict[str, Callable[..., Any]] = {
+    "edge": _edge,
+    "empty": _empty,
+    "reflect": _reflect,
+    "symmetric": _symmetric,
+    "wrap": _wrap,
+}
+
+
+@composite("_pad")
+def _pad_ramp(x: Any, *values: Any, widths: Widths, form: tuple) -> Any:
+    for axis, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
+        size = np.shape(x)[axis]
+        first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
+        parts = [
+            _ramp(values[i], first, axis, before),
+            x,
+            flip(_ramp(values[j], last, axis, after), axis),
+        ]
+        x = lax.concatenate(parts, axis)
+    return x
+
+
+def _ramp(start: Any, edge: Any, axis: int, count: int) -> Any:
+    """Evenly spaced steps from a value towards an edge, which is not reached."""
+    dtype = _dtype_of(edge)
+    inner = dtype if issubdtype(dtype, np.inexact) else np.dtype(np.float32)
+    shape = np.shape(edge)
+    full = (*shape[:axis], count, *shape[axis + 1 :])
+    start, edge = lax.convert_element_type(start, inner), lax.convert_element_type(edge, inner)
+    steps = lax.div(lax.broadcasted_iota(inner, full, axis), np.asarray(count).astype(inner)[()])
+    one = np.ones((), inner)[()]
+    spread = lax.mul(broadcast(start, full), lax.sub(one, steps))
+    ramp = lax.add(spread, lax.mul(broadcast(edge, full), steps))
+    if dtype != inner:
+        ramp = lax.floor(ramp)
+    return lax.convert_element_type(ramp, dtype)
+
+
+_statistics: dict[str, Callable[..., Any]] = {
+    "maximum": maximum_of,
+    "mean": mean,
+    "median": lambda x, axis, keepdims: _median(x, axis),
+    "minimum": minimum_of,
+}
+
+
+def _median(x: Any, axis: int) -> Any:
+    found = lax.sort(x, axis)
+    size = np.shape(x)[axis]
+    low = _part(found, axis, (size - 1) // 2, (size - 1) // 2 + 1)
+    high = _part(found, axis, size // 2, size // 2 + 1)
+    return mean(lax.concatenate([low, high], axis), axis=axis, keepdims=True)
+
+
+@composite("_pad")
+def _pad_statistic(x: Any, *, widths: Widths, mode: str, lengths: Widths | None) -> Any:
+    statistic = _statistics[mode]
+    dtype = _dtype_of(x)
+    for axis, (before, after) in enumerate(widths):
+        size = np.shape(x)[axis]
+        lead, tail = (size, size) if lengths is None else lengths[axis]
+        ends = [_part(x, axis, 0, min(lead, size)), _part(x, axis, size - min(tail, size), size)]
+        found = []
+        for end in ends:
+            value = statistic(end, axis=axis, keepdims=True)
+            if not issubdtype(dtype, np.inexact) and issubdtype(_dtype_of(value), np.inexact):
+                value = rounded(value)
+            found.append(lax.convert_element_type(value, dtype))
+        parts = [_repeated(found[0], axis, before), x, _repeated(found[1], axis, after)]
+        x = lax.concatenate(parts, axis)
+    return x
+
+
+def _pad_by(array: Any, widths: Widths, function: Callable, kwargs: dict[str, Any]) -> Any:
+    zero = np.zeros((), _dtype_of(array))[()]
+    x = lax.pad(array, zero, [(a, b, 0) for a, b in widths])
+    for axis, pair in enumerate(widths):
+        lead = moveaxis(x, axis, -1)
+        shape = np.shape(lead)
+        rows = lax.reshape(lead, (int(np.prod(shape[:-1])), shape[-1]))
+        done = [function(row, pair, axis, kwargs) for row in lax.unstack(rows, 0)]
+        x = moveaxis(lax.reshape(lax.stack(done, 0), shape), -1, axis)
+    return x

@@ -1,0 +1,8 @@
+"""Reductions over axes: sums, extremes, moments, quantiles, running sums."""
+
+from ._averages import *
+from ._axis_reductions import *
+from ._cumulative import *
+from ._extreme_places import *
+from ._moments import *
+from ._nan_functions import *

@@ -1,0 +1,589 @@
+"""Reductions: sums, extremes, logical reductions, means, and where extremes are."""
+
+import builtins
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    BOOL,
+    UINTS,
+    Operation,
+    bfloat16,
+    canonicalize_dtype,
+    composite,
+    explicit_dtype,
+    get_aval,
+    iinfo,
+    inlined,
+    issubdtype,
+    python_scalar_dtype,
+    trace_key,
+)
+from ricci_numpy._promotion import (
+    INEXACT_DTYPES,
+    convert,
+    operands,
+    strong_constant,
+)
+from ricci_numpy.arrays._creation import asarray, checked_dtype
+from ricci_numpy.arrays._selection import select_where
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "count_nonzero",
+    "max",
+    "min",
+    "minmax",
+    "prod",
+    "ptp",
+    "sum",
+]
+
+_FLOAT32 = np.dtype("float32")
+# Sums of these are taken in float32.
+_SHORT_FLOATS = frozenset((np.dtype(bfloat16), np.dtype("float16")))
+
+
+def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes to reduce, counted from the start.
+
+    Args:
+      name: the function, for messages.
+      axis: an int, a sequence of ints, or ``None`` for all.
+      ndim: how many the array has.
+
+    Raises:
+      AxisError: if an axis is out of bounds; it is a ``ValueError`` and an ``IndexError``.
+      ValueError: if one is given twice.
+      TypeError: if one is no integer.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int:
+        if -ndim <= axis < ndim:
+            return (axis % ndim,)
+        given: tuple = (axis,)
+    elif isinstance(axis, tuple | list):
+        given = tuple(map(index, axis))
+    else:
+        given = (index(axis),)
+    for i in given:
+        if not -ndim <= i < ndim:
+            raise np.exceptions.AxisError(
+                f"{name}: there is no axis {i} in an array of rank {ndim}."
+            )
+    axes = tuple(i % ndim for i in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: an axis is given twice in axis={axis}.")
+    return axes
+
+
+def no_out(name: str, out: Any) -> None:
+    """Raise if the caller asks for the result to be written to an array."""
+    if out is not None:
+        raise NotImplementedError(
+            f"{name}: out= is not supported, since arrays do not change. Use the result."
+        )
+
+
+def keep_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """A reduced array with sizes of 1 where the reduced axes were."""
+    return lax.expand_dims(x, axes) if axes else x
+
+
+def checked_mask(name: str, where: Any) -> Any:
+    """The mask of a reduction.
+
+    Raises:
+      TypeError: if it is no array.
+      ValueError: if it is not boolean.
+    """
+    (where,) = operands(name, where)
+    dtype = get_aval(where).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype != BOOL:
+        raise ValueError(
+            f"{name}: where chooses elements by true and false, so dtype {dtype} will not do. Make "
+            "it boolean, as with where != 0."
+        )
+    return where
+
+
+def _initial(name: str, initial: Any, dtype: Any) -> Any:
+    (initial,) = operands(name, initial)
+    shape = np.shape(initial)
+    if shape:
+        raise ValueError(
+            f"{name}: initial has shape {shape}; the reduction of each element starts from one and "
+            "the same scalar."
+        )
+    if hasattr(type(initial), "aval"):
+        return convert(initial, dtype)
+    return np.asarray(initial).astype(dtype)[()]
+
+
+def _lowest(dtype: Any) -> Any:
+    if dtype == BOOL:
+        return False
+    if dtype in INEXACT_DTYPES:
+        return -np.inf
+    return int(iinfo(dtype).min)
+
+
+def _highest(dtype: Any) -> Any:
+    if dtype == BOOL:
+        return True
+    if dtype in INEXACT_DTYPES:
+        return np.inf
+    return int(iinfo(dtype).max)
+
+
+def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+    """The dtype of a sum or product: at least the default int for booleans and integers."""
+    if dtype == BOOL:
+        return python_scalar_dtype(int)
+    if promote_integers and dtype not in INEXACT_DTYPES:
+        default = python_scalar_dtype(int)
+        if issubdtype(dtype, np.unsignedinteger):
+            default = canonicalize_dtype(UINTS[-1])
+        return default if dtype.itemsize < default.itemsize else dtype
+    return dtype
+
+
+def accumulated_dtype(dtype: Any) -> Any:
+    """The dtype that a sum of the given dtype is computed in."""
+    return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
+
+
+def _sum_or_product(
+    name: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    promote_integers: bool,
+    identity: int,
+) -> Any:
+    (a,) = operands(name, a)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    if where is not None:
+        where = checked_mask(name, where)
+    if initial is not None:
+        (initial,) = operands(name, initial)
+    step = _prod if identity else _sum
+    return step(
+        a,
+        where,
+        initial,
+        axes=axes,
+        dtype=dtype,
+        keepdims=bool(keepdims),
+        promote_integers=bool(promote_integers),
+    )
+
+
+@inlined("sum")
+def _sum(a: Any, where: Any, initial: Any, **settings: Any) -> Any:
+    return _accumulate("sum", 0, a, where, initial, **settings)
+
+
+@inlined("prod")
+def _prod(a: Any, where: Any, initial: Any, **settings: Any) -> Any:
+    return _accumulate("prod", 1, a, where, initial, **settings)
+
+
+def _accumulate(
+    name: str, identity: int, a, where, initial, *, axes, dtype, keepdims, promote_integers
+) -> Any:
+    a = asarray(a)
+    result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
+    computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
+    a = convert(a, computed)
+    if where is not None:
+        a = select_where(where, a, strong_constant(computed, identity), name)
+    if computed == BOOL:
+        reduce, combine = (
+            (lax.reduce_and_p, lax.bitwise_and) if identity else (lax.reduce_or_p, lax.bitwise_or)
+        )
+        result = reduce.bind(a, axes=axes)
+    elif identity:
+        combine = lax.mul
+        result = lax.reduce_prod_p.bind(a, axes=axes)
+    else:
+        combine = lax.add
+        result = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
+    if initial is not None:
+        result = combine(_initial(name, initial, computed), result)
+    if keepdims:
+        result = keep_axes(result, axes)
+    return convert(result, result_dtype)
+
+
+_SUMMED_AS_THEY_ARE = frozenset(
+    (_FLOAT32, *map(np.dtype, ("int32", "uint32", "complex64", "complex128", "float64")))
+)
+
+# By the array's type and the axis, the sums that need no promotion.
+_sums: dict[Any, Operation] = {}
+
+
+def _plain_sum(a: Any, axis: Any) -> Operation | None:
+    """The sum of an array along axes, if it is one operation."""
+    kind, aval = type(a), getattr(a, "aval", None)
+    kept = axis is None or type(axis) is int
+    key = (kind, aval, axis, trace_key()) if kept else None
+    found = _sums.get(key)
+    if found is not None or aval is None or not hasattr(kind, "aval"):
+        return found
+    if aval.weak_type or aval.dtype not in _SUMMED_AS_THEY_ARE:
+        return None
+    if aval.dtype.itemsize < 8 and python_scalar_dtype(int).itemsize == 8:
+        return None
+    axes = reduced_axes("sum", axis, aval.ndim)
+    found = Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
+    if kept:
+        _sums[key] = found
+    return found
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The sum of the elements along axes.
+
+    Args:
+      a: an array. Booleans and short integers are summed as default integers.
+      axis: the axis or axes to sum over; all without it.
+      dtype: the dtype of the sum.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      initial: a scalar to add.
+      where: a boolean mask that broadcasts with ``a``; other elements are left out.
+      promote_integers: whether short integers become default integers.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if an axis is out of bounds or given twice.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0).tolist()
+      [4, 6]
+
+    Source: numpy.sum.
+    """
+    if dtype is None and initial is None and where is None and out is None:
+        plain = _plain_sum(a, axis)
+        if plain is not None:
+            total = plain(a)
+            return keep_axes(total, plain.params["axes"]) if keepdims else total
+    no_out("sum", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "sum"), "sum")
+    return _sum_or_product("sum", a, axis, dtype, keepdims, initial, where, promote_integers, 0)
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The product of the elements along axes; the arguments are those of ``sum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.prod(jnp.array([1, 2, 3, 4])))
+      24
+
+    Source: numpy.prod.
+    """
+    no_out("prod", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "prod"), "prod")
+    return _sum_or_product("prod", a, axis, dtype, keepdims, initial, where, promote_integers, 1)
+
+
+def _extreme(
+    name: str,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    reduce: Any,
+) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    aval: Any = get_aval(a)
+    axes = reduced_axes(name, axis, aval.ndim)
+    if where is not None:
+        where = checked_mask(name, where)
+    if initial is None:
+        if where is not None:
+            raise ValueError(
+                f"{name}: with where=..., give initial=..., the result where nothing is selected."
+            )
+        if aval.size == 0 and any_zero(aval.shape, axes):
+            raise ValueError(
+                f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, so no "
+                f"{name}. Give initial=..., the result for that case."
+            )
+    if initial is not None:
+        (initial,) = operands(name, initial)
+    elif not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
+        return reduce.bind(a, axes=axes, out_sharding=None)
+    step = _max if name == "max" else _min
+    return step(a, where, initial, axes=axes, keepdims=bool(keepdims))
+
+
+@inlined("max")
+def _max(a: Any, where: Any, initial: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _extreme_step("max", a, where, initial, axes, keepdims)
+
+
+@inlined("min")
+def _min(a: Any, where: Any, initial: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _extreme_step("min", a, where, initial, axes, keepdims)
+
+
+def _extreme_step(name: str, a, where, initial, axes, keepdims) -> Any:
+    reduce, combine, neutral = _EXTREMES[name]
+    a = asarray(a)
+    a = convert(a, a.dtype)
+    if where is not None:
+        a = select_where(where, a, strong_constant(a.dtype, neutral(a.dtype)), name)
+    result = reduce.bind(a, axes=axes, out_sharding=None)
+    if initial is not None:
+        result = combine(_initial(name, initial, a.dtype), result)
+    return keep_axes(result, axes) if keepdims else result
+
+
+_EXTREMES = {
+    "max": (lax.reduce_max_p, lax.max, _lowest),
+    "min": (lax.reduce_min_p, lax.min, _highest),
+}
+
+
+def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+    """Whether one of the axes has size 0."""
+    return builtins.any(shape[i] == 0 for i in axes)
+
+
+def max(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The largest element along axes; NaN if there is one.
+
+    Args:
+      a: an array.
+      axis: the axis or axes to reduce; all without it.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      initial: a scalar that the result is at least.
+      where: a boolean mask that broadcasts with ``a``; needs ``initial``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if there are no elements and no ``initial``, or an axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.max(jnp.array([3, 1, 2])))
+      3
+
+    Source: numpy.max.
+    """
+    return _extreme("max", a, axis, out, keepdims, initial, where, lax.reduce_max_p)
+
+
+def min(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The smallest element along axes; NaN if there is one. See ``max``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.min(jnp.array([3, 1, 2])))
+      1
+
+    Source: numpy.min.
+    """
+    return _extreme("min", a, axis, out, keepdims, initial, where, lax.reduce_min_p)
+
+
+amax, amin = max, min
+
+
+def minmax(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> tuple[Any, Any]:
+    """The smallest and the largest element along axes; see ``max``.
+
+    Args:
+      initial: a scalar, or one for the minimum and one for the maximum.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [int(x) for x in jnp.minmax(jnp.array([3, 1, 2]))]
+      [1, 3]
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return (
+        min(a, axis, out, keepdims, low, where),
+        max(a, axis, out, keepdims, high, where),
+    )
+
+
+def _logical(name: str, a: Any, axis: Any, out: Any, keepdims: bool, where: Any, step: Any) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    if where is not None:
+        where = checked_mask(name, where)
+    return step(a, where, axes=axes, keepdims=bool(keepdims))
+
+
+@inlined("all")
+def _all(a: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _logical_step(lax.reduce_and_p, True, a, where, axes, keepdims)
+
+
+@inlined("any")
+def _any(a: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
+    return _logical_step(lax.reduce_or_p, False, a, where, axes, keepdims)
+
+
+def _logical_step(reduce: Any, neutral: bool, a, where, axes, keepdims) -> Any:
+    a = convert(asarray(a), BOOL)
+    if where is not None:
+        a = select_where(where, a, strong_constant(BOOL, neutral))
+    result = reduce.bind(a, axes=axes)
+    return keep_axes(result, axes) if keepdims else result
+
+
+def all(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """Whether all elements along axes are not zero.
+
+    Args:
+      a: an array.
+      axis: the axis or axes to reduce; all without it.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      where: a boolean mask that broadcasts with ``a``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if an axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.all(jnp.array([1, 0])))
+      False
+
+    Source: numpy.all.
+    """
+    return _logical("all", a, axis, out, keepdims, where, _all)
+
+
+def any(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """Whether some element along axes is not zero; see ``all``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.any(jnp.array([1, 0])))
+      True
+
+    Source: numpy.any.
+    """
+    return _logical("any", a, axis, out, keepdims, where, _any)
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The largest element minus the smallest, along axes; see ``max``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.ptp(jnp.array([3, 5, 2])))
+      3
+
+    Source: numpy.ptp.
+    """
+    no_out("ptp", out)
+    (a,) = operands("ptp", a)
+    axes = reduced_axes("ptp", axis, np.ndim(a))
+    return _ptp(a, axes=axes, keepdims=bool(keepdims))
+
+
+@composite("_ptp")
+def _ptp(a: Any, *, axes: Any, keepdims: bool) -> Any:
+    return lax.sub(max(a, axes, None, keepdims), min(a, axes, None, keepdims))
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements along axes are not zero; see ``sum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.count_nonzero(jnp.array([3, 0, 2])))
+      2
+
+    Source: numpy.count_nonzero.
+    """
+    (a,) = operands("count_nonzero", a)
+    axes = reduced_axes("count_nonzero", axis, np.ndim(a))
+    return _count_nonzero(a, axes=axes, keepdims=bool(keepdims))
+
+
+@composite("count_nonzero")
+def _count_nonzero(a: Any, *, axes: Any, keepdims: bool) -> Any:
+    nonzero = a if a.dtype == BOOL else lax.ne(a, strong_constant(a.dtype, 0))
+    return sum(nonzero, axes, python_scalar_dtype(int), None, keepdims)

@@ -1,0 +1,195 @@
+"""Running sums and products."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, composite, explicit_dtype, python_scalar_dtype
+from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
+from ricci_numpy.arrays._creation import asarray, checked_dtype
+from ricci_numpy.arrays._selection import select_where
+
+from ._axis_reductions import no_out, reduced_axes, sum_dtype
+
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "nancumprod",
+    "nancumsum",
+]
+
+
+def _running(
+    name: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    operation: Any,
+    neutral_for_nan: int | None = None,
+    promote_integers: bool = False,
+) -> Any:
+    (a,) = operands(name, a)
+    a = asarray(a)
+    if axis is not None:
+        (axis,) = reduced_axes(name, index(axis), a.ndim)
+    if dtype is None:
+        dtype = sum_dtype(a.dtype, promote_integers)
+    settings = {"axis": axis, "dtype": dtype, "neutral": neutral_for_nan}
+    return (_cumsum if operation is lax.cumsum else _cumprod)(a, **settings)
+
+
+@composite("cumsum")
+def _cumsum(a: Any, **settings: Any) -> Any:
+    return _run(a, lax.cumsum, **settings)
+
+
+@composite("cumprod")
+def _cumprod(a: Any, **settings: Any) -> Any:
+    return _run(a, lax.cumprod, **settings)
+
+
+def _run(a: Any, operation: Any, *, axis: int | None, dtype: Any, neutral: int | None) -> Any:
+    if axis is None:
+        a = lax.reshape(a, (a.size,)) if a.ndim != 1 else a
+        axis = 0
+    if neutral is not None and a.dtype in INEXACT_DTYPES:
+        a = select_where(lax.ne(a, a), strong_constant(a.dtype, neutral), a)
+    if dtype == BOOL:
+        a = convert(convert(a, BOOL), python_scalar_dtype(int))
+        return convert(operation(a, axis), BOOL)
+    return operation(convert(a, dtype), axis)
+
+
+def _dtype(name: str, dtype: Any) -> Any:
+    return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The sums of the elements so far, along an axis.
+
+    Args:
+      a: an array; booleans count as integers.
+      axis: the axis; without it, the array is flattened.
+      dtype: the dtype of the sums.
+      out: not supported.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if the axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.cumsum(jnp.array([1, 2, 3])).tolist()
+      [1, 3, 6]
+
+    Source: numpy.cumsum.
+    """
+    no_out("cumsum", out)
+    return _running("cumsum", a, axis, _dtype("cumsum", dtype), lax.cumsum)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The products of the elements so far, along an axis; see ``cumsum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.cumprod(jnp.array([1, 2, 3])).tolist()
+      [1, 2, 6]
+
+    Source: numpy.cumprod.
+    """
+    no_out("cumprod", out)
+    return _running("cumprod", a, axis, _dtype("cumprod", dtype), lax.cumprod)
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The sums of the elements so far, NaN counting as 0; see ``cumsum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.nancumsum(jnp.array([1.0, jnp.nan, 3.0])).tolist()
+      [1.0, 1.0, 4.0]
+
+    Source: numpy.nancumsum.
+    """
+    no_out("nancumsum", out)
+    return _running("nancumsum", a, axis, _dtype("nancumsum", dtype), lax.cumsum, 0)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The products of the elements so far, NaN counting as 1; see ``cumsum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0])).tolist()
+      [2.0, 2.0, 6.0]
+
+    Source: numpy.nancumprod.
+    """
+    no_out("nancumprod", out)
+    return _running("nancumprod", a, axis, _dtype("nancumprod", dtype), lax.cumprod, 1)
+
+
+def _cumulative(
+    name: str, x: Any, axis: Any, dtype: Any, include_initial: bool, operation: Any, initial: int
+) -> Any:
+    (x,) = operands(name, x)
+    x = asarray(x)
+    if x.ndim == 0:
+        raise ValueError(f"{name}: a scalar has no axis to go along.")
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(f"{name}: give the axis of an array of {x.ndim} dimensions.")
+        axis = 0
+    (axis,) = reduced_axes(name, index(axis), x.ndim)
+    # Sums of short integers are taken as default integers, products are not.
+    wide = operation is lax.cumsum
+    result = _running(name, x, axis, _dtype(name, dtype), operation, promote_integers=wide)
+    if not include_initial:
+        return result
+    shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
+    first = lax.full(shape, np.asarray(initial).astype(result.dtype)[()])
+    return lax.concatenate([first, result], axis)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """The sums of the elements so far, along an axis.
+
+    Args:
+      x: an array; short integers are summed as default integers.
+      axis: the axis; may be left out if there is one only.
+      dtype: the dtype of the sums.
+      include_initial: whether the result begins with the sum of nothing, 0.
+
+    Raises:
+      ValueError: if the axis is missing or out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True).tolist()
+      [0, 1, 3, 6]
+
+    Source: numpy.cumulative_sum.
+    """
+    return _cumulative("cumulative_sum", x, axis, dtype, include_initial, lax.cumsum, 0)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """The products of the elements so far, along an axis; see ``cumulative_sum``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True).tolist()
+      [1, 1, 2, 6]
+
+    Source: numpy.cumulative_prod.
+    """
+    return _cumulative("cumulative_prod", x, axis, dtype, include_initial, lax.cumprod, 1)

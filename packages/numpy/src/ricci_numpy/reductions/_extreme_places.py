@@ -1,0 +1,82 @@
+"""Where the extremes of arrays are."""
+
+from operator import index
+from typing import Any
+
+import ricci_lax as lax
+from ricci_ir import inlined, python_scalar_dtype
+from ricci_numpy._promotion import operands
+from ricci_numpy.arrays._creation import asarray
+
+from ._axis_reductions import keep_axes, no_out, reduced_axes
+
+__all__ = [
+    "argmax",
+    "argmin",
+]
+
+
+def _where_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, step: Any) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    a = asarray(a)
+    shape = a.shape
+    if axis is not None:
+        (axis,) = reduced_axes(name, index(axis), len(shape))
+    if not (a.size if axis is None else shape[axis]):
+        raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from.")
+    return step(a, axis=axis, keepdims=bool(keepdims))
+
+
+def _place(a: Any, find: Any, *, axis: int | None, keepdims: bool) -> Any:
+    along = a if axis is not None or a.ndim == 1 else lax.reshape(a, (a.size,))
+    result = find.bind(along, axes=(axis or 0,), index_dtype=python_scalar_dtype(int))
+    if not keepdims:
+        return result
+    return keep_axes(result, tuple(range(a.ndim)) if axis is None else (axis,))
+
+
+@inlined("argmax")
+def _argmax(a: Any, **settings: Any) -> Any:
+    return _place(a, lax.argmax_p, **settings)
+
+
+@inlined("argmin")
+def _argmin(a: Any, **settings: Any) -> Any:
+    return _place(a, lax.argmin_p, **settings)
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first largest element; of a NaN, if there is one.
+
+    Args:
+      a: an array.
+      axis: the axis to search; without it, the index is into the flattened array.
+      out: not supported.
+      keepdims: whether the axis stays, with size 1.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if there are no elements, or the axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.argmax(jnp.array([3, 5, 4])))
+      1
+
+    Source: numpy.argmax.
+    """
+    return _where_extreme("argmax", a, axis, out, keepdims, _argmax)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first smallest element; see ``argmax``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.argmin(jnp.array([3, 5, 2])))
+      2
+
+    Source: numpy.argmin.
+    """
+    return _where_extreme("argmin", a, axis, out, keepdims, _argmin)

@@ -1,0 +1,271 @@
+"""Means, variances and standard deviations."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, explicit_dtype, inlined
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    INEXACT_DTYPES,
+    convert,
+    inexact_dtype,
+    operands,
+    strong_constant,
+)
+from ricci_numpy.arrays._creation import asarray, checked_dtype
+from ricci_numpy.arrays._selection import select_where
+
+from ._axis_reductions import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes, sum
+
+__all__ = [
+    "mean",
+    "std",
+    "var",
+]
+
+
+def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    """How many elements go into each result of a reduction."""
+    count = 1
+    for i in axes:
+        count *= shape[i]
+    return count
+
+
+def masked_count(name: str, where: Any, shape: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
+    """How many elements a mask selects for each result, as an array of ``dtype``."""
+    where = checked_mask(name, where)
+    if np.shape(where) != shape:
+        where = select_where(where, np.ones(shape, bool), np.zeros((), bool)[()], name)
+    return sum(where, axis, dtype, None, keepdims)
+
+
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """The arithmetic mean along axes.
+
+    Args:
+      a: an array; integers become floats.
+      axis: the axis or axes to reduce; all without it.
+      dtype: the dtype of the result, which the sum is computed in.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      where: a boolean mask that broadcasts with ``a``; other elements are left out.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if an axis is out of bounds or given twice.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.mean(jnp.array([1, 2, 6])))
+      3.0
+
+    Source: numpy.mean.
+    """
+    no_out("mean", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "mean"), "mean")
+    return mean_of("mean", a, axis, dtype, keepdims, where)
+
+
+def mean_of(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    """``mean`` for function ``name``, with a dtype that has been checked."""
+    (a,) = operands(name, a)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    if where is not None:
+        where = checked_mask(name, where)
+    return _mean(a, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+
+
+@inlined("mean")
+def _mean(a: Any, where: Any, *, axes: Any, dtype: Any, keepdims: bool) -> Any:
+    a = asarray(a)
+    result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
+    computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
+    a = convert(a, computed)
+    if where is not None:
+        count = masked_count("mean", where, a.shape, axes, computed, keepdims)
+        total = sum(a, axes, computed, None, keepdims, None, where)
+        return convert(lax.div(total, count), result_dtype)
+    total = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
+    if keepdims:
+        total = keep_axes(total, axes)
+    count = strong_constant(computed, axis_count(a.shape, axes))
+    return convert(lax.div(total, count), result_dtype)
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    """The variance along axes: the mean of the squared distances from the mean.
+
+    Args:
+      a: an array; integers become floats.
+      axis: the axis or axes to reduce; all without it.
+      dtype: the dtype of the result, which it is computed in.
+      out: not supported.
+      ddof: what to subtract from the number of elements before dividing by it.
+      keepdims: whether the axes stay, with size 1.
+      where: a boolean mask that broadcasts with ``a``; other elements are left out.
+      mean: the mean, if it is known, of a shape that broadcasts with ``a``.
+      correction: another name of ``ddof``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if both ``ddof`` and ``correction`` are given, or an axis is out of bounds.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.var(jnp.array([1.0, 3.0])))
+      1.0
+
+    Source: numpy.var.
+    """
+    no_out("var", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "var"), "var")
+    return _variance("var", a, axis, dtype, _ddof("var", ddof, correction), keepdims, where, mean)
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    """The standard deviation along axes, the square root of the variance; see ``var``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.std(jnp.array([1.0, 3.0])))
+      1.0
+
+    Source: numpy.std.
+    """
+    no_out("std", out)
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "std"), "std")
+    ddof = _ddof("std", ddof, correction)
+    return _variance("std", a, axis, dtype, ddof, keepdims, where, mean)
+
+
+def _ddof(name: str, ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if not (type(ddof) is int and ddof == 0):
+        raise ValueError(f"{name}: give ddof or correction, which mean the same, not both.")
+    return correction
+
+
+def variance_dtypes(name: str, a_dtype: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes that a variance is computed in and returned in.
+
+    Raises:
+      ValueError: if a real dtype is asked for and the array is complex.
+    """
+    if dtype is None:
+        found = inexact_dtype(a_dtype)[0]
+        computed = accumulated_dtype(found)
+    else:
+        if dtype not in INEXACT_DTYPES:
+            raise ValueError(f"{name}: dtype must be one of floats or complex, got {dtype}.")
+        if a_dtype in COMPLEX_DTYPES and dtype not in COMPLEX_DTYPES:
+            raise ValueError(
+                f"{name}: the array is complex, so the dtype {dtype} cannot hold its elements. "
+                "Take the real part first, or give a complex dtype."
+            )
+        return dtype, dtype
+    return computed, real_dtype(found)
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the parts of a complex one; of others, itself."""
+    return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
+
+
+def squared_modulus(x: Any) -> Any:
+    """The square of each element's absolute value."""
+    if x.dtype in COMPLEX_DTYPES:
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
+
+
+def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
+    (a,) = operands(name, a)
+    axes = reduced_axes(name, axis, np.ndim(a))
+    if where is not None:
+        where = checked_mask(name, where)
+    if mean is not None:
+        (mean,) = operands(name, mean)
+    known = isinstance(ddof, int | float | np.generic)
+    step = _var if name == "var" else _std
+    return step(
+        a,
+        where,
+        mean,
+        None if known else ddof,
+        axes=axes,
+        dtype=dtype,
+        ddof=ddof if known else None,
+        keepdims=bool(keepdims),
+    )
+
+
+@composite("_std")
+def _std(*arrays: Any, **settings: Any) -> Any:
+    return lax.sqrt(_var.fun(*arrays, **settings))
+
+
+@composite("_var")
+def _var(a, where, mean, traced_ddof, *, axes, dtype, ddof, keepdims) -> Any:
+    name = "var"
+    computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
+    a = convert(a, computed)
+    if mean is None:
+        center = mean_of(name, a, axes, computed, True, where)
+    else:
+        center = convert(mean, computed)
+        if center.ndim != a.ndim:
+            center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
+    squares = squared_modulus(lax.sub(a, center))
+    real = squares.dtype
+    total = sum(squares, axes, real, None, keepdims, None, where)
+    if where is None and traced_ddof is None:
+        count = axis_count(a.shape, axes) - ddof
+        if count > 0:
+            return convert(lax.div(total, strong_constant(real, count)), result_dtype)
+        return lax.full_like(total, np.nan, result_dtype)
+    if where is None:
+        count = strong_constant(real, axis_count(a.shape, axes))
+    else:
+        count = masked_count(name, where, a.shape, axes, real, keepdims)
+    ddof = strong_constant(real, ddof) if traced_ddof is None else convert(traced_ddof, real)
+    count = lax.sub(count, ddof)
+    result = convert(lax.div(total, count), result_dtype)
+    positive = lax.gt(count, strong_constant(real, 0))
+    return select_where(positive, result, strong_constant(result_dtype, np.nan), name)

@@ -1,0 +1,7 @@
+"""Arrays with regular contents: ranges, grids, triangles, diagonals, positions."""
+
+from ._diagonals import *
+from ._grids import *
+from ._positions import *
+from ._ranges import *
+from ._triangles import *

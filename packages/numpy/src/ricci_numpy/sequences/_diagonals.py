@@ -1,0 +1,198 @@
+"""Diagonals of arrays, and matrices made from them."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, get_aval
+from ricci_numpy._promotion import operands
+from ricci_numpy.indexing._at import at
+from ricci_numpy.indexing._brackets import getitem
+from ricci_numpy.indexing._where import where_step
+from ricci_numpy.reductions._axis_reductions import no_out, sum
+from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis, ravel
+
+__all__ = [
+    "diag",
+    "diagflat",
+    "diagonal",
+    "trace",
+]
+
+_INT32 = np.dtype(np.int32)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of an array, as its last dimension.
+
+    Args:
+      a: an array.
+      offset: how far above the main diagonal; below it if negative.
+      axis1, axis2: the dimensions of rows and columns.
+
+    Raises:
+      ValueError: if ``a`` has fewer than two dimensions, or the axes are equal or do not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.diagonal(jnp.arange(4).reshape(2, 2)).tolist()
+      [0, 3]
+
+    Source: numpy.diagonal.
+    """
+    (a,) = operands("diagonal", a)
+    if np.ndim(a) < 2:
+        raise ValueError(
+            f"diagonal: an array of shape {np.shape(a)} has no pair of axes for a diagonal to run "
+            "along."
+        )
+    axes = canonical_axes((axis1, axis2), np.ndim(a), "axis")
+    return _diagonal(a, offset=index(offset), axes=axes)
+
+
+@composite("diagonal")
+def _diagonal(a: Any, *, offset: int, axes: tuple[int, ...]) -> Any:
+    a = moveaxis(a, axes, (-2, -1))
+    rows, columns = np.shape(a)[-2:]
+    size = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    i, j = lax.iota(_INT32, size), lax.iota(_INT32, size)
+    if offset > 0:
+        j = lax.add(np.int32(offset), j)
+    elif offset < 0:
+        i = lax.add(np.int32(-offset), i)
+    return getitem(a, (..., i, j))
+
+
+def _on_diagonal(shape: tuple[int, int], offset: Any) -> Any:
+    """A mask of the elements on a diagonal of a matrix."""
+    rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
+    if hasattr(type(offset), "aval"):
+        offset = lax.convert_element_type(offset, _INT32)
+    else:
+        offset = np.int32(offset)
+    return lax.eq(lax.add(rows, offset), columns)
+
+
+def trace(
+    a: Any,
+    offset: Any = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: None = None,
+) -> Any:
+    """The sum of a diagonal.
+
+    Args:
+      a: an array.
+      offset: how far above the main diagonal; below it if negative.
+      axis1, axis2: the dimensions of rows and columns.
+      dtype: the result's dtype.
+      out: must be ``None``.
+
+    Raises:
+      ValueError: if the axes are equal or do not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.trace(jnp.arange(4).reshape(2, 2)))
+      3
+
+    Source: numpy.trace.
+    """
+    no_out("trace", out)
+    a, offset = operands("trace", a, offset)
+    axes = canonical_axes((axis1, axis2), np.ndim(a), "axis")
+    if isinstance(offset, int):
+        return _trace(a, offset=offset, axes=axes, dtype=dtype)
+    return _trace_at(a, offset, axes=axes, dtype=dtype)
+
+
+@composite("trace")
+def _trace(a: Any, *, offset: int, axes: tuple[int, ...], dtype: Any) -> Any:
+    return _masked_sum(a, offset, axes, dtype)
+
+
+@composite("trace")
+def _trace_at(a: Any, offset: Any, *, axes: tuple[int, ...], dtype: Any) -> Any:
+    return _masked_sum(a, offset, axes, dtype)
+
+
+def _masked_sum(a: Any, offset: Any, axes: tuple[int, ...], dtype: Any) -> Any:
+    a = moveaxis(a, axes, (-2, -1))
+    shape = np.shape(a)
+    mask = _on_diagonal(shape[-2:], offset)
+    mask = lax.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
+    own = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    zeros = lax.full(shape, np.zeros((), own)[()], own)
+    return sum(where_step(mask, a, zeros), axis=(-2, -1), dtype=dtype)
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    """The diagonal of a matrix, or a matrix with a vector on its diagonal.
+
+    Args:
+      v: a matrix or a vector.
+      k: how far above the main diagonal; below it if negative.
+
+    Raises:
+      ValueError: if ``v`` is neither.
+      TypeError: if ``v`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.diag(jnp.array([1, 2])).tolist()
+      [[1, 0], [0, 2]]
+
+    Source: numpy.diag.
+    """
+    (v,) = operands("diag", v)
+    if np.ndim(v) not in (1, 2):
+        raise ValueError(f"diag needs a vector or a matrix, got shape {np.shape(v)}.")
+    return _diag(v, k=index(k))
+
+
+@composite("_diag")
+def _diag(v: Any, *, k: int) -> Any:
+    if np.ndim(v) == 2:
+        return diagonal(v, k)
+    zero = np.zeros((), get_aval(v).dtype)[()]  # pyright: ignore[reportAttributeAccessIssue]
+    # Row ``i`` of the result holds element ``i`` of this.
+    rows = lax.pad(v, zero, ((max(0, -k), max(0, k), 0),))
+    size = np.shape(v)[0] + abs(k)
+    mask = _on_diagonal((size, size), k)
+    return where_step(mask, lax.expand_dims(rows, (1,)), zero)
+
+
+def diagflat(v: Any, k: int = 0) -> Any:
+    """A matrix with the elements of an array on its diagonal.
+
+    Args:
+      v: an array or scalar.
+      k: how far above the main diagonal; below it if negative.
+
+    Raises:
+      TypeError: if ``v`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.diagflat(jnp.array([[1], [2]])).tolist()
+      [[1, 0], [0, 2]]
+
+    Source: numpy.diagflat.
+    """
+    (v,) = operands("diagflat", v)
+    values = ravel(v)
+    count = np.shape(values)[0]
+    size = count + abs(k)
+    aval: Any = get_aval(v)
+    matrix = lax.full((size * size,), np.zeros((), aval.dtype)[()], aval.dtype)
+    i = lax.iota(_INT32, count)
+    rows = lax.add(i, np.int32(-k)) if k < 0 else i
+    columns = lax.add(i, np.int32(max(0, k)))
+    places = lax.add(columns, lax.mul(rows, np.int32(size)))
+    return lax.reshape(at(matrix)[places].set(values), (size, size))

@@ -1,0 +1,168 @@
+"""Grids and rows written as indices: ``mgrid``, ``ogrid``, ``r_`` and ``c_``."""
+
+from typing import Any, final
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite
+from ricci_numpy._promotion import promote_dtypes
+from ricci_numpy.arrays._creation import array
+from ricci_numpy.arrays._filling import zeros
+from ricci_numpy.shapes._joining import concatenate
+from ricci_numpy.shapes._reshaping import atleast_1d
+
+from ._ranges import arange, linspace
+
+__all__ = [
+    "c_",
+    "mgrid",
+    "ogrid",
+    "r_",
+]
+
+_INT32 = np.dtype(np.int32)
+
+
+def _points(entry: Any) -> Any:
+    """The numbers of a slice; an imaginary step says how many, the end then included."""
+    start, step = entry.start or 0, entry.step or 1
+    if isinstance(step, complex):
+        return linspace(start, entry.stop, int(abs(step)))
+    return arange(start, entry.stop, step)
+
+
+@composite("mgrid")
+def _dense(*vectors: Any) -> Any:
+    shape = (1, *(x.shape[0] for x in vectors))
+    parts = [
+        lax.broadcast_in_dim(x, shape, (axis,))
+        for axis, x in enumerate(promote_dtypes(*vectors), 1)
+    ]
+    return lax.concatenate(parts, 0)
+
+
+@composite("ogrid")
+def _open(*vectors: Any) -> Any:
+    ones = (1,) * len(vectors)
+    return tuple(
+        lax.reshape(x, (*ones[:axis], x.shape[0], *ones[axis + 1 :]))
+        for axis, x in enumerate(promote_dtypes(*vectors))
+    )
+
+
+def _vectors(name: str, key: Any) -> list[Any]:
+    for entry in key if isinstance(key, tuple) else (key,):
+        if not isinstance(entry, slice):
+            raise TypeError(f"{name} takes slices such as {name}[0:3, 0:1:5j], got {entry!r}.")
+    return [_points(entry) for entry in key]
+
+
+@final
+class MGrid:
+    """Dense grids: the coordinates of all points, from a slice for each dimension.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.mgrid[0:2, 0:3].tolist()
+      [[[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]]]
+
+    Source: numpy.mgrid.
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _points(key)
+        vectors = _vectors("mgrid", key)
+        return _dense(*vectors) if vectors else zeros((0,), _INT32)
+
+
+@final
+class OGrid:
+    """Open grids: an array for each dimension, from a slice; they broadcast against each other.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.tolist() for x in jnp.ogrid[0:2, 0:3]]
+      [[[0], [1]], [[0, 1, 2]]]
+
+    Source: numpy.ogrid.
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _points(key)
+        vectors = _vectors("ogrid", key)
+        return list(_open(*vectors)) if vectors else []
+
+
+class _Directive:
+    """How to join: along which axis, of what rank, where an array's own dimensions are put.
+
+    Args:
+      text: ``"axis"``, ``"axis,rank"`` or ``"axis,rank,place"``; ``"r"`` or ``"c"`` for a matrix
+        of one row or column.
+      place: where the last dimension of an array of lower rank comes in the result; the others
+        are turned with it.
+    """
+
+    def __init__(self, text: Any, axis: int, rank: int, place: int):
+        self.axis, self.rank, self.place = axis, rank, place
+        self.matrix = text if text in ("r", "c") else None
+        if text is None or self.matrix:
+            return
+        try:
+            numbers = [int(part) for part in text.split(",")]
+        except ValueError:
+            raise ValueError(
+                f"r_ and c_ do not understand {text!r}; write 'axis', 'axis,rank' or "
+                "'axis,rank,place' with numbers, or 'r' or 'c'."
+            ) from None
+        self.axis, self.rank, self.place = (*numbers, *(axis, rank, place)[len(numbers) :])[:3]
+
+    def shaped(self, x: Any) -> Any:
+        """An array with at least ``rank`` dimensions."""
+        x = atleast_1d(x)
+        missing = self.rank - x.ndim
+        if missing <= 0:
+            return x
+        x = lax.expand_dims(x, tuple(range(missing)))
+        turn = (self.rank - 1 - self.place) % self.rank
+        return lax.transpose(x, (*range(turn, self.rank), *range(turn))) if turn else x
+
+    def joined(self, parts: list[Any]) -> Any:
+        """The arrays put together."""
+        found = concatenate([self.shaped(part) for part in parts], self.axis)
+        if self.matrix is None or found.ndim != 1:
+            return found
+        return lax.expand_dims(found, (0,) if self.matrix == "r" else (1,))
+
+
+class _Joiner:
+    """What ``r_`` and ``c_`` have in common."""
+
+    __slots__ = ("_defaults",)
+
+    def __init__(self, axis: int, rank: int, place: int):
+        self._defaults = (axis, rank, place)
+
+    def __getitem__(self, key: Any) -> Any:
+        entries = list(key) if isinstance(key, tuple) else [key]
+        if not entries:
+            raise IndexError("r_ and c_ join arrays; give at least one.")
+        text = entries.pop(0) if isinstance(entries[0], str) else None
+        if any(isinstance(entry, str) for entry in entries):
+            raise ValueError("r_ and c_: the text that says how to join comes first.")
+        directive = _Directive(text, *self._defaults)
+        return directive.joined([_part(entry) for entry in entries])
+
+
+def _part(entry: Any) -> Any:
+    if isinstance(entry, slice):
+        return _points(entry)
+    return entry if np.isscalar(entry) else array(entry)
+
+
+mgrid, ogrid = MGrid(), OGrid()
+# Along the first axis; as columns.
+r_, c_ = _Joiner(0, 1, -1), _Joiner(-1, 2, 0)

@@ -1,0 +1,159 @@
+"""Positions in several dimensions and in the flattened array, and grids of positions."""
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, composite
+from ricci_numpy._promotion import constant, convert, operands
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
+from ricci_numpy.indexing._take import check_integers
+from ricci_numpy.indexing._where import nonzero
+from ricci_numpy.ufuncs._arithmetic import clip, remainder
+
+__all__ = [
+    "ix_",
+    "ravel_multi_index",
+    "unravel_index",
+]
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """Positions in a flattened array as an index array for each dimension.
+
+    Args:
+      indices: integers.
+      shape: the array's shape.
+
+    Positions out of bounds are moved to the first or to the last element.
+
+    Raises:
+      TypeError: if the indices are no integers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.unravel_index(jnp.array([1, 5]), (2, 3))]
+      [[0, 1], [1, 2]]
+
+    Source: numpy.unravel_index.
+    """
+    (indices,) = operands("unravel_index", indices)
+    check_integers("unravel_index", indices)
+    sizes = tuple(map(as_int, shape)) if np.ndim(shape) else (as_int(shape),)
+    return _unravel_index(indices, sizes=sizes)
+
+
+@composite("unravel_index")
+def _unravel_index(indices: Any, *, sizes: tuple[int, ...]) -> Any:
+    total = int(np.prod(sizes, dtype=object))
+    indices = widened(indices, total)
+    if dtype_of(indices).kind == "i":
+        indices = wrapped(indices, total)
+    indices = clip(indices, 0, max(total - 1, 0))
+    found = []
+    for n in reversed(sizes):
+        found.insert(0, lax.rem(indices, constant(indices, n)))
+        indices = lax.div(indices, constant(indices, n))
+    return tuple(found)
+
+
+def ravel_multi_index(
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: Any = None,
+) -> Any:
+    """An index array for each dimension as positions in the flattened array.
+
+    Args:
+      multi_index: integer arrays.
+      dims: the array's shape.
+      mode: ``"clip"`` or ``"wrap"`` for positions out of bounds; with ``"raise"`` they must be
+        known now.
+      order: ``"C"``, or ``"F"`` for the first dimension changing fastest.
+      dtype: the result's dtype.
+
+    Raises:
+      ValueError: if a position is out of bounds, or the numbers differ.
+      TypeError: if an index is no integer array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 2])), (2, 3)).tolist()
+      [1, 5]
+
+    Source: numpy.ravel_multi_index.
+    """
+    if len(multi_index) != len(dims):
+        raise ValueError(
+            f"ravel_multi_index: {len(multi_index)} index arrays for {len(dims)} dimensions; give "
+            "one each."
+        )
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}.")
+    indices = operands("ravel_multi_index", *multi_index)
+    for i in indices:
+        check_integers("ravel_multi_index", i, ValueError)
+    bounded = []
+    for i, n in zip(indices, dims, strict=True):
+        if mode == "raise":
+            known = np.asarray(i)
+            if known.size and not (0 <= known.min() and known.max() < n):
+                raise ValueError(
+                    f"ravel_multi_index: an index is out of bounds for a dimension of size {n}. "
+                    "Use mode='clip' or mode='wrap' to allow that."
+                )
+        elif mode == "clip":
+            i = clip(i, 0, n - 1)
+        elif mode == "wrap":
+            i = remainder(i, n)
+        else:
+            raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip': {mode!r}")
+        bounded.append(i)
+    result: Any = np.int32(0) if dtype is None else np.zeros((), dtype)[()]
+    bounded = [asarray(i) if dtype is None else convert(i, np.dtype(dtype)) for i in bounded]
+    below = 1
+    pairs = list(zip(bounded, dims, strict=True))
+    strides = []
+    for _, n in reversed(pairs) if order == "C" else pairs:
+        strides.append(below)
+        below *= n
+    if order == "C":
+        strides.reverse()
+    for (i, _), stride in zip(pairs, strides, strict=True):
+        result = result + asarray(i) * stride
+    return result
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Index arrays for the parts of an array at all combinations of positions.
+
+    Args:
+      args: vectors: integers, or masks.
+
+    Raises:
+      ValueError: if one is no vector.
+      TypeError: if one is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.shape for i in jnp.ix_(jnp.arange(2), jnp.arange(3))]
+      [(2, 1), (1, 3)]
+
+    Source: numpy.ix_.
+    """
+    count = len(args)
+    found = []
+    for d, x in enumerate(operands("ix_", *args)):
+        if np.ndim(x) != 1:
+            raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
+        if dtype_of(x) == BOOL:
+            (x,) = nonzero(x)
+        found.append(lax.expand_dims(asarray(x), [i for i in range(count) if i != d]))
+    return tuple(found)

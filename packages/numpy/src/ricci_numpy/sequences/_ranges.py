@@ -1,0 +1,426 @@
+"""Arrays of evenly spaced numbers."""
+
+from math import ceil, isfinite
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    ConcretizationTypeError,
+    Tracer,
+    composite,
+    context,
+    eval_trace,
+    explicit_dtype,
+    has_backend,
+    python_scalar_dtype,
+)
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    INEXACT_DTYPES,
+    NUMERIC_DTYPES,
+    common_dtype,
+    convert,
+    inexact_dtype,
+    operands,
+    promote_args,
+    strong_constant,
+)
+from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
+from ricci_numpy.arrays._filling import filled
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.ufuncs._unary import log10
+
+__all__ = [
+    "arange",
+    "geomspace",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+]
+
+# Up to this length, integers are counted on the host: that needs no program for every length.
+_COUNTED_ON_HOST = 1 << 14
+
+
+def _concrete(name: str, x: Any) -> Any:
+    """The value of an end of a range as a Python or NumPy scalar."""
+    if isinstance(x, Tracer) and x.concrete() is None:
+        raise ConcretizationTypeError(
+            x, f"The argument {name!r} of arange decides the shape of the result."
+        )
+    value = np.asarray(x)[()] if hasattr(type(x), "aval") else x
+    if np.shape(value):
+        raise ValueError(f"arange: {name} must be a scalar, got an array of shape {value.shape}.")
+    if isinstance(value, complex | np.complexfloating):
+        raise ValueError(f"arange: {name} must be real, got {value}.")
+    return value
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The numbers from ``start`` to ``stop``, which is excluded, with a distance of ``step``.
+
+    Args:
+      start, stop, step: real scalars that are known when the program is traced. One alone is
+        ``stop``, and the numbers start at 0; the distance is 1 without ``step``.
+      dtype: the dtype, by default what the scalars promote to.
+      device, out_sharding: where the array goes.
+
+    Raises:
+      TypeError: if an argument is no real number, or is traced.
+      ZeroDivisionError: if ``step`` is 0.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.arange(1, 7, 2).tolist()
+      [1, 3, 5]
+
+    Source: numpy.arange.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "arange"), "arange")
+    given = {"start": start, "stop": stop, "step": step}
+    if start is None:
+        raise TypeError(
+            "arange: start is None; give the number to count from, or the one to count up to."
+        )
+    if stop is None:
+        given = {"stop": start, "step": step}
+    values = {
+        name: _concrete(name, *operands("arange", x)) for name, x in given.items() if x is not None
+    }
+    if dtype is None:
+        dtype = _range_dtype(tuple(values.values()))
+    first, last, distance = values.get("start", 0), values["stop"], values.get("step", 1)
+    result = _count(first, last, distance, dtype, step is not None, "start" in values)
+    return placed(result, device, out_sharding)
+
+
+def _range_dtype(values: tuple[Any, ...]) -> Any:
+    small = [0 if type(x) is int else x for x in values]  # the size of an int does not matter
+    return common_dtype(*small)[0]
+
+
+def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Any:
+    if dtype not in NUMERIC_DTYPES:
+        raise TypeError(f"arange cannot count in dtype {dtype}.")
+    if step == 0:
+        raise ZeroDivisionError("arange: step must not be 0.")
+    size = max(0, _steps(start, stop, step))
+    exact = dtype not in INEXACT_DTYPES
+    if exact and size <= _COUNTED_ON_HOST and context.trace is eval_trace and has_backend():
+        return from_host((start + step * np.arange(size)).astype(dtype), dtype=dtype)
+    result = lax.iota(dtype, size)
+    if has_step:
+        result = lax.mul(strong_constant(dtype, step), result)
+    return lax.add(strong_constant(dtype, start), result) if has_start else result
+
+
+def _steps(start: Any, stop: Any, step: Any) -> int:
+    if all(isinstance(x, int | np.integer | np.bool_) for x in (start, stop, step)):
+        return -((int(start) - int(stop)) // int(step))
+    quotient = (float(stop) - float(start)) / float(step)
+    if not isfinite(quotient):
+        raise ValueError(f"arange: from {start} to {stop} by {step} is no finite number of steps.")
+    return ceil(quotient)
+
+
+def _whole(name: str, num: Any) -> int:
+    if isinstance(num, Tracer) and num.concrete() is None:
+        raise ConcretizationTypeError(num, f"The argument 'num' of {name} decides its shape.")
+    num = index(num)
+    if num < 0:
+        raise ValueError(f"{name}: num must not be negative, got {num}.")
+    return num
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """A number of values from ``start`` to ``stop`` at equal distances.
+
+    Args:
+      start, stop: the ends, scalars or arrays that broadcast.
+      num: how many.
+      endpoint: whether ``stop`` is the last; else it is left out.
+      retstep: also return the distance.
+      dtype: the dtype; at least a float without it, and integers are rounded down.
+      axis: the axis of the result along which the values lie.
+      device: where the array goes.
+
+    Raises:
+      ValueError: if ``num`` is negative.
+      TypeError: if ``num`` is no int, or an end no array or scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.linspace(0, 1, 3).tolist()
+      [0.0, 0.5, 1.0]
+
+    Source: numpy.linspace.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "linspace"), "linspace")
+    settings = {
+        "num": _whole("linspace", num),
+        "endpoint": bool(endpoint),
+        "dtype": dtype,
+        "axis": index(axis),
+    }
+    start, stop = operands("linspace", start, stop)
+    if not retstep:
+        return placed(_linspace(start, stop, **settings), device)
+    result, step = _linspace_and_step(start, stop, **settings)
+    return placed(result, device), step
+
+
+@composite("_linspace")
+def _linspace(start: Any, stop: Any, **settings: Any) -> Any:
+    return _spaced("linspace", start, stop, **settings)[0]
+
+
+@composite("_linspace")
+def _linspace_and_step(start: Any, stop: Any, **settings: Any) -> tuple[Any, Any]:
+    return _spaced("linspace", start, stop, **settings)
+
+
+def _spaced(name: str, start, stop, *, num, endpoint, dtype, axis) -> tuple[Any, Any]:
+    computed = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
+    result_dtype = computed
+    computed = inexact_dtype(computed)[0]
+    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
+    axis = index(axis)
+    rank = len(shape) + 1
+    if not -rank <= axis < rank:
+        raise ValueError(f"{name}: axis {axis} is out of bounds for a result of {rank} dimensions.")
+    axis %= rank
+    count = num - 1 if endpoint else num
+    if num > 1:
+        step = lax.div(lax.sub(stop, start), strong_constant(computed, count))
+        result = _between(start, stop, num, count, endpoint, computed, axis)
+    else:
+        step = lax.sub(stop, start) if num and not endpoint else _nan(computed)
+        result = lax.reshape(broadcast(start, shape), (*shape[:axis], 1, *shape[axis:]))
+        if num == 0:
+            result = filled((*shape[:axis], 0, *shape[axis:]), 0, computed, False, name)
+    if result_dtype not in INEXACT_DTYPES:
+        result = convert(lax.floor(result), result_dtype)
+    return result, step
+
+
+def _nan(dtype: Any) -> Any:
+    return asarray(np.asarray(np.nan).astype(dtype))
+
+
+def _of_dtype(x: Any, dtype: Any) -> Any:
+    if hasattr(type(x), "aval"):
+        return convert(x, dtype)
+    return np.asarray(x).astype(dtype)[()]
+
+
+def _between(start, stop, num: int, count: int, endpoint: bool, dtype, axis: int) -> Any:
+    shape = np.shape(start)
+    real = np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
+    fractions = lax.iota(real, count)
+    along = tuple(count if i == axis else 1 for i in range(len(shape) + 1))
+    if len(along) > 1:
+        fractions = lax.reshape(fractions, along)
+    fractions = convert(lax.div(fractions, strong_constant(real, count)), dtype)
+    one = strong_constant(dtype, 1)
+    thin = (*shape[:axis], 1, *shape[axis:])
+    low = lax.mul(lax.reshape(start, thin), lax.sub(one, fractions))
+    result = lax.add(low, lax.mul(lax.reshape(stop, thin), fractions))
+    if endpoint:
+        kept = tuple(i for i in range(len(thin)) if i != axis)
+        result = lax.concatenate([result, lax.broadcast_in_dim(stop, thin, kept)], axis)
+    return result
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """Powers of ``base`` with exponents at equal distances; the rest is as for ``linspace``.
+
+    Args:
+      start, stop: the exponents of the first and the last power.
+      base: a scalar or an array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.logspace(0, 2, 3, base=2).tolist()
+      [1.0, 2.0, 4.0]
+
+    Source: numpy.logspace.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "logspace"), "logspace")
+    return _logspace(
+        *operands("logspace", start, stop, base),
+        num=_whole("logspace", num),
+        endpoint=bool(endpoint),
+        dtype=dtype,
+        axis=index(axis),
+    )
+
+
+@composite("_logspace")
+def _logspace(start: Any, stop: Any, base: Any, *, num, endpoint, dtype, axis) -> Any:
+    found = inexact_dtype(common_dtype(start, stop, base)[0])[0] if dtype is None else dtype
+    computed = inexact_dtype(found)[0]
+    exponents, _ = _spaced(
+        "logspace", start, stop, num=num, endpoint=endpoint, dtype=computed, axis=axis
+    )
+    bases, exponents = promote_args("logspace", _of_dtype(base, computed), exponents)
+    return convert(lax.pow(bases, exponents), found)
+
+
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """Numbers from ``start`` to ``stop`` with equal quotients; the rest is as for ``linspace``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.geomspace(1, 1000, 4).round().tolist()
+      [1.0, 10.0, 100.0, 1000.0]
+
+    Source: numpy.geomspace.
+    """
+    if dtype is not None:
+        dtype = checked_dtype(explicit_dtype(dtype, "geomspace"), "geomspace")
+    return _geomspace(
+        *operands("geomspace", start, stop),
+        num=_whole("geomspace", num),
+        endpoint=bool(endpoint),
+        dtype=dtype,
+        axis=index(axis),
+    )
+
+
+@composite("_geomspace")
+def _geomspace(start: Any, stop: Any, *, num, endpoint, dtype, axis) -> Any:
+    found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
+    computed = inexact_dtype(found)[0]
+    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
+    direction = lax.sign(start)
+    logs = [log10(lax.div(x, direction)) for x in (start, stop)]
+    exponents, _ = _spaced(
+        "geomspace", *logs, num=num, endpoint=endpoint, dtype=computed, axis=axis
+    )
+    powers = lax.pow(strong_constant(computed, 10.0), exponents)
+    if shape:
+        axis %= len(shape) + 1
+        direction = lax.expand_dims(direction, (axis,))
+    return convert(lax.mul(direction, powers), found)
+
+
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
+    """The coordinates of the points of a grid.
+
+    Args:
+      xi: the coordinates along each direction, arrays of at most one dimension.
+      copy: not supported unless true; the arrays are always new.
+      sparse: give each array size 1 along the directions in which it does not change.
+      indexing: ``"xy"`` lets the first direction run along the second axis, ``"ij"`` along the
+        first.
+
+    Raises:
+      ValueError: if an array has more than one dimension, or ``indexing`` is unknown.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x, y = jnp.meshgrid(jnp.arange(2), jnp.arange(3))
+      >>> x.tolist()
+      [[0, 1], [0, 1], [0, 1]]
+
+    Source: numpy.meshgrid.
+    """
+    arrays = [asarray(x) for x in operands("meshgrid", *xi)]
+    if not copy:
+        raise ValueError("meshgrid: copy=False is not supported; the results are new arrays.")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            f"meshgrid: indexing={indexing!r} is unknown: 'ij' puts the first vector along the "
+            "first axis, 'xy' along the second."
+        )
+    if any(x.ndim > 1 for x in arrays):
+        shapes = ", ".join(str(x.shape) for x in arrays)
+        raise ValueError(f"meshgrid takes arrays of one dimension, got shapes {shapes}.")
+    arrays = [lax.reshape(x, (1,)) if x.ndim == 0 else x for x in arrays]
+    places = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        places[:2] = 1, 0
+    sizes = [0] * len(arrays)
+    for x, place in zip(arrays, places, strict=True):
+        sizes[place] = x.shape[0]
+    results = {}
+    for place in range(len(sizes)):
+        x = arrays[places.index(place)]
+        shape = [1] * len(sizes) if sparse else sizes
+        shape = tuple(x.shape[0] if i == place else n for i, n in enumerate(shape))
+        results[place] = lax.broadcast_in_dim(x, shape, (place,))
+    return tuple(results[place] for place in places)
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The indices of the elements of an array of a given shape.
+
+    Args:
+      dimensions: the shape.
+      dtype: the dtype, the default int without it.
+      sparse: give a tuple of arrays that broadcast, instead of one array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.indices((2, 2))[1].tolist()
+      [[0, 1], [0, 1]]
+
+    Source: numpy.indices.
+    """
+    dtype = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
+    dtype = checked_dtype(dtype, "indices")
+    shape = tuple(index(n) for n in dimensions)
+    rank = len(shape)
+    results = []
+    for i, n in enumerate(shape):
+        full = shape if not sparse else tuple(n if j == i else 1 for j in range(rank))
+        results.append(lax.broadcast_in_dim(lax.iota(dtype, n), full, (i,)))
+    if sparse:
+        return tuple(results)
+    if not results:
+        return filled((0,), 0, dtype, False, "indices")
+    return lax.concatenate([lax.expand_dims(x, (0,)) for x in results], 0)

@@ -1,0 +1,321 @@
+"""Matrices with ones on a diagonal, triangular matrices, and the indices of triangles."""
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, explicit_dtype, inlined
+from ricci_numpy._promotion import constant_like, convert, operands, strong_constant
+from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
+from ricci_numpy.arrays._filling import ones
+from ricci_numpy.arrays._selection import broadcast, select_where
+from ricci_numpy.indexing._where import nonzero
+
+__all__ = [
+    "diag_indices",
+    "diag_indices_from",
+    "eye",
+    "identity",
+    "mask_indices",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+]
+
+_INT = np.dtype("int32")
+
+
+def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
+    n = index(n)
+    m = n if m is None else index(m)
+    if n < 0 or m < 0:
+        refusal = TypeError if name == "tri" else ValueError  # as in JAX
+        raise refusal(f"{name}: sizes must not be negative, got {n} and {m}.")
+    return n, m
+
+
+def _row_and_column(shape: tuple[int, int], k: int) -> tuple[Any, Any]:
+    """The numbers of rows, moved by the diagonal's offset, and of columns."""
+    rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), strong_constant(_INT, k))
+    return rows, lax.broadcasted_iota(_INT, shape, 1)
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """A matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+      N, M: the numbers of rows and of columns; square without ``M``.
+      k: which diagonal: 0 is the main one, positive ones lie above.
+      dtype: the dtype, the default float without it.
+      device: where the array goes.
+
+    Raises:
+      TypeError: if a size is no int.
+      ValueError: if a size is negative.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.eye(2, dtype=int).tolist()
+      [[1, 0], [0, 1]]
+
+    Source: numpy.eye.
+    """
+    dtype = checked_dtype(explicit_dtype(dtype, "eye"), "eye")
+    shape = _sides("eye", N, M)
+    return placed(_eye(*_offset(k), shape=shape, k=_known(k), dtype=dtype), device)
+
+
+def _known(k: Any) -> int | None:
+    return None if hasattr(type(k), "aval") else index(k)
+
+
+def _offset(k: Any) -> tuple[Any, ...]:
+    return (k,) if hasattr(type(k), "aval") else ()
+
+
+@inlined("eye")
+def _eye(offset: Any = None, *, shape: Any, k: Any, dtype: Any) -> Any:
+    offset = convert(offset, _INT) if k is None else strong_constant(_INT, k)
+    rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
+    return convert(lax.eq(lax.add(rows, offset), columns), dtype)
+
+
+def identity(n: Any, dtype: Any = None) -> Any:
+    """A square matrix with ones on the main diagonal; see ``eye``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.identity(2, int).tolist()
+      [[1, 0], [0, 1]]
+
+    Source: numpy.identity.
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """A matrix with ones on and below a diagonal and zeros above.
+
+    Args:
+      N, M: the numbers of rows and of columns; square without ``M``.
+      k: which diagonal: 0 is the main one, positive ones lie above.
+      dtype: the dtype, the default float without it.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.tri(2, dtype=int).tolist()
+      [[1, 0], [1, 1]]
+
+    Source: numpy.tri.
+    """
+    dtype = checked_dtype(explicit_dtype(dtype, "tri"), "tri")
+    return _tri(shape=_sides("tri", N, M), k=index(k), dtype=dtype)
+
+
+@inlined("tri")
+def _tri(*, shape: Any, k: int, dtype: Any) -> Any:
+    rows, columns = _row_and_column(shape, k)
+    return convert(lax.ge(rows, columns), dtype)
+
+
+def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
+    (m,) = operands(name, m)
+    m = asarray(m)
+    if m.ndim < 2:
+        raise ValueError(f"{name} takes an array of at least 2 dimensions, got shape {m.shape}.")
+    return (_tril if lower else _triu)(m, k=index(k))
+
+
+@composite("tril")
+def _tril(m: Any, *, k: int) -> Any:
+    return _cut("tril", m, k, True)
+
+
+@composite("triu")
+def _triu(m: Any, *, k: int) -> Any:
+    return _cut("triu", m, k - 1, False)
+
+
+def _cut(name: str, m: Any, offset: int, lower: bool) -> Any:
+    rows, columns = _row_and_column(m.shape[-2:], offset)
+    mask = broadcast(lax.ge(rows, columns), m.shape)
+    zero = constant_like(m, 0)
+    return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    """The matrices with zeros above a diagonal.
+
+    Args:
+      m: an array of shape (..., rows, columns).
+      k: which diagonal: 0 is the main one, positive ones lie above.
+
+    Raises:
+      ValueError: if ``m`` has less than two dimensions.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.tril(jnp.ones((2, 2), int)).tolist()
+      [[1, 0], [1, 1]]
+
+    Source: numpy.tril.
+    """
+    return _triangle("tril", m, k, True)
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    """The matrices with zeros below a diagonal; see ``tril``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.triu(jnp.ones((2, 2), int)).tolist()
+      [[1, 1], [0, 1]]
+
+    Source: numpy.triu.
+    """
+    return _triangle("triu", m, k, False)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices of the elements on and below a diagonal of a matrix.
+
+    Args:
+      n, m: the numbers of rows and of columns; square without ``m``.
+      k: which diagonal.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.tril_indices(2)]
+      [[0, 1, 1], [0, 0, 1]]
+
+    Source: numpy.tril_indices.
+    """
+    rows, columns = np.tril_indices(index(n), index(k), None if m is None else index(m))
+    return from_host(rows), from_host(columns)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices of the elements on and above a diagonal of a matrix; see ``tril_indices``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.triu_indices(2)]
+      [[0, 0, 1], [0, 1, 1]]
+
+    Source: numpy.triu_indices.
+    """
+    rows, columns = np.triu_indices(index(n), index(k), None if m is None else index(m))
+    return from_host(rows), from_host(columns)
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    shape = np.shape(arr)
+    if len(shape) != 2:
+        raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")
+    return shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """The indices of the elements on and below a diagonal of a given matrix.
+
+    Raises:
+      ValueError: if ``arr`` is no matrix.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.tril_indices_from(jnp.ones((2, 2)))]
+      [[0, 1, 1], [0, 0, 1]]
+
+    Source: numpy.tril_indices_from.
+    """
+    rows, columns = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """The indices of the elements on and above a diagonal of a given matrix.
+
+    Raises:
+      ValueError: if ``arr`` is no matrix.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.triu_indices_from(jnp.ones((2, 2)))]
+      [[0, 0, 1], [0, 1, 1]]
+
+    Source: numpy.triu_indices_from.
+    """
+    rows, columns = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def mask_indices(
+    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
+) -> tuple[Any, Any]:
+    """The rows and columns of the elements that a function such as ``triu`` keeps.
+
+    Args:
+      n: the number of rows and columns.
+      mask_func: a function of a matrix and an offset, which sets elements to zero.
+      k: the offset.
+      size: how many indices to give, for use in programs; see ``nonzero``.
+
+    Raises:
+      TypeError: if ``n`` is no int.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.tolist() for x in jnp.mask_indices(2, jnp.triu)]
+      [[0, 0, 1], [0, 1, 1]]
+
+    Source: numpy.mask_indices.
+    """
+    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
+    return rows, columns
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array with equal sizes.
+
+    Raises:
+      ValueError: if ``n`` or ``ndim`` is negative.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.diag_indices(2)]
+      [[0, 1], [0, 1]]
+
+    Source: numpy.diag_indices.
+    """
+    n, ndim = index(n), index(ndim)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"diag_indices: n={n} and ndim={ndim}, but neither can be below 0.")
+    return (from_host(np.arange(n)),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The indices of the main diagonal of a given array with equal sizes.
+
+    Raises:
+      ValueError: if the sizes differ, or there are less than two dimensions.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [i.tolist() for i in jnp.diag_indices_from(jnp.ones((2, 2)))]
+      [[0, 1], [0, 1]]
+
+    Source: numpy.diag_indices_from.
+    """
+    shape = np.shape(arr)
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ValueError(
+            f"diag_indices_from takes an array with 2 or more equal sizes, got shape {shape}."
+        )
+    return diag_indices(shape[0], len(shape))

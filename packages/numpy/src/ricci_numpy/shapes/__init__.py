@@ -1,0 +1,4 @@
+"""Changing shapes, joining and splitting."""
+
+from ._joining import *
+from ._reshaping import *

@@ -1,0 +1,464 @@
+"""Joining arrays, and splitting them."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import as_array, composite, explicit_dtype, is_recording
+from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
+
+from ._reshaping import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    canonical_axis,
+    moveaxis,
+    ravel,
+    reshape,
+)
+
+__all__ = [
+    "append",
+    "array_split",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "split",
+    "stack",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+
+def _is_one_array(x: Any) -> bool:
+    return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
+
+
+def _common(name: str, arrays: Sequence[Any], dtype: Any) -> list[Any]:
+    given = operands(name, *arrays)
+    if dtype is None:
+        return promote_dtypes(*given)
+    dtype = explicit_dtype(dtype, name)
+    return [convert(x, dtype) for x in given]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Join arrays along a dimension they have.
+
+    Args:
+      arrays: a sequence of arrays, of one shape but for that dimension; dtypes are promoted.
+      axis: the dimension; ``None`` joins the arrays flattened.
+      dtype: the result's dtype.
+
+    Raises:
+      ValueError: if there are none, or one has rank 0, or ``axis`` does not exist.
+      TypeError: if shapes differ elsewhere, or one is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.concatenate([jnp.zeros(2), jnp.ones(1)]).tolist()
+      [0.0, 0.0, 1.0]
+
+    Source: numpy.concatenate.
+    """
+    if _is_one_array(arrays):
+        return _merge_rows(arrays, axis, dtype)
+    arrays = list(arrays)
+    if not arrays:
+        raise ValueError("concatenate: the sequence of arrays is empty; give one or more.")
+    if axis is None:
+        return concatenate([ravel(x) for x in operands("concatenate", *arrays)], 0, dtype)
+    arrays = _common("concatenate", arrays, dtype)
+    ranks = {np.ndim(x) for x in arrays}
+    if 0 in ranks:
+        raise ValueError(
+            "concatenate: arrays of rank 0 cannot be joined along a dimension; use stack."
+        )
+    axis = canonical_axis(axis, np.ndim(arrays[0]))
+    if len(ranks) > 1:
+        raise TypeError(
+            "concatenate: the arrays differ in rank, by their shapes "
+            f"{', '.join(str(np.shape(x)) for x in arrays)}. Reshape them to one rank first."
+        )
+    if len(arrays) == 1:
+        return as_array(arrays[0])
+    return lax.concatenate(arrays, axis)
+
+
+def _merge_rows(arrays: Any, axis: int | None, dtype: Any) -> Any:
+    """``concatenate`` of the rows of one array."""
+    (arrays,) = _common("concatenate", [arrays], dtype)
+    shape = np.shape(arrays)
+    if not shape:
+        raise ValueError("concatenate: an array of rank 0 has no parts to join.")
+    if axis is None:
+        return ravel(arrays)
+    if len(shape) == 1:
+        raise ValueError("concatenate: the elements of a vector have rank 0; use stack.")
+    axis = canonical_axis(axis, len(shape) - 1)
+    sizes = list(shape[1:])
+    sizes[axis] *= shape[0]
+    return reshape(moveaxis(arrays, 0, axis), tuple(sizes))
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """Join arrays along a dimension they have; see ``concatenate``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.concat([jnp.zeros(1), jnp.ones(1)]).tolist()
+      [0.0, 1.0]
+
+    Source: numpy.concat.
+    """
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Join arrays of one shape along a new dimension.
+
+    Args:
+      arrays: a sequence of arrays or scalars; dtypes are promoted.
+      axis: where the new dimension stands in the result.
+      out: must be ``None``.
+      dtype: the result's dtype.
+
+    Raises:
+      ValueError: if there are none, or the shapes differ.
+      TypeError: if one is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.stack([jnp.zeros(2), jnp.ones(2)], axis=1).tolist()
+      [[0.0, 1.0], [0.0, 1.0]]
+
+    Source: numpy.stack.
+    """
+    if out is not None:
+        raise NotImplementedError("stack: arrays cannot be written to; leave out=... away.")
+    if _is_one_array(arrays):
+        return _stack_rows(arrays, axis, dtype)
+    if not len(arrays):
+        raise ValueError("stack: the sequence of arrays is empty; give one or more.")
+    arrays = _common("stack", arrays, dtype)
+    shapes = [np.shape(x) for x in arrays]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError(
+            f"stack: the arrays differ in shape: {', '.join(map(str, shapes))}. Broadcast them "
+            "first."
+        )
+    return lax.stack(arrays, canonical_axis(axis, len(shapes[0]) + 1))
+
+
+def _stack_rows(arrays: Any, axis: int, dtype: Any) -> Any:
+    (arrays,) = _common("stack", [arrays], dtype)
+    axis = canonical_axis(axis, np.ndim(arrays))
+    if not is_recording():
+        return moveaxis(arrays, 0, axis)
+    rows = lax.expand_dims(arrays, (axis + 1,))
+    return concatenate(rows, axis)
+
+
+def _parts(name: str, tup: Any) -> list[Any]:
+    """The arrays to join, each by itself."""
+    if _is_one_array(tup):
+        return list(lax.unstack(tup, 0))
+    if not isinstance(tup, Sequence):
+        raise TypeError(f"{name} takes a sequence of arrays, got {type(tup).__name__}.")
+    check_arraylike(name, *tup)
+    return list(tup)
+
+
+def _each(at_least: Any, name: str, tup: Any) -> list[Any]:
+    return [at_least(x) for x in _parts(name, tup)]
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Join arrays along the second dimension, vectors and scalars along the first.
+
+    Raises:
+      ValueError, TypeError: see ``concatenate``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.hstack([jnp.zeros(1), jnp.ones(2)]).tolist()
+      [0.0, 1.0, 1.0]
+
+    Source: numpy.hstack.
+    """
+    arrays = _each(atleast_1d, "hstack", tup)
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Join arrays along the first dimension, vectors as rows.
+
+    Raises:
+      ValueError, TypeError: see ``concatenate``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.vstack([jnp.zeros(2), jnp.ones(2)]).tolist()
+      [[0.0, 0.0], [1.0, 1.0]]
+
+    Source: numpy.vstack.
+    """
+    return concatenate(_each(atleast_2d, "vstack", tup), 0, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Join arrays along the third dimension.
+
+    Raises:
+      ValueError, TypeError: see ``concatenate``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.dstack([jnp.zeros(2), jnp.ones(2)]).shape
+      (1, 2, 2)
+
+    Source: numpy.dstack.
+    """
+    return concatenate(_each(atleast_3d, "dstack", tup), 2, dtype)
+
+
+def column_stack(tup: Any) -> Any:
+    """Join vectors as the columns of a matrix, and matrices side by side.
+
+    Raises:
+      ValueError, TypeError: see ``concatenate``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.column_stack([jnp.zeros(2), jnp.ones(2)]).tolist()
+      [[0.0, 1.0], [0.0, 1.0]]
+
+    Source: numpy.column_stack.
+    """
+    columns = [
+        lax.transpose(atleast_2d(x), (1, 0)) if np.ndim(x) < 2 else x
+        for x in _parts("column_stack", tup)
+    ]
+    return concatenate(columns, 1)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with others appended; flattened if no axis is given.
+
+    Raises:
+      ValueError, TypeError: see ``concatenate``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.append(jnp.arange(2), 7).tolist()
+      [0, 1, 7]
+
+    Source: numpy.append.
+    """
+    return _append(*operands("append", arr, values), axis=axis)
+
+
+@composite("append")
+def _append(arr: Any, values: Any, *, axis: int | None) -> Any:
+    if axis is None:
+        return concatenate([ravel(arr), ravel(values)], 0)
+    return concatenate([arr, values], axis)
+
+
+def block(arrays: Any) -> Any:
+    """An array put together from blocks, given as nested lists.
+
+    The innermost lists are joined along the last dimension, those around them along the one
+    before, and so on.
+
+    Raises:
+      ValueError: if the lists are nested to different depths, or one is empty.
+      TypeError: if a block is a tuple, or shapes do not fit.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.block([[jnp.zeros((1, 1)), jnp.ones((1, 2))]]).tolist()
+      [[0.0, 1.0, 1.0]]
+
+    Source: numpy.block.
+    """
+    leaves: list[Any] = []
+    form = _block_form(arrays, leaves)
+    depths = set(_depths(form, 0))
+    if len(depths) > 1:
+        raise ValueError(f"block: lists are nested to different depths, {sorted(depths)}.")
+    return _block(*operands("block", *leaves), form=form, depth=depths.pop())
+
+
+def _block_form(x: Any, leaves: list[Any]) -> Any:
+    if isinstance(x, tuple):
+        raise TypeError("block: nest lists, not tuples.")
+    if isinstance(x, list):
+        if not x:
+            raise ValueError("block: a list is empty.")
+        return tuple(_block_form(part, leaves) for part in x)
+    leaves.append(x)
+    return None
+
+
+def _depths(form: Any, depth: int) -> list[int]:
+    if form is None:
+        return [depth]
+    return [d for part in form for d in _depths(part, depth + 1)]
+
+
+@composite("block")
+def _block(*leaves: Any, form: Any, depth: int) -> Any:
+    rank = max(depth, *(np.ndim(x) for x in leaves))
+    given = iter(leaves)
+
+    def join(part: Any, level: int) -> Any:
+        if part is None:
+            x = next(given)
+            return lax.expand_dims(x, tuple(range(rank - np.ndim(x))))
+        parts = [join(p, level - 1) for p in part]
+        return concatenate(parts, rank - level)
+
+    return join(form, depth)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Split an array into parts, nearly equal ones if their number is given.
+
+    Args:
+      ary: an array.
+      indices_or_sections: the number of parts, or the positions to split at.
+      axis: the dimension to split.
+
+    Raises:
+      ValueError: if ``axis`` does not exist.
+      TypeError: if ``ary`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.tolist() for x in jnp.array_split(jnp.arange(3), 2)]
+      [[0, 1], [2]]
+
+    Source: numpy.array_split.
+    """
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Split an array into parts, equal ones if their number is given.
+
+    Args:
+      ary: an array.
+      indices_or_sections: the number of parts, or the positions to split at.
+      axis: the dimension to split.
+
+    Raises:
+      ValueError: if the size is no multiple of the number of parts.
+      TypeError: if ``ary`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.tolist() for x in jnp.split(jnp.arange(3), [1])]
+      [[0], [1, 2]]
+
+    Source: numpy.split.
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def _split(name: str, ary: Any, where: Any, axis: int) -> list[Any]:
+    (ary,) = operands(name, ary)
+    axis = canonical_axis(axis, np.ndim(ary))
+    size = np.shape(ary)[axis]
+    if np.ndim(where) or isinstance(where, Sequence):
+        at = [min(max(i + size if i < 0 else i, 0), size) for i in map(as_int, where)]
+        bounds = [0, *at, size]
+        sizes = [stop - start for start, stop in pairwise(bounds)]
+        if any(n < 0 for n in sizes):
+            raise ValueError(f"{name}: the positions to split at must increase, got {where}.")
+    else:
+        count = as_int(where)
+        part, rest = divmod(size, count)
+        if rest and name == "split":
+            raise ValueError(
+                f"split: an axis of size {size} does not divide into {count} equal parts; the rest "
+                f"is {rest}. Use array_split for parts of nearly equal size."
+            )
+        sizes = [part + 1] * rest + [part] * (count - rest)
+    if len(sizes) == 1:
+        return [as_array(ary)]
+    # NumPy integers, so that programs print as JAX's do.
+    return list(lax.split_p.bind(ary, sizes=tuple(map(np.int64, sizes)), axis=axis))
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split an array along the second dimension, a vector along the first; see ``split``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.tolist() for x in jnp.hsplit(jnp.arange(4), 2)]
+      [[0, 1], [2, 3]]
+
+    Source: numpy.hsplit.
+    """
+    check_arraylike("hsplit", ary)
+    return _split("split", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split an array along the first dimension; see ``split``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
+      [(2, 2), (2, 2)]
+
+    Source: numpy.vsplit.
+    """
+    return _split("split", ary, indices_or_sections, 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split an array along the third dimension; see ``split``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.shape for x in jnp.dsplit(jnp.ones((1, 1, 4)), 2)]
+      [(1, 1, 2), (1, 1, 2)]
+
+    Source: numpy.dsplit.
+    """
+    return _split("split", ary, indices_or_sections, 2)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The parts of an array along a dimension, as a tuple of arrays without it.
+
+    Raises:
+      ValueError: if ``x`` has rank 0, or no such dimension.
+      TypeError: if ``x`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [row.tolist() for row in jnp.unstack(jnp.arange(4).reshape(2, 2))]
+      [[0, 1], [2, 3]]
+
+    Source: numpy.unstack.
+    """
+    (x,) = operands("unstack", x)
+    if not np.ndim(x):
+        raise ValueError("unstack needs an array of at least one dimension.")
+    axis = canonical_axis(axis, np.ndim(x))
+    if not np.shape(x)[axis]:
+        return ()
+    return tuple(lax.unstack(x, axis))

@@ -1,0 +1,507 @@
+"""Functions that change an array's shape and leave its elements alone."""
+
+from collections.abc import Sequence
+from math import prod
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, is_recording
+from ricci_numpy._promotion import check_arraylike, operands
+from ricci_numpy.arrays._creation import placed
+from ricci_numpy.arrays._filling import as_shape
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "rollaxis",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+]
+
+
+def canonical_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from the start.
+
+    Raises:
+      numpy.exceptions.AxisError: if there is no such axis.
+      TypeError: if it is no int.
+    """
+    axis = as_int(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis + ndim if axis < 0 else axis
+
+
+def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
+    """Axes, given as an int or a sequence, counted from the start.
+
+    Raises:
+      ValueError: if one is given twice, or does not exist.
+    """
+    axes = tuple(axes) if np.ndim(axes) else (axes,)
+    found = tuple(canonical_axis(axis, ndim) for axis in axes)
+    if len(set(found)) != len(found):
+        raise ValueError(f"{name}: {axes} names an axis twice.")
+    return found
+
+
+def _as_array(name: str, x: Any) -> Any:
+    if hasattr(type(x), "aval"):
+        return x
+    return operands(name, x)[0]
+
+
+def _inferred(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """``sizes`` with -1 replaced by what is left of an array's size."""
+    if -1 not in sizes:
+        return sizes
+    if sizes.count(-1) > 1:
+        raise TypeError(
+            f"reshape: {sizes} leaves several sizes to be worked out; write -1 for one of them at "
+            "most."
+        )
+    known = 1
+    for n in sizes:
+        if n != -1:
+            known *= n
+    total = prod(shape)
+    if (known == 0 and total) or (known and total % known):
+        raise TypeError(
+            f"reshape: {total} elements, of shape {shape}, cannot fill shape {sizes}: {known} does "
+            f"not divide {total}."
+        )
+    return tuple((total // known if known else 0) if n == -1 else n for n in sizes)
+
+
+def reshape(
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Any:
+    """An array's elements in another shape.
+
+    Args:
+      a: an array or scalar.
+      shape: an int or a sequence of ints; one may be -1 and is then inferred.
+      order: ``"C"`` reads and writes with the last dimension changing fastest, ``"F"`` the first.
+      copy: ``False`` is refused, since a view cannot be promised.
+      out_sharding: the result's sharding.
+
+    Raises:
+      TypeError: if the sizes do not fit, or ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.reshape(jnp.arange(6), (2, -1)).tolist()
+      [[0, 1, 2], [3, 4, 5]]
+
+    Source: numpy.reshape.
+    """
+    if copy is False:
+        raise NotImplementedError("reshape with copy=False: arrays have no views. Leave it out.")
+    a = _as_array("reshape", a)
+    own = np.shape(a)
+    sizes = _inferred(own, as_shape(shape))
+    if order == "C":
+        result = lax.reshape(a, sizes)
+    elif order == "F":
+        backwards = tuple(range(len(own)))[::-1]
+        result = lax.reshape(a, sizes[::-1], backwards)
+        result = lax.transpose(result, tuple(range(len(sizes)))[::-1])
+    elif order == "A":
+        raise NotImplementedError("reshape with order='A': arrays have no memory order.")
+    else:
+        raise ValueError(
+            f"reshape: there is no order {order!r}; 'C' puts the last axis innermost, 'F' the "
+            "first."
+        )
+    return placed(result, None, out_sharding)
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """An array's elements in one dimension.
+
+    Args:
+      a: an array or scalar.
+      order, out_sharding: see ``reshape``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.ravel(jnp.ones((2, 2))).tolist()
+      [1.0, 1.0, 1.0, 1.0]
+
+    Source: numpy.ravel.
+    """
+    if order == "K":
+        raise NotImplementedError("ravel with order='K': arrays have no memory order.")
+    a = _as_array("ravel", a)
+    return reshape(a, (prod(np.shape(a)),), order, out_sharding=out_sharding)
+
+
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """An array without dimensions of size 1: all, or those of ``axis``.
+
+    Raises:
+      ValueError: if a dimension of ``axis`` does not have size 1, or does not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.squeeze(jnp.ones((1, 2, 1))).shape
+      (2,)
+
+    Source: numpy.squeeze.
+    """
+    a = _as_array("squeeze", a)
+    if axis is None:
+        axis = tuple(i for i, n in enumerate(np.shape(a)) if n == 1)
+    return lax.squeeze(a, tuple(axis) if isinstance(axis, Sequence) else (axis,))
+
+
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    """An array with new dimensions of size 1, at these positions of the result.
+
+    Raises:
+      ValueError: if a position is given twice, or does not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.expand_dims(jnp.ones(2), (0, -1)).shape
+      (1, 2, 1)
+
+    Source: numpy.expand_dims.
+    """
+    a = _as_array("expand_dims", a)
+    return lax.expand_dims(a, tuple(axis) if isinstance(axis, Sequence) else (axis,))
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """An array with its dimensions in another order, by default backwards.
+
+    Args:
+      a: an array or scalar.
+      axes: for each dimension of the result, the one of ``a`` that it is.
+
+    Raises:
+      ValueError: if ``axes`` is not a permutation.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
+      (3, 2, 4)
+
+    Source: numpy.transpose.
+    """
+    a = _as_array("transpose", a)
+    ndim = np.ndim(a)
+    if axes is None:
+        return lax.transpose(a, tuple(range(ndim))[::-1])
+    order = canonical_axes(tuple(axes), ndim, "axes")
+    if len(order) != ndim:
+        raise ValueError(f"axes must name all {ndim} dimensions of the array, got {axes}.")
+    return lax.transpose(a, order)
+
+
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """An array with its dimensions in another order; see ``transpose``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
+      (3, 2)
+
+    Source: numpy.permute_dims.
+    """
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """An array with its last two dimensions exchanged.
+
+    Raises:
+      ValueError: if it has fewer than two.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.matrix_transpose(jnp.ones((2, 3, 4))).shape
+      (2, 4, 3)
+
+    Source: numpy.matrix_transpose.
+    """
+    x = _as_array("matrix_transpose", x)
+    ndim = np.ndim(x)
+    if ndim < 2:
+        raise ValueError(f"matrix_transpose needs at least two dimensions, got {ndim}.")
+    return lax.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """An array with some dimensions moved, the others keeping their order.
+
+    Args:
+      a: an array.
+      source, destination: the dimensions to move, and where to.
+
+    Raises:
+      ValueError: if a dimension does not exist or is given twice, or the numbers differ.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+
+    Source: numpy.moveaxis.
+    """
+    a = _as_array("moveaxis", a)
+    ndim = np.ndim(a)
+    old = canonical_axes(source, ndim, "source")
+    new = canonical_axes(destination, ndim, "destination")
+    if len(old) != len(new):
+        raise ValueError(
+            f"moveaxis: source and destination must name as many axes, got {source} and "
+            f"{destination}."
+        )
+    order = [axis for axis in range(ndim) if axis not in old]
+    for to, axis in sorted(zip(new, old, strict=True)):
+        order.insert(to, axis)
+    return lax.transpose(a, order)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """An array with two dimensions exchanged.
+
+    Raises:
+      ValueError: if one does not exist.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+
+    Source: numpy.swapaxes.
+    """
+    a = _as_array("swapaxes", a)
+    ndim = np.ndim(a)
+    order = list(range(ndim))
+    i, j = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
+    order[i], order[j] = order[j], order[i]
+    return lax.transpose(a, order)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """An array with one dimension moved to stand before ``start``.
+
+    Raises:
+      ValueError: if one does not exist.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
+
+    Source: numpy.rollaxis.
+    """
+    a = _as_array("rollaxis", a)
+    ndim = np.ndim(a)
+    axis = canonical_axis(axis, ndim)
+    start = as_int(start)
+    if not -ndim <= start <= ndim:
+        raise ValueError(
+            f"rollaxis: start={start} is no place among {ndim} axes; it goes from {-ndim} to "
+            f"{ndim}."
+        )
+    start = start + ndim if start < 0 else start
+    return moveaxis(a, axis, start - 1 if start > axis else start)
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """An array repeated to a shape that its own broadcasts to.
+
+    Args:
+      array: an array or scalar.
+      shape: an int or a sequence of ints.
+      out_sharding: the result's sharding.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+      TypeError: if ``array`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.broadcast_to(jnp.arange(2), (2, 2)).tolist()
+      [[0, 1], [0, 1]]
+
+    Source: numpy.broadcast_to.
+    """
+    array = _as_array("broadcast_to", array)
+    shape = as_shape(shape)
+    own = np.shape(array)
+    if own == shape:
+        return placed(lax.broadcast_in_dim(array, shape, range(len(shape))), None, out_sharding)
+    rank = len(own)
+    if rank > len(shape) or any(
+        n not in (1, m) for n, m in zip(own, shape[len(shape) - rank :], strict=True)
+    ):
+        raise ValueError(
+            f"an array of shape {own} does not broadcast to shape {shape}: sizes, counted from the "
+            "last, must be equal or 1."
+        )
+    return placed(broadcast(array, shape), None, out_sharding)
+
+
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    """Arrays repeated to the shape that theirs broadcast to.
+
+    Raises:
+      ValueError: if the shapes do not broadcast.
+      TypeError: if an argument is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(2), jnp.ones((3, 1)))]
+      [(3, 2), (3, 2)]
+
+    Source: numpy.broadcast_arrays.
+    """
+    if not args:
+        return ()
+    args = tuple(operands("broadcast_arrays", *args))
+    shape = broadcast_shape("broadcast_arrays", *map(np.shape, args))
+    return tuple(broadcast_to(x, shape) for x in args)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that shapes broadcast to.
+
+    Args:
+      shapes: ints or sequences of ints.
+
+    Raises:
+      ValueError: if they do not broadcast.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.broadcast_shapes((2, 1), 3)
+      (2, 3)
+
+    Source: numpy.broadcast_shapes.
+    """
+    if not shapes:
+        return ()
+    shapes = tuple(map(as_shape, shapes))
+    if any(n < 0 for shape in shapes for n in shape):
+        raise TypeError(f"broadcast_shapes: sizes must not be negative, got {shapes}.")
+    return broadcast_shape("broadcast_shapes", *shapes)
+
+
+@composite("atleast_1d")
+def _atleast_1d(x: Any) -> Any:
+    return x if np.ndim(x) else lax.expand_dims(x, (0,))
+
+
+@composite("atleast_2d")
+def _atleast_2d(x: Any) -> Any:
+    return lax.expand_dims(x, tuple(range(2 - np.ndim(x)))) if np.ndim(x) < 2 else x
+
+
+@composite("atleast_3d")
+def _atleast_3d(x: Any) -> Any:
+    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(np.ndim(x))
+    return lax.expand_dims(x, new) if new else x
+
+
+def _at_least(step: Any, rank: int, args: tuple) -> Any:
+    check_arraylike(step.name, *args)
+    # Outside of programs an array of the rank is itself; programs show the call, as JAX's do.
+    found = [
+        x if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording() else step(x)
+        for x in operands(step.name, *args)
+    ]
+    return found[0] if len(found) == 1 else found
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with one dimension at least; a list of them for several arguments.
+
+    Raises:
+      TypeError: if an argument is no array or scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.atleast_1d(3.0).shape
+      (1,)
+
+    Source: numpy.atleast_1d.
+    """
+    return _at_least(_atleast_1d, 1, arys)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with two dimensions at least, new ones in front; a list for several arguments.
+
+    Raises:
+      TypeError: if an argument is no array or scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.atleast_2d(jnp.ones(3)).shape
+      (1, 3)
+
+    Source: numpy.atleast_2d.
+    """
+    return _at_least(_atleast_2d, 2, arys)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with three dimensions at least; a list of them for several arguments.
+
+    A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
+
+    Raises:
+      TypeError: if an argument is no array or scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.atleast_3d(jnp.ones(3)).shape
+      (1, 3, 1)
+
+    Source: numpy.atleast_3d.
+    """
+    return _at_least(_atleast_3d, 3, arys)
+
+
+def reshape_method(x: Any, *sizes: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
+    shape: Any = sizes
+    if len(sizes) == 1 and (
+        isinstance(sizes[0], Sequence | np.ndarray) or hasattr(sizes[0], "aval")
+    ):
+        shape = sizes[0]
+    return reshape(x, shape, order, out_sharding=out_sharding)
+
+
+def transpose_method(x: Any, *args: Any) -> Any:
+    """``x.transpose(1, 0)`` or ``x.transpose((1, 0))``: see ``transpose``."""
+    if not args:
+        return transpose(x)
+    if len(args) == 1 and (args[0] is None or isinstance(args[0], Sequence)):
+        return transpose(x, args[0])
+    return transpose(x, args)

@@ -1,0 +1,207 @@
+"""Searching in what is sorted."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, get_aval
+from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands, promote_dtypes
+from ricci_numpy.indexing._at import at
+from ricci_numpy.indexing._where import where_step
+from ricci_numpy.shapes._reshaping import ravel
+
+__all__ = [
+    "digitize",
+    "searchsorted",
+]
+
+_INT32 = np.dtype(np.int32)
+# In a longer vector each step looks all values up at once, rather than each value alone.
+_UNROLLED_LENGTH = 32
+
+
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
+    """Where values would be inserted in a sorted vector to keep it sorted.
+
+    Args:
+      a: a sorted vector.
+      v: the values, of any shape.
+      side: ``"left"`` for the first such position, ``"right"`` for the last.
+      sorter: positions that sort ``a``, if it is not.
+      method: ``"scan"`` or ``"scan_unrolled"`` for a binary search, ``"compare_all"`` to compare
+        all pairs at once, ``"sort"`` to sort both together; the result is the same.
+
+    Raises:
+      ValueError: if ``a`` is no vector, or there is no such side or method.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.searchsorted(jnp.array([1, 2, 2, 3]), 2).tolist()
+      1
+
+    Source: numpy.searchsorted.
+    """
+    a, v = operands("searchsorted", a, v)
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}.")
+    if method not in ("scan", "scan_unrolled", "compare_all", "sort"):
+        raise ValueError(
+            "searchsorted: method must be 'scan', 'scan_unrolled', 'sort' or 'compare_all', got "
+            f"{method!r}."
+        )
+    if np.ndim(a) != 1:
+        raise ValueError(f"searchsorted: a must be a vector, got shape {np.shape(a)}.")
+    a, v = promote_dtypes(a, v)
+    if sorter is not None:
+        (sorter,) = operands("searchsorted", sorter)
+        return _searchsorted_by(a, v, sorter, side=side, method=method)
+    return _searchsorted(a, v, side=side, method=method)
+
+
+@composite("searchsorted")
+def _searchsorted_by(a: Any, v: Any, sorter: Any, *, side: str, method: str) -> Any:
+    return _search(_looked_up(a, sorter), v, side, method)
+
+
+@composite("searchsorted")
+def _searchsorted(a: Any, v: Any, *, side: str, method: str) -> Any:
+    return _search(a, v, side, method)
+
+
+def _search(a: Any, v: Any, side: str, method: str) -> Any:
+    size = np.shape(a)[0]
+    if not size:
+        return lax.full(np.shape(v), 0, _INT32)
+    if method == "sort":
+        return _search_by_sorting(a, v, side)
+    keys, values = _integer_keys(a), _integer_keys(v)
+    if method != "compare_all":
+        unrolled = method == "scan_unrolled" or size <= _UNROLLED_LENGTH
+        return _search_by_halving(keys, values, side, unrolled)
+    wide = [lax.expand_dims(key, range(1, np.ndim(v) + 1)) for key in keys]
+    found = _before(wide, [lax.expand_dims(value, (0,)) for value in values], side)
+    return lax.reduce_sum(lax.convert_element_type(found, _INT32), (0,))
+
+
+def _integer_keys(x: Any) -> list[Any]:
+    """Integers in NumPy's order of the elements: zeros are equal, NaNs are and come last."""
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype in COMPLEX_DTYPES:
+        return [*_integer_keys(lax.real(x)), *_integer_keys(lax.imag(x))]
+    if dtype not in FLOAT_DTYPES:
+        return [x]
+    dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+    x = convert(x, dtype)
+    zero, nan = (lax.full(x.shape, dtype.type(value)) for value in (0, np.nan))
+    x = lax.select_n(lax.eq(x, zero), x, zero)
+    x = lax.select_n(lax.ne(x, x), x, nan)
+    integer = np.dtype(f"int{8 * dtype.itemsize}")
+    bits = lax.bitcast_convert_type(x, integer)
+    # Of negative numbers the magnitude is turned, as greater ones have smaller magnitudes.
+    sign = lax.shift_right_arithmetic(bits, integer.type(8 * integer.itemsize - 1))
+    return [lax.bitwise_xor(bits, lax.bitwise_and(sign, np.iinfo(integer).max))]
+
+
+def _before(keys: list[Any], values: list[Any], side: str) -> Any:
+    """Whether elements of the sorted vector stand before where values are inserted."""
+    *earlier, (key, value) = zip(keys, values, strict=True)
+    found = lax.lt(key, value) if side == "left" else lax.le(key, value)
+    for key, value in reversed(earlier):
+        tie = lax.bitwise_and(lax.eq(key, value), found)
+        found = lax.bitwise_or(lax.lt(key, value), tie)
+    return found
+
+
+def _search_by_halving(keys: list[Any], values: list[Any], side: str, unrolled: bool) -> Any:
+    """The number of elements before each value, found bit by bit from the highest."""
+    size = np.shape(keys[0])[0]
+    last, one = np.uint32(size), np.uint32(1)
+
+    def add_bit(count: Any, bit: Any) -> tuple[Any, None]:
+        larger = lax.add(count, bit)
+        elements = [_looked_up(key, lax.sub(larger, one)) for key in keys]
+        fits = lax.bitwise_and(lax.le(larger, last), _before(elements, values, side))
+        return lax.select_n(fits, count, larger), None
+
+    count = lax.full(np.shape(values[0]), np.uint32(0))
+    bits = [np.uint32(1 << place) for place in reversed(range(size.bit_length()))]
+    if unrolled:
+        for bit in bits:
+            count, _ = add_bit(count, bit)
+    else:
+        count, _ = lax.scan(add_bit, count, np.asarray(bits))
+    return lax.convert_element_type(count, _INT32)
+
+
+def _looked_up(a: Any, positions: Any) -> Any:
+    rank = np.ndim(positions)
+    dims = lax.GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    return lax.gather(
+        a,
+        lax.expand_dims(positions, (rank,)),
+        dims,
+        (1,),
+        mode=lax.GatherScatterMode.CLIP,
+    )
+
+
+def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
+    flat = ravel(v)
+    count, size = np.shape(flat)[0], np.shape(a)[0]
+    both = [flat, a] if side == "left" else [a, flat]
+    places = _ranks(lax.concatenate(both, 0))
+    start = 0 if side == "left" else size
+    among_both = lax.slice(places, (start,), (start + count,))
+    return lax.reshape(lax.sub(among_both, _ranks(flat)), np.shape(v))
+
+
+def _ranks(x: Any) -> Any:
+    """The position of each element in the sorted order."""
+    size = np.shape(x)[0]
+    turn = lax.iota(_INT32, size)
+    _, order = lax.sort((x, turn), 0, num_keys=1)
+    return at(lax.full((size,), 0, _INT32))[order].set(turn)
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+    """The number of the bin that each element falls into.
+
+    Args:
+      x: an array.
+      bins: the edges, a vector that increases or decreases.
+      right: whether a bin includes its right edge instead of the left one.
+      method: see ``searchsorted``.
+
+    Raises:
+      ValueError: if ``bins`` is no vector.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([0.0, 1.0, 2.0])).tolist()
+      [1, 3]
+
+    Source: numpy.digitize.
+    """
+    x, bins = operands("digitize", x, bins)
+    if np.ndim(bins) != 1:
+        raise ValueError(f"digitize: bins has shape {np.shape(bins)}; give the edges in a vector.")
+    return _digitize(x, bins, right=right, method=method or "scan")
+
+
+@composite("digitize")
+def _digitize(x: Any, bins: Any, *, right: bool, method: str) -> Any:
+    size = np.shape(bins)[0]
+    if not size:
+        return lax.full(np.shape(x), 0, _INT32)
+    ends = [lax.index_in_dim(bins, place, keepdims=False) for place in (0, -1)]
+    rises = lax.ge(ends[1], ends[0])
+    bins = where_step(rises, bins, lax.rev(bins, (0,)))
+    found = searchsorted(bins, x, side="left" if right else "right", method=method)
+    return where_step(rises, found, lax.sub(np.int32(size), found))

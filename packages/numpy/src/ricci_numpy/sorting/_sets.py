@@ -1,0 +1,485 @@
+"""Arrays as sets: unique elements, membership, unions and differences."""
+
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, composite, get_aval, is_recording, python_scalar_dtype
+from ricci_numpy._promotion import INEXACT_DTYPES, operands, promote_dtypes
+from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.indexing._at import at
+from ricci_numpy.indexing._brackets import getitem
+from ricci_numpy.indexing._where import nonzero, where_step
+from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
+
+from ._searching import searchsorted
+from ._sorting import lexsort
+
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+_INT32 = np.dtype(np.int32)
+
+
+def _known(name: str, x: Any) -> np.ndarray:
+    """The array behind ``x``, whose values decide the result's size."""
+    return known_values(
+        x,
+        f"The size of the result of {name} depends on values: give it with size=... to use it in "
+        "programs.",
+    )
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
+    """The different elements of an array, sorted.
+
+    Args:
+      ar: an array.
+      return_index: also return the position of each one's first occurrence.
+      return_inverse: also return, for each element, its position in the result.
+      return_counts: also return how often each one occurs.
+      axis: compare parts along this dimension; by default elements.
+      equal_nan: whether NaNs count as one.
+      size: how many to give, for use in programs: larger ones are left out, missing ones filled.
+      fill_value: what fills; by default the smallest.
+      sorted: whether they must be in order; here they always are.
+
+    Raises:
+      ValueError: if ``axis`` does not exist.
+      TypeError: if ``ar`` is no array.
+      ConcretizationTypeError: if ``ar`` is traced and there is no ``size``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> values, counts = jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
+      >>> values.tolist(), counts.tolist()
+      ([1, 3], [1, 2])
+
+    Source: numpy.unique.
+    """
+    (ar,) = operands("unique", ar)
+    shape = np.shape(ar)
+    wanted = (return_index, return_inverse, return_counts)
+    if axis is None:
+        flat, along = ravel(ar), 0
+        inverse_shape = shape
+    else:
+        along = canonical_axis(axis, len(shape))
+        flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
+    if size is None:
+        known = _known("unique", ar)
+        known = known.ravel() if axis is None else np.moveaxis(known, along, 0)
+        size = _count_unique(known, equal_nan)
+    settings = {
+        "size": index(size),
+        "equal_nan": equal_nan,
+        "wanted": wanted,
+        "has_fill": fill_value is not None,
+    }
+    fills = () if fill_value is None else operands("unique", fill_value)
+    step = _unique if is_recording() else _unique_step
+    values, *rest = step(flat, *fills, **settings)
+    if axis is not None:
+        values = moveaxis(values, 0, along)
+    if return_inverse:
+        rest[int(return_index)] = lax.reshape(rest[int(return_index)], inverse_shape)
+    return (values, *rest) if rest else values
+
+
+def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
+    rows = x.reshape(len(x), -1) if len(x) else x
+    if not len(x):
+        return 0
+    if rows.shape[1] == 1:
+        # NumPy's own order puts NaNs of dtypes it does not know anywhere; floats serve for all.
+        column = rows[:, 0]
+        if column.dtype.kind not in "biufc":
+            column = column.astype(np.float32)
+        return len(np.unique(column, equal_nan=equal_nan))
+    return len(np.unique(rows, axis=0))
+
+
+@composite("_unique_sorted_mask")
+def _sorted_with_firsts(x: Any, *, equal_nan: bool) -> Any:
+    """The rows in order, whether each differs from the one before, and where it was."""
+    shape = np.shape(x)
+    if not shape[0]:
+        return x, lax.full((0,), True, BOOL), lax.iota(_INT32, 0)
+    columns = lax.transpose(lax.reshape(x, (shape[0], int(np.prod(shape[1:])))), (1, 0))
+    order = lexsort(lax.rev(columns, (0,)))
+    rows = getitem(x, order)
+    this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)
+    differs = lax.ne(this, other)
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if equal_nan and dtype in INEXACT_DTYPES:
+        both_nan = lax.bitwise_and(lax.ne(this, this), lax.ne(other, other))
+        differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
+    differs = lax.reduce_or(differs, tuple(range(1, len(shape))))
+    first = at(lax.full((shape[0],), True, BOOL))[1:].set(differs)
+    return rows, first, order
+
+
+def _unique(
+    x: Any, *fills: Any, size: int, equal_nan: bool, wanted: tuple, has_fill: bool
+) -> list[Any]:
+    return_index, return_inverse, return_counts = wanted
+    count = np.shape(x)[0]
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if not count:
+        return _nothing_unique(x, fills, size, wanted)
+    rows, first, order = _sorted_with_firsts(x, equal_nan=equal_nan)
+    places = nonzero(first, size=size)[0]
+    values = getitem(rows, places)
+    found = lax.reduce_sum(lax.convert_element_type(first, _INT32), (0,))
+    inside = lax.lt(lax.iota(_INT32, size), found)
+    if has_fill:
+        fill = lax.convert_element_type(fills[0], dtype)
+        mask = lax.expand_dims(inside, range(1, np.ndim(values)))
+        values = where_step(mask, values, fill)
+    results = [values]
+    if return_index:
+        results.append(getitem(order, places))
+    if return_inverse:
+        rank = lax.sub(lax.cumsum(lax.convert_element_type(first, _INT32), 0), np.int32(1))
+        inverse = lax.full((count,), 0, _INT32)
+        results.append(at(inverse)[order].set(rank))
+    if return_counts:
+        ends = nonzero(first, size=size + 1, fill_value=count)[0]
+        after, before = lax.slice_in_dim(ends, 1, None), lax.slice_in_dim(ends, 0, -1)
+        results.append(lax.sub(after, before))
+    integer = python_scalar_dtype(int)
+    return [values, *(lax.convert_element_type(x, integer) for x in results[1:])]
+
+
+def _nothing_unique(x: Any, fills: Any, size: int, wanted: tuple) -> list[Any]:
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    shape = (size, *np.shape(x)[1:])
+    fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]
+    results = [broadcast(fill, shape)]
+    sizes = (size, 0, size)
+    integer = python_scalar_dtype(int)
+    results += [lax.full((n,), 0, integer) for n, w in zip(sizes, wanted, strict=True) if w]
+    return results
+
+
+_unique_step = composite("unique")(_unique)
+
+
+class UniqueAllResult(NamedTuple):
+    """What ``unique_all`` returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCountsResult(NamedTuple):
+    """What ``unique_counts`` returns."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverseResult(NamedTuple):
+    """What ``unique_inverse`` returns."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
+    """The different elements, their first positions, the inverse and the counts; see ``unique``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.unique_all(jnp.array([3, 1, 3])).counts.tolist()
+      [1, 2]
+
+    Source: numpy.unique_all.
+    """
+    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueAllResult(*found)
+
+
+def unique_counts(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueCountsResult:
+    """The different elements, and how often each occurs; see ``unique``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.unique_counts(jnp.array([3, 1, 3])).values.tolist()
+      [1, 3]
+
+    Source: numpy.unique_counts.
+    """
+    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCountsResult(*found)
+
+
+def unique_inverse(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueInverseResult:
+    """The different elements, and the position of each element among them; see ``unique``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices.tolist()
+      [1, 0, 1]
+
+    Source: numpy.unique_inverse.
+    """
+    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverseResult(*found)
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different elements; see ``unique``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.unique_values(jnp.array([3, 1, 3])).tolist()
+      [1, 3]
+
+    Source: numpy.unique_values.
+    """
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Any:
+    """Whether each element is among others.
+
+    Args:
+      element: an array.
+      test_elements: the others.
+      assume_unique: has no effect.
+      invert: whether to give the opposite.
+      method: ``"compare_all"``, ``"binary_search"``, ``"sort"`` or ``"auto"``; the result is the
+        same.
+
+    Raises:
+      ValueError: if there is no such method.
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.isin(jnp.arange(3), jnp.array([0, 2])).tolist()
+      [True, False, True]
+
+    Source: numpy.isin.
+    """
+    element, test_elements = operands("isin", element, test_elements)
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(
+            "isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', got "
+            f"{method!r}."
+        )
+    found = _isin(ravel(element), ravel(test_elements), invert=invert, method=method)
+    return lax.reshape(found, np.shape(element))
+
+
+@composite("_in1d")
+def _isin(element: Any, others: Any, *, invert: bool, method: str) -> Any:
+    element, others = promote_dtypes(element, others)
+    count = np.shape(others)[0]
+    if not count or not np.shape(element)[0]:
+        return lax.full(np.shape(element), invert, BOOL)
+    if method in ("auto", "compare_all"):
+        pairs = (lax.expand_dims(element, (1,)), lax.expand_dims(others, (0,)))
+        if invert:
+            return lax.reduce_and(lax.ne(*pairs), (1,))
+        return lax.reduce_or(lax.eq(*pairs), (1,))
+    others = lax.sort(others)
+    places = searchsorted(others, element)
+    nearest = getitem(others, lax.min(places, np.int32(count - 1)))
+    return lax.ne(nearest, element) if invert else lax.eq(nearest, element)
+
+
+def _pair(name: str, ar1: Any, ar2: Any) -> tuple[Any, Any]:
+    x, y = promote_dtypes(*operands(name, ar1, ar2))
+    return ravel(x), ravel(y)
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The elements of either array, sorted, each once.
+
+    Args:
+      ar1, ar2: arrays.
+      size, fill_value: see ``unique``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.union1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
+      [1, 2, 3]
+
+    Source: numpy.union1d.
+    """
+    both = lax.concatenate(_pair("union1d", ar1, ar2), 0)
+    return unique(both, size=size, fill_value=fill_value)
+
+
+def setdiff1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of the first array that are not in the second, sorted, each once.
+
+    Args:
+      ar1, ar2: arrays.
+      assume_unique: whether the first has each element once; then its order is kept.
+      size, fill_value: see ``unique``; the default fill is 0.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([2])).tolist()
+      [1, 3]
+
+    Source: numpy.setdiff1d.
+    """
+    x, y = operands("setdiff1d", ar1, ar2)
+    x = ravel(x)
+    if not assume_unique:
+        if size is None:
+            x = unique(x)
+        else:
+            return _setdiff_sized(x, y, size, fill_value)
+    outside = isin(x, y, invert=True)
+    if size is None:
+        return getitem(x, _known("setdiff1d", outside))
+    return _gathered(x, outside, size, fill_value)
+
+
+def _setdiff_sized(x: Any, y: Any, size: int, fill_value: Any) -> Any:
+    rows, first, _ = _sorted_with_firsts(x, equal_nan=True)
+    wanted = lax.bitwise_and(first, isin(rows, y, invert=True))
+    return _gathered(rows, wanted, size, fill_value)
+
+
+def _gathered(x: Any, mask: Any, size: int, fill_value: Any) -> Any:
+    """The elements that a mask picks, as many as ``size``."""
+    places = nonzero(mask, size=size)[0]
+    found = lax.reduce_sum(lax.convert_element_type(mask, _INT32), (0,))
+    inside = lax.lt(lax.iota(_INT32, size), found)
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    fill = lax.convert_element_type(0 if fill_value is None else fill_value, dtype)
+    return where_step(inside, getitem(x, places), fill)
+
+
+def intersect1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of both arrays, sorted, each once.
+
+    Args:
+      ar1, ar2: arrays.
+      assume_unique: whether each has its elements once.
+      return_indices: also return where they are, in either.
+      size, fill_value: see ``unique``; the default fill is the smallest.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.intersect1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
+      [3]
+
+    Source: numpy.intersect1d.
+    """
+    x, y = _pair("intersect1d", ar1, ar2)
+    rows, first, order = _sorted_with_firsts(x, equal_nan=True)
+    common = lax.bitwise_and(first, isin(rows, y))
+    if size is None:
+        size = int(_known("intersect1d", common).sum())
+    found = lax.reduce_sum(lax.convert_element_type(common, _INT32), (0,))
+    places = nonzero(common, size=size)[0]
+    smallest = getitem(rows, places)
+    if size and fill_value is None:
+        fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
+        zero = np.zeros((), smallest.dtype)[()]
+        fill = lax.select(lax.gt(found, np.int32(0)), fill, lax.full_like(fill, zero))
+    else:
+        fill = lax.convert_element_type(fill_value or 0, smallest.dtype)
+    inside = lax.lt(lax.iota(_INT32, size), found)
+    values = where_step(inside, smallest, fill)
+    if not return_indices:
+        return values
+    in_x = where_step(inside, getitem(order, places), np.int32(np.shape(x)[0]))
+    y_order = lexsort((y,))
+    at_y = searchsorted(getitem(y, y_order), values)
+    last = np.int32(max(np.shape(y)[0] - 1, 0))
+    in_y = getitem(y_order, lax.min(at_y, last))
+    return values, in_x, where_step(inside, in_y, np.int32(np.shape(y)[0]))
+
+
+def setxor1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of exactly one of the arrays, sorted, each once.
+
+    Args:
+      ar1, ar2: arrays.
+      assume_unique: has no effect.
+      size, fill_value: see ``unique``; the default fill is the smallest.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.setxor1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
+      [1, 2]
+
+    Source: numpy.setxor1d.
+    """
+    x, y = _pair("setxor1d", ar1, ar2)
+    both = lax.concatenate([x, y], 0)
+    rows, first, _ = _sorted_with_firsts(both, equal_nan=True)
+    alone = lax.ne(isin(rows, x), isin(rows, y))
+    wanted = lax.bitwise_and(first, alone)
+    if size is None:
+        size = int(_known("setxor1d", wanted).sum())
+    if fill_value is None and size:
+        fill_value = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
+    return _gathered(rows, wanted, size, fill_value)

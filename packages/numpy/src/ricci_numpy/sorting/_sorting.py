@@ -1,0 +1,311 @@
+"""Sorting, and the greatest elements."""
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, explicit_dtype, get_aval, python_scalar_dtype
+from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, operands
+from ricci_numpy.indexing._at import at
+from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "lexsort",
+    "partition",
+    "sort",
+    "sort_complex",
+    "top_k",
+]
+
+_INT32 = np.dtype(np.int32)
+
+
+def _check_kind(name: str, kind: Any, order: Any) -> None:
+    if kind is not None:
+        raise TypeError(
+            f"{name}: kind= chooses no algorithm here; leave it out, or say stable=True or "
+            "stable=False."
+        )
+    if order is not None:
+        raise TypeError(
+            f"{name}: order= is for arrays with named fields, which do not exist here; leave it "
+            "out."
+        )
+
+
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """An array with its elements sorted along a dimension, NaNs last.
+
+    Args:
+      a: an array.
+      axis: the dimension; ``None`` sorts the flattened array.
+      kind, order: must be ``None``.
+      stable: whether equal elements keep their order.
+      descending: whether the largest comes first.
+
+    Raises:
+      ValueError: if ``axis`` does not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.sort(jnp.array([3, 1, 2])).tolist()
+      [1, 2, 3]
+
+    Source: numpy.sort.
+    """
+    _check_kind("sort", kind, order)
+    (a,) = operands("sort", a)
+    if axis is not None:
+        axis = canonical_axis(axis, np.ndim(a))
+    return _sort(a, axis=axis, stable=stable, descending=descending)
+
+
+@composite("sort")
+def _sort(a: Any, *, axis: int | None, stable: bool, descending: bool) -> Any:
+    if axis is None:
+        a, axis = ravel(a), 0
+    found = lax.sort(a, axis, is_stable=stable)
+    return lax.rev(found, (axis,)) if descending else found
+
+
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The positions of an array's elements in sorted order.
+
+    Args:
+      a, axis, kind, order, stable, descending: see ``sort``.
+      dtype: the result's dtype, an integer one.
+
+    Raises:
+      ValueError: if ``axis`` does not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.argsort(jnp.array([3, 1, 2])).tolist()
+      [1, 2, 0]
+
+    Source: numpy.argsort.
+    """
+    _check_kind("argsort", kind, order)
+    (a,) = operands("argsort", a)
+    if axis is not None:
+        axis = canonical_axis(axis, np.ndim(a))
+    dtype = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "argsort")
+    return _argsort(a, axis=axis, stable=stable, descending=descending, dtype=dtype)
+
+
+@composite("argsort")
+def _argsort(a: Any, *, axis: int | None, stable: bool, descending: bool, dtype: Any) -> Any:
+    if axis is None:
+        a, axis = ravel(a), 0
+    places = lax.broadcasted_iota(dtype, np.shape(a), axis)
+    if descending:
+        # Sorted backwards, so that equal elements keep their order when all is reversed.
+        a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
+    _, found = lax.sort((a, places), axis, is_stable=stable, num_keys=1)
+    return lax.rev(found, (axis,)) if descending else found
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The positions that sort by several keys, the last one first.
+
+    Args:
+      keys: a sequence of arrays of one shape, or an array of them.
+      axis: the dimension.
+
+    Raises:
+      TypeError: if there are no keys, or one is no array.
+      ValueError: if the shapes differ, or ``axis`` does not exist.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.lexsort((jnp.array([1, 0, 2]), jnp.array([1, 1, 0]))).tolist()
+      [2, 1, 0]
+
+    Source: numpy.lexsort.
+    """
+    parts = list(keys) if isinstance(keys, Sequence) else list(lax.unstack(keys, 0))
+    if not parts:
+        raise TypeError("lexsort: give at least one key.")
+    parts = operands("lexsort", *parts)
+    shapes = {np.shape(x) for x in parts}
+    if len(shapes) > 1:
+        raise ValueError(f"lexsort: all keys must have one shape, got {sorted(shapes)}.")
+    if not np.ndim(parts[0]):
+        return lax.full((), 0, python_scalar_dtype(int))
+    return _lexsort(*parts, axis=canonical_axis(axis, np.ndim(parts[0])))
+
+
+@composite("lexsort")
+def _lexsort(*keys: Any, axis: int) -> Any:
+    places = lax.broadcasted_iota(python_scalar_dtype(int), np.shape(keys[0]), axis)
+    return lax.sort((*keys[::-1], places), axis, num_keys=len(keys))[-1]
+
+
+def sort_complex(a: Any) -> Any:
+    """A vector sorted, first by real and then by imaginary parts, as complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.sort_complex(jnp.array([2.0, 1.0])).tolist()
+      [(1+0j), (2+0j)]
+
+    Source: numpy.sort_complex.
+    """
+    (a,) = operands("sort_complex", a)
+    return _sort_complex(a)
+
+
+@composite("sort_complex")
+def _sort_complex(a: Any) -> Any:
+    found = lax.sort(a, np.ndim(a) - 1)
+    dtype = found.dtype
+    if dtype in COMPLEX_DTYPES:
+        return found
+    wide = dtype == np.float64 or (dtype not in FLOAT_DTYPES and dtype.itemsize == 8)
+    return lax.convert_element_type(found, np.complex128 if wide else np.complex64)
+
+
+def _check_kth(name: str, a: Any, kth: Any, axis: Any) -> tuple[int, int]:
+    axis = canonical_axis(axis, np.ndim(a))
+    size = np.shape(a)[axis]
+    kth = as_int(kth)
+    if not -size <= kth < size:
+        raise ValueError(f"{name}: kth={kth}, but the axis has {size} elements, counted from 0.")
+    if get_aval(a).dtype in COMPLEX_DTYPES:  # pyright: ignore[reportAttributeAccessIssue]
+        raise NotImplementedError(f"{name} is not defined for complex numbers; use sort.")
+    return kth % size if size else 0, axis
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """An array with its ``kth`` smallest element in place, no larger one before, no smaller after.
+
+    Args:
+      a: an array.
+      kth: a position in the sorted order.
+      axis: the dimension.
+
+    Raises:
+      ValueError: if ``kth`` or ``axis`` does not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.partition(jnp.array([3, 1, 2]), 1)[1])
+      2
+
+    Source: numpy.partition.
+    """
+    (a,) = operands("partition", a)
+    kth, axis = _check_kth("partition", a, kth, axis)
+    return _partition(a, kth=kth, axis=axis)
+
+
+def _negated(a: Any) -> Any:
+    """An array in the reverse order; unsigned numbers are counted from the largest."""
+    dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    return lax.sub(np.array(np.iinfo(dtype).max, dtype)[()], a) if dtype.kind == "u" else lax.neg(a)
+
+
+@composite("partition")
+def _partition(a: Any, *, kth: int, axis: int) -> Any:
+    size = np.shape(a)[axis]
+    below, _ = lax.top_k(_negated(a), kth + 1, axis=axis)
+    above, _ = lax.top_k(a, size - kth - 1, axis=axis)
+    return lax.concatenate([_negated(below), above], axis)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The positions of an array's elements as ``partition`` arranges them.
+
+    Args:
+      a, kth, axis: see ``partition``.
+
+    Raises:
+      ValueError: if ``kth`` or ``axis`` does not exist.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.argpartition(jnp.array([3, 1, 2]), 1)[1])
+      2
+
+    Source: numpy.argpartition.
+    """
+    (a,) = operands("argpartition", a)
+    kth, axis = _check_kth("argpartition", a, kth, axis)
+    return _argpartition(a, kth=kth, axis=axis)
+
+
+@composite("argpartition")
+def _argpartition(a: Any, *, kth: int, axis: int) -> Any:
+    a = moveaxis(a, axis, -1)
+    shape = np.shape(a)
+    last = len(shape) - 1
+    _, below = lax.top_k(_negated(a), kth + 1, axis=last)
+    # The others, in order: those found are marked by the smallest value of a mask.
+    left = lax.full(shape, 1.0, np.float32)
+    lead = [lax.broadcasted_iota(_INT32, np.shape(below), d) for d in range(last)]
+    left = at(left)[(*lead, below)].set(0.0)
+    _, above = lax.top_k(left, shape[last] - kth - 1, axis=last)
+    return moveaxis(lax.concatenate([below, above], last), -1, axis)
+
+
+def top_k(
+    a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Any, Any]:
+    """The largest or smallest elements along a dimension, and their positions.
+
+    Args:
+      a: an array.
+      k: how many.
+      axis: the dimension.
+      mode: ``"largest"`` or ``"smallest"``.
+      sorted: whether they must be in order; here they always are.
+
+    Raises:
+      ValueError: if there are fewer, or there is no such mode.
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> values, positions = jnp.top_k(jnp.array([3, 1, 2]), 2)
+      >>> values.tolist(), positions.tolist()
+      ([3, 2], [0, 2])
+    """
+    (a,) = operands("top_k", a)
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}.")
+    axis = canonical_axis(axis, np.ndim(a))
+    return _top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest")
+
+
+@composite("top_k")
+def _top_k(a: Any, *, k: int, axis: int, smallest: bool) -> Any:
+    if not smallest:
+        return lax.top_k(a, k, axis=axis)
+    values, places = lax.top_k(_negated(a), k, axis=axis)
+    return _negated(values), places

@@ -1,0 +1,194 @@
+"""Covariances and correlation coefficients."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, explicit_dtype, get_aval, issubdtype
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    INEXACT_DTYPES,
+    convert,
+    operands,
+    promote_dtypes_inexact,
+    strong_constant,
+)
+from ricci_numpy.linalg._products import dot
+from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.reductions._moments import mean
+from ricci_numpy.sequences._diagonals import diag
+from ricci_numpy.shapes._joining import concatenate
+from ricci_numpy.shapes._reshaping import atleast_2d, transpose
+from ricci_numpy.ufuncs._arithmetic import clip
+from ricci_numpy.ufuncs._binary import divide, multiply, subtract
+from ricci_numpy.ufuncs._unary import abs, conj, sqrt
+
+__all__ = [
+    "corrcoef",
+    "cov",
+]
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """The covariances of variables.
+
+    Args:
+      m: the observations of each variable in a row of a matrix; or those of one, a vector.
+      y: more variables, with as many observations.
+      rowvar: whether variables are in rows; else in columns.
+      bias: whether to divide by the number of observations ``n``, rather than by ``n - 1``.
+      ddof: what to divide by is ``n`` less this; it has precedence over ``bias``.
+      fweights: how often each observation occurs, a vector of integers.
+      aweights: how much each observation weighs, a vector.
+      dtype: the dtype of the result, a floating or complex one.
+
+    Returns:
+      A symmetric matrix, or a scalar for one variable.
+
+    Raises:
+      TypeError: if an operand is no array, or ``fweights`` no integers.
+      ValueError: if ``m`` or ``y`` has more than 2 dimensions, their numbers of observations
+        differ, or ``dtype`` is no floating one.
+      RuntimeError: if weights are no vector of one for each observation.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
+      [[1.0, -1.0], [-1.0, 1.0]]
+
+    Source: numpy.cov.
+    """
+    m, y, fweights, aweights = _checked("cov", m, y, fweights, aweights)
+    if fweights is not None and not _has_dtype(fweights, np.integer):
+        raise TypeError("cov: fweights say how often observations occur, so must be integers.")
+    dtype = _result_dtype("cov", dtype)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)
+
+
+def _has_dtype(x: Any, family: Any) -> bool:
+    return issubdtype(get_aval(x).dtype, family)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _checked(name: str, *args: Any) -> list[Any]:
+    """The operands, of which only the first must be there; two are matrices, the others vectors."""
+    given: list[Any] = [x if x is None and i else operands(name, x)[0] for i, x in enumerate(args)]
+    for x in given[:2]:
+        if x is not None and np.ndim(x) > 2:
+            raise ValueError(f"{name}: the observations must be a matrix, got {np.shape(x)}.")
+    return given
+
+
+def _result_dtype(name: str, dtype: Any) -> Any:
+    if dtype is None:
+        return None
+    found = explicit_dtype(dtype, name)
+    if found not in INEXACT_DTYPES:
+        raise ValueError(f"{name}: dtype must be a floating or complex one, got {dtype}.")
+    return found
+
+
+@composite("cov")
+def _cov(
+    m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: Any, dtype: Any
+) -> Any:
+    given = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
+    if dtype is not None:
+        given = [convert(x, dtype) for x in given]
+    variables = [atleast_2d(x) for x in given]
+    if not rowvar:
+        pairs = zip(variables, given, strict=True)
+        variables = [x if np.ndim(v) == 1 else transpose(x) for x, v in pairs]
+    if len({x.shape[1] for x in variables}) > 1:
+        sizes = " and ".join(str(x.shape[1]) for x in variables)
+        raise ValueError(f"cov: m and y have different numbers of observations, {sizes}.")
+    x = concatenate(variables, 0) if len(variables) > 1 else variables[0]
+    if not x.shape[1]:
+        nan = strong_constant(x.dtype, np.nan)
+        return lax.full(() if x.shape[0] == 1 else (x.shape[0],) * 2, nan)
+    weights = _weights(x, fweights, aweights)
+    if weights is None:
+        average = mean(x, 1)
+        total = strong_constant(x.dtype, x.shape[1])
+        freedom = strong_constant(x.dtype, x.shape[1] - ddof)
+    else:
+        total = sum(weights)
+        average = divide(sum(multiply(x, weights), 1), total)
+        freedom = _freedom(total, weights, aweights, ddof)
+    x = lax.sub(x, lax.expand_dims(average, (1,)))
+    weighted = x if weights is None else multiply(x, weights)
+    found = divide(dot(x, conj(transpose(weighted))), freedom)
+    return lax.squeeze(found, (0, 1)) if found.shape == (1, 1) else found
+
+
+def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
+    """What each observation counts, as a vector; ``None`` if all are equal."""
+    found = None
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        if np.shape(weights) != (x.shape[1],):
+            raise RuntimeError(
+                f"cov: {name} must be a vector of one for each of {x.shape[1]} observations, got "
+                f"shape {np.shape(weights)}."
+            )
+        found = abs(weights) if found is None else multiply(found, abs(weights))
+    return found
+
+
+def _freedom(total: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
+    """What the weighted sum of squares is divided by."""
+    if not ddof:
+        return total
+    if aweights is None:
+        return subtract(total, ddof)
+    return subtract(total, divide(multiply(ddof, sum(multiply(weights, abs(aweights)))), total))
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    """The correlation coefficients of variables: covariances divided by standard deviations.
+
+    Args:
+      x, y, rowvar, dtype: see ``cov``.
+
+    Returns:
+      A symmetric matrix with ones on the diagonal, or a scalar for one variable.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: as for ``cov``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.corrcoef(jnp.array([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])).tolist()
+      [[1.0, -1.0], [-1.0, 1.0]]
+
+    Source: numpy.corrcoef.
+    """
+    x, y = _checked("corrcoef", x, y)
+    return _corrcoef(x, y, rowvar=bool(rowvar), dtype=_result_dtype("corrcoef", dtype))
+
+
+@composite("corrcoef")
+def _corrcoef(x: Any, y: Any, *, rowvar: bool, dtype: Any) -> Any:
+    found = cov(x, y, rowvar, dtype=dtype)
+    if not found.ndim:
+        return divide(found, found)
+    deviations = sqrt(lax.real(diag(found)) if found.dtype in COMPLEX_DTYPES else diag(found))
+    deviations = convert(deviations, found.dtype)
+    found = divide(found, lax.expand_dims(deviations, (1,)))
+    found = divide(found, lax.expand_dims(deviations, (0,)))
+    # Rounding must not make a coefficient greater than 1.
+    if found.dtype in COMPLEX_DTYPES:
+        return lax.complex(clip(lax.real(found), -1, 1), clip(lax.imag(found), -1, 1))
+    return clip(found, -1, 1)

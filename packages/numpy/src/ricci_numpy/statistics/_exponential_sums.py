@@ -1,0 +1,169 @@
+"""Sums of exponentials along axes, without overflow on the way: softmax and its logarithm."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite, softmax_custom_jvp
+from ricci_lax import custom_jvp
+from ricci_numpy._promotion import operands
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._dtypes import issubdtype, result_type
+from ricci_numpy.generalized._ufunc_objects import add, multiply, subtract
+from ricci_numpy.indexing._where import where as choose
+from ricci_numpy.reductions import _axis_reductions as reductions
+from ricci_numpy.shapes._reshaping import broadcast_to, expand_dims
+from ricci_numpy.ufuncs._binary import divide, less, not_equal
+from ricci_numpy.ufuncs._comparison import iscomplexobj
+from ricci_numpy.ufuncs._unary import exp, log, real
+
+
+def to_inexact(x: Any, name: str) -> Any:
+    """The operand ``x`` of a function as an array of floats or complex numbers."""
+    x = asarray(operands(name, x)[0])
+    if issubdtype(x.dtype, np.inexact):
+        return x
+    return lax.convert_element_type(x, result_type(float, x))
+
+
+def _maximum(x: Any, axis: Any, where: Any, keepdims: bool = True) -> Any:
+    return reductions.max(x, axis, where=where, initial=-np.inf, keepdims=keepdims)
+
+
+def _softmax(x: Any, axis: Any, where: Any) -> Any:
+    peak = _maximum(x, axis, where)
+    x = x if where is None else choose(where, x, -np.inf)
+    powers = exp(subtract(x, lax.stop_gradient(peak)))
+    result = divide(powers, reductions.sum(powers, axis, where=where, keepdims=True))
+    return result if where is None else choose(where, result, 0)
+
+
+def _softmax_rule(axis, primals, tangents):
+    x, where = primals
+    y = _softmax_with_rule(axis, x, where)
+    weighted = multiply(y, tangents[0])
+    total = reductions.sum(weighted, axis, where=where, keepdims=True)
+    return y, subtract(weighted, multiply(y, total))
+
+
+def _softmax_with_axis(axis, x, where):
+    return _softmax(x, axis, where)
+
+
+_softmax_with_rule = custom_jvp(_softmax_with_axis, nondiff_argnums=(0,))
+_softmax_with_rule.defjvp(_softmax_rule)
+
+
+def as_axis(axis: Any) -> Any:
+    return tuple(map(index, axis)) if isinstance(axis, tuple | list) else axis
+
+
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """exp(x), scaled to sum up to 1 along axes.
+
+    Args:
+      x: an array of real numbers.
+      axis: an axis, a sequence of axes, or ``None`` for all.
+      where: a boolean array; elements where it is false count for nothing and become 0.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    Example:
+      >>> softmax(np.float32([0.0, 0.0]))
+      Array([0.5, 0.5], dtype=float32)
+
+    Source: Bridle, "Probabilistic interpretation of feedforward classification network outputs",
+    1990.
+    """
+    x, axis = to_inexact(x, "softmax"), as_axis(axis)
+    if softmax_custom_jvp.value:
+        return _softmax_with_rule(axis, x, where)
+    return _softmax(x, axis, where)
+
+
+@composite("log_softmax")
+def _log_softmax(x, where=None, *, axis):
+    peak = _maximum(x, axis, where)
+    safe = x if where is None else choose(where, x, -np.inf)
+    shifted = subtract(safe, lax.stop_gradient(peak))
+    total = reductions.sum(exp(shifted), axis, where=where, keepdims=True)
+    result = subtract(shifted, log(total))
+    return result if where is None else choose(where, result, -np.inf)
+
+
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """The logarithm of ``softmax``, computed without overflow.
+
+    Args:
+      x, axis, where: as for ``softmax``; elements where ``where`` is false become -inf.
+
+    Example:
+      >>> log_softmax(np.float32([0.0, 0.0]))
+      Array([-0.6931472, -0.6931472], dtype=float32)
+    """
+    masks = () if where is None else (where,)
+    return _log_softmax(to_inexact(x, "log_softmax"), *masks, axis=as_axis(axis))
+
+
+def logsumexp(
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """log(sum(b · exp(a))) along axes, computed without overflow.
+
+    Args:
+      a: an array.
+      axis: an axis, a sequence of axes, or ``None`` for all.
+      b: factors, of a shape that broadcasts with that of ``a``.
+      keepdims: whether reduced axes stay, with size 1.
+      return_sign: whether to return the sum's sign as well, the result then being the logarithm
+        of its magnitude; without it a negative sum gives NaN.
+      where: a boolean array; elements where it is false are left out.
+
+    Returns:
+      An array, or a pair of arrays with ``return_sign``.
+
+    Example:
+      >>> logsumexp(np.float32([1000.0, 1000.0]))
+      Array(1000.6932, dtype=float32)
+
+    Source: scipy.special.logsumexp.
+    """
+    a, axis = to_inexact(a, "logsumexp"), as_axis(axis)
+    if b is not None:
+        b = to_inexact(b, "logsumexp")
+        a = choose(not_equal(b, 0), a, -np.inf)
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        a = broadcast_to(a, shape)
+    if where is not None:
+        a = choose(where, a, 0)
+    peak = _maximum(real(a) if iscomplexobj(a) else a, axis, where, keepdims)
+    peak = lax.select(lax.is_finite(peak), peak, lax.full_like(peak, 0))
+    peak = lax.stop_gradient(peak)
+    shift = peak if keepdims else expand_dims(peak, reduced_axes(axis, a.ndim))
+    powers = exp(subtract(a, shift))
+    if b is not None:
+        powers = multiply(powers, b)
+    total = reductions.sum(powers, axis, keepdims=keepdims, where=where)
+    sign = lax.sign(total)
+    if return_sign or not iscomplexobj(total):
+        total = lax.abs(total)
+    result = add(log(total), peak)
+    if return_sign:
+        return result, sign
+    if b is not None and not iscomplexobj(result):
+        result = choose(less(sign, 0), np.nan, result)
+    return result
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))

@@ -1,0 +1,270 @@
+"""Counting: how often numbers occur, and how many elements fall into bins."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, composite, get_aval, issubdtype
+from ricci_numpy._promotion import (
+    convert,
+    operands,
+    promote_dtypes_inexact,
+    strong_constant,
+)
+from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._creation import asarray, placed
+from ricci_numpy.calculus._differences import diff
+from ricci_numpy.indexing._where import where_step
+from ricci_numpy.reductions._axis_reductions import max as _max
+from ricci_numpy.reductions._axis_reductions import min as _min
+from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.sequences._ranges import linspace
+from ricci_numpy.shapes._reshaping import ravel
+from ricci_numpy.sorting._searching import searchsorted
+from ricci_numpy.ufuncs._binary import divide
+
+__all__ = [
+    "bincount",
+    "histogram",
+    "histogram_bin_edges",
+]
+
+_INT32 = np.dtype(np.int32)
+
+
+def bincount(
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """How often each number from 0 up occurs in a vector of integers.
+
+    Args:
+      x: a vector of integers; negative ones count as 0.
+      weights: what each element adds to the count, an array of the same shape; 1 by default.
+      minlength: how long the result is at least.
+      length: how long the result is, for use in programs; larger numbers are left out. By default
+        one more than the largest number.
+      out_sharding: where the result goes.
+
+    Raises:
+      TypeError: if ``x`` is no array of integers or booleans.
+      ValueError: if ``x`` is no vector, or ``weights`` has another shape.
+      ConcretizationTypeError: if ``x`` is traced and there is no ``length``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.bincount(jnp.array([1, 1, 3])).tolist()
+      [0, 2, 0, 1]
+
+    Source: numpy.bincount.
+    """
+    x, *given = operands("bincount", x, *([] if weights is None else [weights]))
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype != BOOL and not issubdtype(dtype, np.integer):
+        raise TypeError(f"bincount: only integers can be counted, got dtype {dtype}.")
+    if np.ndim(x) != 1:
+        raise ValueError(f"bincount: x must be a vector, got shape {np.shape(x)}.")
+    if given and np.shape(given[0]) != np.shape(x):
+        raise ValueError(
+            f"bincount: each element needs a weight; x has shape {np.shape(x)} and weights "
+            f"{np.shape(given[0])}."
+        )
+    minlength = index(minlength)
+    if length is None:
+        largest = np.shape(x)[0] and int(known_values(_max(x), _SIZE_ADVICE)) + 1
+        length = max(minlength, largest)
+    return placed(_bincount(x, *given, length=index(length)), None, out_sharding)
+
+
+_SIZE_ADVICE = "How long the result of bincount is depends on values. Give bincount length=..."
+
+
+@composite("bincount")
+def _bincount(x: Any, weights: Any = None, *, length: int) -> Any:
+    x = convert(x, _INT32) if x.dtype == BOOL else x
+    places = lax.max(x, strong_constant(x.dtype, 0)) if x.dtype.kind == "i" else x
+    return counted(places, lax.full(x.shape, 1, _INT32) if weights is None else weights, length)
+
+
+def counted(places: Any, weights: Any, length: int) -> Any:
+    """The sums of the weights at each place from 0 to ``length``; places are not negative."""
+    dims = lax.ScatterDimensionNumbers(
+        update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    )
+    return lax.scatter_add(
+        lax.full((length,), strong_constant(weights.dtype, 0)),
+        lax.expand_dims(places, (1,)),
+        weights,
+        dims,
+        mode=lax.GatherScatterMode.FILL_OR_DROP,
+    )
+
+
+def checked_bins(name: str, bins: Any) -> Any:
+    """The number of bins, or the vector of their edges."""
+    if isinstance(bins, str):
+        raise NotImplementedError(
+            f"{name}: bins={bins!r} is not supported; give the number of bins, or their edges."
+        )
+    (bins,) = operands(name, bins)
+    if np.ndim(bins) == 1:
+        return bins
+    if np.ndim(bins):
+        raise TypeError(
+            f"{name}: bins must be a number or a vector of edges, got shape {np.shape(bins)}."
+        )
+    count = index(bins)
+    if count < 0:
+        raise IndexError(f"{name}: there cannot be {count} bins.")
+    return count
+
+
+def checked_ends(name: str, range_: Any) -> tuple[Any, ...]:
+    """The lower and the upper end of the range, if there is one."""
+    if range_ is None:
+        return ()
+    ends = tuple(operands(name, *range_))
+    if len(ends) != 2 or any(np.ndim(end) for end in ends):
+        raise ValueError(f"{name}: range must be two numbers, got {range_}.")
+    return ends
+
+
+def edges_of(a: Any, bins: Any, ends: tuple[Any, ...]) -> Any:
+    """The edges of bins in the dtype of ``a``."""
+    if not isinstance(bins, int):
+        return convert(bins, a.dtype)
+    if ends:
+        low, high = (convert(end, a.dtype) for end in ends)
+    elif a.size:
+        low, high = _min(a), _max(a)
+    else:
+        low, high = (lax.full((), strong_constant(a.dtype, end)) for end in (0, 1))
+    half, flat = strong_constant(a.dtype, 0.5), lax.eq(low, high)
+    low = lax.select_n(flat, low, lax.sub(low, half))
+    high = lax.select_n(flat, high, lax.add(high, half))
+    return linspace(low, high, bins + 1, dtype=a.dtype)
+
+
+def _with_edges(bins: Any, *given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The operands and settings of a step that takes bins either way."""
+    if isinstance(bins, int):
+        return (None, *given), {"bins": bins}
+    return (bins, *given), {"bins": None}
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins that ``histogram`` counts in.
+
+    Args:
+      a, bins, range: see ``histogram``.
+      weights: has no effect.
+
+    Raises:
+      TypeError: if an operand is no array, or ``bins`` neither number nor vector.
+      ValueError: if ``range`` is not two numbers.
+      NotImplementedError: if ``bins`` is a string.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.histogram_bin_edges(jnp.array([0.0, 1.0, 4.0]), bins=2).tolist()
+      [0.0, 2.0, 4.0]
+
+    Source: numpy.histogram_bin_edges.
+    """
+    (a,) = operands("histogram_bin_edges", a)
+    ends = checked_ends("histogram_bin_edges", range)
+    args, settings = _with_edges(checked_bins("histogram_bin_edges", bins), a, *ends)
+    return _histogram_bin_edges(*args, **settings)
+
+
+@composite("histogram_bin_edges")
+def _histogram_bin_edges(edges: Any, a: Any, *ends: Any, bins: int | None) -> Any:
+    (a,) = promote_dtypes_inexact(a)
+    return edges_of(asarray(a), edges if bins is None else bins, ends)
+
+
+def histogram(
+    a: Any,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: Any = None,
+    density: bool | None = None,
+    out_sharding: Any = None,
+) -> tuple[Any, Any]:
+    """How many elements fall into each of some bins.
+
+    Args:
+      a: an array; integers become floats.
+      bins: the number of bins of equal width, or the vector of their edges, which increase. A bin
+        includes its lower edge, the last one also its upper edge.
+      range: the lower and the upper end of the bins, if ``bins`` is a number; by default the
+        smallest and the largest element.
+      weights: what each element adds to the count, an array of the shape of ``a``; 1 by default.
+      density: whether to divide the counts, so that their integral is 1.
+      out_sharding: where the counts go.
+
+    Returns:
+      The counts, and the edges of the bins, which are one more.
+
+    Raises:
+      TypeError: if an operand is no array, or ``bins`` neither number nor vector.
+      ValueError: if ``range`` is not two numbers, or ``weights`` has another shape.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> counts, edges = jnp.histogram(jnp.array([0.0, 1.0, 3.0, 4.0, 4.0]), bins=2)
+      >>> counts.tolist(), edges.tolist()
+      ([2.0, 3.0], [0.0, 2.0, 4.0])
+
+    Source: numpy.histogram.
+    """
+    a, *given = operands("histogram", a, *([] if weights is None else [weights]))
+    if isinstance(bins, str):
+        raise TypeError(f"histogram: bins={bins!r} is no array; give their number or their edges.")
+    bins = checked_bins("histogram", bins)
+    if given and np.shape(given[0]) != np.shape(a):
+        raise ValueError(
+            f"histogram: each element needs a weight; a has shape {np.shape(a)} and weights "
+            f"{np.shape(given[0])}."
+        )
+    if not isinstance(bins, int) and not np.shape(bins)[0]:
+        raise IndexError("histogram: there are no edges in bins.")
+    weight = given[0] if given else None
+    args, settings = _with_edges(bins, a, weight, *checked_ends("histogram", range))
+    counts, edges = _histogram(*args, **settings, density=bool(density))
+    return placed(counts, None, out_sharding), edges
+
+
+@composite("histogram")
+def _histogram(
+    edges: Any, a: Any, weights: Any, *ends: Any, bins: int | None, density: bool
+) -> tuple[Any, Any]:
+    if weights is None:
+        (a,) = promote_dtypes_inexact(a)
+    else:
+        a, weights = promote_dtypes_inexact(a, weights)
+        weights = ravel(weights)
+    a = ravel(a)
+    edges = edges_of(a, edges if bins is None else bins, ends)
+    if weights is None:
+        weights = lax.full(a.shape, strong_constant(a.dtype, 1))
+    count = edges.shape[0]
+    counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weights, count), 1, count)
+    if density:
+        counts = divide(divide(counts, diff(edges)), sum(counts))
+    return counts, edges
+
+
+def bin_numbers(a: Any, edges: Any) -> Any:
+    """The number of each element's bin, counted from 1; 0 and the number of edges are outside."""
+    count = edges.shape[0]
+    found = searchsorted(edges, a, side="right")
+    is_last = lax.eq(a, lax.index_in_dim(edges, count - 1, keepdims=False))
+    return where_step(is_last, np.int32(count - 1), found)

@@ -1,0 +1,165 @@
+"""Histograms over several dimensions."""
+
+import builtins
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import composite
+from ricci_numpy._promotion import operands, promote_dtypes_inexact
+from ricci_numpy.calculus._differences import diff
+from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.shapes._joining import concatenate
+from ricci_numpy.shapes._reshaping import atleast_2d, transpose
+from ricci_numpy.ufuncs._binary import divide
+
+from ._histograms import bin_numbers, checked_bins, checked_ends, counted, edges_of
+
+__all__ = [
+    "histogram2d",
+    "histogramdd",
+]
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Any, Any, Any]:
+    """How many points of a plane fall into each of some rectangles.
+
+    Args:
+      x, y: the coordinates, vectors of one size.
+      bins: as in ``histogramdd``; also the edges for both directions, a vector.
+      range, weights, density: see ``histogramdd``.
+
+    Returns:
+      The counts, and the edges in either direction.
+
+    Raises:
+      TypeError: if an operand is no array, or the sizes differ.
+      ValueError: if the coordinates are no vectors, or another argument does not fit.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> x = jnp.array([0.0, 1.0, 2.0])
+      >>> jnp.histogram2d(x, x, bins=2)[0].tolist()
+      [[1, 0], [0, 2]]
+
+    Source: numpy.histogram2d.
+    """
+    x, y = operands("histogram2d", x, y)
+    if np.ndim(x) != 1 or np.ndim(y) != 1:
+        raise ValueError(
+            f"histogram2d: x and y must be vectors, got shapes {np.shape(x)} and {np.shape(y)}."
+        )
+    if not isinstance(bins, list | tuple) and np.ndim(bins) == 1 and np.size(bins) != 2:
+        bins = [bins, bins]
+    sample = transpose(concatenate([atleast_2d(x), atleast_2d(y)], 0))
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Any, list[Any]]:
+    """How many points of a space fall into each of some boxes.
+
+    Args:
+      sample: a matrix with the coordinates of a point in each row; integers become floats.
+      bins: the number of bins in each direction; or for each one the number, or the vector of
+        edges.
+      range: for each direction the lower and the upper end, or ``None`` for those of the points.
+      weights: what each point adds to the count, a vector; 1 by default.
+      density: whether to divide the counts, so that their integral is 1.
+
+    Returns:
+      The counts, of as many dimensions as the space, and the list of the edges in each direction.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if ``sample`` is no matrix, or another argument does not fit it.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> counts, edges = jnp.histogramdd(jnp.array([[0.0, 1.0], [2.0, 3.0]]), bins=2)
+      >>> counts.tolist(), [e.tolist() for e in edges]
+      ([[1, 0], [0, 1]], [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+
+    Source: numpy.histogramdd.
+    """
+    given = () if weights is None else (weights,)
+    sample, *given = operands("histogramdd", sample, *given)
+    if np.ndim(sample) != 2:
+        raise ValueError(
+            f"histogramdd: a matrix with a point in each row is needed, got {np.shape(sample)}."
+        )
+    size, rank = np.shape(sample)
+    if given and np.shape(given[0]) != (size,):
+        raise ValueError(
+            f"histogramdd: {size} points need as many weights, got {np.shape(given[0])}."
+        )
+    if isinstance(bins, list | tuple) or np.ndim(bins):
+        bins = list(bins)
+        if len(bins) != rank:
+            raise ValueError(
+                f"histogramdd: there are {rank} directions; give bins for each, not {len(bins)}."
+            )
+    else:
+        bins = [bins] * rank
+    bins = [checked_bins("histogramdd", each) for each in bins]
+    if range is not None and len(range) != rank:
+        raise ValueError(
+            f"histogramdd: range must have two ends or None for each of {rank} directions, got "
+            f"{range}."
+        )
+    ends = [checked_ends("histogramdd", each) for each in range or [None] * rank]
+    counts, *edges = _histogramdd(
+        sample,
+        *(given or [None]),
+        *(each for each in bins if not isinstance(each, int)),
+        *(end for each in ends for end in each),
+        bins=tuple(each if isinstance(each, int) else None for each in bins),
+        ranged=tuple(bool(each) for each in ends),
+        density=bool(density),
+    )
+    return counts, edges
+
+
+@composite("histogramdd")
+def _histogramdd(
+    sample: Any, weights: Any, *given: Any, bins: Any, ranged: Any, density: bool
+) -> list[Any]:
+    """The operands after the weights: the edges that are given, then the ends of ranges."""
+    rest = iter(given)
+    bins = [next(rest) if each is None else each for each in bins]
+    ends = [(next(rest), next(rest)) if each else () for each in ranged]
+    if weights is None:
+        (sample,) = promote_dtypes_inexact(sample)
+    else:
+        sample, weights = promote_dtypes_inexact(sample, weights)
+    columns = [lax.index_in_dim(sample, i, 1, keepdims=False) for i in builtins.range(len(bins))]
+    edges = [edges_of(*each) for each in zip(columns, bins, ends, strict=True)]
+    shape = tuple(each.shape[0] + 1 for each in edges)
+    places = lax.full((sample.shape[0],), 0, np.int32)
+    for column, each, size in zip(columns, edges, shape, strict=True):
+        places = lax.add(lax.mul(places, np.int32(size)), bin_numbers(column, each))
+    weights = lax.full(places.shape, 1, np.int32) if weights is None else weights
+    counts = lax.reshape(counted(places, weights, prod(shape)), shape)
+    # The first and the last in each direction are outside.
+    counts = lax.slice(counts, (1,) * len(shape), tuple(size - 1 for size in shape))
+    if density:
+        counts = divide(counts, sum(counts))
+        for i, each in enumerate(edges):
+            counts = divide(counts, lax.expand_dims(diff(each), builtins.range(1, len(edges) - i)))
+    return [counts, *edges]

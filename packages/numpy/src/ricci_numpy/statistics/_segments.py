@@ -1,0 +1,186 @@
+"""Reductions of an array's rows in groups, each row's group being named by an integer."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    BOOL,
+    ConcretizationTypeError,
+    Tracer,
+    finfo,
+    get_aval,
+    iinfo,
+    inlined,
+    issubdtype,
+)
+from ricci_numpy._promotion import as_operand, check_arraylike
+from ricci_numpy.arrays._creation import placed
+from ricci_numpy.indexing._at import at
+from ricci_numpy.reductions._axis_reductions import max, min, prod, sum
+from ricci_numpy.sequences._ranges import arange
+from ricci_numpy.ufuncs._arithmetic import floor_divide
+
+# What joins the rows of a segment: the method of ``x.at``, and how rows of buckets are joined.
+_JOINS: dict[str, tuple[str, Any]] = {
+    "segment_sum": ("add", sum),
+    "segment_prod": ("multiply", prod),
+    "segment_min": ("min", min),
+    "segment_max": ("max", max),
+}
+
+
+def _neutral(name: str, dtype: Any) -> Any:
+    """What an empty segment gives."""
+    if name in ("segment_sum", "segment_prod"):
+        return int(name == "segment_prod")
+    is_min = name == "segment_min"
+    if dtype == BOOL:
+        return is_min
+    if issubdtype(dtype, np.integer):
+        limits = iinfo(dtype)
+        return limits.max if is_min else limits.min
+    if issubdtype(dtype, np.floating) and not np.isinf(np.array(np.inf).astype(dtype)):
+        return finfo(dtype).max if is_min else finfo(dtype).min
+    return np.inf if is_min else -np.inf
+
+
+def _segment_count(name: str, segment_ids: Any, num_segments: Any) -> int:
+    if num_segments is None:
+        num_segments = as_operand(max(segment_ids)) + 1
+    if isinstance(num_segments, Tracer) and num_segments.concrete() is None:
+        raise ConcretizationTypeError(
+            num_segments,
+            f"{name}: the number of segments is part of the result's shape, so it must be known "
+            "while tracing. Give num_segments as an int.",
+        )
+    count = index(num_segments)
+    if count < 0:
+        raise ValueError(f"{name}: num_segments must not be negative, got {count}.")
+    return count
+
+
+def _bucket_count(name: str, segment_ids: Any, bucket_size: Any) -> int | None:
+    if bucket_size is None:
+        return None
+    if bucket_size == 0:
+        raise ZeroDivisionError(f"{name}: bucket_size must be positive, got 0.")
+    return -(-np.shape(segment_ids)[0] // index(bucket_size))
+
+
+@inlined("segments")
+def _joined(
+    data: Any,
+    segment_ids: Any,
+    *,
+    name: str,
+    count: int,
+    buckets: int | None,
+    bucket_size: int | None,
+    **options: Any,
+) -> Any:
+    aval: Any = get_aval(data)
+    method, reduction = _JOINS[name]
+    start = np.array(_neutral(name, aval.dtype)).astype(aval.dtype)[()]
+    shape = (count, *aval.shape[np.ndim(segment_ids) and 1 :])
+    if np.ndim(segment_ids) > 1:
+        shape = (count, *aval.shape[1:])
+    options["wrap_negative_indices"] = False
+    if buckets is None:
+        return getattr(at(lax.full(shape, start))[segment_ids], method)(data, **options)
+    # Numbers are added up within buckets first, so that rounding errors grow more slowly.
+    partial = lax.full((buckets, *shape), start)
+    own = floor_divide(arange(np.shape(segment_ids)[0]), bucket_size)
+    partial = at(partial)[own[None], segment_ids[None]]
+    return reduction(getattr(partial, method)(data[None], **options), axis=0)
+
+
+_DOCUMENT = """{summary}
+
+Args:
+  data: an array of shape (n, ...).
+  segment_ids: integers of shape (n,): which segment each row belongs to. Rows of segments that
+    are not there (negative, or beyond the last) count for nothing.
+  num_segments: how many segments the result has; by default up to the largest of
+    ``segment_ids``, which must then be known while tracing.
+  indices_are_sorted, unique_indices: promises about ``segment_ids`` that allow faster code.
+  bucket_size: if given, so many rows at a time are reduced, then what they gave: numbers of
+    many rows are added up more exactly.
+  mode: what to do with segments that are not there; see ``x.at``.
+  out_sharding: the result's sharding.
+
+Returns:
+  An array of shape (num_segments, ...).
+
+Raises:
+  TypeError: if ``data`` or ``segment_ids`` is no array, or the ids are no integers.
+  ValueError: if ``num_segments`` is negative, or the ids do not fit the data.
+  ConcretizationTypeError: if the number of segments is not known while tracing.
+
+Example:
+  >>> import ricci_numpy as jnp
+  >>> {name}(jnp.array([2.0, 3.0, 4.0]), jnp.array([0, 0, 2]), 3).tolist()
+  {example}
+
+Source: StableHLO scatter.
+"""
+
+
+def _segment_reduction(name: str, summary: str, example: list[float]) -> Any:
+    """One of the reductions in ``_JOINS``, with its documentation."""
+
+    def reduction(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+        out_sharding: Any = None,
+    ) -> Any:
+        check_arraylike(name, data, segment_ids)
+        data, segment_ids = as_operand(data), as_operand(segment_ids)
+        aval: Any = get_aval(data)
+        if name in ("segment_sum", "segment_prod") and aval.dtype == BOOL:
+            raise TypeError(f"{name} takes numbers, got an array of bool. Convert it with astype.")
+        result = _joined(
+            data,
+            segment_ids,
+            name=name,
+            count=_segment_count(name, segment_ids, num_segments),
+            buckets=_bucket_count(name, segment_ids, bucket_size),
+            bucket_size=bucket_size,
+            indices_are_sorted=bool(indices_are_sorted),
+            unique_indices=bool(unique_indices),
+            mode=mode,
+        )
+        return placed(result, None, out_sharding)
+
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = _DOCUMENT.format(name=name, summary=summary, example=example)
+    return reduction
+
+
+segment_sum = _segment_reduction(
+    "segment_sum",
+    "The sum of the rows of each segment; 0 for segments without rows.",
+    [5.0, 0.0, 4.0],
+)
+segment_prod = _segment_reduction(
+    "segment_prod",
+    "The product of the rows of each segment; 1 for segments without rows.",
+    [6.0, 1.0, 4.0],
+)
+segment_min = _segment_reduction(
+    "segment_min",
+    "The least elements of each segment; the dtype's greatest value for segments without rows.",
+    [2.0, np.inf, 4.0],
+)
+segment_max = _segment_reduction(
+    "segment_max",
+    "The greatest elements of each segment; the dtype's least value for segments without rows.",
+    [3.0, -np.inf, 4.0],
+)

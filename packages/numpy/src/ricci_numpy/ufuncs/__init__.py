@@ -1,0 +1,8 @@
+"""Elementwise functions, and the makers of those that are one operation."""
+
+from ._arithmetic import *
+from ._binary import *
+from ._comparison import *
+from ._divisors import *
+from ._float_parts import *
+from ._unary import *

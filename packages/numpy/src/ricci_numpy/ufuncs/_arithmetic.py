@@ -1,0 +1,528 @@
+"""Arithmetic that takes several operations: division with remainder, powers, rounding, clipping."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, composite, inlined, issubdtype, python_scalar_dtype
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    INEXACT_DTYPES,
+    INTEGER_DTYPES,
+    common_dtype,
+    constant,
+    constant_like,
+    convert,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_shapes,
+    scalar_or_array,
+    strong_constant,
+)
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._selection import select_where
+from ricci_numpy.reductions._axis_reductions import no_out
+
+__all__ = [
+    "around",
+    "clip",
+    "divmod",
+    "float_power",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "heaviside",
+    "hypot",
+    "mod",
+    "pow",
+    "power",
+    "remainder",
+    "rint",
+    "round",
+    "trunc",
+]
+
+
+def _is_unsigned(dtype: Any) -> bool:
+    return issubdtype(dtype, np.unsignedinteger)
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """The quotient rounded down.
+
+    Args:
+      x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or complex.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.floor_divide(-7, 2))
+      -4
+
+    Source: numpy.floor_divide.
+    """
+    return _floor_divide(*operands("floor_divide", x1, x2))
+
+
+@composite("floor_divide")
+def _floor_divide(x1: Any, x2: Any) -> Any:
+    x1, x2 = promote_args_numeric("floor_divide", x1, x2)
+    dtype = common_dtype(x1, x2)[0]
+    if dtype in COMPLEX_DTYPES:
+        raise TypeError("floor_divide is not defined for complex numbers.")
+    if dtype in FLOAT_DTYPES:
+        return _float_divmod(x1, x2)[0]
+    quotient = lax.div(x1, x2)
+    if _is_unsigned(dtype):
+        return quotient
+    differs = lax.ne(lax.sign(x1), lax.sign(x2))
+    rest = lax.rem(x1, x2)
+    down = lax.bitwise_and(differs, lax.ne(rest, constant(rest, 0)))
+    return select_where(down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
+
+
+def remainder(x1: Any, x2: Any, /) -> Any:
+    """The remainder of a division that rounds down; it has the sign of the divisor.
+
+    Args:
+      x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or complex.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.remainder(-7, 2))
+      1
+
+    Source: numpy.remainder.
+    """
+    return _remainder(*operands("remainder", x1, x2))
+
+
+@composite("remainder")
+def _remainder(x1: Any, x2: Any) -> Any:
+    x1, x2 = promote_args_numeric("remainder", x1, x2)
+    x2 = _nonzero_divisor(x2)
+    rest = lax.rem(x1, x2)
+    zero = constant(rest, 0)
+    inexact = lax.ne(rest, zero)
+    differs = lax.ne(lax.lt(rest, zero), lax.lt(x2, constant(x2, 0)))
+    wrong = lax.bitwise_and(differs, inexact)
+    return select_where(wrong, lax.add(rest, x2), rest)
+
+
+def mod(x1: Any, x2: Any, /) -> Any:
+    """The remainder of a division that rounds down; see ``remainder``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.mod(-7, 2))
+      1
+
+    Source: numpy.mod.
+    """
+    return remainder(x1, x2)
+
+
+def _nonzero_divisor(x: Any) -> Any:
+    """Integer divisors with 1 for 0: the remainder by 0 is 0, not an error of the machine."""
+    if common_dtype(x)[0] not in INTEGER_DTYPES:
+        return x
+    if not hasattr(type(x), "aval"):
+        return x if np.all(x) else np.where(x == 0, 1, x)[()].astype(common_dtype(x)[0])
+    return select_where(lax.eq(x, constant(x, 0)), constant_like(x, 1), x)
+
+
+def fmod(x1: Any, x2: Any, /) -> Any:
+    """The remainder of a division that rounds towards zero; it has the sign of the dividend.
+
+    Args:
+      x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.fmod(-7, 2))
+      -1
+
+    Source: numpy.fmod.
+    """
+    return _fmod(*operands("fmod", x1, x2))
+
+
+@composite("fmod")
+def _fmod(x1: Any, x2: Any) -> Any:
+    x1, x2 = promote_args_numeric("fmod", x1, x2)
+    return lax.rem(x1, _nonzero_divisor(x2))
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+    """The quotient rounded down, and the remainder; see ``floor_divide`` and ``remainder``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [int(x) for x in jnp.divmod(-7, 2)]
+      [-4, 1]
+
+    Source: numpy.divmod.
+    """
+    return _divmod(*operands("divmod", x1, x2))
+
+
+@composite("divmod")
+def _divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+    x1, x2 = promote_args_numeric("divmod", x1, x2)
+    if common_dtype(x1, x2)[0] in FLOAT_DTYPES:
+        return _float_divmod(x1, x2)
+    return _floor_divide.fun(x1, x2), _remainder.fun(x1, x2)
+
+
+def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+    rest = lax.rem(x1, x2)
+    # Dividing what the remainder leaves is exact, unlike rounding the quotient; by zero, NumPy
+    # divides the number itself.
+    zero_divisor = lax.eq(x2, constant(x2, 0))
+    whole = lax.div(select_where(zero_divisor, x1, lax.sub(x1, rest)), x2)
+    wrong = lax.bitwise_and(lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest)))
+    rest = select_where(wrong, lax.add(rest, x2), rest)
+    whole = select_where(wrong, lax.sub(whole, constant_like(whole, 1)), whole)
+    return lax.round(whole), rest
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """The first operand to the power of the second.
+
+    Args:
+      x1, x2: arrays or scalars; dtypes are promoted and shapes broadcast. An integer that is
+        known, as exponent, multiplies, which is faster and differentiable everywhere; the result
+        has the dtype of the base.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or an integer is raised to a negative
+        integer that is known.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.power(3, 2))
+      9
+
+    Source: numpy.power.
+    """
+    x1, x2 = operands("power", x1, x2)
+    if isinstance(x2, np.ndarray) and not x2.shape:
+        x2 = x2[()]
+    if isinstance(x2, int | np.integer | np.bool_):
+        base = asarray(x1) if not hasattr(type(x1), "aval") else x1
+        if base.dtype == BOOL:
+            base = convert(base, python_scalar_dtype(int))
+        return lax.integer_pow(base, int(x2))
+    exponent = _dtype_of(x2)
+    if type(x1) is int and exponent == BOOL:
+        x1 = python_scalar_dtype(int).type(x1)
+    dtype, weak = common_dtype(x1)
+    if dtype not in INEXACT_DTYPES or exponent not in INTEGER_DTYPES:
+        dtype, weak = common_dtype(x1, x2)
+    if dtype in INEXACT_DTYPES:
+        x1 = scalar_or_array(x1, dtype, weak)
+        if _dtype_of(x2) not in INTEGER_DTYPES or not hasattr(type(x2), "aval"):
+            x2 = scalar_or_array(x2, dtype, weak)
+        return lax.pow(*promote_shapes("power", x1, x2))
+    return _integer_power(x1, x2)
+
+
+def _dtype_of(x: Any) -> Any:
+    return common_dtype(x)[0]
+
+
+@inlined("power")
+def _integer_power(x: Any, n: Any) -> Any:
+    """Integers to the power of integers, by squaring; negative powers are not defined."""
+    x, n = promote_args_numeric("power", x, n)
+    vanishes = lax.bitwise_and(lax.eq(x, constant(x, 0)), lax.ne(n, constant(n, 0)))
+    result = select_where(vanishes, constant(x, 0), constant(x, 1), "power")
+    for bit in range(6):
+        if bit:
+            x = lax.mul(x, x)
+            n = lax.shift_right_logical(n, constant(n, 1))
+        odd = lax.bitwise_and(n, constant(n, 1))
+        odd = lax.ne(odd, constant(odd, 0))
+        result = select_where(odd, lax.mul(result, x), result, "power")
+    return result
+
+
+def pow(x1: Any, x2: Any, /) -> Any:
+    """The first operand to the power of the second; see ``power``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.pow(3, 2))
+      9
+
+    Source: numpy.pow.
+    """
+    return power(x1, x2)
+
+
+def float_power(x: Any, y: Any, /) -> Any:
+    """The first operand to the power of the second, as floats.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.float_power(4, -1))
+      0.25
+
+    Source: numpy.float_power.
+    """
+    return lax.pow(*promote_args_inexact("float_power", x, y))
+
+
+def fmax(x1: Any, x2: Any) -> Any:
+    """The larger of two elements, and the other one where one is NaN.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.fmax(1.0, jnp.nan))
+      1.0
+
+    Source: numpy.fmax.
+    """
+    return _fmax(*operands("fmax", x1, x2))
+
+
+def fmin(x1: Any, x2: Any) -> Any:
+    """The smaller of two elements, and the other one where one is NaN.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.fmin(1.0, jnp.nan))
+      1.0
+
+    Source: numpy.fmin.
+    """
+    return _fmin(*operands("fmin", x1, x2))
+
+
+@composite("fmax")
+def _fmax(x1: Any, x2: Any) -> Any:
+    return _better("fmax", x1, x2, lax.gt)
+
+
+@composite("fmin")
+def _fmin(x1: Any, x2: Any) -> Any:
+    return _better("fmin", x1, x2, lax.lt)
+
+
+def _better(name: str, x1: Any, x2: Any, beats: Any) -> Any:
+    x1, x2 = promote_args(name, x1, x2)
+    if np.iscomplexobj(x1):
+        equal = lax.eq(lax.real(x1), lax.real(x2))
+        imaginary = beats(lax.imag(x1), lax.imag(x2))
+        first = select_where(equal, imaginary, beats(lax.real(x1), lax.real(x2)), name)
+    else:
+        first = beats(x1, x2)
+    return select_where(lax.bitwise_or(first, lax.ne(x2, x2)), x1, x2, name)
+
+
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """The length of the hypotenuse over two legs, without overflow on the way.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.hypot(3, 4))
+      5.0
+
+    Source: numpy.hypot.
+    """
+    return _hypot(*operands("hypot", x1, x2))
+
+
+@composite("hypot")
+def _hypot(x1: Any, x2: Any) -> Any:
+    x1, x2 = promote_args_inexact("hypot", x1, x2)
+    if np.iscomplexobj(x1):
+        raise ValueError("hypot is not defined for complex numbers; take abs of them first.")
+    x1, x2 = lax.abs(x1), lax.abs(x2)
+    infinity = strong_constant(x1.dtype, np.inf)
+    infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
+    large, small = lax.max(x1, x2), lax.min(x1, x2)
+    vanishes = lax.eq(large, constant(large, 0))
+    ratio = lax.div(small, select_where(vanishes, constant(large, 1), large))
+    length = lax.mul(large, lax.sqrt(lax.add(constant(ratio, 1), lax.square(ratio))))
+    length = select_where(vanishes, large, length)
+    return select_where(infinite, constant(length, np.inf), length)
+
+
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """The step function: 0 for negative elements, 1 for positive ones, ``x2`` at 0.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.heaviside(0, 0.5))
+      0.5
+
+    Source: numpy.heaviside.
+    """
+    return _heaviside(*operands("heaviside", x1, x2))
+
+
+@composite("heaviside")
+def _heaviside(x1: Any, x2: Any) -> Any:
+    x1, x2 = promote_args_inexact("heaviside", x1, x2)
+    zero, one = constant(x1, 0), constant(x1, 1)
+    below, above = lax.lt(x1, zero), lax.gt(x1, zero)
+    result = select_where(lax.ne(x1, x1), x1, x2, "heaviside")
+    return select_where(below, zero, select_where(above, one, result, "heaviside"), "heaviside")
+
+
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+    """The elements limited to an interval.
+
+    Args:
+      arr: an array of real numbers.
+      min, max: the ends of the interval, arrays or scalars that broadcast with ``arr``; ``None``
+        is no limit. Where they cross, the result is ``max``.
+
+    Raises:
+      TypeError: if an operand is no array or scalar.
+      ValueError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.clip(jnp.array([-1, 2, 9]), 0, 5).tolist()
+      [0, 2, 5]
+
+    Source: numpy.clip.
+    """
+    if arr is None:
+        raise ValueError("clip: the array to limit is missing.")
+    given = operands("clip", *[x for x in (arr, min, max) if x is not None])
+    return _clip(*given, lower=min is not None)
+
+
+@composite("clip")
+def _clip(arr: Any, *bounds: Any, lower: bool) -> Any:
+    if any(x.dtype in COMPLEX_DTYPES for x in (arr, *bounds)):
+        raise ValueError("clip is not defined for complex numbers: they have no order.")
+    for i, bound in enumerate(bounds):
+        limit = lax.max if i == 0 and lower else lax.min
+        arr = limit(*promote_args("clip", bound, arr))
+    return arr
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """The elements rounded to a number of decimals, halves to even.
+
+    Args:
+      a: an array.
+      decimals: how many digits after the point stay; negative for places before it.
+      out: not supported.
+
+    Raises:
+      TypeError: if ``a`` is no array or ``decimals`` no int.
+      ValueError: for booleans.
+      NotImplementedError: for integers and negative ``decimals``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.round(2.5))
+      2.0
+
+    Source: numpy.round.
+    """
+    (a,) = operands("round", a)
+    no_out("round", out)
+    return _round(a, decimals=index(decimals))
+
+
+@composite("round")
+def _round(a: Any, *, decimals: int) -> Any:
+    a = asarray(a)
+    if a.dtype == BOOL:
+        raise ValueError("round is not defined for booleans.")
+    if a.dtype in INTEGER_DTYPES:
+        if decimals < 0:
+            raise NotImplementedError(
+                "round: with decimals below 0, integers would have to be rounded to tens, which "
+                "is not supported. Round a float."
+            )
+        return a
+    if a.dtype in COMPLEX_DTYPES:
+        return lax.complex(_rounded(lax.real(a), decimals), _rounded(lax.imag(a), decimals))
+    return _rounded(a, decimals)
+
+
+def _rounded(x: Any, decimals: int) -> Any:
+    even = lax.RoundingMethod.TO_NEAREST_EVEN
+    if decimals == 0:
+        return lax.round(x, even)
+    dtype, weak = x.dtype, x.weak_type
+    if dtype.itemsize < 4:
+        x = convert(x, np.dtype("float32"))
+    factor = constant(x, 10.0**decimals)
+    return convert(lax.div(lax.round(lax.mul(x, factor), even), factor), dtype, weak)
+
+
+def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """The elements rounded to a number of decimals; see ``round``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.around(2.5))
+      2.0
+
+    Source: numpy.around.
+    """
+    return round(a, decimals, out)
+
+
+def rint(x: Any, /) -> Any:
+    """The elements rounded to whole numbers, halves to even, as floats.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.rint(3.5))
+      4.0
+
+    Source: numpy.rint.
+    """
+    (x,) = operands("rint", x)
+    return _rint(x)
+
+
+@composite("rint")
+def _rint(x: Any) -> Any:
+    if x.dtype not in INEXACT_DTYPES:
+        return convert(x, python_scalar_dtype(float))
+    return _round.fun(x, decimals=0)
+
+
+def trunc(x: Any) -> Any:
+    """The elements with what follows the point cut off.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.trunc(-1.7))
+      -1.0
+
+    Source: numpy.trunc.
+    """
+    (x,) = operands("trunc", x)
+    return _trunc(x)
+
+
+@composite("trunc")
+def _trunc(x: Any) -> Any:
+    if x.dtype not in INEXACT_DTYPES:
+        return x
+    return select_where(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x), "trunc")

@@ -1,0 +1,229 @@
+"""Functions of two arrays that act element by element and are one operation after promotion.
+
+Each is a row: its name, the operation, what it computes, and an example with its result.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, array_dtypes
+from ricci_numpy._promotion import (
+    FLOAT_DTYPES,
+    INEXACT_DTYPES,
+    INTEGER_DTYPES,
+    NUMERIC_DTYPES,
+    REAL_DTYPES,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+)
+from ricci_numpy.arrays._selection import select_where
+
+from ._makers import alias, binary, publish
+from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
+
+__all__ = [
+    "arctan2",
+    "atan2",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+    "divide",
+    "equal",
+    "greater",
+    "greater_equal",
+    "left_shift",
+    "less",
+    "less_equal",
+    "nextafter",
+    "not_equal",
+    "right_shift",
+    "true_divide",
+]
+
+Operation = Callable[..., Any]
+
+# For every function here, how it treats operands that need promotion: operators use it, too.
+general_forms: dict[str, tuple[Operation, frozenset, Operation]] = {}
+
+
+def _row(
+    name: str,
+    operation: Operation,
+    accepted: frozenset,
+    general: Operation,
+    summary: str,
+    example: str,
+    parameters: tuple[str, ...],
+) -> Any:
+    general_forms[name] = operation, accepted, general
+    arguments, result = example.split(" -> ")
+    kind = "bool" if result in ("True", "False") else "int"
+    text = f"{kind}(jnp.{name}({arguments}))"
+    function = binary(operation, accepted, general)
+    return publish(function, name, summary, text, result, *parameters)
+
+
+def _numbers(
+    name: str,
+    operation: Operation,
+    accepted: frozenset,
+    summary: str,
+    example: str,
+    promote: Callable[..., Any] = promote_args,
+    parameters: tuple[str, ...] = ("x1", "x2"),
+) -> Any:
+    def general(x, y):
+        return operation(*promote(name, x, y))
+
+    return _row(name, operation, accepted, general, summary, example, parameters)
+
+
+def _is_boolean(x: Any) -> bool:
+    return type(x) is bool or getattr(x, "dtype", None) == BOOL
+
+
+def _or_for_booleans(
+    name: str, operation: Operation, on_booleans: Operation, summary: str, example: str
+) -> Any:
+    def general(x, y):
+        x, y = promote_args(name, x, y)
+        return (on_booleans if _is_boolean(x) else operation)(x, y)
+
+    return _row(name, operation, NUMERIC_DTYPES, general, summary, example, ("x1", "x2"))
+
+
+def _shift_right(x: Any, y: Any) -> Any:
+    unsigned = getattr(x, "dtype", None) in UNSIGNED_DTYPES
+    return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x, y)
+
+
+def _ordering(name: str, operation: Operation, summary: str, example: str) -> Any:
+    """A comparison of order; complex numbers compare by real, then by imaginary part."""
+
+    def general(x, y):
+        x, y = promote_args(name, x, y)
+        if not (np.iscomplexobj(x) or np.iscomplexobj(y)):
+            return operation(x, y)
+        equal = lax.eq(lax.real(x), lax.real(y))
+        imaginary = operation(lax.imag(x), lax.imag(y))
+        return select_where(equal, imaginary, operation(lax.real(x), lax.real(y)), name)
+
+    return _row(name, operation, REAL_DTYPES, general, summary, example, ("x", "y"))
+
+
+def _logical(name: str, operation: Operation, summary: str, example: str) -> Any:
+    def general(x, y):
+        x, y = promote_args(name, x, y)
+        return operation(truth(x), truth(y))
+
+    return _row(name, operation, frozenset({BOOL}), general, summary, example, ("x1", "x2"))
+
+
+_XY = ("x", "y")
+
+add = _or_for_booleans(
+    "add", lax.add_p.bind, lax.or_p.bind, "The sum; of booleans, whether either holds.", "1, 2 -> 3"
+)
+multiply = _or_for_booleans(
+    "multiply",
+    lax.mul_p.bind,
+    lax.and_p.bind,
+    "The product; of booleans, whether both hold.",
+    "2, 3 -> 6",
+)
+subtract = _numbers("subtract", lax.sub_p.bind, NUMERIC_DTYPES, "The difference.", "3, 2 -> 1")
+divide = _numbers(
+    "divide",
+    lax.div_p.bind,
+    INEXACT_DTYPES,
+    "The quotient, as a float or a complex number.",
+    "6, 2 -> 3",
+    promote_args_inexact,
+)
+true_divide = alias(divide, "true_divide")
+arctan2 = _numbers(
+    "arctan2",
+    lax.atan2_p.bind,
+    INEXACT_DTYPES,
+    "The angle of the point (x2, x1), in radians from -pi to pi: the ordinate comes first.",
+    "0, 1 -> 0",
+    promote_args_inexact,
+)
+atan2 = alias(arctan2, "atan2")
+nextafter = _numbers(
+    "nextafter",
+    lax.nextafter_p.bind,
+    FLOAT_DTYPES,
+    "The float next to ``x`` on the way to ``y``.",
+    "1.0, 1.0 -> 1",
+    promote_args_inexact,
+    _XY,
+)
+maximum = _numbers(
+    "maximum", lax.max_p.bind, array_dtypes, "The larger one; NaN if either is NaN.", "2, 3 -> 3"
+)
+minimum = _numbers(
+    "minimum", lax.min_p.bind, array_dtypes, "The smaller one; NaN if either is NaN.", "2, 3 -> 2"
+)
+bitwise_and = _numbers(
+    "bitwise_and", lax.and_p.bind, EXACT_DTYPES, "The bits set in both.", "6, 3 -> 2"
+)
+bitwise_or = _numbers(
+    "bitwise_or", lax.or_p.bind, EXACT_DTYPES, "The bits set in either.", "6, 3 -> 7"
+)
+bitwise_xor = _numbers(
+    "bitwise_xor", lax.xor_p.bind, EXACT_DTYPES, "The bits set in only one.", "6, 3 -> 5"
+)
+left_shift = _numbers(
+    "left_shift",
+    lax.shift_left_p.bind,
+    INTEGER_DTYPES,
+    "The bits of ``x`` moved up by ``y`` places.",
+    "3, 2 -> 12",
+    promote_args_numeric,
+    _XY,
+)
+right_shift = _numbers(
+    "right_shift",
+    _shift_right,
+    INTEGER_DTYPES,
+    "The bits of ``x1`` moved down by ``x2`` places; the sign stays.",
+    "12, 2 -> 3",
+    promote_args_numeric,
+)
+bitwise_left_shift = alias(left_shift, "bitwise_left_shift")
+bitwise_right_shift = alias(right_shift, "bitwise_right_shift")
+equal = _numbers(
+    "equal",
+    lax.eq_p.bind,
+    array_dtypes,
+    "Whether two elements are equal.",
+    "2, 2 -> True",
+    parameters=_XY,
+)
+not_equal = _numbers(
+    "not_equal",
+    lax.ne_p.bind,
+    array_dtypes,
+    "Whether two elements differ.",
+    "2, 2 -> False",
+    parameters=_XY,
+)
+less = _ordering("less", lax.lt_p.bind, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True")
+less_equal = _ordering(
+    "less_equal", lax.le_p.bind, "Whether ``x`` is at most ``y``.", "2, 3 -> True"
+)
+greater = _ordering(
+    "greater", lax.gt_p.bind, "Whether ``x`` is larger than ``y``.", "2, 3 -> False"
+)
+greater_equal = _ordering(
+    "greater_equal", lax.ge_p.bind, "Whether ``x`` is at least ``y``.", "2, 3 -> False"
+)
+logical_and = _logical("logical_and", lax.and_p.bind, "Whether both are not zero.", "2, 0 -> False")
+logical_or = _logical("logical_or", lax.or_p.bind, "Whether either is not zero.", "2, 0 -> True")
+logical_xor = _logical(
+    "logical_xor", lax.xor_p.bind, "Whether just one is not zero.", "2, 0 -> True"
+)

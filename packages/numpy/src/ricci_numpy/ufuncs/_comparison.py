@@ -1,0 +1,373 @@
+"""Questions about elements and arrays: which are finite, which are close, what kind they are."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, array_dtypes, composite, inlined, issubdtype
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    INEXACT_DTYPES,
+    common_dtype,
+    constant,
+    convert,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    strong_constant,
+)
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._filling import filled
+from ricci_numpy.reductions._axis_reductions import all as _all
+
+from ._binary import add, less_equal, multiply
+from ._makers import publish, unary
+from ._unary import imag
+
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "isclose",
+    "iscomplex",
+    "iscomplexobj",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "isrealobj",
+    "isscalar",
+    "iterable",
+]
+
+
+def _by_kind(
+    name: str,
+    on_floats: Callable[[Any], Any],
+    on_complex: Callable[[Any], Any],
+    otherwise: bool,
+    summary: str,
+    argument: str,
+    result: str,
+) -> Any:
+    """A question about floats that has one answer for all integers."""
+
+    def general(x):
+        (x,) = operands(name, x)
+        x = asarray(x)
+        if x.dtype in FLOAT_DTYPES:
+            return on_floats(x)
+        if x.dtype in COMPLEX_DTYPES:
+            return on_complex(x)
+        return filled(x.shape, otherwise, BOOL, False, name)
+
+    example = f"bool(jnp.{name}({argument}))"
+    function = unary(on_floats, FLOAT_DTYPES, general)
+    return publish(function, name, summary, example, result, "x")
+
+
+@inlined("isfinite")
+def _finite(x: Any) -> Any:
+    return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+
+
+@composite("isinf")
+def _infinite(x: Any) -> Any:
+    return lax.eq(lax.abs(x), strong_constant(x.dtype, np.inf))
+
+
+@composite("isinf")
+def _infinite_complex(x: Any) -> Any:
+    return lax.bitwise_or(_infinite.fun(lax.real(x)), _infinite.fun(lax.imag(x)))
+
+
+isfinite = _by_kind(
+    "isfinite",
+    lax.is_finite,
+    _finite,
+    True,
+    "Whether an element is neither infinite nor NaN.",
+    "2.0",
+    "True",
+)
+isinf = _by_kind(
+    "isinf",
+    _infinite,
+    _infinite_complex,
+    False,
+    "Whether an element is infinite.",
+    "jnp.inf",
+    "True",
+)
+
+
+def isposinf(x: Any, /, out: None = None) -> Any:
+    """Whether an element is positive infinity.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.isposinf(jnp.inf))
+      True
+
+    Source: numpy.isposinf.
+    """
+    return _is_infinity("isposinf", x, out, np.inf)
+
+
+def isneginf(x: Any, /, out: None = None) -> Any:
+    """Whether an element is negative infinity.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.isneginf(-jnp.inf))
+      True
+
+    Source: numpy.isneginf.
+    """
+    return _is_infinity("isneginf", x, out, -np.inf)
+
+
+def _is_infinity(name: str, x: Any, out: Any, value: float) -> Any:
+    if out is not None:
+        raise NotImplementedError(f"{name}: out= is not supported, since arrays do not change.")
+    (x,) = operands(name, x)
+    x = asarray(x)
+    if x.dtype in COMPLEX_DTYPES:
+        raise ValueError(f"{name} is not defined for complex numbers; ask about their parts.")
+    if x.dtype in FLOAT_DTYPES:
+        return lax.eq(x, strong_constant(x.dtype, value))
+    return filled(x.shape, False, BOOL, False, name)
+
+
+def _differs_from_itself(x: Any) -> Any:
+    return lax.ne(x, x)
+
+
+isnan = publish(
+    unary(
+        _differs_from_itself,
+        array_dtypes,
+        lambda x: _differs_from_itself(*promote_args("isnan", x)),
+    ),
+    "isnan",
+    "Whether an element is NaN.",
+    "bool(jnp.isnan(jnp.nan))",
+    "True",
+    "x",
+)
+
+
+def iscomplex(x: Any) -> Any:
+    """Whether an element has an imaginary part that is not 0.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.iscomplex(jnp.array([1, 1j])).tolist()
+      [False, True]
+
+    Source: numpy.iscomplex.
+    """
+    return _iscomplex(*operands("iscomplex", x))
+
+
+@composite("iscomplex")
+def _iscomplex(x: Any) -> Any:
+    part = imag(x)
+    return lax.ne(part, constant(part, 0))
+
+
+def isreal(x: Any) -> Any:
+    """Whether an element has no imaginary part, or one of 0.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.isreal(jnp.array([1, 1j])).tolist()
+      [True, False]
+
+    Source: numpy.isreal.
+    """
+    return _isreal(*operands("isreal", x))
+
+
+@composite("isreal")
+def _isreal(x: Any) -> Any:
+    part = imag(x)
+    return lax.eq(part, constant(part, 0))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether an array or scalar has a complex dtype.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.iscomplexobj(jnp.ones(2)), jnp.iscomplexobj(1j)
+      (False, True)
+
+    Source: numpy.iscomplexobj.
+    """
+    if x is None:
+        return False
+    dtype = getattr(x, "dtype", None)
+    return issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether an array or scalar has a dtype that is not complex.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.isrealobj(jnp.ones(2))
+      True
+
+    Source: numpy.isrealobj.
+    """
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether a value is a number, or an array without dimensions.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.isscalar(2), jnp.isscalar(jnp.ones(1))
+      (True, False)
+
+    Source: numpy.isscalar.
+    """
+    if hasattr(type(element), "aval"):
+        return not element.aval.shape
+    if hasattr(element, "__jax_array__"):
+        return np.ndim(element.__jax_array__()) == 0
+    return bool(np.isscalar(element)) or (isinstance(element, np.ndarray) and element.ndim == 0)
+
+
+def iterable(y: Any) -> bool:
+    """Whether a value can be iterated over.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.iterable([1]), jnp.iterable(1)
+      (True, False)
+
+    Source: numpy.iterable.
+    """
+    if hasattr(type(y), "aval"):
+        return bool(y.aval.shape)
+    return isinstance(y, Iterable) or bool(np.iterable(y))
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether elements are equal within ``atol + rtol * abs(b)``.
+
+    Args:
+      a, b: arrays or scalars that broadcast.
+      rtol, atol: the tolerances, scalars.
+      equal_nan: whether NaNs are equal.
+
+    Raises:
+      TypeError: if an operand is no array or scalar.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.isclose(1.0, 1.0 + 1e-7))
+      True
+
+    Source: numpy.isclose.
+    """
+    args = operands("isclose", a, b, rtol, atol)
+    return _isclose(*args, equal_nan=bool(equal_nan))
+
+
+@composite("isclose")
+def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+    if common_dtype(a, b)[0] == BOOL:
+        return lax.eq(*promote_args("isclose", a, b))
+    a, b = promote_args_inexact("isclose", a, b)
+    distance = lax.abs(lax.sub(a, b))
+    rtol, atol = (convert(x, distance.dtype) if x.weak_type else x for x in (rtol, atol))
+    allowed = add(atol, multiply(rtol, lax.abs(b)))
+    near = lax.bitwise_and(isfinite(b), less_equal(distance, allowed))
+    close = lax.bitwise_or(lax.eq(a, b), near)
+    if not equal_nan:
+        return close
+    return lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether all elements are equal within a tolerance; see ``isclose``.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.allclose(jnp.ones(2), 1.0))
+      True
+
+    Source: numpy.allclose.
+    """
+    return _allclose(*operands("allclose", a, b, rtol, atol), equal_nan=bool(equal_nan))
+
+
+@composite("allclose")
+def _allclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+    return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have one shape and equal elements.
+
+    Args:
+      a1, a2: arrays, or what ``asarray`` takes.
+      equal_nan: whether NaNs are equal.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.array_equal(jnp.ones(2), jnp.ones(3)))
+      False
+
+    Source: numpy.array_equal.
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    if a1.shape != a2.shape:
+        return asarray(False)
+    return _all_equal(a1, a2, equal_nan=bool(equal_nan))
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays broadcast against each other and then are equal.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.array_equiv(jnp.ones((2, 2)), jnp.ones(2)))
+      True
+
+    Source: numpy.array_equiv.
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return asarray(False)
+    return _all_equal(a1, a2, equal_nan=False)
+
+
+@inlined("array_equal")
+def _all_equal(a: Any, b: Any, *, equal_nan: bool) -> Any:
+    return _all(_equal(a, b, equal_nan))
+
+
+def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
+    a, b = promote_args("array_equal", a, b)
+    found = lax.eq(a, b)
+    if not equal_nan or a.dtype not in INEXACT_DTYPES:
+        return found
+    return lax.bitwise_or(found, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))

@@ -1,0 +1,478 @@
+"""The parts of floats and complex numbers: signs, exponents, fractions, bits, angles."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, composite, finfo, float0, issubdtype, itemsize_bits, python_scalar_dtype
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    INEXACT_DTYPES,
+    INTEGER_DTYPES,
+    common_dtype,
+    constant,
+    convert,
+    inexact_dtype,
+    operands,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    promote_shapes,
+    strong_constant,
+)
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._filling import filled
+from ricci_numpy.arrays._selection import select_where
+from ricci_numpy.reductions._axis_reductions import reduced_axes
+
+from ._arithmetic import remainder
+from ._binary import add, divide, equal, greater, less, subtract
+from ._comparison import isinf
+from ._unary import negative, rad2deg
+
+__all__ = [
+    "angle",
+    "bitwise_count",
+    "copysign",
+    "frexp",
+    "i0",
+    "ldexp",
+    "modf",
+    "nan_to_num",
+    "signbit",
+    "sinc",
+    "spacing",
+    "unwrap",
+]
+
+
+def signbit(x: Any, /) -> Any:
+    """Whether the sign bit of an element is set, as it is for -0.0.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.signbit(-0.0))
+      True
+
+    Source: numpy.signbit.
+    """
+    (x,) = operands("signbit", x)
+    return _signbit(x)
+
+
+@composite("signbit")
+def _signbit(x: Any) -> Any:
+    if x.dtype in COMPLEX_DTYPES:
+        raise ValueError("signbit is not defined for complex numbers; ask about their parts.")
+    if x.dtype == BOOL:
+        return filled(x.shape, False, BOOL, False, "signbit")
+    if x.dtype in INTEGER_DTYPES:
+        return lax.lt(x, strong_constant(x.dtype, 0))
+    width = itemsize_bits(x.dtype)
+    bits = lax.bitcast_convert_type(x, np.dtype(f"int{width}"))
+    return convert(lax.shift_right_arithmetic(bits, strong_constant(bits.dtype, width - 1)), BOOL)
+
+
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """The absolute value of the first operand with the sign of the second, as a float.
+
+    Raises:
+      TypeError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.copysign(3, -0.0))
+      -3.0
+
+    Source: numpy.copysign.
+    """
+    return _copysign(*operands("copysign", x1, x2))
+
+
+@composite("copysign")
+def _copysign(x1: Any, x2: Any) -> Any:
+    x1, x2 = promote_args_inexact("copysign", x1, x2)
+    if np.iscomplexobj(x1) or np.iscomplexobj(x2):
+        raise TypeError("copysign is not defined for complex numbers.")
+    size = lax.abs(x1)
+    return select_where(_signbit.fun(asarray(x2)), lax.neg(size), size, "copysign")
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+    """What follows the point of an element, and what precedes it, both with its sign.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [float(part) for part in jnp.modf(-2.5)]
+      [-0.5, -2.0]
+
+    Source: numpy.modf.
+    """
+    if out is not None:
+        raise NotImplementedError("modf: out= is not supported, since arrays do not change.")
+    return _modf(*operands("modf", x))
+
+
+@composite("modf")
+def _modf(x: Any) -> tuple[Any, Any]:
+    (x,) = promote_dtypes_inexact(x)
+    whole = select_where(lax.ge(x, constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
+    return lax.sub(x, whole), whole
+
+
+def _layout(dtype: Any) -> tuple[Any, int, int]:
+    """The integer dtype as wide as a float dtype, its mantissa's width, its exponent's bias."""
+    info = finfo(dtype)
+    return np.dtype(f"int{info.bits}"), info.nmant, 1 - int(info.minexp)
+
+
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """The mantissas and exponents of floats: ``x == mantissa * 2**exponent``.
+
+    Mantissas have absolute values from 0.5 to 1, or are 0, infinite or NaN.
+
+    Raises:
+      TypeError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> [float(part) for part in jnp.frexp(6.0)]
+      [0.75, 3.0]
+
+    Source: numpy.frexp.
+    """
+    return _frexp(*operands("frexp", x))
+
+
+@composite("frexp")
+def _frexp(x: Any) -> tuple[Any, Any]:
+    (x,) = promote_dtypes_inexact(x)
+    if x.dtype not in FLOAT_DTYPES:
+        raise TypeError(f"frexp is not defined for dtype {x.dtype}.")
+    return _mantissa_and_power(x)
+
+
+@lax.custom_jvp
+def _mantissa_and_power(x: Any) -> tuple[Any, Any]:
+    dtype = x.dtype
+    integer, mantissa, bias = _layout(dtype)
+    # Subnormal numbers are first scaled to be normal; XLA may flush them to zero before.
+    tiny = lax.lt(lax.abs(x), strong_constant(dtype, finfo(dtype).tiny))
+    scaled = select_where(tiny, lax.mul(x, strong_constant(dtype, 2.0**mantissa)), x)
+    bits = lax.bitcast_convert_type(scaled, integer)
+    field = (1 << (integer.itemsize * 8 - 1 - mantissa)) - 1
+    exponent = lax.bitwise_and(
+        lax.shift_right_logical(bits, strong_constant(integer, mantissa)),
+        strong_constant(integer, field),
+    )
+    kept = lax.bitwise_and(bits, strong_constant(integer, ~(field << mantissa)))
+    half = lax.bitwise_or(kept, strong_constant(integer, (bias - 1) << mantissa))
+    fraction = lax.bitcast_convert_type(half, dtype)
+    power = lax.sub(
+        convert(exponent, np.dtype("int32")), strong_constant(np.dtype("int32"), bias - 1)
+    )
+    power = select_where(tiny, lax.sub(power, strong_constant(power.dtype, mantissa)), power)
+    zero = lax.eq(x, strong_constant(dtype, 0))
+    special = lax.bitwise_or(zero, lax.bitwise_or(isinf(x), lax.ne(x, x)))
+    return (
+        select_where(special, x, fraction, "frexp"),
+        select_where(special, strong_constant(power.dtype, 0), power, "frexp"),
+    )
+
+
+@_mantissa_and_power.defjvp
+def _mantissa_and_power_jvp(primals: Any, tangents: Any) -> Any:
+    fraction, power = _mantissa_and_power(*primals)
+    (t,) = tangents
+    slope = lax.exp2(lax.neg(convert(power, t.dtype)))
+    return (fraction, power), (lax.mul(t, slope), np.zeros(power.shape, float0))
+
+
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """The first operand times 2 to the power of the second, which holds integers.
+
+    Raises:
+      ValueError: if the second operand does not hold integers, or the first is complex.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.ldexp(0.75, 3))
+      6.0
+
+    Source: numpy.ldexp.
+    """
+    x1, x2 = operands("ldexp", x1, x2)
+    first, second = common_dtype(x1)[0], common_dtype(x2)[0]
+    if first in COMPLEX_DTYPES or second in INEXACT_DTYPES:
+        raise ValueError(
+            f"ldexp takes real numbers and integers as exponents, got {first} and {second}."
+        )
+    return _ldexp(x1, x2)
+
+
+@composite("ldexp")
+def _ldexp(x1: Any, x2: Any) -> Any:
+    (x,) = promote_dtypes_inexact(x1)
+    x, n = promote_shapes("ldexp", x, convert(x2, np.dtype("int32")))
+    _, mantissa, bias = _layout(x.dtype)
+    # The power is applied in parts, each of which is a normal number.
+    limit = bias - 1
+    for _ in range(3):
+        low, high = (strong_constant(n.dtype, value) for value in (-limit, limit))
+        part = lax.min(lax.max(n, low), high)
+        x = lax.mul(x, lax.exp2(convert(part, x.dtype)))
+        n = lax.sub(n, part)
+    return x
+
+
+def spacing(x: Any, /) -> Any:
+    """The distance to the next float away from zero.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> bool(jnp.spacing(1.0) == jnp.finfo(jnp.float32).eps)
+      True
+
+    Source: numpy.spacing.
+    """
+    return _spacing(*operands("spacing", x))
+
+
+@composite("spacing")
+def _spacing(x: Any) -> Any:
+    (x,) = promote_dtypes_inexact(x)
+    info = finfo(x.dtype)
+    smallest = strong_constant(x.dtype, info.smallest_subnormal)
+    infinity = strong_constant(x.dtype, np.inf)
+    away, least = infinity, smallest
+    # As in NumPy: negative for negative numbers, but of float16.
+    if x.dtype != np.float16:
+        below = _signbit.fun(x)
+        away = select_where(below, lax.neg(infinity), infinity, "spacing")
+        least = select_where(below, lax.neg(smallest), smallest, "spacing")
+    away = lax.broadcast(away, x.shape) if not np.shape(away) else away
+    step = lax.sub(lax.nextafter(x, away), x)
+    return select_where(lax.eq(step, strong_constant(x.dtype, 0)), least, step, "spacing")
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of a complex number in the plane, in radians.
+
+    Args:
+      z: an array; real numbers have the angle 0 or pi.
+      deg: give degrees instead.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.angle(1j, deg=True))
+      90.0
+
+    Source: numpy.angle.
+    """
+    return _angle(*operands("angle", z), deg=bool(deg))
+
+
+@composite("angle")
+def _angle(z: Any, *, deg: bool) -> Any:
+    if z.dtype in COMPLEX_DTYPES:
+        real, imaginary = lax.real(z), lax.imag(z)
+        parts = imaginary, real
+    else:
+        if z.dtype not in FLOAT_DTYPES:
+            z = convert(z, python_scalar_dtype(float))
+        z = convert(z, z.dtype)
+        parts = lax.full_like(z, 0), z
+    found = lax.atan2(*parts)
+    return rad2deg(found) if deg else found
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """The elements with NaN and infinities replaced.
+
+    Args:
+      x: an array.
+      copy: ignored; the result is a new array.
+      nan: what replaces NaN.
+      posinf, neginf: what replaces infinities, the largest and smallest floats without them.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan])).tolist()
+      [1.0, 0.0]
+
+    Source: numpy.nan_to_num.
+    """
+    (x,) = operands("nan_to_num", x)
+    x = asarray(x)
+    if x.dtype not in INEXACT_DTYPES:
+        return x
+    lowest, highest = _ends(x.dtype)
+    ends = (highest if posinf is None else posinf, lowest if neginf is None else neginf)
+    return _nan_to_num(x, *operands("nan_to_num", nan, *ends))
+
+
+@lru_cache(maxsize=64)
+def _ends(dtype: Any) -> tuple[Any, Any]:
+    """The smallest and the largest finite number of a dtype."""
+    info = finfo(dtype)
+    return info.min, info.max
+
+
+@composite("nan_to_num")
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    if x.dtype in COMPLEX_DTYPES:
+        parts = lax.real(x), lax.imag(x)
+        return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
+    x = _replace(lax.ne(x, x), nan, x)
+    x = _replace(lax.eq(x, strong_constant(x.dtype, np.inf)), posinf, x)
+    return _replace(lax.eq(x, strong_constant(x.dtype, -np.inf)), neginf, x)
+
+
+def _replace(mask: Any, value: Any, x: Any) -> Any:
+    return convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
+
+
+def bitwise_count(x: Any, /) -> Any:
+    """How many bits of the absolute value of an integer are set.
+
+    Raises:
+      TypeError: for dtypes that are not integer or boolean.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> int(jnp.bitwise_count(7))
+      3
+
+    Source: numpy.bitwise_count.
+    """
+    return _bitwise_count(*operands("bitwise_count", x))
+
+
+@composite("bitwise_count")
+def _bitwise_count(x: Any) -> Any:
+    if x.dtype == BOOL:
+        x = convert(x, python_scalar_dtype(int))
+    if not issubdtype(x.dtype, np.unsignedinteger):
+        x = lax.abs(x)
+    return convert(lax.population_count(x), np.dtype("uint8"))
+
+
+def sinc(x: Any, /) -> Any:
+    """``sin(pi * x) / (pi * x)``, which is 1 at 0.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> float(jnp.sinc(0.0))
+      1.0
+
+    Source: numpy.sinc.
+    """
+    return _sinc(*operands("sinc", x))
+
+
+@composite("sinc")
+def _sinc(x: Any) -> Any:
+    (x,) = promote_dtypes_inexact(x)
+    infinite = isinf(x)
+    scaled = lax.mul(constant(x, np.pi), x)
+    one = constant(x, 1)
+    scaled = select_where(infinite, one, scaled, "sinc")
+    # Near 0 the quotient loses accuracy, and its derivatives there do not exist: the series has
+    # both. It is exact to rounding below 1 (the first term left out is y**13 / 13!).
+    size = lax.abs(scaled)
+    near = lax.lt(size, constant(size, 1))
+    squared = lax.square(select_where(near, scaled, constant(x, 0), "sinc"))
+    series = constant(x, _SINC_SERIES[0])
+    for coefficient in _SINC_SERIES[1:]:
+        series = lax.add(lax.mul(series, squared), constant(x, coefficient))
+    far = select_where(near, one, scaled, "sinc")
+    result = select_where(near, series, lax.div(lax.sin(far), far), "sinc")
+    return select_where(infinite, constant(x, 0), result, "sinc")
+
+
+# (-1)**n / (2n + 1)!, from the highest power to the constant.
+_SINC_SERIES = (1 / 6227020800, -1 / 39916800, 1 / 362880, -1 / 5040, 1 / 120, -1 / 6, 1.0)
+
+
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind of order 0.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> round(float(jnp.i0(0.0)), 4)
+      1.0
+
+    Source: numpy.i0.
+    """
+    (x,) = promote_dtypes_inexact(*operands("i0", x))
+    x = asarray(x)
+    if x.dtype not in FLOAT_DTYPES:
+        raise ValueError(f"i0 is defined for real numbers only, got dtype {x.dtype}.")
+    return _i0(x)
+
+
+@composite("i0")
+def _i0(x: Any) -> Any:
+    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Any:
+    """The angles along an axis with whole periods added, so that they do not jump.
+
+    Args:
+      p: an array of real numbers.
+      discont: the least jump that is removed, half a period without it.
+      axis: the axis.
+      period: a whole turn.
+
+    Example:
+      >>> import ricci_numpy as jnp
+      >>> jnp.unwrap(jnp.array([0.0, 4.0, 0.0]), period=5).tolist()
+      [0.0, -1.0, 0.0]
+
+    Source: numpy.unwrap.
+    """
+    (p,) = operands("unwrap", p)
+    p = asarray(p)
+    if p.dtype in COMPLEX_DTYPES:
+        raise ValueError("unwrap is not defined for complex numbers; take angle of them first.")
+    dtype, _ = common_dtype(p, *operands("unwrap", period))
+    if dtype in INTEGER_DTYPES and not hasattr(type(period), "aval"):
+        half, rest = divmod(int(period), 2)
+        ends_meet = rest == 0
+    else:
+        dtype, _ = inexact_dtype(dtype)
+        half, ends_meet = divide(period, 2), True
+    p = convert(p, dtype)
+    (axis,) = reduced_axes("unwrap", axis, p.ndim)
+    given = (p, period, half) if discont is None else (p, period, half, discont)
+    return _unwrap(*given, axis=axis, ends_meet=ends_meet)
+
+
+@composite("unwrap")
+def _unwrap(
+    p: Any, period: Any, half: Any, discont: Any = None, *, axis: int, ends_meet: bool
+) -> Any:
+    n = p.shape[axis]
+    dtype = p.dtype
+    if n == 0:
+        return p
+    jumps = lax.sub(lax.slice_in_dim(p, 1, n, axis=axis), lax.slice_in_dim(p, 0, n - 1, axis=axis))
+    wrapped = subtract(remainder(add(jumps, half), period), half)
+    if ends_meet:
+        up = lax.bitwise_and(equal(wrapped, negative(half)), greater(jumps, 0))
+        wrapped = select_where(up, half, wrapped, "unwrap")
+    small = less(lax.abs(jumps), half if discont is None else discont)
+    added = select_where(small, strong_constant(dtype, 0), subtract(wrapped, jumps), "unwrap")
+    first, later = lax.slice_in_dim(p, 0, 1, axis=axis), lax.slice_in_dim(p, 1, n, axis=axis)
+    return lax.concatenate([first, lax.add(later, lax.cumsum(convert(added, dtype), axis))], axis)

@@ -1,0 +1,268 @@
+"""Functions of one array that act element by element and are one operation after promotion.
+
+Each is a row: its name, the operation, what it computes, and an example with its result.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, array_dtypes, issubdtype
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    INEXACT_DTYPES,
+    INTEGER_DTYPES,
+    NUMERIC_DTYPES,
+    REAL_DTYPES,
+    constant,
+    operands,
+    promote_args_numeric,
+    promote_dtypes_inexact,
+    strong_constant,
+)
+from ricci_numpy.arrays._creation import asarray
+
+from ._makers import alias, publish, unary
+
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_invert",
+    "bitwise_not",
+    "cbrt",
+    "ceil",
+    "conj",
+    "conjugate",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "floor",
+    "imag",
+    "invert",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_not",
+    "positive",
+    "rad2deg",
+    "radians",
+    "real",
+    "reciprocal",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+]
+
+Operation = Callable[..., Any]
+
+UNSIGNED_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.unsignedinteger))
+EXACT_DTYPES = frozenset((BOOL, *INTEGER_DTYPES))
+
+
+def to_float(name: str, operation: Operation, summary: str, argument: str, result: str) -> Any:
+    """A function whose operand becomes a float, unless it is one or a complex number."""
+
+    def general(x):
+        return operation(*promote_dtypes_inexact(*operands(name, x)))
+
+    return publish(
+        unary(operation, INEXACT_DTYPES, general),
+        name,
+        f"{summary} Integers and booleans become floats.",
+        f"float(jnp.{name}({argument}))",
+        result,
+        "x",
+    )
+
+
+def _scaled(factor: float) -> Operation:
+    return lambda x: lax.mul(x, constant(x, factor))
+
+
+_log10_of_e = float(np.log10(np.e))
+
+
+def _log10(x: Any) -> Any:
+    found = lax.log(x)
+    if found.dtype in COMPLEX_DTYPES:
+        parts = lax.real(found), lax.imag(found)
+        factor = strong_constant(parts[0].dtype, _log10_of_e)
+        return lax.complex(*(lax.mul(part, factor) for part in parts))
+    return lax.mul(found, strong_constant(found.dtype, _log10_of_e))
+
+
+def _reciprocal(x: Any) -> Any:
+    return lax.integer_pow(x, -1)
+
+
+arccos = to_float("arccos", lax.acos, "The angle in radians that has a cosine.", "1.0", "0.0")
+arccosh = to_float("arccosh", lax.acosh, "The inverse hyperbolic cosine.", "1.0", "0.0")
+arcsin = to_float("arcsin", lax.asin, "The angle in radians that has a sine.", "0.0", "0.0")
+arcsinh = to_float("arcsinh", lax.asinh, "The inverse hyperbolic sine.", "0.0", "0.0")
+arctan = to_float("arctan", lax.atan, "The angle in radians that has a tangent.", "0.0", "0.0")
+arctanh = to_float("arctanh", lax.atanh, "The inverse hyperbolic tangent.", "0.0", "0.0")
+cbrt = to_float("cbrt", lax.cbrt, "The cube root.", "0.0", "0.0")
+cos = to_float("cos", lax.cos, "The cosine of an angle in radians.", "0.0", "1.0")
+cosh = to_float("cosh", lax.cosh, "The hyperbolic cosine.", "0.0", "1.0")
+exp = to_float("exp", lax.exp, "The exponential function.", "0.0", "1.0")
+exp2 = to_float("exp2", lax.exp2, "2 to the power of ``x``.", "3.0", "8.0")
+expm1 = to_float("expm1", lax.expm1, "``exp(x) - 1``, accurate near 0.", "0.0", "0.0")
+log = to_float("log", lax.log, "The natural logarithm.", "1.0", "0.0")
+log10 = to_float("log10", _log10, "The logarithm to base 10.", "1.0", "0.0")
+log1p = to_float("log1p", lax.log1p, "``log(1 + x)``, accurate near 0.", "0.0", "0.0")
+log2 = to_float("log2", lax.log2, "The logarithm to base 2.", "8.0", "3.0")
+sin = to_float("sin", lax.sin, "The sine of an angle in radians.", "0.0", "0.0")
+sinh = to_float("sinh", lax.sinh, "The hyperbolic sine.", "0.0", "0.0")
+sqrt = to_float("sqrt", lax.sqrt, "The square root that is not negative.", "9.0", "3.0")
+tan = to_float("tan", lax.tan, "The tangent of an angle in radians.", "0.0", "0.0")
+tanh = to_float("tanh", lax.tanh, "The hyperbolic tangent.", "0.0", "0.0")
+reciprocal = to_float("reciprocal", _reciprocal, "One divided by ``x``.", "4.0", "0.25")
+deg2rad = to_float("deg2rad", _scaled(np.pi / 180), "Degrees in radians.", "0.0", "0.0")
+rad2deg = to_float("rad2deg", _scaled(180 / np.pi), "Radians in degrees.", "0.0", "0.0")
+acos = alias(arccos, "acos")
+acosh = alias(arccosh, "acosh")
+asin = alias(arcsin, "asin")
+asinh = alias(arcsinh, "asinh")
+atan = alias(arctan, "atan")
+atanh = alias(arctanh, "atanh")
+radians = alias(deg2rad, "radians")
+degrees = alias(rad2deg, "degrees")
+
+
+def _fabs(x: Any) -> Any:
+    (x,) = promote_dtypes_inexact(*operands("fabs", x))
+    if np.iscomplexobj(x):
+        raise TypeError("fabs is not defined for complex numbers; abs gives the modulus.")
+    return lax.abs(x)
+
+
+fabs = publish(
+    unary(lax.abs, FLOAT_DTYPES, _fabs),
+    "fabs",
+    "The absolute value of a real number, as a float.",
+    "float(jnp.fabs(-2))",
+    "2.0",
+    "x",
+)
+
+
+def _or_itself(
+    name: str,
+    operation: Operation,
+    unchanged: frozenset,
+    summary: str,
+    argument: str,
+    result: str,
+) -> Any:
+    """An operation that leaves arrays of some dtypes as they are."""
+
+    def general(x):
+        (x,) = operands(name, x)
+        x = asarray(x)
+        return x if x.dtype in unchanged else operation(x)
+
+    accepted = array_dtypes - unchanged
+    example = f"int(jnp.{name}({argument}))"
+    parameter = "val" if name == "real" else "x"
+    return publish(unary(operation, accepted, general), name, summary, example, result, parameter)
+
+
+abs = _or_itself(
+    "abs", lax.abs, UNSIGNED_DTYPES | {BOOL}, "The absolute value, or modulus.", "-2", "2"
+)
+floor = _or_itself("floor", lax.floor, EXACT_DTYPES, "``x`` rounded down.", "1.5", "1")
+ceil = _or_itself("ceil", lax.ceil, EXACT_DTYPES, "``x`` rounded up.", "1.5", "2")
+conj = _or_itself("conj", lax.conj, REAL_DTYPES, "The complex conjugate.", "2", "2")
+positive = _or_itself("positive", asarray, array_dtypes, "``x`` itself, as an array.", "2", "2")
+real = _or_itself("real", lax.real, REAL_DTYPES, "The real part.", "2 + 3j", "2")
+absolute = alias(abs, "absolute")
+conjugate = alias(conj, "conjugate")
+
+
+def _plain(
+    name: str, operation: Operation, accepted: frozenset, summary: str, argument: str, result: str
+) -> Any:
+    """An operation on the dtypes that it accepts; it refuses others itself."""
+
+    def general(x):
+        return operation(*operands(name, x))
+
+    example = f"int(jnp.{name}({argument}))"
+    return publish(unary(operation, accepted, general), name, summary, example, result, "x")
+
+
+negative = _plain("negative", lax.neg, NUMERIC_DTYPES, "The opposite number.", "2", "-2")
+sign = _plain("sign", lax.sign, NUMERIC_DTYPES, "-1, 0 or 1; if complex, x/abs(x).", "-3", "-1")
+invert = _plain("invert", lax.bitwise_not, EXACT_DTYPES, "All bits flipped.", "0", "-1")
+bitwise_not = alias(invert, "bitwise_not")
+bitwise_invert = alias(invert, "bitwise_invert")
+
+square = publish(
+    unary(lax.square, NUMERIC_DTYPES, lambda x: lax.square(*promote_args_numeric("square", x))),
+    "square",
+    "The number times itself; booleans become integers.",
+    "int(jnp.square(3))",
+    "9",
+    "x",
+)
+
+
+def truth(x: Any) -> Any:
+    """Which elements are not zero: a boolean array, or a Python boolean for such."""
+    if type(x) is bool or getattr(x, "dtype", None) == BOOL:
+        return x
+    return lax.ne(x, constant(x, 0))
+
+
+def _logical_not(x: Any) -> Any:
+    return lax.bitwise_not(truth(x))
+
+
+logical_not = publish(
+    unary(_logical_not, array_dtypes, lambda x: _logical_not(*operands("logical_not", x))),
+    "logical_not",
+    "Whether an element is zero or false.",
+    "bool(jnp.logical_not(0))",
+    "True",
+    "x",
+)
+
+
+def _imag(x: Any) -> Any:
+    (x,) = operands("imag", x)
+    return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(x, 0)
+
+
+imag = publish(
+    unary(lax.imag, COMPLEX_DTYPES, _imag),
+    "imag",
+    "The imaginary part; zeros for real numbers.",
+    "int(jnp.imag(2 + 3j))",
+    "3",
+    "val",
+)

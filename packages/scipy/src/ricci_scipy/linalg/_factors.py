@@ -1,0 +1,440 @@
+"""Factors of matrices."""
+
+from typing import Any
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_batching import vmap
+from ricci_ir import composite, inlined
+from ricci_lax.linalg import cholesky as cholesky_of
+from ricci_lax.linalg import hessenberg as hessenberg_of
+from ricci_lax.linalg import householder_product, qdwh
+from ricci_lax.linalg import lu as lu_of
+from ricci_lax.linalg import qr as qr_of
+from ricci_lax.linalg import schur as schur_of
+from ricci_lax.linalg import svd as svd_of
+from ricci_numpy.authoring import adjoint, matrices
+
+
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The Cholesky factors of positive definite matrices.
+
+    Args:
+      a: Hermitian matrices of shape ``(..., n, n)``, of which one triangle is looked at.
+      lower: whether to use the lower triangle and return a lower triangular ``l`` with
+        ``a = l @ lᴴ``, or an upper triangular ``u`` with ``a = uᴴ @ u``.
+      overwrite_a, check_finite: ignored; SciPy has them.
+
+    Returns:
+      Factors of the shape of ``a``; of a matrix that is not positive definite they are NaN.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if its matrices are not square.
+
+    Example:
+      >>> cholesky(np.float32([[4.0, 2.0], [2.0, 5.0]])).tolist()
+      [[2.0, 1.0], [0.0, 2.0]]
+
+    Source: scipy.linalg.cholesky.
+    """
+    return _cholesky(*matrices("cholesky", a), lower=bool(lower))
+
+
+@composite("_cholesky")
+def _cholesky(a: Any, *, lower: bool) -> Any:
+    if lower:
+        return cholesky_of(a, symmetrize_input=False)
+    return adjoint(cholesky_of(adjoint(a), symmetrize_input=False))
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """The singular value decomposition ``a = u @ diag(s) @ vh``.
+
+    Args:
+      a: matrices of shape ``(..., m, n)``.
+      full_matrices: whether ``u`` and ``vh`` are square, or have min(m, n) columns and rows.
+      compute_uv: whether to compute them, or ``s`` alone.
+      overwrite_a, check_finite, lapack_driver: ignored; SciPy has them.
+
+    Returns:
+      ``u``, ``s`` in descending order, ``vh``; without ``compute_uv`` only ``s``.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+
+    Example:
+      >>> svd(np.float32([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False).tolist()
+      [4.0, 3.0]
+
+    Source: scipy.linalg.svd.
+    """
+    found = _svd(
+        *matrices("svd", jnp.asarray(a)), full_matrices=full_matrices, compute_uv=compute_uv
+    )
+    return tuple(found) if compute_uv else found
+
+
+@composite("_svd")
+def _svd(a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+    return svd_of(a, full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """The decomposition ``a = q @ r`` with a unitary ``q`` and an upper triangular ``r``.
+
+    Args:
+      a: matrices of shape ``(..., m, n)``.
+      mode: ``"full"`` for a square ``q``, ``"economic"`` for one of min(m, n) columns, ``"r"`` for
+        ``r`` alone.
+      pivoting: whether to order the columns of ``a`` so that ``r`` has a decreasing diagonal.
+      overwrite_a, lwork, check_finite: ignored; SciPy has them.
+
+    Returns:
+      ``(q, r)``, or ``(r,)`` in mode ``"r"``; with pivoting also the int32 order ``p`` of the
+      columns: ``a[:, p] = q @ r``.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if the mode is another.
+
+    Example:
+      >>> q, r = qr(np.float32([[3.0, 1.0], [4.0, 2.0]]))
+      >>> (q @ r).round(4).tolist()
+      [[3.0, 1.0], [4.0, 2.0]]
+
+    Source: scipy.linalg.qr.
+    """
+    if mode not in ("full", "r", "economic"):
+        raise ValueError(f"qr: mode={mode!r} is unknown; it is 'full', 'economic' or 'r'.")
+    found = _qr(*matrices("qr", a), is_full=mode in ("full", "r"), pivoting=bool(pivoting))
+    return tuple(found[1:]) if mode == "r" else tuple(found)
+
+
+@composite("_qr")
+def _qr(a: Any, *, is_full: bool, pivoting: bool) -> Any:
+    return tuple(qr_of(a, pivoting=pivoting, full_matrices=is_full))
+
+
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, ...]:
+    """The decomposition ``a = p @ l @ u`` into a permutation and triangular matrices.
+
+    Args:
+      a: matrices of shape ``(..., m, n)``.
+      permute_l: whether to return ``p @ l`` in place of ``p`` and ``l``.
+      overwrite_a, check_finite: ignored; SciPy has them.
+
+    Returns:
+      ``p`` of shape ``(..., m, m)``, ``l`` of shape ``(..., m, k)``, lower triangular with ones on
+      its diagonal, and ``u`` of shape ``(..., k, n)``, upper triangular, where k is min(m, n).
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+
+    Example:
+      >>> p, l, u = lu(np.float32([[1.0, 2.0], [2.0, 2.0]]))
+      >>> l.tolist(), u.tolist()
+      ([[1.0, 0.0], [0.5, 1.0]], [[2.0, 2.0], [0.0, 1.0]])
+
+    Source: scipy.linalg.lu.
+    """
+    return tuple(_lu(*matrices("lu", a), permute_l=bool(permute_l)))
+
+
+@composite("_lu")
+def _lu(a: Any, *, permute_l: bool) -> tuple[Any, ...]:
+    factors, _, order = lu_of(a)
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    real = jnp.real(jnp.zeros((), a.dtype)).dtype
+    # Row i of the product is row order[i] of a.
+    p = jnp.equal(order[..., None, :], lax.iota(order.dtype, m)[:, None]).astype(real)
+    low = jnp.tril(factors[..., :k], -1) + jnp.eye(m, k, dtype=a.dtype)
+    up = jnp.triu(factors)[..., :k, :]
+    if permute_l:
+        return jnp.matmul(p.astype(a.dtype), low, precision=lax.Precision.HIGHEST), up
+    return p, low, up
+
+
+def eigh(
+    a: Any,
+    b: Any = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """The eigenvalues of Hermitian matrices in ascending order, and their eigenvectors.
+
+    Args:
+      a: matrices of shape ``(..., n, n)``.
+      b: not available; ``None``.
+      lower: whether the lower triangle is used, or the upper one.
+      eigvals_only: whether to return the eigenvalues alone.
+      eigvals: not available; ``None``.
+      type: which problem to solve; only 1 is available.
+      overwrite_a, overwrite_b, turbo, check_finite: ignored; SciPy has them.
+
+    Returns:
+      Eigenvalues of shape ``(..., n)``, real, and eigenvectors as columns, ``(..., n, n)``.
+
+    Raises:
+      NotImplementedError: if ``b``, ``eigvals`` or another ``type`` is given.
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if its matrices are not square.
+
+    Example:
+      >>> eigh(np.float32([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).tolist()
+      [1.0, 2.0]
+
+    Source: scipy.linalg.eigh.
+    """
+    unavailable = {"b": b is not None, "eigvals": eigvals is not None, "type": type != 1}
+    for name, is_given in unavailable.items():
+        if is_given:
+            raise NotImplementedError(
+                f"eigh: {name} is not available: only the ordinary problem, with all its "
+                "eigenvalues, is. For a generalised one, transform it with the Cholesky factor "
+                "of b, and for some of the eigenvalues, slice the result."
+            )
+    (a,) = matrices("eigh", a)
+    if eigvals_only:
+        return jnp.linalg.eigvalsh(a, UPLO="L" if lower else "U")
+    return tuple(jnp.linalg.eigh(a, UPLO="L" if lower else "U"))
+
+
+def polar(
+    a: Any,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Any, Any]:
+    """The polar decomposition ``a = u @ p``, or ``a = p @ u``.
+
+    Args:
+      a: matrices of shape ``(..., m, n)``.
+      side: ``"right"`` for ``u @ p``, ``"left"`` for ``p @ u``.
+      method: ``"qdwh"``, an iteration that needs ``m >= n`` (``m < n`` for the left side), or
+        ``"svd"``.
+      eps: the iteration's relative precision, by default the dtype's.
+      max_iterations: how many steps it takes at most.
+
+    Returns:
+      ``u``, of the shape of ``a``, with orthonormal columns or rows, and ``p``, Hermitian and
+      positive semidefinite.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if ``side`` or ``method`` is another, or ``a`` holds no matrices.
+      NotImplementedError: if the method ``"qdwh"`` is asked for a shape that it does not take.
+
+    Example:
+      >>> u, p = polar(np.float32([[0.0, 2.0], [3.0, 0.0]]))
+      >>> jnp.abs(u).round(4).tolist()
+      [[0.0, 1.0], [1.0, 0.0]]
+
+    Source: scipy.linalg.polar; Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for
+    computing the matrix polar decomposition", 2010.
+    """
+    (a,) = (jnp.asarray(x) for x in matrices("polar", a))
+    if a.ndim < 2:
+        raise ValueError(f"polar: matrices are needed, got shape {a.shape}.")
+    if side not in ("right", "left"):
+        raise ValueError(f"polar: side={side!r} is unknown; it is 'right' or 'left'.")
+    if method not in ("qdwh", "svd"):
+        raise ValueError(f"polar: method={method!r} is unknown; it is 'qdwh' or 'svd'.")
+    m, n = a.shape[-2:]
+    if method == "qdwh" and (m < n if side == "right" else m >= n and m != n):
+        raise NotImplementedError(
+            f"polar: method 'qdwh' with side={side!r} does not take a matrix of shape {a.shape}; "
+            "use method='svd', or the other side."
+        )
+    settings = {"side": side, "method": method, "eps": eps, "max_iterations": max_iterations}
+    return tuple(_polar(a, **settings))
+
+
+@inlined("polar")
+def _polar(a: Any, *, side: str, method: str, eps: Any, max_iterations: Any) -> tuple[Any, Any]:
+    if method == "qdwh":
+        tall = a if side == "right" else adjoint(a)
+        steps = lambda x: qdwh(x, eps=eps, max_iterations=max_iterations)[:2]
+        for _ in range(a.ndim - 2):
+            steps = vmap(steps)
+        unitary, posdef = steps(tall)
+        return (unitary, posdef) if side == "right" else (adjoint(unitary), posdef)
+    u, s, vh = svd_of(a, full_matrices=False)
+    s = s.astype(u.dtype)
+    unitary = u @ vh
+    if side == "right":
+        return unitary, (adjoint(vh) * s[..., None, :]) @ vh
+    return unitary, (u * s[..., None, :]) @ adjoint(u)
+
+
+def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+    """The Schur decomposition ``a = z @ t @ zᴴ`` with a unitary ``z``; on CPU.
+
+    Args:
+      a: matrices of shape ``(..., n, n)``.
+      output: ``"real"``, so that ``t`` of a real matrix has blocks of 2 by 2 on its diagonal for
+        pairs of complex eigenvalues, or ``"complex"``, so that it is triangular.
+
+    Returns:
+      ``t`` and ``z``, of the shape of ``a``.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if its matrices are not square, or ``output`` is another.
+
+    Example:
+      >>> t, z = schur(np.float32([[1.0, 2.0], [0.0, 3.0]]))
+      >>> t.tolist()
+      [[1.0, 2.0], [0.0, 3.0]]
+
+    Source: scipy.linalg.schur.
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"schur: output={output!r} is unknown; it is 'real' or 'complex'.")
+    return tuple(_schur(*matrices("schur", a), is_complex=output == "complex"))
+
+
+@composite("_schur")
+def _schur(a: Any, *, is_complex: bool) -> tuple[Any, Any]:
+    if is_complex:
+        a = a.astype(jnp.promote_types(a.dtype, "complex64"))
+    return tuple(schur_of(a))
+
+
+def hessenberg(
+    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """Matrices in Hessenberg form, zero below the first subdiagonal: ``a = q @ h @ qᴴ``; on CPU.
+
+    Args:
+      a: square matrices of shape ``(..., n, n)``.
+      calc_q: whether to return the unitary ``q``, too.
+      overwrite_a, check_finite: ignored; SciPy has them.
+
+    Returns:
+      ``h`` of the shape of ``a``, or ``h`` and ``q``.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if its matrices are not square.
+
+    Example:
+      >>> a = np.float32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+      >>> h, q = hessenberg(a, calc_q=True)
+      >>> bool(abs(h[2, 0]) < 1e-6), bool(jnp.allclose(q @ h @ q.T, a, atol=1e-4))
+      (True, True)
+
+    Source: scipy.linalg.hessenberg.
+    """
+    found = _hessenberg(*matrices("hessenberg", a), calc_q=bool(calc_q))
+    return tuple(found) if calc_q else found
+
+
+@inlined("hessenberg")
+def _hessenberg(a: Any, *, calc_q: bool) -> Any:
+    reflectors, taus = hessenberg_of(a)
+    h = jnp.triu(reflectors, -1)
+    if not calc_q:
+        return h
+    n = a.shape[-1]
+    # The first row and column of q are those of the identity.
+    inner = householder_product(reflectors[..., 1:, : n - 1], taus)
+    lead = [(0, 0)] * (a.ndim - 2)
+    q = jnp.pad(inner, [*lead, (1, 0), (1, 0)])
+    return h, q.at[..., 0, 0].set(1)
+
+
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """A real Schur decomposition made a complex one, whose ``T`` is triangular.
+
+    Args:
+      T, Z: matrices of shape ``(n, n)`` as ``schur`` returns them.
+      check_finite: ignored; SciPy has it.
+
+    Returns:
+      Complex matrices ``t`` and ``z`` with ``Z @ T @ Zᴴ = z @ t @ zᴴ``.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if they are not square matrices of one size.
+
+    Example:
+      >>> t, z = rsf2csf(*schur(np.float32([[0.0, 1.0], [-1.0, 0.0]])))
+      >>> sorted(jnp.diagonal(t).imag.round(4).tolist())
+      [-1.0, 1.0]
+
+    Source: scipy.linalg.rsf2csf.
+    """
+    T, Z = (jnp.asarray(x) for x in matrices("rsf2csf", T, Z))
+    for name, x in (("T", T), ("Z", Z)):
+        if x.ndim != 2 or x.shape[0] != x.shape[1]:
+            raise ValueError(f"rsf2csf: {name} must be a square matrix, got shape {x.shape}.")
+    if T.shape != Z.shape:
+        raise ValueError(f"rsf2csf: T and Z must have one shape, got {T.shape} and {Z.shape}.")
+    return tuple(_rsf2csf(T, Z))
+
+
+@inlined("rsf2csf")
+def _rsf2csf(T: Any, Z: Any) -> tuple[Any, Any]:
+    dtype = jnp.promote_types(jnp.promote_types(T.dtype, Z.dtype), "complex64")
+    T, Z = T.astype(dtype), Z.astype(dtype)
+    n = T.shape[0]
+    eps = jnp.finfo(dtype).eps
+    columns = lax.iota("int32", n)
+
+    def eliminate(step: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        m = n - 1 - step
+        T, Z = carry
+        rows = lax.dynamic_slice(T, (m - 1, m - 1), (2, 2))
+        is_block = jnp.abs(rows[1, 0]) > eps * (jnp.abs(rows[0, 0]) + jnp.abs(rows[1, 1]))
+        trace, determinant = (
+            rows[0, 0] + rows[1, 1],
+            rows[0, 0] * rows[1, 1] - rows[0, 1] * rows[1, 0],
+        )
+        root = jnp.sqrt(trace * trace / 4 - determinant)
+        shift = trace / 2 + root - rows[1, 1]
+        size = jnp.sqrt(jnp.abs(shift) ** 2 + jnp.abs(rows[1, 0]) ** 2)
+        c, s = shift / size, rows[1, 0] / size
+        turn = jnp.stack([jnp.stack([jnp.conj(c), s]), jnp.stack([-s, c])])
+        turn = jnp.where(is_block, turn, jnp.eye(2, dtype=dtype))
+        # The rotation acts on two rows of T from column m - 1 on, on two columns down to row m.
+        pair = lax.dynamic_slice(T, (m - 1, 0), (2, n))
+        pair = jnp.where(columns >= m - 1, turn @ pair, pair)
+        T = lax.dynamic_update_slice(T, pair, (m - 1, 0))
+        pair = lax.dynamic_slice(T, (0, m - 1), (n, 2))
+        pair = jnp.where((columns <= m)[:, None], pair @ adjoint(turn), pair)
+        T = lax.dynamic_update_slice(T, pair, (0, m - 1))
+        pair = lax.dynamic_slice(Z, (0, m - 1), (n, 2)) @ adjoint(turn)
+        Z = lax.dynamic_update_slice(Z, pair, (0, m - 1))
+        return T.at[m, m - 1].set(0), Z
+
+    if n > 1:
+        T, Z = lax.fori_loop(0, n - 1, eliminate, (T, Z))
+    return T, Z

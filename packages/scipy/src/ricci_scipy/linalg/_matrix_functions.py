@@ -1,0 +1,272 @@
+"""Functions of square matrices: exponential, square root and others."""
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_autodiff import jvp
+from ricci_batching import vmap
+from ricci_ir import composite, inlined
+from ricci_lax.linalg import triangular_solve
+from ricci_numpy.authoring import adjoint, promote_dtypes
+
+from ._factors import rsf2csf, schur
+from ._systems import square_matrices
+
+# For each order of Padé's approximation the greatest 1-norm of a matrix it is exact enough for
+# (Higham 2005, table 2.3), by how many bits its numbers have.
+_ORDERS = {
+    32: {3: 4.258730016922831e-01, 5: 1.880152677804762, 7: 3.925724783138660},
+    64: {
+        3: 1.495585217958292e-02,
+        5: 2.539398330063230e-01,
+        7: 9.504178996162932e-01,
+        9: 2.097847961257068,
+        13: 5.371920351148152,
+    },
+}
+
+
+def _coefficients(order: int) -> list[float]:
+    """Those of Padé's numerator, by power, scaled so that the last one is 1."""
+    found = [1.0]
+    for k in range(order, 0, -1):
+        found.append(found[-1] * k * (2 * order - k + 1) / (order - k + 1))
+    return found[::-1]
+
+
+def _dot(x: Any, y: Any) -> Any:
+    return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
+
+
+def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
+    """The odd and the even part of Padé's numerator."""
+    c = _coefficients(order)
+
+    def parts(a: Any) -> tuple[Any, Any]:
+        one = jnp.eye(a.shape[-1], dtype=a.dtype)
+        square = _dot(a, a)
+        if order < 13:
+            powers = [one, square]
+            while len(powers) <= order // 2:
+                powers.append(_dot(powers[-1], square))
+            odd = sum(c[2 * i + 1] * p for i, p in enumerate(powers))
+            even = sum(c[2 * i] * p for i, p in enumerate(powers))
+            return _dot(a, odd), even
+        fourth = _dot(square, square)
+        low, sixth = (one, square, fourth), _dot(fourth, square)
+        high = (square, fourth, sixth)
+        sums = []
+        for first in (1, 0):
+            upper = sum(c[8 + first + 2 * i] * p for i, p in enumerate(high))
+            lower = sum(c[first + 2 * i] * p for i, p in enumerate((*low, sixth)))
+            sums.append(_dot(sixth, upper) + lower)
+        return _dot(a, sums[0]), sums[1]
+
+    return parts
+
+
+def _expm_of_one(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
+    orders = _ORDERS[64 if jnp.finfo(a.dtype).bits == 64 else 32]
+    limits = list(orders.values())
+    norm = jnp.max(jnp.sum(jnp.abs(a), axis=0), initial=0)
+    squarings = jnp.maximum(0, jnp.floor(jnp.log2(norm / limits[-1])) + 1)
+    squarings = jnp.where(norm > 0, squarings, 0)
+    scaled = a / (2 ** squarings.astype(norm.dtype)).astype(a.dtype)
+    choice = jnp.sum((norm >= jnp.asarray(limits[:-1], norm.dtype)).astype(np.int32))
+    odd, even = lax.switch(choice, [_pade(order) for order in orders], scaled)
+    p, q = odd + even, even - odd
+    if upper_triangular:
+        result = triangular_solve(q, p, left_side=True)
+    else:
+        result = jnp.linalg.solve(q, p)
+
+    def square(i: Any, x: Any) -> Any:
+        return lax.cond(i < squarings, lambda x: _dot(x, x), lambda x: x, x)
+
+    result = lax.fori_loop(0, max_squarings, square, result)
+    return jnp.where(squarings > max_squarings, np.nan, result)
+
+
+@composite("expm")
+def _expm(a: Any, *, upper_triangular: bool, max_squarings: int) -> Any:
+    fun = lambda a: _expm_of_one(a, upper_triangular, max_squarings)
+    for _ in range(a.ndim - 2):
+        fun = vmap(fun)
+    return fun(a)
+
+
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+    """The exponentials of square matrices.
+
+    Args:
+      A: matrices of shape ``(..., n, n)``.
+      upper_triangular: whether the matrices are upper triangular, which saves time.
+      max_squarings: how often results may be squared, after scaling; a matrix that needs more
+        gives NaN.
+
+    Raises:
+      TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if its matrices are not square.
+
+    Example:
+      >>> expm(np.float32([[0.0, 1.0], [0.0, 0.0]])).tolist()
+      [[1.0, 1.0], [0.0, 1.0]]
+
+    Source: Higham, "The scaling and squaring method for the matrix exponential revisited", 2005.
+    """
+    (a,) = square_matrices("expm", A)
+    return _expm(a, upper_triangular=bool(upper_triangular), max_squarings=index(max_squarings))
+
+
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+    """The derivative of the exponential at a matrix in a direction.
+
+    Args:
+      A: a matrix of shape ``(n, n)``.
+      E: the direction, of the same shape.
+      method: ``None``, ``"SPS"`` or ``"blockEnlarge"``, which compute the same here.
+      compute_expm: whether to return the exponential, too.
+
+    Returns:
+      The exponential of ``A`` and the derivative, or the derivative alone.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes differ or are not square, or the method is another.
+
+    Example:
+      >>> a = np.zeros((2, 2), np.float32)
+      >>> expm_frechet(a, np.eye(2, dtype=np.float32), compute_expm=False).tolist()
+      [[1.0, 0.0], [0.0, 1.0]]
+
+    Source: Al-Mohy and Higham, "Computing the Fréchet derivative of the matrix exponential", 2009.
+    """
+    a, e = promote_dtypes(*square_matrices("expm_frechet", A, E))
+    if a.ndim != 2 or a.shape != e.shape:
+        raise ValueError(
+            f"expm_frechet: A and E must be matrices of one shape, got {a.shape} and {e.shape}."
+        )
+    if method not in (None, "SPS", "blockEnlarge"):
+        raise ValueError(
+            f"expm_frechet: method={method!r} is unknown; it is 'SPS' or 'blockEnlarge'."
+        )
+    value, change = jvp(expm, (a,), (e,))
+    return (value, change) if compute_expm else change
+
+
+def sqrtm(A: Any, blocksize: int = 1) -> Any:
+    """The principal square root of a matrix; on CPU.
+
+    Args:
+      A: a matrix of shape ``(n, n)``.
+      blocksize: only 1 is available.
+
+    Returns:
+      A complex matrix whose square is ``A``; NaN or infinite if there is none.
+
+    Raises:
+      TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if it is no square matrix.
+      NotImplementedError: for another ``blocksize``.
+
+    Example:
+      >>> sqrtm(np.float32([[4.0, 0.0], [0.0, 9.0]])).real.tolist()
+      [[2.0, 0.0], [0.0, 3.0]]
+
+    Source: Björck and Hammarling, "A Schur method for the square root of a matrix", 1983.
+    """
+    if blocksize > 1:
+        raise NotImplementedError(f"sqrtm: blocksize={blocksize} is not available; use 1.")
+    (a,) = square_matrices("sqrtm", A)
+    return _sqrtm(a)
+
+
+@inlined("sqrtm")
+def _sqrtm(a: Any) -> Any:
+    t, z = schur(a, output="complex")
+    fun = _root_of_triangle
+    for _ in range(a.ndim - 2):
+        fun = vmap(fun)
+    return _dot(_dot(z, fun(t)), adjoint(z))
+
+
+def _root_of_triangle(t: Any) -> Any:
+    n = t.shape[0]
+    diagonal = jnp.sqrt(jnp.diagonal(t))
+
+    def column(j: Any, root: Any) -> Any:
+        def row(step: Any, root: Any) -> Any:
+            i = j - 1 - step
+            # Elements that are not there yet are 0, so that only those between i and j count.
+            rest = t[i, j] - jnp.dot(root[i], root[:, j], precision=lax.Precision.HIGHEST)
+            divisor = diagonal[i] + diagonal[j]
+            value = jnp.where(rest == 0, 0, rest / jnp.where(rest == 0, 1, divisor))
+            return root.at[i, j].set(value)
+
+        return lax.fori_loop(0, j, row, root)
+
+    return lax.fori_loop(0, n, column, jnp.diag(diagonal))
+
+
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """A function of a square matrix; on CPU.
+
+    Args:
+      A: a matrix of shape ``(n, n)`` with distinct eigenvalues.
+      func: the function of its eigenvalues, elementwise on complex arrays.
+      disp: if false, an estimate of the relative error is returned as well.
+
+    Returns:
+      A matrix of the shape of ``A``, complex; with ``disp=False`` and a scalar.
+
+    Raises:
+      TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
+      ValueError: if it is no square matrix.
+
+    Example:
+      >>> funm(np.float32([[1.0, 2.0], [0.0, 3.0]]), lambda x: x * x).real.round(3).tolist()
+      [[1.0, 8.0], [0.0, 9.0]]
+
+    Source: Parlett, "A recurrence among the elements of functions of triangular matrices", 1976.
+    """
+    (a,) = square_matrices("funm", A)
+    if a.ndim != 2:
+        raise ValueError(f"funm: a square matrix is needed, got shape {a.shape}.")
+    t, z = rsf2csf(*schur(a))
+    values, smallest = _parlett(t, func(jnp.diagonal(t)))
+    result = _dot(_dot(z, values), adjoint(z))
+    if disp:
+        return result
+    eps = float(jnp.finfo(result.dtype).eps)
+    smallest = jnp.where(smallest == 0, eps, smallest)
+    growth = eps / smallest * jnp.linalg.norm(jnp.triu(t, 1), 1)
+    error = jnp.minimum(1, jnp.maximum(eps, growth))
+    return result, jnp.where(jnp.all(~jnp.isfinite(result)), np.inf, error)
+
+
+def _parlett(t: Any, diagonal: Any) -> tuple[Any, Any]:
+    """The function's values for a triangular matrix, and the least difference divided by."""
+    n = t.shape[0]
+
+    def superdiagonal(p: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        def element(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+            f, smallest = carry
+            j = i + p
+            row, column = f[i].at[i].set(0), f[:, j].at[j].set(0)
+            between = jnp.dot(t[i].at[i].set(0), column) - jnp.dot(row, t[:, j].at[j].set(0))
+            total = t[i, j] * (f[j, j] - f[i, i]) + between
+            difference = t[j, j] - t[i, i]
+            safe = jnp.where(difference == 0, 1, difference)
+            value = total / safe
+            return f.at[i, j].set(value), jnp.minimum(smallest, jnp.abs(difference))
+
+        return lax.fori_loop(0, n - p, element, carry)
+
+    smallest = jnp.abs(t[0, 0])
+    start = (jnp.diag(diagonal).astype(t.dtype), smallest)
+    return lax.fori_loop(1, n, superdiagonal, start)

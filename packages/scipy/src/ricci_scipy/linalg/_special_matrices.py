@@ -1,0 +1,477 @@
+"""Matrices of a given structure, made of vectors or numbers."""
+
+from math import comb
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import explicit_dtype, inlined
+from ricci_numpy.authoring import operands, promote_dtypes, promote_dtypes_inexact
+
+
+def _vectors(name: str, *args: Any) -> list[Any]:
+    """Operands of rank 1 or more; scalars become vectors of one element."""
+    return [jnp.atleast_1d(x) for x in operands(name, *args)]
+
+
+def block_diag(*arrs: Any) -> Any:
+    """Matrices along the diagonal of one that is 0 elsewhere.
+
+    Args:
+      *arrs: arrays of rank 2 or less; vectors are rows.
+
+    Raises:
+      TypeError: if one is no array.
+      ValueError: if one has a higher rank.
+
+    Example:
+      >>> block_diag(np.ones((1, 2)), np.float32(3.0)).tolist()
+      [[1.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
+
+    Source: scipy.linalg.block_diag.
+    """
+    if not arrs:
+        return jnp.zeros((1, 0))
+    for i, x in enumerate(arrs):
+        if np.ndim(x) > 2:
+            raise ValueError(
+                f"block_diag: operands must have rank 2 or less, got shape {np.shape(x)} at "
+                f"position {i}."
+            )
+    blocks = [jnp.atleast_2d(x) for x in operands("block_diag", *arrs)]
+    return _block_diag(*promote_dtypes(*blocks))
+
+
+@inlined("block_diag")
+def _block_diag(*blocks: Any) -> Any:
+    width = sum(x.shape[1] for x in blocks)
+    rows, before = [], 0
+    for x in blocks:
+        zero = np.zeros((), x.dtype)[()]
+        after = width - before - x.shape[1]
+        rows.append(lax.pad(x, zero, [(0, 0, 0), (before, after, 0)]))
+        before += x.shape[1]
+    return lax.concatenate(rows, 0)
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """Matrices whose diagonals are constant.
+
+    Args:
+      c: first columns, of shape ``(..., m)``.
+      r: first rows, of shape ``(..., n)``, of which the first element is not looked at; by default
+        the conjugate of ``c``. Leading dimensions broadcast.
+
+    Returns:
+      An array of shape ``(..., m, n)``.
+
+    Raises:
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> toeplitz(np.array([1, 2, 3]), np.array([1, 4, 5])).tolist()
+      [[1, 4, 5], [2, 1, 4], [3, 2, 1]]
+
+    Source: scipy.linalg.toeplitz.
+    """
+    if r is None:
+        (c,) = _vectors("toeplitz", c)
+        r = jnp.conj(c)
+    c, r = promote_dtypes(*_vectors("toeplitz", c, r))
+    m, n = c.shape[-1], r.shape[-1]
+    if not m or not n:
+        lead = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+        return jnp.zeros((*lead, m, n), c.dtype)
+    return _band(jnp.flip(c, -1), r[..., 1:], first=m - 1, step=-1, rows=m, columns=n)
+
+
+@inlined("band")
+def _band(x: Any, y: Any, *, first: int, step: int, rows: int, columns: int) -> Any:
+    """A matrix of the elements of ``x`` and ``y``, joined: row i starts at ``first + step * i``."""
+    lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    parts = [jnp.broadcast_to(v, (*lead, v.shape[-1])) for v in (x, y)]
+    places = first + step * np.arange(rows)[:, None] + np.arange(columns)
+    return jnp.concatenate(parts, -1)[..., places]
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """Matrices whose antidiagonals are constant.
+
+    Args:
+      c: first columns, of shape ``(..., m)``.
+      r: last rows, of shape ``(..., n)``, of which the first element is not looked at; by default
+        zeros, as many as ``c`` has.
+
+    Raises:
+      TypeError: if an operand is no array.
+
+    Example:
+      >>> hankel(np.array([1, 2]), np.array([0, 3, 4])).tolist()
+      [[1, 2, 3], [2, 3, 4]]
+
+    Source: scipy.linalg.hankel.
+    """
+    (c,) = _vectors("hankel", c)
+    r = jnp.zeros_like(c) if r is None else r
+    c, r = promote_dtypes(*_vectors("hankel", c, r))
+    m, n = c.shape[-1], r.shape[-1]
+    if not m or not n:
+        lead = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+        return jnp.zeros((*lead, m, n), c.dtype)
+    return _band(c, r[..., 1:], first=0, step=1, rows=m, columns=n)
+
+
+def circulant(c: Any) -> Any:
+    """Matrices whose columns are a vector, turned by one place from column to column.
+
+    Args:
+      c: first columns, of shape ``(..., n)``.
+
+    Raises:
+      TypeError: if ``c`` is no array.
+
+    Example:
+      >>> circulant(np.array([1, 2, 3])).tolist()
+      [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
+
+    Source: scipy.linalg.circulant.
+    """
+    (c,) = _vectors("circulant", c)
+    n = c.shape[-1]
+    places = (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)
+    return c[..., places]
+
+
+def companion(a: Any) -> Any:
+    """Matrices whose eigenvalues are the roots of polynomials.
+
+    Args:
+      a: coefficients of shape ``(..., n)``, highest power first; n is 2 at least.
+
+    Returns:
+      An array of shape ``(..., n - 1, n - 1)``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if there are fewer than two coefficients.
+
+    Example:
+      >>> companion(np.float32([1.0, -3.0, 2.0])).tolist()
+      [[3.0, -2.0], [1.0, 0.0]]
+
+    Source: scipy.linalg.companion.
+    """
+    (a,) = promote_dtypes_inexact(*_vectors("companion", a))
+    n = a.shape[-1]
+    if n < 2:
+        raise ValueError(f"companion: two coefficients at least are needed, got shape {a.shape}.")
+    row = -a[..., 1:] / a[..., :1]
+    below = jnp.eye(n - 1, k=-1, dtype=a.dtype)[1:]
+    below = jnp.broadcast_to(below, (*a.shape[:-1], n - 2, n - 1))
+    return jnp.concatenate([row[..., None, :], below], -2)
+
+
+def fiedler(a: Any) -> Any:
+    """Matrices of the distances between a vector's elements.
+
+    Args:
+      a: vectors of shape ``(..., n)``.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> fiedler(np.array([1, 4])).tolist()
+      [[0, 3], [3, 0]]
+
+    Source: scipy.linalg.fiedler.
+    """
+    (a,) = _vectors("fiedler", a)
+    return jnp.abs(a[..., :, None] - a[..., None, :])
+
+
+def fiedler_companion(a: Any) -> Any:
+    """Matrices with five diagonals whose eigenvalues are the roots of polynomials.
+
+    Args:
+      a: coefficients of shape ``(..., n)``, highest power first.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+
+    Example:
+      >>> fiedler_companion(np.float32([1.0, -3.0, 2.0])).tolist()
+      [[3.0, -2.0], [1.0, 0.0]]
+
+    Source: Fiedler, "A note on companion matrices", 2003.
+    """
+    (a,) = promote_dtypes_inexact(*_vectors("fiedler_companion", a))
+    n = max(a.shape[-1] - 1, 0)
+    if not n:
+        return jnp.zeros((*a.shape[:-1], 0, 0), a.dtype)
+    c = -a / a[..., :1]
+    result = jnp.zeros((*a.shape[:-1], n, n), a.dtype).at[..., 0, 0].set(c[..., 1])
+    ones = [(1, 0), *((i, i + 2 if i % 2 == 0 else i - 2) for i in range(n) if i != 1)]
+    k = np.arange(2, n + 1)
+    rows, columns = np.where(k % 2, k - 1, k - 2), np.where(k % 2, k - 2, k - 1)
+    result = result.at[..., rows, columns].set(c[..., 2:])
+    inside = [(i, j) for i, j in ones if i < n and j < n]
+    if not inside:
+        return result
+    rows, columns = np.transpose(inside)
+    return result.at[..., rows, columns].set(1)
+
+
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+    """Matrices whose product with a vector is its convolution with another.
+
+    Args:
+      a: vectors of shape ``(..., m)`` with which to convolve.
+      n: how many elements the other vector has.
+      mode: ``"full"``, ``"same"`` or ``"valid"``, as in ``ricci_numpy.convolve``.
+
+    Returns:
+      An array of shape ``(..., k, n)``, where k is the convolution's size.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if ``a`` is empty, ``n`` is not positive or the mode is another.
+
+    Example:
+      >>> convolution_matrix(np.array([1, 2]), 2).tolist()
+      [[1, 0], [2, 1], [0, 2]]
+
+    Source: scipy.linalg.convolution_matrix.
+    """
+    (a,) = _vectors("convolution_matrix", a)
+    m, n = a.shape[-1], index(n)
+    if n <= 0 or not m:
+        raise ValueError(
+            f"convolution_matrix: both vectors must have elements, got shape {a.shape} and n={n}."
+        )
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(
+            f"convolution_matrix: mode={mode!r} is unknown; it is 'full', 'same' or 'valid'."
+        )
+    left_out = {"full": 0, "same": min(n, m) - 1, "valid": 2 * (min(n, m) - 1)}[mode]
+    before = left_out // 2
+    zero = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
+    full = toeplitz(jnp.concatenate([a, zero], -1), jnp.concatenate([a[..., :1], zero], -1))
+    return full[..., before : m + n - 1 - (left_out - before), :]
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """The matrix of the discrete Fourier transform.
+
+    Args:
+      n: its size.
+      scale: ``None``, ``"sqrtn"`` to divide by the root of n, or ``"n"`` to divide by n.
+      dtype: complex; by default the default one.
+
+    Raises:
+      ValueError: if the scale is another.
+
+    Example:
+      >>> dft(2).real.tolist()
+      [[1.0, 1.0], [1.0, -1.0]]
+
+    Source: scipy.linalg.dft.
+    """
+    n = index(n)
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"dft: scale={scale!r} is unknown; it is None, 'sqrtn' or 'n'.")
+    found = jnp.result_type(complex) if dtype is None else explicit_dtype(dtype, "dft")
+    places = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
+    powers = np.exp(-2j * np.pi * np.arange(n) / max(n, 1))[places] if n else np.zeros((0, 0))
+    divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": float(n)}[scale]
+    return jnp.asarray(powers / (divisor or 1.0), found)
+
+
+def hadamard(n: int, dtype: Any = int) -> Any:
+    """A matrix of 1 and -1 whose rows are orthogonal to each other.
+
+    Args:
+      n: its size, a power of 2.
+      dtype: its dtype.
+
+    Raises:
+      ValueError: if ``n`` is no power of 2.
+
+    Example:
+      >>> hadamard(2).tolist()
+      [[1, 1], [1, -1]]
+
+    Source: Sylvester's construction; scipy.linalg.hadamard.
+    """
+    n = index(n)
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"hadamard: n must be a power of 2, got {n}.")
+    signs = np.array([[1]], np.int8)
+    while signs.shape[0] < n:
+        signs = np.block([[signs, signs], [signs, -signs]])
+    return jnp.asarray(signs, explicit_dtype(dtype, "hadamard"))
+
+
+def helmert(n: int, full: bool = False) -> Any:
+    """A matrix with orthonormal rows, each orthogonal to the vector of ones.
+
+    Args:
+      n: how many columns it has.
+      full: whether the vector of ones, scaled, is put before them as first row.
+
+    Returns:
+      An array of shape ``(n - 1, n)``, or ``(n, n)``.
+
+    Raises:
+      ValueError: if ``n`` is not positive.
+
+    Example:
+      >>> helmert(2, full=True).round(3).tolist()
+      [[0.7070000171661377, 0.7070000171661377], [0.7070000171661377, -0.7070000171661377]]
+
+    Source: scipy.linalg.helmert.
+    """
+    n = index(n)
+    if n <= 0:
+        raise ValueError(f"helmert: n must be positive, got {n}.")
+    rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
+    rows[0] = 1
+    d = np.arange(n)
+    lengths = np.sqrt(np.where(d == 0, n, d * (d + 1)))
+    found = rows / lengths[:, None]
+    return jnp.asarray(found if full else found[1:], jnp.result_type(float))
+
+
+def hilbert(n: int) -> Any:
+    """The matrix of the elements 1 / (i + j + 1).
+
+    Args:
+      n: its size.
+
+    Example:
+      >>> hilbert(2).tolist()[0]
+      [1.0, 0.5]
+
+    Source: scipy.linalg.hilbert.
+    """
+    i = np.arange(index(n))
+    return jnp.asarray(1 / (i[:, None] + i + 1), jnp.result_type(float))
+
+
+def invhilbert(n: int) -> Any:
+    """The inverse of ``hilbert(n)``.
+
+    Args:
+      n: its size.
+
+    Example:
+      >>> invhilbert(2).tolist()
+      [[4.0, -6.0], [-6.0, 12.0]]
+
+    Source: scipy.linalg.invhilbert.
+    """
+    n = index(n)
+    found = np.array(
+        [
+            [
+                (-1) ** (i + j)
+                * (i + j + 1)
+                * comb(n + i, n - j - 1)
+                * comb(n + j, n - i - 1)
+                * comb(i + j, i) ** 2
+                for j in range(n)
+            ]
+            for i in range(n)
+        ],
+        np.float64,
+    )
+    return jnp.asarray(found.reshape(n, n), jnp.result_type(float))
+
+
+def leslie(f: Any, s: Any) -> Any:
+    """Matrices by which a population by age grows from one time to the next.
+
+    Args:
+      f: fecundities of shape ``(..., n)``: the first row.
+      s: survival rates of shape ``(..., n - 1)``: below the diagonal.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if there are not two fecundities at least, and one survival rate less.
+
+    Example:
+      >>> leslie(np.float32([0.1, 2.0]), np.float32([0.5])).round(1).tolist()
+      [[0.10000000149011612, 2.0], [0.5, 0.0]]
+
+    Source: scipy.linalg.leslie.
+    """
+    f, s = promote_dtypes(*_vectors("leslie", f, s))
+    n = f.shape[-1]
+    if n < 2 or s.shape[-1] != n - 1:
+        raise ValueError(
+            "leslie: two fecundities at least are needed, and one survival rate less, got shapes "
+            f"{f.shape} and {s.shape}."
+        )
+    lead = np.broadcast_shapes(f.shape[:-1], s.shape[:-1])
+    i = np.arange(n - 1)
+    result = jnp.zeros((*lead, n, n), f.dtype).at[..., 0, :].set(f)
+    return result.at[..., i + 1, i].set(s)
+
+
+def _binomials(name: str, n: int, kind: str | None, sign: int) -> Any:
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ValueError(
+            f"{name}: kind={kind!r} is unknown; it is 'symmetric', 'lower' or 'upper'."
+        )
+    n = index(n)
+    signs = [[sign ** ((i + j) % 2) if j <= i else 0 for j in range(n)] for i in range(n)]
+    lower = [[comb(i, j) for j in range(n)] for i in range(n)]
+    low = np.array(lower, np.float64).reshape(n, n) * np.array(signs).reshape(n, n)
+    if kind == "lower":
+        found = low
+    elif kind == "upper":
+        found = low.T
+    else:
+        found = low @ low.T if sign > 0 else low.T @ low
+    return jnp.asarray(found, jnp.result_type(float))
+
+
+def pascal(n: int, kind: str | None = None) -> Any:
+    """Pascal's triangle as a matrix of binomial coefficients.
+
+    Args:
+      n: its size.
+      kind: ``"lower"`` or ``"upper"`` for a triangular matrix, ``None`` or ``"symmetric"`` for the
+        product of the first with the second.
+
+    Raises:
+      ValueError: if the kind is another.
+
+    Example:
+      >>> pascal(3).tolist()
+      [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [1.0, 3.0, 6.0]]
+
+    Source: scipy.linalg.pascal.
+    """
+    return _binomials("pascal", n, kind, 1)
+
+
+def invpascal(n: int, kind: str | None = None) -> Any:
+    """The inverse of ``pascal(n, kind)``.
+
+    Args:
+      n, kind: as for ``pascal``.
+
+    Raises:
+      ValueError: if the kind is another.
+
+    Example:
+      >>> invpascal(2, "lower").tolist()
+      [[1.0, 0.0], [-1.0, 1.0]]
+
+    Source: scipy.linalg.invpascal.
+    """
+    return _binomials("invpascal", n, kind, -1)

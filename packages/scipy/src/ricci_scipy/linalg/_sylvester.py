@@ -1,0 +1,144 @@
+"""Equations of matrices, and products with the factors of others."""
+
+from typing import Any
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import inlined
+from ricci_lax.linalg import schur as schur_of
+from ricci_lax.linalg import triangular_solve
+from ricci_numpy.authoring import adjoint, matrices
+
+from ._factors import qr
+from ._systems import square_matrices
+
+
+def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
+    """The solution ``X`` of ``A @ X + X @ B = C``.
+
+    Args:
+      A: a matrix of shape ``(m, m)``.
+      B: a matrix of shape ``(n, n)``.
+      C: a matrix of shape ``(m, n)``.
+      method: ``"schur"``, by the Schur forms of ``A`` and ``B``, on CPU; or ``"eigen"``, by their
+        eigenvectors, which is less exact.
+      tol: eigenvalues of ``A`` and ``-B`` nearer than this count as equal: then there is no
+        solution, and the result is NaN.
+
+    Returns:
+      An array of shape ``(m, n)``.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes do not fit, or the method is another.
+
+    Example:
+      >>> a, b = np.float32([[2.0]]), np.float32([[3.0]])
+      >>> solve_sylvester(a, b, np.float32([[10.0]])).tolist()
+      [[2.0]]
+
+    Source: Bartels and Stewart, "Solution of the matrix equation AX + XB = C", 1972.
+    """
+    a, b = square_matrices("solve_sylvester", A, B)
+    a, b, c = (jnp.asarray(x) for x in matrices("solve_sylvester", a, b, C))
+    if a.ndim != 2 or b.ndim != 2 or c.shape != (a.shape[0], b.shape[0]):
+        raise ValueError(
+            f"solve_sylvester: A of shape {a.shape} and B of shape {b.shape} need a C of shape "
+            f"{(a.shape[0], b.shape[0])}, got {c.shape}."
+        )
+    if method not in ("schur", "eigen"):
+        raise ValueError(
+            f"solve_sylvester: method={method!r} is unknown; it is 'schur' or 'eigen'."
+        )
+    return _sylvester(a, b, c, method=method, tol=float(tol))
+
+
+@inlined("solve_sylvester")
+def _sylvester(a: Any, b: Any, c: Any, *, method: str, tol: float) -> Any:
+    is_real = not jnp.iscomplexobj(c)
+    dtype = jnp.promote_types(c.dtype, "complex64")
+    a, b, c = (x.astype(dtype) for x in (a, b, c))
+    if method == "eigen":
+        x, apart = _by_eigenvectors(a, b, c)
+    else:
+        x, apart = _by_schur(a, b, c)
+    x = jnp.where(jnp.min(jnp.abs(apart), initial=jnp.inf) <= tol, jnp.nan, x)
+    return jnp.real(x) if is_real else x
+
+
+def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+    (la, ua), (lb, ub) = jnp.linalg.eig(a), jnp.linalg.eig(b)
+    apart = la[:, None] + lb[None, :]
+    y = jnp.linalg.solve(ua, c) @ ub / apart
+    return ua @ y @ jnp.linalg.inv(ub), apart
+
+
+def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+    (r, u), (s, v) = schur_of(a), schur_of(b)
+    f = adjoint(u) @ c @ v
+    n, one = s.shape[0], jnp.eye(r.shape[0], dtype=r.dtype)
+
+    def column(k: Any, y: Any) -> Any:
+        # The columns from k on are still 0, so that only those before it count.
+        right = f[:, k] - y @ s[:, k]
+        found = triangular_solve(r + s[k, k] * one, right[:, None], left_side=True)
+        return y.at[:, k].set(found[:, 0])
+
+    y = lax.fori_loop(0, n, column, jnp.zeros_like(f))
+    return u @ y @ adjoint(v), jnp.diagonal(r)[:, None] + jnp.diagonal(s)[None, :]
+
+
+def qr_multiply(
+    a: Any,
+    c: Any,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Any, ...]:
+    """Products with the ``q`` of the decomposition ``a = q @ r``.
+
+    Args:
+      a: a matrix of shape ``(..., m, n)``; ``q`` has k = min(m, n) columns.
+      c: a matrix, of shape ``(..., p, m)`` on the left of ``q``, ``(..., k, p)`` on its right; or
+        a vector.
+      mode: ``"right"`` for ``c @ q``, ``"left"`` for ``q @ c``.
+      pivoting: whether to order the columns of ``a``, as in ``qr``.
+      conjugate: whether to use the conjugate of ``q``.
+      overwrite_a, overwrite_c: ignored; SciPy has them.
+
+    Returns:
+      The product and ``r``; with pivoting also the columns' order.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes do not fit, or the mode is another.
+
+    Example:
+      >>> product, r = qr_multiply(np.float32([[3.0], [4.0]]), np.float32([3.0, 4.0]))
+      >>> jnp.abs(product).round(3).tolist()
+      [5.0]
+
+    Source: scipy.linalg.qr_multiply.
+    """
+    if mode not in ("right", "left"):
+        raise ValueError(f"qr_multiply: mode={mode!r} is unknown; it is 'right' or 'left'.")
+    a, c = (jnp.asarray(x) for x in matrices("qr_multiply", a, c))
+    q, *rest = qr(a, mode="economic", pivoting=pivoting)
+    is_vector = c.ndim == 1
+    if is_vector:
+        c = c[None, :] if mode == "right" else c[:, None]
+    have, need = (c.shape[-1], q.shape[-2]) if mode == "right" else (c.shape[-2], q.shape[-1])
+    if have != need:
+        side = "columns" if mode == "right" else "rows"
+        raise ValueError(
+            f"qr_multiply: with mode={mode!r} and a of shape {a.shape}, c must have {need} {side}, "
+            f"got shape {c.shape}."
+        )
+    q = jnp.conj(q) if conjugate else q
+    left, right = (c, q) if mode == "right" else (q, c)
+    product = jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+    if is_vector:
+        product = product[..., 0, :] if mode == "right" else product[..., 0]
+    return (product, *rest)

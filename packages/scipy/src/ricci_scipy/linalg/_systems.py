@@ -1,0 +1,341 @@
+"""Systems of linear equations, by the factors of their matrices."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import composite
+from ricci_lax.linalg import lu as lu_of
+from ricci_lax.linalg import lu_pivots_to_permutation, triangular_solve
+from ricci_numpy.authoring import matrices
+
+from ._factors import cholesky
+
+_TRANSPOSITIONS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
+
+
+def square_matrices(name: str, *args: Any) -> list[Any]:
+    """Operands as matrices of one inexact dtype, each square.
+
+    Raises:
+      TypeError: if one is no array.
+      ValueError: if one does not hold square matrices.
+    """
+    found = [x if hasattr(type(x), "aval") else jnp.asarray(x) for x in matrices(name, *args)]
+    for x in found:
+        if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+            raise ValueError(f"{name}: square matrices are needed, got shape {x.shape}.")
+    return found
+
+
+def _system(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Matrices and right-hand sides with their leading dimensions broadcast.
+
+    The last result tells whether ``b`` holds vectors, which have become matrices of one column.
+    """
+    a, b = (jnp.asarray(x) for x in matrices(name, a, b))
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or not b.ndim:
+        raise ValueError(
+            f"{name}: a matrix of shape {a.shape} and a right-hand side of shape {b.shape} are no "
+            "system: the first must be of shape (..., n, n), the second (n,) or (..., n, k)."
+        )
+    is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.ndim > 1 and a.shape[:-1] == b.shape)
+    rows = b.shape[-1] if is_vector else b.shape[-2]
+    if rows != a.shape[-1]:
+        raise ValueError(
+            f"{name}: the matrix of shape {a.shape} has {a.shape[-1]} rows, but the right-hand "
+            f"side of shape {b.shape} has {rows}."
+        )
+    b = b[..., None] if is_vector else b
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a = jnp.broadcast_to(a, (*lead, *a.shape[-2:]))
+    return a, jnp.broadcast_to(b, (*lead, *b.shape[-2:])), is_vector
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+) -> Any:
+    """The solutions ``x`` of ``a @ x = b`` for triangular matrices ``a``.
+
+    Args:
+      a: matrices of shape ``(..., n, n)``, of which one triangle is looked at.
+      b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``; leading dimensions
+        broadcast.
+      trans: which system to solve: 0 or ``"N"`` for ``a``, 1 or ``"T"`` for its transpose, 2 or
+        ``"C"`` for its adjoint.
+      lower: whether the lower triangle counts, or the upper one.
+      unit_diagonal: whether the diagonal is taken to be ones, not looked at.
+      overwrite_b, debug, check_finite: ignored; SciPy has them.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes do not fit, or ``trans`` is another.
+
+    Example:
+      >>> a = np.array([[2.0, 0.0], [1.0, 4.0]], np.float32)
+      >>> solve_triangular(a, np.float32([2.0, 9.0]), lower=True).tolist()
+      [1.0, 2.0]
+
+    Source: scipy.linalg.solve_triangular.
+    """
+    kind = _TRANSPOSITIONS.get(trans)
+    if kind is None:
+        raise ValueError(
+            f"solve_triangular: trans={trans!r} is unknown; it is 0, 1 or 2, or 'N', 'T' or 'C'."
+        )
+    a, b, is_vector = _system("solve_triangular", jnp.asarray(a), jnp.asarray(b))
+    x = _solve_triangular(a, b, kind=kind, lower=bool(lower), unit_diagonal=bool(unit_diagonal))
+    return x[..., 0] if is_vector else x
+
+
+@composite("solve_triangular")
+def _solve_triangular(a: Any, b: Any, *, kind: int, lower: bool, unit_diagonal: bool) -> Any:
+    return triangular_solve(
+        a,
+        b,
+        left_side=True,
+        lower=lower,
+        transpose_a=kind > 0,
+        conjugate_a=kind == 2,
+        unit_diagonal=unit_diagonal,
+    )
+
+
+def cho_factor(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, bool]:
+    """The Cholesky factors of positive definite matrices, for ``cho_solve``.
+
+    Args:
+      a: Hermitian matrices of shape ``(..., n, n)``.
+      lower: whether to use the lower triangle and return a lower triangular factor.
+      overwrite_a, check_finite: ignored; SciPy has them.
+
+    Returns:
+      The factors, as ``cholesky`` returns them, and ``lower``.
+
+    Raises:
+      TypeError, ValueError: as ``cholesky``.
+
+    Example:
+      >>> factor = cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
+      >>> cho_solve(factor, np.float32([4.0, 18.0])).tolist()
+      [1.0, 2.0]
+
+    Source: scipy.linalg.cho_factor.
+    """
+    return cholesky(a, lower=lower), lower
+
+
+def cho_solve(
+    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """The solutions ``x`` of ``a @ x = b``, by the Cholesky factors of ``a``.
+
+    Args:
+      c_and_lower: what ``cho_factor(a)`` returned.
+      b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``; leading dimensions
+        broadcast.
+      overwrite_b, check_finite: ignored; SciPy has them.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes do not fit.
+
+    Example:
+      >>> factor = cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
+      >>> cho_solve(factor, np.float32([4.0, 18.0])).tolist()
+      [1.0, 2.0]
+
+    Source: scipy.linalg.cho_solve.
+    """
+    factor, lower = c_and_lower
+    c, b, is_vector = _system("cho_solve", factor, b)
+    x = _cho_solve(c, b, lower=bool(lower))
+    return x[..., 0] if is_vector else x
+
+
+@composite("cho_solve")
+def _cho_solve(c: Any, b: Any, *, lower: bool) -> Any:
+    for transposed in (not lower, lower):
+        b = triangular_solve(
+            c, b, left_side=True, lower=lower, transpose_a=transposed, conjugate_a=transposed
+        )
+    return b
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Any:
+    """The solutions ``x`` of ``a @ x = b``.
+
+    Args:
+      a: square matrices of shape ``(..., n, n)``.
+      b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``.
+      lower: whether the lower triangle is used of matrices that are positive definite.
+      assume_a: what is known of the matrices: ``"gen"`` nothing, ``"sym"`` and ``"her"`` that they
+        are symmetric or Hermitian (not made use of), ``"pos"`` that they are positive definite.
+      overwrite_a, overwrite_b, debug, check_finite: ignored; SciPy has them.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes do not fit, or ``assume_a`` is another.
+
+    Example:
+      >>> a = np.float32([[2.0, 1.0], [1.0, 3.0]])
+      >>> solve(a, np.float32([3.0, 4.0]), assume_a="pos").round(4).tolist()
+      [1.0, 1.0]
+
+    Source: scipy.linalg.solve.
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(
+            f"solve: assume_a={assume_a!r} is unknown; it is 'gen', 'sym', 'her' or 'pos'."
+        )
+    if assume_a != "pos":
+        return jnp.linalg.solve(a, b)
+    a, b, is_vector = _system("solve", a, b)
+    x = _solve_positive(a, b, lower=bool(lower))
+    return x[..., 0] if is_vector else x
+
+
+@composite("solve")
+def _solve_positive(a: Any, b: Any, *, lower: bool) -> Any:
+    factor = lax.stop_gradient(cholesky(a, lower=lower))
+    return lax.custom_linear_solve(
+        lambda x: jnp.matmul(a, x, precision=lax.Precision.HIGHEST),
+        b,
+        lambda _, y: _cho_solve(factor, y, lower=lower),
+        symmetric=True,
+    )
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """The LU factors of matrices and the pivots, for ``lu_solve``.
+
+    Args:
+      a: matrices of shape ``(..., m, n)``.
+      overwrite_a, check_finite: ignored; SciPy has them.
+
+    Returns:
+      ``u`` in the upper triangles and ``l``, without its diagonal of ones, below, in an array of
+      the shape of ``a``; and int32 pivots of shape ``(..., min(m, n))``: row i was exchanged with
+      row ``pivots[i]``.
+
+    Raises:
+      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+
+    Example:
+      >>> factors, pivots = lu_factor(np.float32([[1.0, 2.0], [2.0, 2.0]]))
+      >>> factors.tolist(), pivots.tolist()
+      ([[2.0, 2.0], [0.5, 1.0]], [1, 1])
+
+    Source: scipy.linalg.lu_factor.
+    """
+    factors, pivots, _ = lu_of(*matrices("lu_factor", a))
+    return factors, pivots
+
+
+def lu_solve(
+    lu_and_piv: tuple[Any, Any],
+    b: Any,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The solutions ``x`` of ``a @ x = b``, by the LU factors of ``a``.
+
+    Args:
+      lu_and_piv: what ``lu_factor(a)`` returned, for square matrices.
+      b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``; leading dimensions
+        broadcast.
+      trans: which system to solve: 0 for ``a``, 1 for its transpose, 2 for its adjoint.
+      overwrite_b, check_finite: ignored; SciPy has them.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes do not fit, or ``trans`` is another.
+
+    Example:
+      >>> lu_solve(lu_factor(np.float32([[0.0, 2.0], [4.0, 0.0]])), np.float32([2.0, 8.0])).tolist()
+      [2.0, 1.0]
+
+    Source: scipy.linalg.lu_solve.
+    """
+    if trans not in (0, 1, 2):
+        raise ValueError(f"lu_solve: trans={trans!r} is unknown; it is 0, 1 or 2.")
+    factors, b, is_vector = _system("lu_solve", lu_and_piv[0], b)
+    pivots = jnp.asarray(lu_and_piv[1])
+    pivots = jnp.broadcast_to(pivots, (*factors.shape[:-2], pivots.shape[-1]))
+    x = _lu_solve(factors, pivots, b, kind=int(trans))
+    return x[..., 0] if is_vector else x
+
+
+@composite("lu_solve")
+def _lu_solve(factors: Any, pivots: Any, b: Any, *, kind: int) -> Any:
+    order = lu_pivots_to_permutation(pivots, factors.shape[-1])
+    lower = {"left_side": True, "lower": True, "unit_diagonal": True}
+    upper = {"left_side": True, "lower": False}
+    if kind == 0:
+        x = jnp.take_along_axis(b, order[..., None], axis=-2)
+        return triangular_solve(factors, triangular_solve(factors, x, **lower), **upper)
+    turned = {"transpose_a": True, "conjugate_a": kind == 2}
+    x = triangular_solve(factors, b, **upper, **turned)
+    x = triangular_solve(factors, x, **lower, **turned)
+    return jnp.take_along_axis(x, jnp.argsort(order, axis=-1)[..., None], axis=-2)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinants of square matrices.
+
+    Args:
+      a: matrices of shape ``(..., n, n)``.
+      overwrite_a, check_finite: ignored; SciPy has them.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if its matrices are not square.
+
+    Example:
+      >>> round(float(det(np.float32([[1.0, 2.0], [3.0, 4.0]]))), 3)
+      -2.0
+
+    Source: scipy.linalg.det.
+    """
+    return jnp.linalg.det(*matrices("det", a))
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The inverses of square matrices.
+
+    Args:
+      a: matrices of shape ``(..., n, n)``.
+      overwrite_a, check_finite: ignored; SciPy has them.
+
+    Raises:
+      TypeError: if ``a`` is no array.
+      ValueError: if its matrices are not square.
+
+    Example:
+      >>> inv(np.float32([[2.0, 0.0], [0.0, 4.0]])).tolist()
+      [[0.5, 0.0], [0.0, 0.25]]
+
+    Source: scipy.linalg.inv.
+    """
+    return jnp.linalg.inv(*matrices("inv", a))

@@ -1,0 +1,259 @@
+"""Convolution and correlation of arrays of any rank."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import composite
+from ricci_numpy.authoring import canonical_axes, operands, promote_dtypes_inexact
+
+_MODES = ("full", "same", "valid")
+
+
+def _arrays(name: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
+    if mode not in _MODES:
+        raise ValueError(f"{name}: mode={mode!r} is unknown; it is 'full', 'same' or 'valid'.")
+    x, y = (jnp.asarray(v) for v in promote_dtypes_inexact(*operands(name, in1, in2)))
+    if x.ndim != y.ndim:
+        raise ValueError(f"{name}: the operands must have one rank, got {x.shape} and {y.shape}.")
+    if not (x.size and y.size):
+        raise ValueError(
+            f"{name}: the operands must have elements, got shapes {x.shape} and {y.shape}."
+        )
+    return x, y
+
+
+def _in_order(name: str, x: Any, y: Any, mode: str) -> tuple[Any, Any, bool]:
+    """The larger operand first, where the mode needs that, and whether they were exchanged."""
+    if mode == "same":
+        return x, y, False
+    fits = all(m >= n for m, n in zip(x.shape, y.shape, strict=True))
+    if mode == "full" or fits:
+        return x, y, False
+    if all(m <= n for m, n in zip(x.shape, y.shape, strict=True)):
+        return y, x, True
+    raise ValueError(
+        f"{name}: in mode 'valid' one operand must be smaller than the other along every "
+        f"dimension, got shapes {x.shape} and {y.shape}."
+    )
+
+
+@composite("_convolve_nd")
+def _convolve_nd(x: Any, y: Any, *, mode: str, precision: Any) -> Any:
+    if not x.ndim:
+        return x * y
+    y = lax.rev(y, tuple(range(y.ndim)))
+    padding = {
+        "full": [(n - 1, n - 1) for n in y.shape],
+        "same": [(n // 2, n - 1 - n // 2) for n in y.shape],
+        "valid": [(0, 0)] * y.ndim,
+    }[mode]
+    found = lax.conv_general_dilated(
+        x[None, None], y[None, None], (1,) * x.ndim, padding, precision=precision
+    )
+    return found[0, 0]
+
+
+def convolve(
+    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+) -> Any:
+    """The discrete convolution of two arrays along all their dimensions.
+
+    Args:
+      in1, in2: arrays of one rank; integers are taken as floating.
+      mode: ``"full"`` for all overlaps, ``"same"`` for the middle of them, in the shape of ``in1``,
+        ``"valid"`` for those where one array lies within the other.
+      method: ``"direct"``, ``"fft"`` by Fourier transforms, or ``"auto"``, which is direct.
+      precision: of the products; see ``lax.Precision``.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if ranks differ, an operand is empty, or the mode or method is another.
+
+    Example:
+      >>> convolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0, 1.0])).tolist()
+      [1.0, 3.0, 3.0, 2.0]
+
+    Source: scipy.signal.convolve.
+    """
+    if method not in ("auto", "direct", "fft"):
+        raise ValueError(
+            f"convolve: method={method!r} is unknown; it is 'auto', 'direct' or 'fft'."
+        )
+    x, y = _arrays("convolve", in1, in2, mode)
+    x, y, _ = _in_order("convolve", x, y, mode)
+    if method == "fft":
+        return fftconvolve(x, y, mode=mode)
+    return _convolve_nd(x, y, mode=mode, precision=precision)
+
+
+def correlate(
+    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+) -> Any:
+    """The cross-correlation of two arrays: sums of products with the conjugate of the second.
+
+    Args:
+      in1, in2, mode, method, precision: as for ``convolve``.
+
+    Raises:
+      TypeError, ValueError: as ``convolve``.
+
+    Example:
+      >>> correlate(np.float32([1.0, 2.0, 3.0]), np.float32([0.0, 1.0]), "valid").tolist()
+      [2.0, 3.0]
+
+    Source: scipy.signal.correlate.
+    """
+    if method not in ("auto", "direct", "fft"):
+        raise ValueError(
+            f"correlate: method={method!r} is unknown; it is 'auto', 'direct' or 'fft'."
+        )
+    x, y = _arrays("correlate", in1, in2, mode)
+    return convolve(x, jnp.conj(jnp.flip(y)), mode, method, precision)
+
+
+def _plane(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
+    if boundary != "fill" or not (np.isscalar(fillvalue) and fillvalue == 0):
+        raise NotImplementedError(
+            f"{name}: only boundary='fill' with fillvalue=0 is available; pad the first operand "
+            "with numpy.pad for another, and use mode='valid'."
+        )
+    x, y = _arrays(name, in1, in2, mode)
+    if x.ndim != 2:
+        raise ValueError(f"{name}: the operands must be of rank 2, got {x.shape} and {y.shape}.")
+    return x, y
+
+
+def convolve2d(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
+) -> Any:
+    """The discrete convolution of two arrays of rank 2.
+
+    Args:
+      in1, in2, mode, precision: as for ``convolve``.
+      boundary, fillvalue: what lies outside of the first operand: only zeros.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if ranks are not 2, an operand is empty, or the mode is another.
+      NotImplementedError: for another boundary or fill value.
+
+    Example:
+      >>> convolve2d(np.ones((2, 2)), np.ones((2, 2)), "valid").tolist()
+      [[4.0]]
+
+    Source: scipy.signal.convolve2d.
+    """
+    x, y = _plane("convolve2d", in1, in2, mode, boundary, fillvalue)
+    x, y, _ = _in_order("convolve2d", x, y, mode)
+    return _convolve_nd(x, y, mode=mode, precision=precision)
+
+
+def correlate2d(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
+) -> Any:
+    """The cross-correlation of two arrays of rank 2.
+
+    Args:
+      in1, in2, mode, precision: as for ``convolve``.
+      boundary, fillvalue: what lies outside of the first operand: only zeros.
+
+    Raises:
+      TypeError, ValueError, NotImplementedError: as ``convolve2d``.
+
+    Example:
+      >>> correlate2d(np.ones((2, 2)), np.ones((2, 2)), "valid").tolist()
+      [[4.0]]
+
+    Source: scipy.signal.correlate2d.
+    """
+    x, y = _plane("correlate2d", in1, in2, mode, boundary, fillvalue)
+    if mode == "same":
+        # The middle is that of the correlation, which lies before that of the convolution.
+        full = _convolve_nd(x, jnp.conj(jnp.flip(y)), mode="full", precision=precision)
+        starts = [(n - 1) // 2 if n % 2 else n // 2 for n in y.shape]
+        return lax.slice(full, starts, [s + m for s, m in zip(starts, x.shape, strict=True)])
+    _, _, exchanged = _in_order("correlate2d", x, y, mode)
+    if not exchanged:
+        return _convolve_nd(x, jnp.conj(jnp.flip(y)), mode=mode, precision=precision)
+    turned = _convolve_nd(y, jnp.conj(jnp.flip(x)), mode=mode, precision=precision)
+    return jnp.conj(jnp.flip(turned))
+
+
+def fftconvolve(
+    in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None
+) -> Any:
+    """The convolution of two arrays by Fourier transforms, along some dimensions.
+
+    Args:
+      in1, in2: arrays of one rank; outside of ``axes`` of one shape.
+      mode: as for ``convolve``.
+      axes: the dimensions to convolve along, by default all.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if ranks or shapes do not fit, or the mode is another.
+
+    Example:
+      >>> fftconvolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0])).round(4).tolist()
+      [1.0, 3.0, 2.0]
+
+    Source: scipy.signal.fftconvolve.
+    """
+    x, y = _arrays("fftconvolve", in1, in2, mode)
+    dims = canonical_axes(tuple(range(x.ndim)) if axes is None else axes, x.ndim, "axes")
+    others = [d for d in range(x.ndim) if d not in dims]
+    if any(x.shape[d] != y.shape[d] for d in others):
+        raise ValueError(
+            f"fftconvolve: outside of axes={dims} the operands must have one shape, got {x.shape} "
+            f"and {y.shape}."
+        )
+    if mode == "valid":
+        x, y, _ = _in_order("fftconvolve", x, y, mode)
+    return _fftconvolve(x, y, mode=mode, dims=dims)
+
+
+@composite("_fftconvolve")
+def _fftconvolve(x: Any, y: Any, *, mode: str, dims: tuple[int, ...]) -> Any:
+    if not dims:
+        return x * y
+    full = [x.shape[d] + y.shape[d] - 1 for d in dims]
+    # Sizes whose factors are small are transformed faster.
+    sizes = [_smooth_size(n) for n in full]
+    if jnp.iscomplexobj(x):
+        spectrum = jnp.fft.fftn(x, sizes, dims) * jnp.fft.fftn(y, sizes, dims)
+        found = jnp.fft.ifftn(spectrum, sizes, dims)
+    else:
+        spectrum = jnp.fft.rfftn(x, sizes, dims) * jnp.fft.rfftn(y, sizes, dims)
+        found = jnp.fft.irfftn(spectrum, sizes, dims).astype(x.dtype)
+    starts, ends = [0] * x.ndim, list(found.shape)
+    for d, n in zip(dims, full, strict=True):
+        size = {"full": n, "same": x.shape[d], "valid": x.shape[d] - y.shape[d] + 1}[mode]
+        starts[d] = {"full": 0, "same": (n - size) // 2, "valid": y.shape[d] - 1}[mode]
+        ends[d] = starts[d] + size
+    return lax.slice(found, starts, ends)
+
+
+def _smooth_size(size: int) -> int:
+    """The least size not below ``size`` that has no prime factors but 2, 3 and 5."""
+    while True:
+        rest = size
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return size
+        size += 1

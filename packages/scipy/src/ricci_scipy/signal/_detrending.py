@@ -1,0 +1,59 @@
+"""Taking out the mean or a straight line."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_numpy as jnp
+from ricci_ir import inlined
+from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
+
+
+def detrend(
+    data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None
+) -> Any:
+    """An array less the straight lines, or the mean, that fit it best along an axis.
+
+    Args:
+      data: an array; integers are taken as floating.
+      axis: the axis.
+      type: ``"linear"`` for lines by least squares, ``"constant"`` for the mean.
+      bp: for lines, the places where another line begins: an integer or a sequence.
+      overwrite_data: ignored; SciPy has it.
+
+    Raises:
+      TypeError: if ``data`` is no array.
+      ValueError: if the type is another, or a place lies outside of the data.
+
+    Example:
+      >>> detrend(np.float32([1.0, 2.0, 3.0]), type="constant").tolist()
+      [-1.0, 0.0, 1.0]
+
+    Source: scipy.signal.detrend.
+    """
+    if type not in ("linear", "constant"):
+        raise ValueError(f"detrend: type={type!r} is unknown; it is 'linear' or 'constant'.")
+    (x,) = (jnp.asarray(v) for v in promote_dtypes_inexact(*operands("detrend", data)))
+    axis = canonical_axis(axis, x.ndim)
+    if type == "constant":
+        return x - jnp.mean(x, axis, keepdims=True)
+    size = x.shape[axis]
+    places = sorted({0, size, *map(int, np.atleast_1d(np.asarray(bp)))})
+    if places[0] < 0 or places[-1] > size:
+        raise ValueError(f"detrend: bp must lie within the data's {size} elements, got {bp}.")
+    return _less_lines(x, axis=axis, places=tuple(places))
+
+
+@inlined("detrend")
+def _less_lines(x: Any, *, axis: int, places: tuple[int, ...]) -> Any:
+    x = jnp.moveaxis(x, axis, 0)
+    parts = []
+    for start, end in zip(places, places[1:], strict=False):
+        part, n = x[start:end], end - start
+        # An orthonormal basis of the lines: what lies in it is taken out.
+        lines = np.stack([np.arange(1, n + 1) / n, np.ones(n)], axis=1)
+        u, s, _ = np.linalg.svd(lines, full_matrices=False)
+        basis = jnp.asarray(u[:, s > 1e-12], x.dtype)
+        inside = jnp.tensordot(basis, jnp.tensordot(basis.T, part, 1, precision="highest"), 1)
+        parts.append(part - inside)
+    return jnp.moveaxis(jnp.concatenate(parts, 0), 0, axis)

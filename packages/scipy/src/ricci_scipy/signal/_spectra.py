@@ -1,0 +1,447 @@
+"""Spectra of signals, by Fourier transforms of overlapping segments."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import inlined
+from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
+
+from ._detrending import detrend as detrend_along
+from ._windows import as_window
+
+_BOUNDARIES = ("even", "odd", "constant", "zeros", None)
+
+
+def _overlaps(name: str, nperseg: int, noverlap: Any, nfft: Any) -> tuple[int, int]:
+    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
+    nfft = nperseg if nfft is None else int(nfft)
+    if noverlap >= nperseg > 0:
+        raise ValueError(f"{name}: noverlap={noverlap} must be less than nperseg={nperseg}.")
+    if nfft < nperseg:
+        raise ValueError(f"{name}: nfft={nfft} must not be less than nperseg={nperseg}.")
+    return noverlap, nfft
+
+
+def _extended(x: Any, n: int, boundary: str | None) -> Any:
+    """``x`` with n more elements at both ends of its last axis."""
+    if boundary is None or not n:
+        return x
+    if boundary == "zeros":
+        return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n, n)])
+    if boundary == "constant":
+        return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n, n)], mode="edge")
+    left, right = x[..., n:0:-1], x[..., -2 : -n - 2 : -1]
+    if boundary == "odd":
+        left, right = 2 * x[..., :1] - left, 2 * x[..., -1:] - right
+    return jnp.concatenate([left, x, right], -1)
+
+
+def _segments(x: Any, nperseg: int, noverlap: int) -> Any:
+    """The overlapping segments of the last axis, as two axes."""
+    step = nperseg - noverlap
+    starts = np.arange(0, x.shape[-1] - nperseg + 1, step)
+    return x[..., starts[:, None] + np.arange(nperseg)]
+
+
+def _detrended(x: Any, detrend: Any) -> Any:
+    if isinstance(detrend, str):
+        return detrend_along(x, -1, detrend)
+    return detrend(x) if callable(detrend) else x
+
+
+@inlined("spectrum")
+def _spectrum(
+    x: Any,
+    y: Any,
+    window: Any,
+    fs: Any,
+    *,
+    noverlap: int,
+    nfft: int,
+    detrend: Any,
+    onesided: bool,
+    scaling: str,
+    is_power: bool,
+    boundary: str | None,
+    padded: bool,
+) -> Any:
+    """Products of the transforms of the segments of ``x`` and ``y``, or those of ``x`` alone."""
+    nperseg = window.shape[0]
+    step = nperseg - noverlap
+
+    def transform(v: Any) -> Any:
+        v = _extended(v, nperseg // 2, boundary)
+        if padded:
+            missing = (-(v.shape[-1] - nperseg) % step) % nperseg
+            v = jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, missing)])
+        parts = _detrended(_segments(v, nperseg, noverlap), detrend) * window
+        return jnp.fft.rfft(parts.real, nfft) if onesided else jnp.fft.fft(parts, nfft)
+
+    if scaling == "density":
+        scale = 1 / (fs * jnp.sum(window * window))
+    else:
+        scale = 1 / jnp.sum(window) ** 2
+    found = transform(x)
+    if not is_power:
+        return jnp.swapaxes(found * jnp.sqrt(scale), -1, -2)
+    other = found if y is None else transform(y)
+    result = jnp.conj(found) * other * scale
+    if onesided:
+        # What the other half holds is added to this one; 0 and the highest have no other.
+        last = result.shape[-1] - (nfft % 2 == 0)
+        result = result.at[..., 1:last].multiply(2)
+    return jnp.swapaxes(result, -1, -2)
+
+
+def _checked_scaling(name: str, scaling: str) -> None:
+    if scaling not in ("density", "spectrum"):
+        raise ValueError(f"{name}: scaling={scaling!r} is unknown; it is 'density' or 'spectrum'.")
+
+
+def _as_signals(name: str, axis: int, *args: Any) -> list[Any]:
+    """The operands as arrays of one inexact dtype, the axis last."""
+    found = [jnp.asarray(v) for v in promote_dtypes_inexact(*operands(name, *args))]
+    return [jnp.moveaxis(v, canonical_axis(axis, v.ndim), -1) for v in found]
+
+
+def _frequencies(nfft: int, fs: Any, onesided: bool) -> Any:
+    grid = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
+    return jnp.asarray(grid, jnp.result_type(float)) * fs
+
+
+def _is_onesided(name: str, wanted: bool, *args: Any) -> bool:
+    if wanted and any(v is not None and jnp.iscomplexobj(v) for v in args):
+        warnings.warn(
+            f"{name}: the spectrum of complex values has two sides, so return_onesided=True is "
+            "ignored.",
+            stacklevel=4,
+        )
+        return False
+    return bool(wanted)
+
+
+def _warn_of_length(name: str, nperseg: Any, window: Any, size: int) -> None:
+    if nperseg is not None and isinstance(window, str | tuple) and int(nperseg) > size:
+        warnings.warn(
+            f"{name}: nperseg={nperseg} is more than the {size} elements there are; {size} is "
+            "used.",
+            stacklevel=3,
+        )
+
+
+def stft(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Any, Any, Any]:
+    """The short-time Fourier transform: the spectra of overlapping segments.
+
+    Args:
+      x: an array; integers are taken as floating.
+      fs: how many elements there are per unit of time.
+      window: a name, a tuple of a name and parameters, or a vector.
+      nperseg: the length of segments.
+      noverlap: how many elements neighbours share, by default half of them.
+      nfft: to which length segments are filled up with zeros, by default their own.
+      detrend: what to take out of segments: ``"constant"``, ``"linear"``, a function, or ``False``.
+      return_onesided: whether to leave out negative frequencies, where ``x`` is real.
+      boundary: how ``x`` is extended by half a segment at both ends: ``"zeros"``, ``"even"``,
+        ``"odd"``, ``"constant"``, or ``None``.
+      padded: whether zeros are added so that the last elements make a segment, too.
+      axis: the axis of time.
+
+    Returns:
+      Frequencies of shape ``(f,)``, times of shape ``(t,)``, and the transform, where ``axis`` has
+      become that of frequencies and times are the last axis.
+
+    Raises:
+      TypeError: if ``x`` is no array.
+      ValueError: if lengths do not fit, or a name is unknown.
+
+    Example:
+      >>> f, t, z = stft(np.ones(32, np.float32), nperseg=8)
+      >>> f.shape, t.shape, z.shape
+      ((5,), (9,), (5, 9))
+
+    Source: scipy.signal.stft.
+    """
+    if boundary not in _BOUNDARIES:
+        raise ValueError(f"stft: boundary={boundary!r} is unknown; it is one of {_BOUNDARIES}.")
+    (x,) = _as_signals("stft", axis, x)
+    axis = canonical_axis(axis, x.ndim)
+    _warn_of_length("stft", nperseg, window, x.shape[-1])
+    window, nperseg = as_window("stft", window, nperseg, x.shape[-1], 256)
+    noverlap, nfft = _overlaps("stft", nperseg, noverlap, nfft)
+    if not x.size:
+        empty = jnp.zeros(x.shape, jnp.result_type(float))
+        return empty, empty, empty.astype(jnp.promote_types(x.dtype, "complex64"))
+    onesided = _is_onesided("stft", return_onesided, x)
+    found = _spectrum(
+        x,
+        None,
+        window.astype(x.real.dtype),
+        fs,
+        noverlap=noverlap,
+        nfft=nfft,
+        detrend=detrend,
+        onesided=onesided,
+        scaling="spectrum",
+        is_power=False,
+        boundary=boundary,
+        padded=padded,
+    )
+    places = nperseg / 2 + np.arange(found.shape[-1]) * (nperseg - noverlap)
+    if boundary is not None:
+        places = places - nperseg / 2
+    times = jnp.asarray(places, jnp.result_type(float)) / fs
+    return _frequencies(nfft, fs, onesided), times, jnp.moveaxis(found, -2, axis)
+
+
+def csd(
+    x: Any,
+    y: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Any, Any]:
+    """The cross spectral density of two signals, by Welch's method.
+
+    Args:
+      x, y: arrays whose shapes broadcast, but for the axis of time; the shorter one is filled up
+        with zeros. ``None`` for ``y`` is ``x``.
+      fs, window, noverlap, nfft, return_onesided: as for ``stft``.
+      nperseg: the length of segments, by default that of the signals.
+      detrend: what to take out of segments, by default their mean.
+      scaling: ``"density"`` for power per unit of frequency, ``"spectrum"`` for power.
+      axis: the axis of time, which becomes that of frequencies.
+      average: how segments are averaged: ``"mean"``, or ``"median"``, corrected for its bias.
+
+    Returns:
+      Frequencies of shape ``(f,)`` and the spectrum, complex unless ``y`` is ``None``.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if shapes or lengths do not fit, or a name is unknown.
+
+    Example:
+      >>> x = np.float32([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+      >>> f, p = csd(x, x, nperseg=4)
+      >>> f.tolist(), int(jnp.argmax(jnp.abs(p)))
+      ([0.0, 0.25, 0.5], 2)
+
+    Source: Welch, "The use of fast Fourier transform for the estimation of power spectra", 1967.
+    """
+    _checked_scaling("csd", scaling)
+    signals = _as_signals("csd", axis, x, *([] if y is None else [y]))
+    ndim = signals[0].ndim
+    if y is not None:
+        signals = _broadcast_signals(*signals)
+    x, y = signals[0], signals[1] if y is not None else None
+    _warn_of_length("csd", nperseg, window, x.shape[-1])
+    window, size = as_window("csd", window, nperseg, x.shape[-1], x.shape[-1])
+    noverlap, nfft = _overlaps("csd", size, noverlap, nfft)
+    onesided = _is_onesided("csd", return_onesided, x, y)
+    found = _spectrum(
+        x,
+        y,
+        window.astype(x.real.dtype),
+        fs,
+        noverlap=noverlap,
+        nfft=nfft,
+        detrend=detrend,
+        onesided=onesided,
+        scaling=scaling,
+        is_power=True,
+        boundary=None,
+        padded=False,
+    )
+    found = _averaged(found.real if y is None else found, average)
+    frequencies = _frequencies(nfft, fs, onesided)
+    return frequencies, jnp.moveaxis(found, -1, canonical_axis(axis, max(ndim, found.ndim)))
+
+
+def _broadcast_signals(x: Any, y: Any) -> list[Any]:
+    try:
+        lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    except ValueError:
+        raise ValueError(
+            "csd: x and y do not broadcast against each other outside of the axis of time: the "
+            f"shapes are {x.shape} and {y.shape}."
+        ) from None
+    size = max(x.shape[-1], y.shape[-1])
+    filled = [jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, size - v.shape[-1])]) for v in (x, y)]
+    return [jnp.broadcast_to(v, (*lead, size)) for v in filled]
+
+
+def _averaged(found: Any, average: str) -> Any:
+    """The average over segments, which are the last axis."""
+    count = found.shape[-1]
+    if count <= 1:
+        return found[..., 0]
+    if average == "mean":
+        return jnp.mean(found, -1)
+    if average != "median":
+        raise ValueError(f"csd: average={average!r} is unknown; it is 'mean' or 'median'.")
+    # The median of a sum of two squares is less than its mean by this factor.
+    even = 2 * np.arange(1, (count - 1) // 2 + 1)
+    bias = 1 + np.sum(1 / (even + 1) - 1 / even)
+    if not jnp.iscomplexobj(found):
+        return jnp.median(found, -1) / bias
+    return lax.complex(jnp.median(found.real, -1), jnp.median(found.imag, -1)) / bias
+
+
+def welch(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Any, Any]:
+    """The power spectral density of a signal, by Welch's method.
+
+    Args:
+      x: an array; integers are taken as floating.
+      fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average: as for
+        ``csd``.
+
+    Returns:
+      Frequencies of shape ``(f,)`` and the real spectrum.
+
+    Raises:
+      TypeError, ValueError: as ``csd``.
+
+    Example:
+      >>> f, p = welch(np.float32([1.0, -1.0] * 8), nperseg=4)
+      >>> f.tolist(), int(jnp.argmax(p))
+      ([0.0, 0.25, 0.5], 2)
+
+    Source: Welch, "The use of fast Fourier transform for the estimation of power spectra", 1967.
+    """
+    return csd(
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        scaling,
+        axis,
+        average,
+    )
+
+
+def istft(
+    Zxx: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Any, Any]:
+    """The signal whose short-time Fourier transform is nearest to a given one.
+
+    Args:
+      Zxx: what ``stft`` returns as its last result.
+      fs, window, noverlap: as they were given to ``stft``.
+      nperseg: the length of segments, by default as the number of frequencies has it.
+      nfft: the length of the inverse transforms, by default that too.
+      input_onesided: whether negative frequencies were left out.
+      boundary: whether the signal was extended at its ends, which is undone.
+      time_axis, freq_axis: the axes of times and frequencies.
+
+    Returns:
+      Times of shape ``(n,)``, and the signal, its axis of time being the last.
+
+    Raises:
+      TypeError: if ``Zxx`` is no array.
+      ValueError: if lengths or axes do not fit.
+
+    Example:
+      >>> x = np.float32([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+      >>> istft(stft(x, nperseg=4)[2])[1].round(4).tolist()
+      [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+
+    Source: Griffin and Lim, "Signal estimation from modified short-time Fourier transform", 1984.
+    """
+    (z,) = (jnp.asarray(v) for v in promote_dtypes_inexact(*operands("istft", Zxx)))
+    if z.ndim < 2:
+        raise ValueError(f"istft: Zxx must have rank 2 at least, got shape {z.shape}.")
+    axes = [canonical_axis(d, z.ndim) for d in (freq_axis, time_axis)]
+    if axes[0] == axes[1]:
+        raise ValueError(f"istft: time_axis and freq_axis must differ, but both are {time_axis}.")
+    z = jnp.moveaxis(z.astype(jnp.promote_types(z.dtype, "complex64")), axes, (-2, -1))
+    count = z.shape[-2]
+    natural = 2 * (count - 1) if input_onesided else count
+    window, size = as_window("istft", window, nperseg, None, natural)
+    if nfft is None:
+        is_odd = input_onesided and size == natural + 1
+        nfft = size if is_odd else natural
+    noverlap, nfft = _overlaps("istft", size, noverlap, nfft)
+    settings = {"noverlap": noverlap, "nfft": nfft, "boundary": bool(boundary)}
+    x = _istft(z, window.astype(z.real.dtype), onesided=bool(input_onesided), **settings)
+    x = jnp.moveaxis(x, -1, min(axes)) if x.ndim > 1 else x
+    times = jnp.arange(x.shape[min(axes) if x.ndim > 1 else 0], dtype=jnp.result_type(float)) / fs
+    return times, x
+
+
+@inlined("istft")
+def _istft(z: Any, window: Any, *, noverlap: int, nfft: int, boundary: bool, onesided: bool) -> Any:
+    nperseg = window.shape[0]
+    step = nperseg - noverlap
+    inverse: Callable[..., Any] = jnp.fft.irfft if onesided else jnp.fft.ifft
+    parts = inverse(jnp.swapaxes(z, -1, -2), nfft)[..., :nperseg]
+    parts = parts.astype(z.real.dtype if onesided else z.dtype)
+    squares = jnp.broadcast_to(window * window, (parts.shape[-2], nperseg))
+    x = _added(parts * (window * jnp.sum(window)), step)
+    norm = _added(squares, step)
+    if boundary:
+        edge = nperseg // 2
+        x, norm = x[..., edge : x.shape[-1] - edge], norm[edge : norm.shape[-1] - edge]
+    return x / jnp.where(norm > 1e-10, norm, 1)
+
+
+def _added(parts: Any, step: int) -> Any:
+    """The sum of segments, each ``step`` elements after the one before; they are the last axis."""
+    *lead, count, size = parts.shape
+    blocks = -(-size // step)
+    parts = jnp.pad(parts, [(0, 0)] * (len(lead) + 1) + [(0, blocks * step - size)])
+    parts = parts.reshape(*lead, count, blocks, step)
+    total = 0
+    for i in range(blocks):
+        around = [(0, 0)] * len(lead) + [(i, blocks - 1 - i), (0, 0)]
+        total = total + jnp.pad(parts[..., i, :], around)
+    found: Any = total
+    return found.reshape(*lead, -1)[..., : (count - 1) * step + size]

@@ -1,0 +1,10 @@
+"""Arrays, their shardings and layouts, and moving them between devices."""
+
+from ._array import *
+from ._interchange import *
+from ._layout import *
+from ._mesh import *
+from ._pieces import *
+from ._placement import *
+from ._sharding import *
+from ._spec import *

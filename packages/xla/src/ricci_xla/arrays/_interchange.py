@@ -1,0 +1,140 @@
+"""Arrays outside of their process and library: pickling, DLPack, CUDA's array interface."""
+
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ShapedArray
+from ricci_xla.devices._client import Device, get_backend
+from ricci_xla.devices._errors import JaxRuntimeError
+from ricci_xla.devices._jaxlib import runtime
+
+from ._array import ArrayImpl, check_not_deleted
+from ._pieces import single_array
+from ._placement import array_from_host, move_array
+from ._sharding import Sharding, single_device_sharding
+
+__all__ = [
+    "from_dlpack",
+]
+
+# Device types of the DLPack standard.
+DLPACK_CPU = 1
+_DLPACK_TYPES = {"cpu": DLPACK_CPU, "cuda": 2, "gpu": 2, "rocm": 10}
+_PLATFORMS = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}
+
+
+def _rebuild_array(value: np.ndarray, weak_type: bool) -> Any:
+    return array_from_host(value, ShapedArray(value.shape, value.dtype, weak_type))
+
+
+def _reduce(self: Any) -> Any:
+    return _rebuild_array, (self._value, self.weak_type)
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    if self._sharding.num_devices != 1:
+        raise BufferError(
+            f"an array on {self._sharding.num_devices} devices has no single DLPack device; give "
+            "one of x.addressable_shards' data instead."
+        )
+    device = self._sharding._device_assignment[0]
+    try:
+        kind = _DLPACK_TYPES[device.platform]
+    except KeyError:
+        raise BufferError(f"DLPack knows no device like {device.platform}") from None
+    return kind, 0 if kind == DLPACK_CPU else device.local_hardware_id
+
+
+def _dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    check_not_deleted(self)
+    here = _dlpack_device(self)
+    source = self
+    if dl_device is not None and tuple(dl_device) != here:
+        if copy is False:
+            raise BufferError(f"the array is on DLPack device {here}, not {tuple(dl_device)}")
+        if dl_device[0] != DLPACK_CPU:
+            raise BufferError(f"cannot hand out an array on DLPack device {tuple(dl_device)}")
+        cpu = get_backend("cpu").local_devices()[0]
+        source = move_array(self, single_device_sharding(cpu))
+    elif copy:
+        source = move_array(self, self._sharding, copy=True)
+    return runtime.buffer_to_dlpack_managed_tensor(source, stream=stream)
+
+
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
+    """An array that shares memory with another library's, by the DLPack protocol.
+
+    Args:
+      external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
+      device: the device of the result, or the sharding of one; by default that of the external
+        array.
+      copy: ``True``: copy; ``False``: never; ``None``: only if it must be.
+
+    Raises:
+      TypeError: if ``external_array`` does not follow the protocol.
+      ValueError: if a copy is needed but ``copy`` is ``False``, or ``device`` is no single device.
+
+    Example:
+      >>> from_dlpack(np.arange(3, dtype="int32"))
+      Array([0, 1, 2], dtype=int32)
+    """
+    if not hasattr(external_array, "__dlpack_device__"):
+        raise TypeError(
+            f"from_dlpack: expected an array with __dlpack__ and __dlpack_device__, got "
+            f"{type(external_array)}."
+        )
+    kind, number = external_array.__dlpack_device__()
+    platform = _PLATFORMS.get(int(kind))
+    if platform is None:
+        raise TypeError(f"from_dlpack: arrays on DLPack device type {int(kind)} are unsupported.")
+    client = get_backend(platform)
+    source = (
+        client.local_devices()[0]
+        if platform == "cpu"
+        else client.device_from_local_hardware_id(number)
+    )
+    target = source if device is None else _single_device(device)
+    if copy is False and target != source:
+        raise ValueError(f"from_dlpack: moving the array from {source} to {target} needs a copy.")
+    stream = None if platform == "cpu" else source.get_stream_for_external_ready_events()
+    capsule = external_array.__dlpack__(stream=stream)
+    try:
+        array = single_array(
+            lambda: runtime.dlpack_managed_tensor_to_buffer(
+                capsule, source, stream, copy, int(kind)
+            )
+        )
+    except JaxRuntimeError as error:
+        if copy is not False:
+            raise
+        raise ValueError(
+            f"from_dlpack: the memory cannot be shared, and copy=False forbids a copy: {error}"
+        ) from None
+    if target == source and not copy:
+        return array
+    # The runtime shares aligned memory even when it is told to copy.
+    return move_array(array, single_device_sharding(target), copy=bool(copy))
+
+
+def _single_device(device: Any) -> Any:
+    if isinstance(device, Sharding):
+        (device,) = device.device_set if len(device.device_set) == 1 else (device,)
+    if not isinstance(device, Device):
+        raise ValueError(f"from_dlpack: device must be one device, got {device!r}.")
+    return device
+
+
+for _name, _method in {
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__reduce__": _reduce,
+}.items():
+    setattr(ArrayImpl, _name, _method)

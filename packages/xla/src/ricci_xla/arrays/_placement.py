@@ -1,0 +1,449 @@
+"""Making arrays and moving them: between the host and devices, and between devices."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ShapedArray, Tracer, canonicalize_dtype, get_aval, is_extended
+from ricci_pytree import default_registry
+from ricci_xla.devices._client import get_default_device
+from ricci_xla.devices._jaxlib import runtime
+
+from ._array import ArrayImpl, check_not_deleted
+from ._pieces import parts
+from ._sharding import Sharding, device_indices, single_device_sharding
+
+__all__ = [
+    "array_from_host",
+    "ArrayCopySemantics",
+    "as_sharding",
+    "block_until_ready",
+    "copy_to_host_async",
+    "device_get",
+    "device_put",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+    "move_array",
+    "put_leaf",
+]
+
+_during_call = runtime.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_zero_copy = runtime.HostBufferSemantics.ZERO_COPY
+ArrayCopySemantics = runtime.ArrayCopySemantics
+_reuse = ArrayCopySemantics.REUSE_INPUT
+_copy = ArrayCopySemantics.ALWAYS_COPY
+_donate = ArrayCopySemantics.DONATE_INPUT
+
+
+def array_from_host(
+    value: np.ndarray,
+    aval: Any,
+    sharding: Any = None,
+    *,
+    committed: bool | None = None,
+    may_alias: bool = False,
+) -> Any:
+    """An array with a NumPy array's values.
+
+    Args:
+      value: the values, of ``aval``'s shape; cast if their dtype differs.
+      aval: the array's type.
+      sharding: where it goes; the default device without it.
+      committed: whether computing with it must take place there; if ``sharding`` is given,
+        it must by default.
+      may_alias: whether the array may share memory with ``value``, which must then not change.
+
+    Raises:
+      IndivisibleError: if the sharding cannot cut the array evenly.
+    """
+    if committed is None:
+        committed = sharding is not None
+    if sharding is None:
+        sharding = single_device_sharding(get_default_device())
+    if value.dtype != aval.dtype:
+        value = value.astype(aval.dtype)
+        may_alias = True
+    devices = sharding._internal_device_list.addressable_device_list
+    semantics = _zero_copy if may_alias else _during_call
+    if sharding.num_devices == 1:
+        pieces = [value]
+    else:
+        # jaxlib fails for parts that several devices hold if it is to copy them during the call.
+        semantics = _zero_copy
+        value = value if may_alias else value.copy()
+        indices = sharding.addressable_devices_indices_map(aval.shape)
+        pieces = [value[indices[device]] for device in devices]
+    return runtime.batched_device_put(
+        aval,
+        sharding,
+        pieces,
+        list(devices),
+        committed,
+        host_buffer_semantics=semantics,
+        enable_x64=True,
+    )
+
+
+def move_array(array: Any, sharding: Any, *, donate: bool = False, copy: bool = False) -> Any:
+    """An array's values where a sharding says.
+
+    Args:
+      array: the array; it may be returned itself if it is there already.
+      sharding: where to.
+      donate: whether the array's memory may be reused; it must not be used again then.
+      copy: whether the result must have memory of its own.
+
+    Raises:
+      RuntimeError: if the array has been deleted.
+    """
+    check_not_deleted(array)
+    old = array._sharding
+    ndim = array.ndim
+    if old == sharding:
+        if copy:
+            return _copied(array, sharding)
+        return array if array._committed else _rebind(array, sharding)
+    if old.memory_kind == sharding.memory_kind and old.is_equivalent_to(sharding, ndim):
+        return _rebind(_copied(array, old) if copy else array, sharding)
+    sharding.check_compatible_aval(array.shape)
+    sharding.shard_shape(array.shape)
+    if sharding.num_devices == old.num_devices and _same_pieces(old, sharding, array.shape):
+        return _rebind(_copy_to(array, sharding, _donate if donate else _reuse), sharding)
+    if not array.is_fully_addressable and not array.is_fully_replicated:
+        raise ValueError(
+            f"device_put cannot move an array that is spread over other processes' devices from "
+            f"{old} to {sharding}; do that inside jit with out_shardings."
+        )
+    moved = array_from_host(array._value, array.aval, sharding, may_alias=not copy)
+    if donate:
+        array.delete()
+    return moved
+
+
+def _same_pieces(old: Any, new: Any, shape: tuple[int, ...]) -> bool:
+    return device_indices(old, shape) == device_indices(new, shape)
+
+
+def _copy_to(array: Any, sharding: Any, semantics: Any) -> Any:
+    return runtime.batched_copy_array_to_devices_with_sharding(
+        [array], [sharding._internal_device_list], [sharding], [semantics]
+    )[0]
+
+
+def _copied(array: Any, sharding: Any) -> Any:
+    return _copy_to(array, sharding, _copy)
+
+
+def _rebind(array: Any, sharding: Any) -> Any:
+    """The same memory as an array that is committed to an equivalent sharding."""
+    if array._committed:
+        return array._rewrap_with_aval_and_sharding(array.aval, sharding)
+    devices = list(sharding._internal_device_list.addressable_device_list)
+    return runtime.batched_device_put(array.aval, sharding, parts(array), devices, True)
+
+
+def as_sharding(where: Any) -> Any:
+    """The sharding that a device or sharding stands for.
+
+    Raises:
+      ValueError: if ``where`` is neither.
+    """
+    if isinstance(where, Sharding):
+        return where
+    if isinstance(where, runtime.Device):
+        return single_device_sharding(where)
+    raise ValueError(
+        f"device_put: {where!r} is no place for an array. Give a Device, a Sharding, None, or a "
+        "pytree of these."
+    )
+
+
+def put_leaf(
+    x: Any,
+    where: Any = None,
+    *,
+    donate: bool = False,
+    may_alias: bool | None = None,
+    name: str = "",
+) -> Any:
+    """One value as an array where it is wanted; see ``device_put``."""
+    sharding = None if where is None else as_sharding(where)
+    if isinstance(x, ArrayImpl):
+        if sharding is None:
+            check_not_deleted(x)
+            return move_array(x, x._sharding, copy=True) if may_alias is False else x
+        return move_array(x, sharding, donate=donate, copy=may_alias is False)
+    if isinstance(x, Tracer):
+        raise TypeError(f"device_put of a traced value {x!r} is not done by the runtime.")
+    aval = _aval_of(x, name)
+    if is_extended(aval.dtype):
+        words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias, name=name)
+        return aval.dtype.from_physical(words)
+    value = np.asarray(x)
+    if sharding is not None:
+        try:
+            sharding.check_compatible_aval(aval.shape)
+            sharding.shard_shape(aval.shape)
+        except ValueError as error:
+            message = f"device_put of argument{name} of shape {aval.shape}: {error}"
+            raise type(error)(message) from None
+    return array_from_host(value, aval, sharding, may_alias=bool(may_alias))
+
+
+def _aval_of(x: Any, name: str) -> Any:
+    try:
+        return get_aval(x)
+    except TypeError:
+        raise TypeError(
+            f"device_put: argument{name} {x!r}, of type {type(x)}, is nothing to put on a device; "
+            "give an array, a NumPy array or a Python scalar."
+        ) from None
+
+
+def _broadcast(prefix: Any, treedef: Any, count: int) -> list[Any]:
+    """The leaves of ``prefix`` for each leaf of the tree; ``None`` is a leaf, too."""
+    if prefix is None or isinstance(prefix, Sharding | runtime.Device | bool | str | int):
+        return [prefix] * count
+    found = []
+    for part, subtree in zip(*_match(prefix, treedef), strict=True):
+        found.extend([part] * default_registry.flatten(subtree)[1].num_leaves)
+    return found
+
+
+def _match(prefix: Any, treedef: Any) -> tuple[list[Any], list[Any]]:
+    tree = treedef.unflatten(range(treedef.num_leaves))
+    leaves, prefix_tree = default_registry.flatten(prefix, lambda leaf: leaf is None)
+    return leaves, prefix_tree.flatten_up_to(tree)
+
+
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
+    """Put arrays, NumPy arrays and Python scalars in a pytree on devices.
+
+    Args:
+      x: the pytree.
+      device: a device or a sharding, or a pytree of them that is a prefix of ``x``; without it,
+        arrays stay where they are and other values go to the default device.
+      src: where ``x`` is now; needed by nothing, checked not.
+      donate: whether arrays' memory may be reused, or a prefix of ``x`` of such.
+      may_alias: ``False``: the result shares no memory with ``x``; ``True``: it may.
+
+    Returns:
+      The pytree with arrays for leaves.
+
+    Raises:
+      TypeError: if a leaf is nothing an array can be made of.
+      ValueError: if ``device`` has other parts than devices and shardings.
+      IndivisibleError: if a sharding cannot cut an array evenly.
+
+    Example:
+      >>> device_put({"a": np.arange(3)})["a"]
+      Array([0, 1, 2], dtype=int32)
+    """
+    pairs, treedef = default_registry.flatten_with_path(x)
+    count = len(pairs)
+    places = _broadcast(device, treedef, count)
+    donated = _broadcast(donate, treedef, count)
+    aliased = _broadcast(may_alias, treedef, count)
+    found = [
+        put_leaf(leaf, place, donate=bool(give), may_alias=alias, name=_path_text(path))
+        for (path, leaf), place, give, alias in zip(pairs, places, donated, aliased, strict=True)
+    ]
+    return treedef.unflatten(found)
+
+
+def _path_text(path: tuple) -> str:
+    return f" at x{''.join(map(str, path))}" if path else ""
+
+
+def device_get(x: Any) -> Any:
+    """The values of arrays in a pytree as NumPy arrays.
+
+    Leaves that have no ``__array__`` are returned as they are, and so are random keys, which NumPy
+    cannot hold. All transfers are begun before the first is waited for.
+
+    Args:
+      x: the pytree.
+
+    Example:
+      >>> device_get(device_put(np.arange(3)))
+      array([0, 1, 2], dtype=int32)
+    """
+    leaves, treedef = default_registry.flatten(x)
+    for leaf in leaves:
+        if isinstance(leaf, ArrayImpl):
+            leaf.copy_to_host_async()
+    return treedef.unflatten([np.asarray(x) if _has_numbers(x) else x for x in leaves])
+
+
+def _has_numbers(leaf: Any) -> bool:
+    return hasattr(leaf, "__array__") and not is_extended(getattr(leaf, "dtype", None))
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays in a pytree are computed; returns the pytree.
+
+    Raises:
+      JaxRuntimeError: if computing one of them failed.
+    """
+    leaves, _ = default_registry.flatten(x)
+    arrays = [leaf for leaf in leaves if isinstance(leaf, ArrayImpl)]
+    if len(arrays) == 1:
+        arrays[0].block_until_ready()
+    elif arrays:
+        runtime.batched_block_until_ready(arrays)
+    for leaf in leaves:
+        if not isinstance(leaf, ArrayImpl) and hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Begin copying all arrays in a pytree to the host; returns the pytree."""
+    for leaf in default_registry.flatten(x)[0]:
+        if isinstance(leaf, ArrayImpl):
+            leaf.copy_to_host_async()
+    return x
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+) -> Any:
+    """An array whose parts are arrays that are on its devices already; nothing is copied.
+
+    Args:
+      shape: the shape of the whole.
+      sharding: how it is spread; each of its devices in this process holds one of ``arrays``.
+      arrays: the parts, in any order.
+      dtype: the dtype, needed only if this process holds no part.
+
+    Raises:
+      ValueError: if the parts do not fit the sharding.
+      TypeError: if a part is no array.
+      IndivisibleError: if the sharding cannot cut ``shape`` evenly.
+    """
+    arrays = list(arrays)
+    for array in arrays:
+        if not isinstance(array, ArrayImpl):
+            raise TypeError(
+                f"arrays holds a {type(array).__name__}; each part must be an array on one device."
+            )
+    sharding.shard_shape(tuple(shape))
+    if dtype is None:
+        if not arrays:
+            raise ValueError("dtype must be given if this process holds no part of the array.")
+        dtype = arrays[0].dtype
+    weak = bool(arrays) and arrays[0].weak_type
+    aval = ShapedArray(shape, canonicalize_dtype(dtype), weak)
+    if sharding.num_devices == 1 and len(arrays) == 1 and arrays[0].shape == aval.shape:
+        return move_array(arrays[0], sharding)
+    return ArrayImpl(aval, sharding, arrays, True)
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Any,
+    data_callback: Callable[[tuple[slice, ...]], Any],
+    dtype: Any = None,
+) -> Any:
+    """An array each part of which a function returns.
+
+    Args:
+      shape: the shape of the whole.
+      sharding: how it is spread.
+      data_callback: called with the index of a part, a tuple of slices; returns its values.
+        Parts that several devices hold are asked for once.
+      dtype: what the parts' dtype must be; needed if this process holds no part.
+
+    Raises:
+      ValueError: if a part has another shape than the sharding says, or another dtype.
+
+    Example:
+      >>> sharding = single_device_sharding(get_default_device())
+      >>> make_array_from_callback((2,), sharding, lambda index: np.ones(2, "float32")[index])
+      Array([1., 1.], dtype=float32)
+    """
+    shape = tuple(shape)
+    values: dict[Any, Any] = {}
+    pieces = []
+    places = sharding.addressable_devices_indices_map(shape)
+    for index in places.values():
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in values:
+            value = data_callback(index)
+            values[key] = value if isinstance(value, ArrayImpl) else np.asarray(value)
+        pieces.append(values[key])
+    if not pieces:
+        if dtype is None:
+            raise ValueError("dtype must be given if this process holds no part of the array.")
+        return ArrayImpl(ShapedArray(shape, canonicalize_dtype(dtype)), sharding, [], True)
+    found = canonicalize_dtype(pieces[0].dtype)
+    if dtype is not None and found != canonicalize_dtype(dtype):
+        raise ValueError(
+            f"make_array_from_callback: dtype={np.dtype(dtype)} was asked for, but the callback "
+            f"returned {found}."
+        )
+    aval, piece = ShapedArray(shape, found), sharding.shard_shape(shape)
+    for value in pieces:
+        if value.shape != piece:
+            raise ValueError(
+                f"the callback returned shape {value.shape}, but {sharding} cuts "
+                f"{aval.str_short()} into parts of shape {piece}."
+            )
+    own = {id(value): np.array(value, found) for value in pieces}
+    return runtime.batched_device_put(
+        aval,
+        sharding,
+        [own[id(value)] for value in pieces],
+        list(places),
+        True,
+        host_buffer_semantics=_zero_copy,
+        enable_x64=True,
+    )
+
+
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
+) -> Any:
+    """An array made of what each process holds in host memory.
+
+    Args:
+      sharding: how the whole is spread.
+      local_data: this process's part: the smallest box that holds all of its devices' parts.
+      global_shape: the shape of the whole; with one process that of ``local_data``.
+
+    Raises:
+      ValueError: if ``local_data`` has another shape than this process's part.
+    """
+    local = np.asarray(local_data)
+    if global_shape is None and not sharding.is_fully_addressable:
+        raise ValueError("global_shape must be given when there are several processes.")
+    shape = local.shape if global_shape is None else tuple(global_shape)
+    boxes = [
+        [part.indices(size)[:2] for part, size in zip(index, shape, strict=True)]
+        for index in sharding.addressable_devices_indices_map(shape).values()
+    ]
+    starts = [min(box[axis][0] for box in boxes) for axis in range(len(shape))]
+    stops = [max(box[axis][1] for box in boxes) for axis in range(len(shape))]
+    expected = tuple(stop - start for start, stop in zip(starts, stops, strict=True))
+    if local.shape != expected:
+        raise ValueError(
+            f"local_data has shape {local.shape}, but this process's devices hold a part of shape "
+            f"{expected} of the array of shape {shape}."
+        )
+
+    def part(index: tuple[slice, ...]) -> np.ndarray:
+        bounds = [s.indices(size)[:2] for s, size in zip(index, shape, strict=True)]
+        return local[
+            tuple(slice(a - start, b - start) for (a, b), start in zip(bounds, starts, strict=True))
+        ]
+
+    return make_array_from_callback(shape, sharding, part)

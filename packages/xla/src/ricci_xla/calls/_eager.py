@@ -1,0 +1,255 @@
+"""The backend: primitives evaluated on arrays, each compiled once for its parameters and types."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    CallbackError,
+    Jaxpr,
+    OneStep,
+    Primitive,
+    Trace,
+    Tracer,
+    clear_single_equations,
+    convert_constvars,
+    disable_jit_state,
+    eager_rules,
+    ensure_compile_time_eval,
+    equation_program,
+    eval_jaxpr,
+    get_aval,
+    host_rules,
+    jaxprs_in_params,
+    leaked_tracer,
+    program_rules,
+    register_array_type,
+    set_backend,
+    set_trace,
+    single_equation,
+)
+from ricci_pytree import tree_leaves, tree_structure
+from ricci_xla.arrays._array import ArrayImpl
+from ricci_xla.arrays._interchange import from_dlpack
+from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.devices._client import local_devices
+from ricci_xla.devices._errors import JaxRuntimeError
+from ricci_xla.executables._compiled import Options, compile_program
+from ricci_xla.executables._dispatch import clear_caches as clear_dispatch
+from ricci_xla.executables._dispatch import make_fast_callable
+from ricci_xla.executables._effects import runtime_tokens
+from ricci_xla.programs._program import Program, programs
+
+from . import _first_calls as first_calls
+
+__all__ = [
+    "clear_caches",
+    "xla_backend",
+    "XlaBackend",
+]
+
+_leaf = tree_structure(0)
+
+
+def _list_tree(count: int) -> Any:
+    return tree_structure([0] * count)
+
+
+class XlaBackend:
+    """Evaluates primitives through jaxlib's dispatcher."""
+
+    name = "xla"
+
+    def __init__(self):
+        self._callables: dict[Any, Any] = {}
+
+    def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Apply a primitive to arrays, NumPy arrays or scalars."""
+        try:
+            function = self._callables.get((primitive, *params.items()) if params else primitive)
+        except TypeError:  # a parameter that cannot be hashed
+            function = None
+        if function is None:
+            function = self.operation(primitive, params)
+        return function(*args)
+
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Any:
+        """A function that applies a primitive with these parameters."""
+        rule = program_rules.get(primitive)
+        if rule is not None:
+            jaxpr, name = rule(**params)
+            return jaxpr.derived("callable", lambda: _jaxpr_callable(jaxpr, name))
+        host = host_rules.get(primitive)
+        if host is not None:
+            return lambda *args: _on_host(primitive, host, args, params)
+        eager = eager_rules.get(primitive)
+        if eager is not None:
+            return lambda *args: _eagerly(primitive, eager, args, params)
+        make = partial(_primitive_callable, primitive, params)
+        # What holds a program is kept by it, and goes when it does.
+        owner = next(jaxprs_in_params(params), None)
+        try:
+            if owner is not None:
+                return owner.derived(("callable", primitive, *params.items()), make)
+            key = (primitive, *params.items()) if params else primitive
+            return self._callables.setdefault(key, make())
+        except TypeError:  # a parameter that cannot be hashed: compiled anew
+            return make()
+
+    def dispatcher(self, composite: OneStep) -> Any:
+        """A function that runs the programs a composite has had before from C++."""
+        return _composite_callable(composite)
+
+    def array(self, value: Any, aval: Any) -> Any:
+        """An array with a NumPy array's values on the default device."""
+        return array_from_host(np.asarray(value), aval)
+
+    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Any:
+        """An array that shares the memory of another library's where it can."""
+        return from_dlpack(x, device, copy)
+
+    def devices(self) -> tuple[Any, ...]:
+        """The devices of this process."""
+        return (None, *local_devices())
+
+    def clear(self) -> None:
+        """Forget all traced and compiled programs."""
+        programs.clear()
+        self._callables.clear()
+        clear_single_equations()
+        clear_dispatch()
+
+
+def _eagerly(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> Any:
+    trace = _trace_of(args, primitive)
+    if trace is not None:
+        return _in_trace(trace, primitive, args, params)
+    return rule(*args, **params)
+
+
+def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> list[Any]:
+    """Call Python now: nothing need be compiled for that."""
+    trace = _trace_of(args, primitive)
+    if trace is not None:
+        return _in_trace(trace, primitive, args, params)
+    if primitive.effects is not None and any(e.ordered for e in primitive.effects(params)):
+        runtime_tokens.wait()
+    try:
+        with ensure_compile_time_eval(), runtime_tokens.inside_callback():
+            results = rule(*args, **params)
+    except CallbackError as error:
+        raise JaxRuntimeError(f"INTERNAL: {error}") from error.__cause__
+    avals = primitive.result_avals(tuple(map(get_aval, args)), params)
+    here = next((x.sharding for x in args if getattr(x, "committed", False)), None)
+    if here is not None and here.num_devices > 1:
+        here = None
+    return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
+
+
+def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
+    many = primitive.multiple_results
+    calls: Counter[Any] = Counter()  # that NumPy has computed, by the operands' types
+
+    def on_miss(*args: Any) -> tuple[Any, Any]:
+        trace = _trace_of(args, primitive)
+        if trace is not None:
+            return _in_trace(trace, primitive, args, params), None
+        avals = tuple(get_aval(x) for x in args)
+        before = calls[avals]
+        if before < first_calls.CALLS:
+            outs = first_calls.compute(primitive, avals, args, params)
+            calls[avals] = first_calls.CALLS if outs is None else before + 1
+            if before and calls[avals] == first_calls.CALLS:
+                function._clear_cache()  # C++ would leave all further calls to Python
+            if outs is not None:
+                return (outs if many else outs[0]), None
+        jaxpr = None
+        if next(jaxprs_in_params(params), None) is None:
+            jaxpr = single_equation(primitive, avals, params)
+        if jaxpr is None:
+            jaxpr = equation_program(primitive, avals, params)
+        tree = _list_tree(len(jaxpr.outvars)) if many else _leaf
+        outs, fast = _run(jaxpr, primitive.name, tree, args)
+        return (outs if many else outs[0]), fast
+
+    function = make_fast_callable(primitive.name, on_miss)
+    return function
+
+
+def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
+    if jaxpr.consts:
+        consts, call = jaxpr.consts, _jaxpr_callable(convert_constvars(jaxpr), name)
+        return lambda *args: call(*consts, *args)
+    tree = _list_tree(len(jaxpr.outvars))
+
+    def on_miss(*args: Any) -> tuple[Any, Any]:
+        trace = _trace_of(args, None)
+        if trace is not None:
+            with set_trace(trace):
+                return eval_jaxpr(jaxpr, (), *args), None
+        return _run(jaxpr, name, tree, args)
+
+    return make_fast_callable(name, on_miss)
+
+
+def _composite_callable(composite: OneStep) -> Any:
+    def on_miss(static: tuple[tuple[str, Any], ...], *args: Any) -> tuple[Any, Any]:
+        settings = dict(static)
+        trace = _trace_of(args, None)
+        if trace is not None:
+            with set_trace(trace):
+                return composite.apply(args, settings), None
+        if disable_jit_state.value:
+            return composite.apply(args, settings), None
+        step = composite.step(args, settings)
+        given = [x for x in args if x is not None]
+        tree = _leaf if step.single else tree_structure((0,) * len(step.jaxpr.outvars))
+        outs, fast = _run(step.jaxpr, composite.name, tree, given)
+        # Of what holds arrays, as some libraries' variables do, C++ would pass what it holds.
+        plain = all(a is b for a, b in zip_longest(given, tree_leaves(args)))
+        return step.packed(outs), fast if plain else None
+
+    return make_fast_callable(composite.name, on_miss, static_argnums=(0,))
+
+
+def _run(jaxpr: Jaxpr, name: str, out_tree: Any, args: Sequence[Any]) -> tuple[list[Any], Any]:
+    program = jaxpr.derived(
+        ("program", name, out_tree), lambda: Program(jaxpr, None, out_tree, name)
+    )
+    return compile_program(program, args, Options()).call(args)
+
+
+def _trace_of(args: tuple, primitive: Primitive | None) -> Trace | None:
+    """The innermost trace of the arguments that are traced, inside ``ensure_compile_time_eval``.
+
+    Raises:
+      UnexpectedTracerError: if the trace of one has ended.
+    """
+    found = None
+    for x in args:
+        if not isinstance(x, Tracer):
+            continue
+        if not x._trace.alive:
+            raise leaked_tracer(x, primitive)
+        if found is None or not found.accepts(x):
+            found = x._trace
+    return found
+
+
+def _in_trace(trace: Trace, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    with set_trace(trace):
+        return primitive.bind(*args, **params)
+
+
+xla_backend = XlaBackend()
+set_backend(xla_backend)
+register_array_type(ArrayImpl)
+
+
+def clear_caches() -> None:
+    """Forget all traced and compiled programs; they are made again when needed."""
+    xla_backend.clear()

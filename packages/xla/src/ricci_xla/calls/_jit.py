@@ -1,0 +1,263 @@
+"""``jit``: compile a function with XLA on first call, then dispatch to it from C++."""
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any
+
+from ricci_ir import (
+    DonatingCall,
+    Tracer,
+    api_boundary,
+    context,
+    current_source,
+    eval_jaxpr,
+    eval_trace,
+    is_observed,
+    notify,
+    staged_call,
+)
+from ricci_pytree import flatten_axes, tree_unflatten
+from ricci_xla.arrays._donation import name_repeated
+from ricci_xla.devices._client import get_backend
+from ricci_xla.executables._compiled import Options, compile_program
+from ricci_xla.executables._dispatch import make_fast_callable
+from ricci_xla.executables._nan_checks import checks_results
+from ricci_xla.programs._arguments import (
+    Arguments,
+    Split,
+    donated_leaves,
+    resolve_arguments,
+    split_static,
+)
+from ricci_xla.programs._inline import Inline, inline_time
+from ricci_xla.programs._program import (
+    Program,
+    abstract_leaves,
+    function_name,
+    programs,
+    trace_program,
+)
+
+from ._stages import Traced
+
+__all__ = [
+    "jit",
+]
+
+
+class JitInfo:
+    """What a jitted function is made of."""
+
+    __slots__ = ("arguments", "cache", "fun", "in_shardings", "inline", "options", "out_shardings")
+
+    def __init__(
+        self,
+        fun: Callable,
+        arguments: Arguments,
+        options: Options,
+        inline: Inline,
+        in_shardings: Any,
+        out_shardings: Any,
+    ):
+        self.fun = fun
+        self.arguments = arguments
+        self.options = options
+        self.inline = inline
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+        self.cache = programs.of(fun, arguments, inline)
+
+    def trace(self, args: tuple, kwargs: dict) -> tuple[Program, Split]:
+        """The program of a call, and its arguments, flattened."""
+        split = split_static(self.arguments, self.fun, args, kwargs)
+        for i, x in enumerate(split.leaves):  # before the function may change what holds the array
+            if hasattr(type(x), "__jax_array__"):
+                split.leaves[i] = x.__jax_array__()
+        avals = abstract_leaves(self.fun, split)
+        return trace_program(self.fun, split, avals, self.cache), split
+
+    def options_for(self, program: Program, args: tuple, kwargs: dict) -> Options:
+        """The options of one call, with donation and shardings by leaf."""
+        options = self.options
+        if not checks_results():  # which needs the arguments once more, if a result is bad
+            options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
+        if self.in_shardings is not None:
+            spec = (self.in_shardings, None)
+            leaves = flatten_axes("jit in_shardings", program.in_tree, spec)
+            options = options._replace(in_shardings=tuple(leaves))
+        if self.out_shardings is not None:
+            leaves = flatten_axes("jit out_shardings", program.out_tree, self.out_shardings)
+            options = options._replace(out_shardings=tuple(leaves))
+        return options
+
+
+def jit(
+    fun: Callable | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool | Inline = False,
+    compiler_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Compile a function with XLA when it is called, once for each combination of types.
+
+    Args:
+      fun: a pure function of pytrees of arrays. Without it, ``jit(...)`` is a decorator.
+      in_shardings, out_shardings: pytrees of shardings (prefixes of the positional arguments and
+        of the result) that say how arrays are laid out over devices; ``None`` leaves it open.
+      static_argnums, static_argnames: arguments that are compile-time constants: hashable
+        values; the function is compiled anew for each. Either is inferred from the other.
+      donate_argnums, donate_argnames: arguments whose buffers the results may reuse; they must
+        not be used after the call.
+      keep_unused: pass arguments that the function does not use all the same.
+      device, backend: where to run; by default where the arguments are.
+      inline: when called inside another traced function, become part of its program instead of
+        a call: when that is lowered, or as ``Inline`` says.
+      compiler_options: XLA options by name.
+
+    Returns:
+      A function with ``fun``'s arguments, and the methods ``trace``, ``lower``, ``eval_shape``
+      and ``clear_cache``.
+
+    Raises:
+      TypeError: when called with an argument that is no array and not static.
+      ValueError: when called with a static argument that cannot be hashed.
+
+    Example:
+      >>> @jit
+      ... def f(x):
+      ...     return x
+      >>> f(3.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
+    if fun is None:
+        return lambda fun: jit(
+            fun,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            inline=inline,
+            compiler_options=compiler_options,
+        )
+    if not callable(fun):
+        raise TypeError(f"jit expects a callable, got {fun!r} of type {type(fun).__name__}.")
+    arguments = resolve_arguments(
+        fun, static_argnums, static_argnames, donate_argnums, donate_argnames
+    )
+    if backend is not None:
+        if device is not None:
+            raise ValueError(
+                f"jit takes a device or a backend, not both; got device={device!r} and "
+                f"backend={backend!r}. The device says which backend it belongs to."
+            )
+        device = get_backend(backend).local_devices()[0]
+    options = Options(
+        device=device,
+        keep_unused=keep_unused,
+        compiler_options=tuple(sorted((compiler_options or {}).items())),
+    )
+    info = JitInfo(fun, arguments, options, inline_time(inline), in_shardings, out_shardings)
+
+    def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        program, split = info.trace(args, kwargs)
+        if _is_traced(program, split):
+            program.report_miss()
+            if is_observed():
+                _notify_donating(info, program, args, kwargs)
+            return _call_in_trace(info, program, split), None
+        call_options = info.options_for(program, args, kwargs)
+        if call_options.donated:
+            name_repeated(program.name, program.arg_names, split.leaves, call_options.donated)
+        compiled = compile_program(program, split.leaves, call_options)
+        program.report_miss()
+        outs, fast = compiled.call(split.leaves)
+        return tree_unflatten(program.out_tree, outs), fast
+
+    jitted = make_fast_callable(
+        function_name(fun),
+        on_miss,
+        fun=fun,
+        static_argnums=arguments.static_argnums,
+        static_argnames=arguments.static_argnames,
+        cache_key=_cache_key(info),
+    )
+    update_wrapper(jitted, fun)
+    jitted.trace = lambda *args, **kwargs: _traced(info, args, kwargs)
+    jitted.lower = lambda *args, **kwargs: _traced(info, args, kwargs).lower()
+    jitted.clear_cache = _clear_cache(info, weakref.ref(jitted))
+    jitted.eval_shape = lambda *args, **kwargs: _traced(info, args, kwargs).typed_out_info
+    return jitted
+
+
+def _cache_key(info: JitInfo) -> Any:
+    """What calls of one function's wrappers are told apart by."""
+    if info.in_shardings is not None or info.out_shardings is not None:
+        return object()  # pytrees of shardings cannot be hashed in general
+    donated = info.arguments.donate_argnums, info.arguments.donate_argnames
+    return (info.options, info.inline, donated)
+
+
+def _clear_cache(info: JitInfo, jitted: weakref.ref) -> Callable[[], None]:
+    def clear_cache() -> None:
+        """Forget the programs of this function; they are traced and compiled again when needed."""
+        info.cache.clear()
+        function = jitted()
+        if function is not None:
+            function._clear_cache()
+
+    return clear_cache
+
+
+def _is_traced(program: Program, split: Split) -> bool:
+    return (
+        context.trace is not eval_trace
+        or any(isinstance(x, Tracer) for x in split.leaves)
+        or any(isinstance(x, Tracer) for x in program.consts)
+    )
+
+
+def _notify_donating(info: JitInfo, program: Program, args: tuple, kwargs: dict) -> None:
+    donated = donated_leaves(info.arguments, args, kwargs)
+    if any(donated):
+        count = len(program.consts)
+        names = program.arg_names
+        source = current_source()
+        notify(DonatingCall(source, program.name, program.jaxpr, count, names, donated))
+
+
+def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
+    if info.options.compiler_options:
+        raise ValueError(
+            f"{program.name} has compiler_options={dict(info.options.compiler_options)}, but it is "
+            "called inside another function that is traced, and XLA takes options for whole "
+            "programs. Give them to the outermost jit."
+        )
+    operands = [*program.consts, *split.leaves]
+    if info.inline is Inline.JAX_EARLY:
+        return tree_unflatten(program.out_tree, eval_jaxpr(program.jaxpr, (), *operands))
+    if info.inline is Inline.JAX_LATE:
+        staged_call.inlined.add(program.jaxpr)
+    outs = staged_call.bind(program.jaxpr, program.name, operands)
+    return tree_unflatten(program.out_tree, outs)
+
+
+@api_boundary
+def _traced(info: JitInfo, args: tuple, kwargs: dict) -> Traced:
+    program, split = info.trace(args, kwargs)
+    program.report_miss()
+    return Traced(program, split.leaves, info.options_for(program, args, kwargs))

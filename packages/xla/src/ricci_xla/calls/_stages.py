@@ -1,0 +1,353 @@
+"""The stages of ``jit``, one at a time: traced, lowered, compiled."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ricci_ir import Jaxpr, ShapeDtypeStruct, Tracer, api_boundary
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_stablehlo import without_locations
+from ricci_xla.arrays._layout import Format, layout_of_parts
+from ricci_xla.executables._compiled import (
+    CompiledProgram,
+    LoweredProgram,
+    Options,
+    compile_lowered,
+    lower_program,
+    place,
+)
+from ricci_xla.executables._hlo_computation import hlo_text, to_hlo
+from ricci_xla.executables._host_callbacks import parse_module
+from ricci_xla.programs._program import Program
+
+__all__ = [
+    "ArgInfo",
+    "Compiled",
+    "CompilerOptions",
+    "Lowered",
+    "Traced",
+    "Wrapped",
+]
+
+CompilerOptions = dict[str, str | bool | int | float]
+
+
+class Wrapped(Protocol):
+    """What ``jit`` returns: a function that can also be taken through its stages one by one."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function, compiled for the arguments' types."""
+        ...
+
+    def trace(self, *args: Any, **kwargs: Any) -> "Traced":
+        """Trace it for arguments, or for descriptions of arguments, of these types."""
+        ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
+        """Trace it and write the program as StableHLO."""
+        ...
+
+
+class ArgInfo:
+    """What is known of an argument: its type, and whether it is donated."""
+
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval: Any, donated: bool):
+        self._aval = _aval
+        self.donated = donated
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._aval.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (
+            other._aval,
+            other.donated,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._aval, self.donated))
+
+    def __repr__(self) -> str:
+        return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
+
+
+class _Stage:
+    """What every stage tells of the function's arguments and results."""
+
+    def __init__(self, program: Program, leaves: Sequence[Any], options: Options):
+        self._program = program
+        self._leaves = leaves
+        self._options = options
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of ``(args, kwargs)``."""
+        return self._program.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._program.out_tree
+
+    @property
+    def args_info(self) -> Any:
+        """A pytree like ``(args, kwargs)`` of ``ArgInfo``."""
+        donated = self._options.donated or (False,) * len(self._leaves)
+        return tree_unflatten(
+            self.in_tree, [ArgInfo(a, d) for a, d in zip(self._in_avals(), donated, strict=True)]
+        )
+
+    @property
+    def in_avals(self) -> Any:
+        """A pytree like ``(args, kwargs)`` of types."""
+        return tree_unflatten(self.in_tree, self._in_avals())
+
+    @property
+    def out_info(self) -> Any:
+        """A pytree like the result of ``ShapeDtypeStruct``."""
+        return self._out_info([None] * len(self._program.jaxpr.outvars))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The positions, among the flattened arguments, of donated ones."""
+        return tuple(i for i, d in enumerate(self._options.donated) if d)
+
+    def _in_avals(self) -> list[Any]:
+        return self._program.jaxpr.in_avals[len(self._program.consts) :]
+
+    def _out_info(self, shardings: Sequence[Any]) -> Any:
+        avals: list[Any] = self._program.jaxpr.out_avals
+        structs = [
+            ShapeDtypeStruct(a.shape, a.dtype, sharding=s)
+            for a, s in zip(avals, shardings, strict=True)
+        ]
+        return tree_unflatten(self.out_tree, structs)
+
+
+class Traced(_Stage):
+    """A function traced for given types: ``jit(f).trace(*args)``."""
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program, closed over its constants."""
+        return self._program.closed_jaxpr()
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self._program.name
+
+    @property
+    def effects(self) -> frozenset:
+        """The side effects of the program."""
+        return self._program.jaxpr.effects
+
+    @property
+    def out_avals(self) -> Any:
+        """A pytree like the result of types."""
+        return tree_unflatten(self.out_tree, self._program.jaxpr.out_avals)
+
+    @property
+    def typed_out_info(self) -> Any:
+        """``out_info`` that also tells which results are weakly typed."""
+        avals: list[Any] = self._program.jaxpr.out_avals
+        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        return tree_unflatten(self.out_tree, structs)
+
+    @api_boundary
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
+        """Write the program as StableHLO.
+
+        Args:
+          lowering_platforms: one platform to write it for (``"cpu"``, ``"cuda"``, ``"rocm"`` or
+            ``"tpu"``), which need not be here; by default that of the devices it runs on.
+
+        Raises:
+          NotImplementedError: for several platforms.
+        """
+        if lowering_platforms is not None and len(lowering_platforms) != 1:
+            raise NotImplementedError(
+                f"lowering_platforms={tuple(lowering_platforms)!r}: a module is written for one "
+                "platform. Lower for each one on its own."
+            )
+        platform = None if lowering_platforms is None else lowering_platforms[0]
+        placement = place(self._program, self._leaves, self._options)
+        lowered = lower_program(self._program, placement, self._options, platform)
+        return Lowered(self._program, self._leaves, self._options, lowered)
+
+
+class Lowered(_Stage):
+    """A function as StableHLO: ``jit(f).lower(*args)``."""
+
+    def __init__(self, program, leaves, options, lowered: LoweredProgram):
+        super().__init__(program, leaves, options)
+        self._lowered = lowered
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module's text, before XLA optimizes it.
+
+        Args:
+          dialect: ``"stablehlo"`` (the default) or ``"hlo"``.
+          debug_info: whether to add the name of each operation: its primitive and scopes.
+
+        Raises:
+          ValueError: for another dialect.
+        """
+        if _dialect(dialect) == "hlo":
+            return hlo_text(to_hlo(self._lowered.text), debug_info)
+        return self._lowered.text if debug_info else without_locations(self._lowered.text)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as an object of jaxlib.
+
+        Args:
+          dialect: ``"stablehlo"`` (the default) for an MLIR module, ``"hlo"`` for an
+            ``XlaComputation``.
+
+        Raises:
+          ValueError: for another dialect.
+        """
+        if _dialect(dialect) == "hlo":
+            return to_hlo(self._lowered.text)
+        return parse_module(self._lowered.text)
+
+    @api_boundary
+    def compile(
+        self,
+        compiler_options: Mapping[str, Any] | None = None,
+        *,
+        device_assignment: Sequence[Any] | None = None,
+    ) -> "Compiled":
+        """Compile for the devices it was lowered for.
+
+        Args:
+          compiler_options: XLA options by name, in addition to those given to ``jit``.
+          device_assignment: other devices to compile for, as many as it was lowered for.
+
+        Raises:
+          ValueError: if the number of devices differs.
+        """
+        options, lowered = self._options, self._lowered
+        if compiler_options:
+            merged = {**dict(options.compiler_options), **compiler_options}
+            options = options._replace(compiler_options=tuple(sorted(merged.items())))
+        if device_assignment is not None:
+            lowered = _on_devices(lowered, tuple(device_assignment))
+        compiled = compile_lowered(self._program, lowered, options)
+        return Compiled(self._program, self._leaves, options, compiled)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates (flops, bytes accessed) for the compiled program."""
+        return self.compile().cost_analysis()
+
+
+def _dialect(name: str | None) -> str:
+    if name not in (None, "stablehlo", "hlo"):
+        raise ValueError(f"unknown dialect {name!r}: there are 'stablehlo' and 'hlo'.")
+    return name or "stablehlo"
+
+
+def _on_devices(lowered: LoweredProgram, devices: tuple) -> LoweredProgram:
+    placement = lowered.placement
+    if len(devices) != len(placement.devices):
+        raise ValueError(
+            f"device_assignment has {len(devices)} devices, but the program was lowered for "
+            f"{len(placement.devices)}."
+        )
+    if any(sharding is not None for sharding in placement.in_shardings):
+        raise ValueError(
+            "device_assignment cannot move a program whose arguments have shardings, since these "
+            "name their devices. Lower it for arguments on the other devices."
+        )
+    return lowered._replace(placement=placement._replace(devices=devices))
+
+
+class Compiled(_Stage):
+    """A function compiled for given types; call it with arguments of just those types."""
+
+    def __init__(self, program, leaves, options, compiled: CompiledProgram):
+        super().__init__(program, leaves, options)
+        self._compiled = compiled
+
+    @api_boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            raise TypeError(
+                f"{self._program.name} was compiled for arguments of another structure:\n"
+                f"  compiled for {self.in_tree}\n  called with  {tree}"
+            )
+        tracer = next((x for x in leaves if isinstance(x, Tracer)), None)
+        if tracer is not None:
+            raise TypeError(
+                f"{self._program.name} is compiled, so it cannot be transformed or become part of "
+                f"another program, but it was called with a traced array of type "
+                f"{tracer.aval.str_short()}. Transform or call the jitted function instead."
+            )
+        self._compiled.check_types(leaves)
+        outs, _ = self._compiled.call(leaves)
+        return tree_unflatten(self.out_tree, outs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling it."""
+        return self(*args, **kwargs)
+
+    @property
+    def out_info(self) -> Any:
+        """A pytree like the result of ``ShapeDtypeStruct`` with shardings."""
+        return self._out_info(self._compiled.executable.out_shardings)
+
+    @property
+    def input_shardings(self) -> Any:
+        """A pytree like ``(args, kwargs)``: where each argument must be; ``None`` if unused."""
+        executable = self._compiled.executable
+        where = zip(executable.in_shardings, executable.kept, strict=True)
+        return tree_unflatten(self.in_tree, [s if kept else None for s, kept in where])
+
+    @property
+    def output_shardings(self) -> Any:
+        """A pytree like the result: where each array is."""
+        return tree_unflatten(self.out_tree, self._compiled.executable.out_shardings)
+
+    @property
+    def input_formats(self) -> Any:
+        """A pytree like ``(args, kwargs)`` of ``Format``; ``None`` for unused arguments."""
+        executable = self._compiled.executable
+        constants = len(executable.consts)
+        found = iter(executable.loaded.get_parameter_layouts()[constants:])
+        where = zip(executable.in_shardings, executable.kept, strict=True)
+        formats = [Format(layout_of_parts(next(found)), s) if kept else None for s, kept in where]
+        return tree_unflatten(self.in_tree, formats)
+
+    @property
+    def output_formats(self) -> Any:
+        """A pytree like the result of ``Format``."""
+        executable = self._compiled.executable
+        layouts = executable.loaded.get_output_layouts()
+        formats = [
+            Format(layout_of_parts(layout), sharding)
+            for layout, sharding in zip(layouts, executable.out_shardings, strict=True)
+        ]
+        return tree_unflatten(self.out_tree, formats)
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return self._compiled.executable.as_text()
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimates: flops, bytes accessed."""
+        return self._compiled.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """The sizes of arguments, results and temporary buffers, in bytes."""
+        return self._compiled.executable.memory_analysis()
+
+    def runtime_executable(self) -> Any:
+        """jaxlib's loaded executable."""
+        return self._compiled.executable.loaded

@@ -1,0 +1,337 @@
+"""Clients: one for each platform, made when a device is first asked for."""
+
+import threading
+import warnings
+from typing import Any
+
+from ricci_ir import config
+
+from . import _state as _state
+from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
+from ._plugins import find_plugins, make_plugin_client
+from ._registration import introduce_array_types
+
+__all__ = [
+    "backends",
+    "backends_are_made",
+    "clear_backends",
+    "Client",
+    "default_backend",
+    "default_device",
+    "Device",
+    "device_count",
+    "DeviceList",
+    "devices",
+    "get_backend",
+    "get_default_device",
+    "host_count",
+    "host_id",
+    "host_ids",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "platform_alias",
+    "process_count",
+    "process_index",
+    "process_indices",
+    "set_distributed_client",
+]
+
+Client = runtime.Client
+Device = runtime.Device
+DeviceList = runtime.DeviceList
+
+default_device = config.state("jax_default_device")
+
+# What a user may call a platform, and the platforms that go by that name.
+_ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
+
+
+class _Clients:
+    """The clients made so far, in order of preference, and why others could not be made."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.made: dict[str, Any] | None = None
+        self.failed: dict[str, str] = {}
+        self.distributed: dict[str, Any] = {}
+
+    def all(self) -> dict[str, Any]:
+        made = self.made
+        if made is None:
+            with self.lock:
+                if self.made is None:
+                    made = self.make()
+                    introduce_array_types(next(iter(made.values())).local_devices()[0])
+                    self.made = made
+                made = self.made
+        return made
+
+    def make(self) -> dict[str, Any]:
+        self.failed.clear()
+        plugins = find_plugins()
+        wanted = _wanted_platforms()
+        if wanted is None:
+            made = {}
+            for name, plugin in plugins.items():
+                try:
+                    made[name] = make_plugin_client(plugin, self.distributed.get("client"))
+                except RuntimeError as error:
+                    self.failed[name] = str(error)
+                    warnings.warn(
+                        f"The {name} plugin {plugin.library.name} is installed but could not be "
+                        f"started, so it is not used: {error}",
+                        stacklevel=2,
+                    )
+            return {**made, "cpu": _make_cpu_client(self.distributed)}
+        made = {}
+        for name in wanted:
+            for platform in _ALIASES.get(name, (name,)):
+                if platform == "cpu":
+                    made[platform] = _make_cpu_client(self.distributed)
+                elif platform in plugins:
+                    made[platform] = self.make_wanted(platform, plugins[platform])
+            if not any(platform in made for platform in _ALIASES.get(name, (name,))):
+                raise RuntimeError(_not_installed(name, plugins))
+        return made
+
+    def make_wanted(self, platform: str, plugin: Any) -> Any:
+        try:
+            return make_plugin_client(plugin, self.distributed.get("client"))
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"Unable to initialize backend {platform!r}: {error}\n"
+                f"It was asked for by jax_platforms={config.jax_platforms!r} (environment "
+                "variables RICCI_PLATFORMS and JAX_PLATFORMS)."
+            ) from error
+
+
+_clients = _Clients()
+
+
+def _wanted_platforms() -> list[str] | None:
+    text = config.jax_platforms or config.jax_platform_name
+    if not text:
+        return None
+    return [name for name in (part.strip().lower() for part in text.split(",")) if name]
+
+
+def _not_installed(name: str, plugins: dict[str, Any]) -> str:
+    return (
+        f"jax_platforms={config.jax_platforms!r} asks for the platform {name!r}, which is not "
+        f"installed.\nInstalled: {', '.join(['cpu', *plugins])}. A CUDA "
+        "platform comes with the packages jax-cuda13-pjrt and jax-cuda13-plugin."
+    )
+
+
+def _make_cpu_client(distributed: dict[str, Any]) -> Any:
+    for module in (lapack, cpu_sparse):
+        for platform, targets in module.registrations().items():
+            for name, target, version in targets:
+                xla_client.register_custom_call_target(
+                    name, target, platform=platform, api_version=version
+                )
+    count = config.jax_num_cpu_devices
+    return xla_client.make_cpu_client(
+        asynchronous=config.jax_cpu_enable_async_dispatch,
+        num_devices=count if count > 0 else None,
+        **_cpu_cluster(distributed),
+    )
+
+
+def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
+    client = distributed.get("client")
+    if client is None:
+        return {}
+    cluster = {
+        "distributed_client": client,
+        "node_id": distributed["process_id"],
+        "num_nodes": distributed["num_processes"],
+    }
+    match config.jax_cpu_collectives_implementation:
+        case "gloo":
+            collectives = runtime.make_gloo_tcp_collectives(distributed_client=client)
+        case "mpi":
+            collectives = runtime.make_mpi_collectives()
+            collectives.Init()
+        case _:
+            return cluster
+    return {**cluster, "collectives": collectives}
+
+
+def set_distributed_client(client: Any, process_id: int, num_processes: int) -> None:
+    """Make the clients part of a cluster; to be called before the first device is asked for.
+
+    Args:
+      client: what ``get_distributed_runtime_client`` of jaxlib returned, connected.
+      process_id: this process's number, from 0.
+      num_processes: how many processes there are.
+
+    Raises:
+      RuntimeError: if clients have been made already.
+    """
+    with _clients.lock:
+        if _clients.made is not None:
+            raise RuntimeError(
+                "the cluster must be joined before the first array is made or device asked for; "
+                "call initialize() at the start of the program."
+            )
+        _clients.distributed = {
+            "client": client,
+            "process_id": process_id,
+            "num_processes": num_processes,
+        }
+
+
+def backends_are_made() -> bool:
+    """Whether any client exists yet."""
+    return _clients.made is not None
+
+
+def clear_backends() -> None:
+    """Forget all clients; the next use makes new ones, as options then say."""
+    with _clients.lock:
+        _clients.made = None
+
+
+def backends() -> dict[str, Any]:
+    """The client of every platform, by name; the default one is first."""
+    return dict(_clients.all())
+
+
+def get_backend(platform: Any = None) -> Any:
+    """The client of a platform.
+
+    Args:
+      platform: its name (``"gpu"`` is whichever kind there is), a client, or ``None`` for the
+        default one.
+
+    Raises:
+      RuntimeError: if there is no such platform here.
+    """
+    if platform is not None and not isinstance(platform, str):
+        return platform
+    made = _clients.all()
+    if platform is None:
+        return next(iter(made.values()))
+    for name in _ALIASES.get(platform, (platform,)):
+        if name in made:
+            return made[name]
+    reasons = [
+        f"\n{name} is installed but could not be started: {_clients.failed[name]}"
+        for name in _ALIASES.get(platform, (platform,))
+        if name in _clients.failed
+    ]
+    raise RuntimeError(
+        f"no backend named {platform!r} is here; there are {', '.join(made)}.{''.join(reasons)}"
+    )
+
+
+def devices(backend: Any = None) -> list[Any]:
+    """All devices of a platform, of every process.
+
+    Args:
+      backend: the platform's name; without it, the default platform.
+
+    Raises:
+      RuntimeError: if there is no such platform here.
+
+    Example:
+      >>> devices("cpu")[0]
+      CpuDevice(id=0)
+    """
+    return get_backend(backend).devices()
+
+
+def local_devices(
+    process_index: int | None = None, backend: Any = None, host_id: int | None = None
+) -> list[Any]:
+    """The devices of one process.
+
+    Args:
+      process_index: the process; without it, this one.
+      backend: the platform's name; without it, the default platform.
+      host_id: an older name of ``process_index``.
+
+    Raises:
+      ValueError: if there is no such process.
+    """
+    client = get_backend(backend)
+    if process_index is None:
+        process_index = host_id
+    if process_index is None or process_index == client.process_index():
+        return client.local_devices()
+    found = [d for d in client.devices() if d.process_index == process_index]
+    if not found:
+        raise ValueError(
+            f"process_index={process_index} is none of {process_indices(backend)}, the processes "
+            "that take part."
+        )
+    return found
+
+
+def device_count(backend: Any = None) -> int:
+    """How many devices a platform has over all processes."""
+    return get_backend(backend).device_count()
+
+
+def local_device_count(backend: Any = None) -> int:
+    """How many devices of a platform belong to this process."""
+    return get_backend(backend).local_device_count()
+
+
+def default_backend() -> str:
+    """The name of the platform that computes unless told otherwise: ``cpu``, ``gpu``, ``tpu``."""
+    return platform_alias(get_backend().platform)
+
+
+def platform_alias(platform: str) -> str:
+    """``"gpu"`` for any kind of GPU, other platforms' own names."""
+    return "gpu" if platform in _ALIASES else platform
+
+
+def process_index(backend: Any = None) -> int:
+    """The number of this process among those of a platform."""
+    return get_backend(backend).process_index()
+
+
+def process_indices(backend: Any = None) -> list[int]:
+    """The numbers of all processes with devices of a platform."""
+    return sorted({device.process_index for device in devices(backend)})
+
+
+def process_count(backend: Any = None) -> int:
+    """How many processes have devices of a platform."""
+    return len(process_indices(backend))
+
+
+def host_id(backend: Any = None) -> int:
+    """An older name of ``process_index``."""
+    return process_index(backend)
+
+
+def host_ids(backend: Any = None) -> list[int]:
+    """An older name of ``process_indices``."""
+    return process_indices(backend)
+
+
+def host_count(backend: Any = None) -> int:
+    """An older name of ``process_count``."""
+    return process_count(backend)
+
+
+def get_default_device() -> Any:
+    """The device that arrays go to unless told otherwise.
+
+    Raises:
+      RuntimeError: if ``jax_default_device`` names a platform that is not here.
+    """
+    chosen = default_device.value
+    if chosen is None:
+        return get_backend().local_devices()[0]
+    return get_backend(chosen).local_devices()[0] if isinstance(chosen, str) else chosen
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """Every array of a platform that has not been deleted."""
+    return get_backend(platform).live_arrays()

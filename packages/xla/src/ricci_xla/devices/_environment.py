@@ -1,0 +1,56 @@
+"""What a report of a defect has to say about the machine and the installation."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+
+from ._client import devices, local_devices, process_count
+
+__all__ = [
+    "print_environment_info",
+]
+
+_DISTRIBUTIONS = ("ricci", "jaxlib", "numpy", "ml-dtypes")
+_PREFIXES = ("JAX_", "XLA_", "RICCI_", "TF_CPP_")
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print versions, devices and settings, for reports of defects.
+
+    Args:
+      return_string: whether the text is returned instead of being printed.
+
+    Returns:
+      The text, or ``None`` if it is printed.
+
+    Example:
+      >>> "jaxlib" in print_environment_info(return_string=True)
+      True
+    """
+    lines = [f"{name}: {_version(name)}" for name in _DISTRIBUTIONS]
+    lines += [f"python: {sys.version}", f"platform: {platform.platform()}"]
+    found = devices()
+    kinds = sorted({device.device_kind for device in found})
+    local = len(local_devices())
+    lines.append(f"devices: {len(found)} ({', '.join(kinds)}), {local} of this process")
+    lines.append(f"process_count: {process_count()}")
+    settings = sorted(name for name in os.environ if name.startswith(_PREFIXES))
+    lines += [f"{name}={os.environ[name]}" for name in settings]
+    if any(device.platform == "gpu" for device in found) and shutil.which("nvidia-smi"):
+        shown = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=False)
+        lines.append(shown.stdout)
+    text = "\n".join(lines)
+    if return_string:
+        return text
+    print(text)
+    return None
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"

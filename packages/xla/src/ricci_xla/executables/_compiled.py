@@ -1,0 +1,454 @@
+"""From a program to an executable: where it runs, how its text is completed, how it is called."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ricci_ir import (
+    Jaxpr,
+    ProgramCompiled,
+    current_source,
+    debug_key_reuse,
+    get_aval,
+    is_observed,
+    key_checks,
+    no_execution,
+    notify,
+    rule_table,
+    warn_user,
+)
+from ricci_stablehlo import HostCallback, lower_jaxpr, string
+from ricci_xla.arrays._donation import name_deleted
+from ricci_xla.arrays._mesh import Mesh
+from ricci_xla.arrays._sharding import (
+    GSPMDSharding,
+    HloSharding,
+    NamedSharding,
+    single_device_sharding,
+)
+from ricci_xla.arrays._spec import PartitionSpec
+from ricci_xla.devices._client import get_default_device, platform_alias
+from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.programs._compile_log import log_compilation, timed
+from ricci_xla.programs._program import Program
+
+from ._compile import Executable, compile_text, result_shardings
+from ._dispatch import FastPath, fast_path, shard_args
+from ._embedding import embed_small
+from ._nan_checks import check_results, checks_results
+
+# For primitives laid out on a mesh of their own: ``rule(**params)`` gives the mesh.
+mesh_rules = rule_table("mesh", required=False)
+
+
+class Options(NamedTuple):
+    """What a call of ``jit`` fixes about compilation.
+
+    Attributes:
+      device, backend: where to run, if fixed.
+      in_shardings, out_shardings: one for each leaf (``None`` where unspecified), or ``None``.
+      donated: for each argument leaf, whether its buffer is given away; empty for none.
+      keep_unused: whether arguments that nothing uses are passed all the same.
+      compiler_options: XLA options by name, sorted.
+    """
+
+    device: Any = None
+    in_shardings: tuple | None = None
+    out_shardings: tuple | None = None
+    donated: tuple[bool, ...] = ()
+    keep_unused: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+
+
+class Placement(NamedTuple):
+    """The devices a program runs on, and how each of its arguments is laid out on them.
+
+    ``committed`` is whether the results are bound to the devices, as they are if an argument was.
+    """
+
+    devices: tuple
+    in_shardings: tuple
+    committed: bool
+
+
+def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
+    """Where a call runs: on the devices of its committed arguments, else on the default one.
+
+    Raises:
+      ValueError: if arguments are committed to different devices; they are named.
+    """
+    constants = len(program.consts)
+    fixed = options.in_shardings
+    devices: tuple | None = None
+    culprit = ""
+    shardings: list[Any] = []
+    for i, x in enumerate([*program.consts, *leaves]):
+        given = fixed[i - constants] if fixed is not None and i >= constants else None
+        sharding = given
+        if given is None and getattr(x, "committed", False):
+            sharding = x.sharding
+        shardings.append(sharding)
+        if sharding is None:
+            continue
+        found = tuple(sharding._device_assignment)
+        if devices is None:
+            devices, culprit = found, _argument(program, i)
+        elif set(found) != set(devices):
+            raise ValueError(
+                f"the arguments of {program.name} are committed to different devices: {culprit} "
+                f"to {_ids(devices)}, and {_argument(program, i)} to {_ids(found)}. Move one of "
+                "them with device_put."
+            )
+    committed = devices is not None
+    mesh = mesh_of(program.jaxpr)
+    mesh_devices = None if mesh is None else tuple(mesh.devices.flat)
+    if options.device is not None:
+        devices, committed = (options.device,), True
+    elif mesh_devices is not None and (devices is None or len(devices) == 1):
+        if not committed or set(devices or ()) <= set(mesh_devices):
+            devices, committed = mesh_devices, True
+            shardings = [s if s is not None and len(s.device_set) > 1 else None for s in shardings]
+    elif devices is None and options.out_shardings is not None:
+        out = next((s for s in options.out_shardings if s is not None), None)
+        if out is not None:
+            devices, committed = tuple(out._device_assignment), True
+    if devices is None:
+        devices = (get_default_device(),)
+    if len(devices) == 1:
+        shardings = [None] * len(shardings)
+    return Placement(devices, tuple(shardings), committed)
+
+
+def _argument(program: Program, i: int) -> str:
+    names = program.arg_names
+    i -= len(program.consts)
+    return f"argument {names[i]}" if 0 <= i < len(names) else "a closed-over array"
+
+
+def _ids(devices: Sequence[Any]) -> str:
+    return f"device ids {[d.id for d in devices]} on {devices[0].platform}"
+
+
+def mesh_of(jaxpr: Jaxpr) -> Mesh | None:
+    """The first mesh that a program's primitives are laid out on, if any."""
+    return jaxpr.derived("mesh", lambda: (_mesh_of(jaxpr),))[0]
+
+
+def _mesh_of(jaxpr: Jaxpr) -> Mesh | None:
+    for eqn in jaxpr.eqns:
+        rule = mesh_rules.get(eqn.primitive)
+        if rule is not None:
+            mesh = rule(**eqn.params)
+            if mesh is not None:
+                return mesh
+        for value in eqn.params.values():
+            for inner in value if isinstance(value, tuple) else (value,):
+                if isinstance(inner, Jaxpr):
+                    found = mesh_of(inner)
+                    if found is not None:
+                        return found
+    return None
+
+
+class LoweredProgram(NamedTuple):
+    """The text of a program for given devices.
+
+    Attributes:
+      text: the StableHLO module.
+      kept: the positions, among constants and arguments, of the executable's arguments.
+      placement: where it runs.
+      shardy: whether its shardings are written by mesh axes.
+      host_callbacks: the Python functions that it calls.
+    """
+
+    text: str
+    kept: tuple[int, ...]
+    placement: Placement
+    shardy: bool
+    host_callbacks: tuple[HostCallback, ...] = ()
+
+
+def lower_program(
+    program: Program, placement: Placement, options: Options, platform: str | None = None
+) -> LoweredProgram:
+    """Write a program's module: donation, shardings, and only the arguments that are used.
+
+    Args:
+      platform: what it is written for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that of
+        the devices.
+    """
+    jaxpr = program.jaxpr
+    count = len(program.consts)
+    log_compilation(program.name, jaxpr.in_avals[count:], placement.in_shardings[count:])
+    with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
+        return _lower_program(
+            program, placement, options, platform or platform_alias(placement.devices[0].platform)
+        )
+
+
+def _lower_program(program, placement, options, platform) -> LoweredProgram:
+    jaxpr = embed_small(program.jaxpr, program.consts)
+    always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
+    used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
+    kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or id(var) in used)
+    aliases, donors = _donations(program, kept, options)
+    annotations = _Annotations(jaxpr, placement)
+    host_callbacks: list[HostCallback] = []
+    text = lower_jaxpr(
+        jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]),
+        program.name,
+        platform=platform,
+        aliases=aliases,
+        donors=donors,
+        num_partitions=len(placement.devices),
+        result_info=program.result_info or None,
+        meshes=annotations.meshes,
+        locations=True,
+        shardy=annotations.shardy,
+        host_callbacks=host_callbacks,
+        devices=placement.devices,
+        arg_attributes=[
+            annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval) for i in kept
+        ],
+        result_attributes=[
+            annotations.of(sharding, aval)
+            for sharding, aval in zip(
+                options.out_shardings or (None,) * len(jaxpr.outvars), jaxpr.out_avals, strict=True
+            )
+        ],
+    )
+    return LoweredProgram(text, kept, placement, annotations.shardy, tuple(host_callbacks))
+
+
+class _Annotations:
+    """How shardings are written: by mesh axes (``sdy``) if all are, else by tiles (``mhlo``)."""
+
+    def __init__(self, jaxpr: Jaxpr, placement: Placement):
+        self.many = len(placement.devices) > 1
+        self.meshes: dict[tuple, str] = {}
+        tiled = any(isinstance(s, GSPMDSharding) for s in placement.in_shardings)
+        self.shardy = not tiled or mesh_of(jaxpr) is not None
+
+    def of(self, sharding: Any, aval: Any) -> list[str]:
+        """The attributes of an argument or result laid out by ``sharding``."""
+        if not self.many or sharding is None:
+            return []
+        if not self.shardy:
+            return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(aval.ndim)}"']
+        if not isinstance(sharding, NamedSharding):
+            return []  # XLA chooses; the argument is moved where it says
+        axes = tuple(sharding.mesh.shape.items())
+        symbol = self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
+        spec = list(sharding.spec) + [None] * (aval.ndim - len(sharding.spec))
+        dims = ", ".join(f"{{{', '.join(map(_quoted, _axis_names(part)))}}}" for part in spec)
+        return [f"sdy.sharding = #sdy.sharding<@{symbol}, [{dims}]>"]
+
+
+def _axis_names(part: Any) -> tuple:
+    if part is None:
+        return ()
+    return part if isinstance(part, tuple) else (part,)
+
+
+def _quoted(name: Any) -> str:
+    return string(str(name))
+
+
+def _donations(program: Program, kept, options) -> tuple[dict[int, int], list[int]]:
+    """Pair donated arguments with results of their type; the rest may be reused by XLA."""
+    if not any(options.donated):
+        return {}, []
+    offset = len(program.consts)
+    free: dict[Any, list[int]] = {}
+    for position, aval in reversed(list(enumerate(program.jaxpr.out_avals))):
+        free.setdefault((aval.shape, aval.dtype), []).append(position)  # pyright: ignore
+    aliases: dict[int, int] = {}
+    donors: list[int] = []
+    unused: list[str] = []
+    for new, old in enumerate(kept):
+        if old < offset or not options.donated[old - offset]:
+            continue
+        aval = program.jaxpr.invars[old].aval
+        matching = free.get((aval.shape, aval.dtype))
+        if matching:
+            aliases[new] = matching.pop()
+        else:
+            donors.append(new)
+            unused.append(aval.str_short())
+    if unused:
+        warn_user(
+            f"Some donated buffers of {program.name} were not usable: {', '.join(unused)}. No "
+            "result has the same shape and dtype."
+        )
+    return aliases, donors
+
+
+class CompiledProgram:
+    """A program compiled for devices, ready to be called with flat arguments."""
+
+    __slots__ = ("executable", "program")
+
+    def __init__(self, program: Program, executable: Executable):
+        self.program = program
+        self.executable = executable
+
+    def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
+        """Run it: the flat results, and what lets C++ run it next time (if it can)."""
+        executable = self.executable
+        kept = executable.kept
+        program = self.program
+        if no_execution.value:
+            raise RuntimeError(
+                f"jit({program.name}) would have to run, but the option jax_no_execution "
+                "forbids it."
+            )
+        try:
+            arrays = shard_args(
+                [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep],
+                [x for x, keep in zip(leaves, kept, strict=True) if keep],
+            )
+        except RuntimeError:
+            name_deleted(program.name, program.arg_names, leaves)
+            raise
+        given = [*program.consts, *leaves]
+        if debug_key_reuse.value:
+            key_checks().call(program.jaxpr, program.name, given, ())
+        results = executable.execute(arrays)
+        if debug_key_reuse.value:
+            key_checks().call(program.jaxpr, program.name, given, results)
+        if checks_results():
+            check_results(program.jaxpr, program.name, given, results)
+            return results, None
+        if executable.has_extended_results or executable.effects:
+            return results, None
+        return results, fast_path(executable, self.program.out_tree)
+
+    def check_types(self, leaves: Sequence[Any]) -> None:
+        """Raise ``TypeError`` unless the arguments have the types it was compiled for."""
+        names = self.program.arg_names
+        for i, (aval, leaf) in enumerate(zip(self.executable.in_avals, leaves, strict=True)):
+            found: Any = get_aval(leaf)
+            if found.shape != aval.shape or found.dtype != aval.dtype:
+                raise TypeError(
+                    f"{self.program.name} was compiled for argument "
+                    f"{names[i] if i < len(names) else i} of type {aval.str_short()}, but was "
+                    f"called with {found.str_short()}. Call the jitted function instead, which "
+                    "compiles for new types."
+                )
+
+
+def compile_program(program: Program, leaves: Sequence[Any], options: Options) -> CompiledProgram:
+    """Compile a program for where its arguments are; kept on the program's jaxpr."""
+    placement = place(program, leaves, options)
+    key = ("compiled", placement, options)
+    derived = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
+    if derived.program is program:
+        return derived
+    return CompiledProgram(program, derived.executable)
+
+
+def _compilation(program: Program) -> ProgramCompiled:
+    avals = program.jaxpr.in_avals[len(program.consts) :]
+    arguments = tuple(zip(program.arg_names, avals, strict=True))
+    source = current_source()
+    return ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
+
+
+def _compile(program: Program, placement: Placement, options: Options) -> CompiledProgram:
+    return compile_lowered(program, lower_program(program, placement, options), options)
+
+
+def compile_lowered(program: Program, lowered: LoweredProgram, options: Options) -> CompiledProgram:
+    """Compile a lowered program."""
+    if program.origin and is_observed():
+        notify(_compilation(program))
+    placement = lowered.placement
+    devices = placement.devices
+    with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
+        loaded = compile_text(
+            lowered.text,
+            devices,
+            num_partitions=len(devices),
+            compiler_options=dict(options.compiler_options),
+            use_shardy=lowered.shardy,
+            host_callbacks=lowered.host_callbacks,
+            configure=_propagate if len(devices) > 1 else None,
+        )
+    jaxpr = program.jaxpr
+    count = len(program.consts)
+    if len(devices) == 1:
+        here = single_device_sharding(devices[0])
+        in_shardings = [here] * len(jaxpr.invars)
+        out_shardings = [here] * len(jaxpr.outvars)
+    else:
+        in_shardings = _argument_shardings(loaded, lowered, len(jaxpr.invars))
+        mesh = mesh_of(jaxpr) or next(
+            (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
+        )
+        found = [
+            named_by_tiles(s, mesh, aval.ndim)  # pyright: ignore[reportAttributeAccessIssue]
+            # jaxlib gives a sharding even if there is no result.
+            for s, aval in zip(
+                (result_shardings(loaded, devices) or [])[: len(jaxpr.outvars)],
+                jaxpr.out_avals,
+                strict=True,
+            )
+        ]
+        fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
+        out_shardings = [f if f is not None else s for f, s in zip(fixed, found, strict=True)]
+    kept = [i in lowered.kept for i in range(len(jaxpr.invars))]
+    consts = shard_args(
+        [s for s, keep in zip(in_shardings[:count], kept, strict=False) if keep],
+        [c for c, keep in zip(program.consts, kept, strict=False) if keep],
+    )
+    executable = Executable(
+        loaded,
+        jaxpr.in_avals[count:],
+        jaxpr.out_avals,
+        in_shardings=in_shardings[count:],
+        out_shardings=out_shardings,
+        kept=kept[count:],
+        committed=placement.committed,
+        consts=consts,
+        effects=jaxpr.effects,
+    )
+    return CompiledProgram(program, executable)
+
+
+def named_by_tiles(sharding: Any, mesh: Mesh | None, ndim: int) -> Any:
+    """A sharding given by tiles, in terms of a mesh's axes where it can be said so."""
+    if mesh is None:
+        return sharding
+    tiles = sharding._to_xla_hlo_sharding(ndim)
+    if tiles.is_replicated():
+        return NamedSharding(mesh, PartitionSpec())
+    axes = [None, *mesh.axis_names]
+    for parts in itertools.product(axes, repeat=ndim):
+        names = [name for name in parts if name is not None]
+        if names and len(names) == len(set(names)):
+            last = max(i for i, name in enumerate(parts) if name is not None)
+            named = NamedSharding(mesh, PartitionSpec(*parts[: last + 1]))
+            if named._to_xla_hlo_sharding(ndim) == tiles:
+                return named
+    return sharding
+
+
+def _propagate(options: Any) -> None:
+    build = options.executable_build_options
+    build.allow_spmd_sharding_propagation_to_parameters = [True]
+
+
+def _argument_shardings(loaded: Any, lowered: LoweredProgram, count: int) -> list[Any]:
+    """Where each argument must be: as it was given, or where XLA wants it."""
+    given = list(lowered.placement.in_shardings)
+    wanted = loaded.get_parameter_shardings()
+    where = runtime.DeviceList(tuple(lowered.placement.devices))
+    replicated = GSPMDSharding(where, HloSharding.replicate())
+    shardings = [s if s is not None else replicated for s in given]
+    for position, i in enumerate(lowered.kept):
+        written = given[i] is not None and (
+            not lowered.shardy or isinstance(given[i], NamedSharding)
+        )
+        if not written and wanted is not None:
+            shardings[i] = GSPMDSharding(where, wanted[position])
+    return shardings[:count]
