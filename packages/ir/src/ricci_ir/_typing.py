@@ -1,8 +1,12 @@
-"""Types for annotations: what is taken for an array, a dtype, a shape or an axis."""
+"""Types for annotations: what is taken for an array, a dtype, a shape or an axis.
+
+They are plain unions, which ``isinstance`` takes; a ``type`` statement would make other objects.
+``TypeAlias`` tells so to mypy, which does not see it by itself in modules that import each other.
+"""
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -16,30 +20,30 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
-ArrayLike = Array | np.ndarray | np.bool | np.number | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool | np.number | bool | int | float | complex
 """What functions of arrays take for an array; lists and tuples are none."""
 
-DTypeLike = str | type[Any] | np.dtype | SupportsDType
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 """What is taken for a dtype: a dtype, its name, a scalar type, or what has a dtype."""
 
-Shape = tuple[int, ...]
+Shape: TypeAlias = tuple[int, ...]
 """The shape of an array, as ``x.shape`` gives it."""
 
-ShapeLike = SupportsIndex | Sequence[SupportsIndex]
+ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 """What functions take for a shape: a sequence of sizes, or one size for a vector."""
 
-Axis = int | Sequence[int] | None
+Axis: TypeAlias = int | Sequence[int] | None
 """What reductions take for ``axis``: one axis, several, or ``None`` for all of them."""
 
-IndexEntry = (
+IndexEntry: TypeAlias = (
     SupportsIndex | slice | EllipsisType | np.ndarray | Array | Sequence[SupportsIndex] | list[Any]
 )
 """One entry of an index, other than ``None``."""
 
-Index = IndexEntry | None | tuple[IndexEntry | None, ...]
+Index: TypeAlias = IndexEntry | None | tuple[IndexEntry | None, ...]
 """What stands in the brackets of ``x[...]`` and ``x.at[...]``."""
 
-PyTree = Any
+PyTree: TypeAlias = Any
 """Nested containers (tuples, lists, dicts, dataclasses, registered classes) with arrays as leaves.
 
 Type checkers cannot say which classes are registered, so this is ``Any``; it tells the reader.
