@@ -1,4 +1,4 @@
-"""The stubs of ``Array`` and ``x.at`` say what arrays and traced arrays have in a running program."""
+"""The stub of ``Array`` says what arrays, traced arrays and ``x.at`` have in a running program."""
 
 import ast
 import inspect
