@@ -10,7 +10,7 @@ import ricci.numpy as np
 import ricci_ir
 from ricci_ir import Tracer
 
-STUB = ast.parse(Path(ricci_ir.__file__).with_name("_array_type.pyi").read_text())
+STUB = ast.parse((Path(ricci_ir.__file__).parent / "traces" / "_array_type.pyi").read_text())
 
 # jaxlib's ways into its own objects: not part of the interface.
 _RUNTIME_ONLY = {"clone", "platform", "unsafe_raw_buffer"}
