@@ -23,9 +23,9 @@ from workspace import (  # noqa: E402
     closure,
     dependency_group,
     distribution,
-    drop_in_version,
     recipe_files,
     requirements_of_tests,
+    settings,
     version,
 )
 
@@ -131,6 +131,7 @@ def doctest(session: nox.Session) -> None:
         "README.md",
         "docs",
         "tools/workspace.py",
+        "tools/set_version.py",
         "tools/check_light.py",
         "tools/surface.py",
     ]
@@ -295,7 +296,12 @@ def import_census(session: nox.Session) -> None:
     groups: dict[str, list[str]] = {"": []}
     for library in libraries(session.posargs):
         groups.setdefault(library.environment, []).append(library.distribution)
-    ours = ["--find-links", "dist", f"jax=={drop_in_version()}", f"jaxlib=={JAXLIBS[0]}"]
+    ours = [
+        "--find-links",
+        "dist",
+        f"jax=={settings('jax')['project']['version']}",
+        f"jaxlib=={JAXLIBS[0]}",
+    ]
     pythons = []
     for name, distributions in groups.items():
         environment = Environment(f"import-census-{name}".rstrip("-"))

@@ -1,7 +1,10 @@
 """The platform that the integration tests run on, chosen before any device is made."""
 
 import os
+import sys
+from functools import partial
 
+import numpy as np
 import pytest
 
 _platforms = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
@@ -17,3 +20,12 @@ def eight_devices():
     if ricci.device_count() < 8:
         pytest.skip(f"needs 8 devices, {ricci.default_backend()} has {ricci.device_count()}")
     return ricci.devices()[:8]
+
+
+@pytest.fixture
+def names(monkeypatch, eight_devices):
+    """The names that examples may use; `jax` is Ricci, imported as it may be."""
+    ricci = pytest.importorskip("ricci", reason="the light tests run where it is not installed")
+    monkeypatch.setitem(sys.modules, "jax", ricci)
+    monkeypatch.setitem(sys.modules, "jax.numpy", ricci.numpy)
+    return {"jax": ricci, "jnp": ricci.numpy, "np": np, "partial": partial}

@@ -1,41 +1,62 @@
-"""The hatchling plugins that every package of the workspace shares.
+"""The hatchling hook that every package of the workspace shares: it runs when an sdist is built.
 
-Building from the repository, the metadata hook turns `[tool.ricci] dependencies` of a package's
-pyproject.toml into the distribution's dependencies, and pins every sibling to the one version that
-stands in the file VERSION. An sdist holds the results in PKG-INFO, where hatchling reads them; the
-build hook leaves out of it the hatch.toml that points to this file.
+The version stands in each package's pyproject.toml and in its pins of siblings, where every tool
+can read it. The hook refuses a package in which one of them differs from the file VERSION; then it
+makes the sdist whole: with the licence, and without the lines that point to this file, so that
+wheels and sdists can be built from it with nothing around it.
 """
 
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+HOOK = '\n[tool.hatch.build.targets.sdist.hooks.custom]\npath = "../../tools/hatch_plugins.py"\n'
 
 
-def pin_siblings(dependencies: list[str], version: str) -> list[str]:
-    """Return the dependencies with `==version` behind each bare `ricci` or `ricci-…`.
+def stale(project: dict[str, Any], version: str) -> list[str]:
+    """Return what a table `[project]` says about Ricci's versions that is not the given one.
 
-    Of the drop-in's version, `0.11.2+ricci.0.1.0`, the part that is Ricci's counts.
+    A dependency `ricci` or `ricci-…` has to be pinned to the version. Of the drop-in's own version,
+    `0.11.2+ricci.0.1.0`, the part that is Ricci's counts.
     """
-    ours = version.rpartition("+ricci.")[2]
-    return [f"{d}=={ours}" if d == "ricci" or d.startswith("ricci-") else d for d in dependencies]
+    wrong = [] if project["version"].rpartition("+ricci.")[2] == version else [project["version"]]
+    for dependency in project["dependencies"]:
+        name = dependency.partition("==")[0]
+        ours = name == "ricci" or name.startswith("ricci-")
+        if ours and dependency != f"{name}=={version}":
+            wrong.append(dependency)
+    return wrong
 
 
-class SiblingPins(MetadataHookInterface):
-    """Fill in `project.dependencies` from `[tool.ricci] dependencies`."""
-
-    def update(self, metadata: dict[str, Any]) -> None:
-        settings = tomllib.loads(Path(self.root, "pyproject.toml").read_text(encoding="utf-8"))
-        dependencies = settings["tool"]["ricci"]["dependencies"]
-        metadata["dependencies"] = pin_siblings(dependencies, metadata["version"])
-
-
-class StandaloneSdist(BuildHookInterface):
-    """Make the sdist build without the repository around it."""
+class WholeSdist(BuildHookInterface):
+    """Check the versions, and make the sdist build without the repository around it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Choose what the sdist holds beside the package's own files.
+
+        Raises:
+            ValueError: the version or a pin differs from the file VERSION.
+        """
+        file = Path(self.root, "pyproject.toml")
+        settings = file.read_text(encoding="utf-8")
+        required = (REPOSITORY / "VERSION").read_text(encoding="utf-8").strip()
+        if wrong := stale(tomllib.loads(settings)["project"], required):
+            raise ValueError(
+                f"{file} says {', '.join(wrong)}, and the file VERSION {required}: "
+                f"`python3 tools/set_version.py {required}` brings them together."
+            )
+        self.folder = tempfile.TemporaryDirectory()
+        standalone = Path(self.folder.name, "pyproject.toml")
+        standalone.write_text(settings.replace(HOOK, ""), encoding="utf-8")
         included = build_data["force_include"]
-        for source in [path for path, place in included.items() if place == "hatch.toml"]:
-            del included[source]
+        del included[str(file)]
+        included[str(standalone)] = "pyproject.toml"
+        included[str(REPOSITORY / "LICENSE")] = "LICENSE"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was written for the sdist."""
+        self.folder.cleanup()

@@ -1,34 +1,27 @@
 """What the workspace holds: its packages, its version, the wheels built from it."""
 
 import email
-import re
 import tomllib
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
-DROP_IN = ROOT / "packages" / "jax" / "src" / "jax" / "version.py"
 PACKAGES = sorted(file.parent.name for file in ROOT.glob("packages/*/pyproject.toml"))
 
 
 def version() -> str:
-    """Return the one version of every package."""
+    """Return the one version of every package, of which the drop-in's is only an end."""
     return (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 
 
-def drop_in_version() -> str:
-    """Return the version of the drop-in: that of the JAX it stands for, with Ricci's behind it.
-
-    Raises:
-        ValueError: the drop-in's `version.py` does not say which JAX it stands for.
-    """
-    stands_for = re.search(r'^__version__ = "(.+)"$', DROP_IN.read_text("utf-8"), re.MULTILINE)
-    if stands_for is None:
-        raise ValueError(f"{DROP_IN} holds no line `__version__ = ...`")
-    return f"{stands_for[1]}+ricci.{version()}"
+def settings(package: str) -> dict[str, Any]:
+    """Return what the pyproject.toml of a folder of packages/ says."""
+    file = ROOT / "packages" / package / "pyproject.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def distribution(package: str) -> str:
@@ -42,8 +35,8 @@ def distribution(package: str) -> str:
 
 def dependency_group(name: str) -> list[str]:
     """Return the requirements of a dependency group of the root pyproject.toml."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return settings["dependency-groups"][name]
+    root = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return root["dependency-groups"][name]
 
 
 def requirements_of_tests(package: str) -> tuple[list[str], list[str]]:
@@ -51,24 +44,21 @@ def requirements_of_tests(package: str) -> tuple[list[str], list[str]]:
 
     It stands in the package's own `[dependency-groups] test`, which may be absent.
     """
-    file = ROOT / "packages" / package / "pyproject.toml"
-    settings = tomllib.loads(file.read_text(encoding="utf-8"))
-    group = settings.get("dependency-groups", {}).get("test", [])
+    group = settings(package).get("dependency-groups", {}).get("test", [])
     siblings = {distribution(name): name for name in PACKAGES}
     return [siblings[r] for r in group if r in siblings], [r for r in group if r not in siblings]
 
 
 def recipe_files() -> list[Path]:
     """Return the files that decide what an editable install of the workspace brings."""
-    shared = [ROOT / "VERSION", ROOT / "tools" / "hatch_plugins.py"]
-    return [*shared, *ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("packages/*/hatch.toml")]
+    return sorted(ROOT.glob("packages/*/pyproject.toml"))
 
 
 def wheel(package: str, dist: Path) -> Path:
     """Return the built wheel of a package, of the present version."""
-    name = distribution(package).replace("-", "_")
-    found = drop_in_version() if package == "jax" else version()
-    return dist / f"{name}-{found}-py3-none-any.whl"
+    project = settings(package)["project"]
+    name = project["name"].replace("-", "_")
+    return dist / f"{name}-{project['version']}-py3-none-any.whl"
 
 
 def requirements(wheel: Path) -> list[Requirement]:

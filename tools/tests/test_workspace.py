@@ -2,8 +2,12 @@
 
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,8 +20,9 @@ EVERY_PACKAGE = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: fo
 sys.path.insert(0, str(ROOT / "tools"))
 
 from environments import Environment, digest  # noqa: E402
-from hatch_plugins import pin_siblings  # noqa: E402
-from workspace import drop_in_version, version, wheel  # noqa: E402
+from hatch_plugins import HOOK, stale  # noqa: E402
+from set_version import files, with_version  # noqa: E402
+from workspace import settings, version, wheel  # noqa: E402
 
 
 def module_name(folder: Path) -> str:
@@ -25,7 +30,7 @@ def module_name(folder: Path) -> str:
 
 
 def declared(folder: Path) -> list[str]:
-    return tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["ricci"]["dependencies"]
+    return settings(folder.name)["project"]["dependencies"]
 
 
 @EVERY_PACKAGE
@@ -41,13 +46,20 @@ def test_a_package_has_tests(folder: Path) -> None:
 
 @EVERY_PACKAGE
 def test_builds_as_the_others_do(folder: Path) -> None:
-    sections = [
-        (file / "hatch.toml").read_text().split("\n[")
-        for file in (folder, ROOT / "packages" / "ir")
-    ]
-    if folder.name == "jax":  # its version says which JAX it stands for
-        sections = [[s for s in parts if not s.startswith("version]")] for parts in sections]
-    assert sections[0] == sections[1]
+    text = (folder / "pyproject.toml").read_text()
+    assert text.count("../") == HOOK.count("../") and text.endswith(HOOK)
+    assert settings(folder.name)["build-system"] == settings("ir")["build-system"]
+    assert "dynamic" not in settings(folder.name)["project"]
+
+
+@EVERY_PACKAGE
+def test_a_package_repeats_the_version(folder: Path) -> None:
+    assert stale(settings(folder.name)["project"], version()) == []
+
+
+def test_documents_repeat_the_version() -> None:
+    for file in files():
+        assert with_version(file.read_text(), version()) == file.read_text(), file
 
 
 def test_the_contracts_name_every_package() -> None:
@@ -67,18 +79,85 @@ def test_only_what_runs_programs_declares_jaxlib(folder: Path) -> None:
 
 def test_the_full_install_needs_every_package() -> None:
     others = {folder.name for folder in FOLDERS} - {"jax", "ricci"}
-    assert sorted(declared(ROOT / "packages" / "ricci")) == sorted(f"ricci-{n}" for n in others)
+    needed = [line.partition("==")[0] for line in declared(ROOT / "packages" / "ricci")]
+    assert sorted(needed) == sorted(f"ricci-{name}" for name in others)
 
 
 def test_the_drop_in_names_the_jax_that_it_stands_for() -> None:
-    assert re.fullmatch(r"0\.11\.2\+ricci\.\d+\.\d+\.\d+", drop_in_version())
-    assert wheel("jax", ROOT).name == f"jax-{drop_in_version()}-py3-none-any.whl"
-    assert pin_siblings(["ricci"], drop_in_version()) == [f"ricci=={version()}"]
+    module = (ROOT / "packages" / "jax" / "src" / "jax" / "version.py").read_text()
+    stands_for = re.search(r'^__version__ = "(.+)"$', module, re.MULTILINE)
+    assert stands_for is not None
+    assert settings("jax")["project"]["version"] == f"{stands_for[1]}+ricci.{version()}"
+    assert wheel("jax", ROOT).name == f"jax-{stands_for[1]}+ricci.{version()}-py3-none-any.whl"
 
 
-def test_siblings_are_pinned_and_others_are_not() -> None:
-    pinned = pin_siblings(["ricci-ir", "numpy>=2.0"], "1.2.3")
-    assert pinned == ["ricci-ir==1.2.3", "numpy>=2.0"]
+@pytest.mark.parametrize(
+    ("own", "dependency", "wrong"),
+    [
+        ("1.2.3", "ricci-ir==1.2.3", []),
+        ("0.11.2+ricci.1.2.3", "ricci==1.2.3", []),
+        ("1.2.3", "numpy>=2.0", []),
+        ("1.2.2", "numpy>=2.0", ["1.2.2"]),
+        ("0.11.2+ricci.1.2.2", "ricci==1.2.3", ["0.11.2+ricci.1.2.2"]),
+        ("1.2.3", "ricci-ir==1.2.2", ["ricci-ir==1.2.2"]),
+        ("1.2.3", "ricci-ir>=1.2.3", ["ricci-ir>=1.2.3"]),
+        ("1.2.3", "ricci-ir", ["ricci-ir"]),
+        ("1.2.3", "ricci", ["ricci"]),
+    ],
+)
+def test_what_differs_from_the_version_is_found(
+    own: str, dependency: str, wrong: list[str]
+) -> None:
+    assert stale({"version": own, "dependencies": [dependency]}, "1.2.3") == wrong
+
+
+@EVERY_PACKAGE
+def test_a_new_version_is_written_everywhere(folder: Path) -> None:
+    text = with_version((folder / "pyproject.toml").read_text(), "12.0.0rc1")
+    assert stale(tomllib.loads(text)["project"], "12.0.0rc1") == []
+    assert with_version(text, version()) == (folder / "pyproject.toml").read_text()
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A copy of the package that needs nothing, and of the tools that it is built with."""
+    for name in ("tools/hatch_plugins.py", "VERSION", "LICENSE"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "packages" / "pytree", tmp_path / "packages" / "pytree")
+    return tmp_path
+
+
+def built(folder: Path, kind: str) -> Path:
+    """Build a package in a process of its own: a build changes the working folder."""
+    code = f"import hatchling.build as b; print(b.build_{kind}({str(folder.parent)!r}))"
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if ran.returncode != 0:
+        raise RuntimeError(ran.stderr)
+    return folder.parent / ran.stdout.strip()
+
+
+def test_an_sdist_builds_with_nothing_around_it(outside: Path) -> None:
+    sdist = built(outside / "packages" / "pytree", "sdist")
+    alone = outside / "alone"
+    with tarfile.open(sdist) as archive:
+        archive.extractall(alone, filter="data")
+    shutil.rmtree(outside / "tools")
+    folder = next(alone.iterdir())
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    with tarfile.open(built(folder, "sdist")) as again, tarfile.open(sdist) as first:
+        assert set(again.getnames()) == set(first.getnames())
+    with zipfile.ZipFile(built(folder, "wheel")) as archive:
+        names = archive.namelist()
+    assert "ricci_pytree/__init__.py" in names
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+
+
+def test_a_stale_version_is_refused(outside: Path) -> None:
+    (outside / "VERSION").write_text("9.9.9\n")
+    with pytest.raises(RuntimeError, match=r"the file VERSION 9\.9\.9"):
+        built(outside / "packages" / "pytree", "sdist")
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,13 @@ def test_an_index_is_checked_in_a_call_each_time_it_runs(i):
     assert i < 3 or f"index {i} is out of bounds for axis 0 with size 3" in found
 
 
+def test_an_index_out_of_bounds_is_described_as_numpy_does():
+    with pytest.raises(IndexError) as of_numpy:
+        np.arange(3)[7]
+    found = message(lambda x, i: dynamic_index_in_dim(x, i), vector(1, 2, 3), 7)
+    assert found is not None and f"of shape (3,): {of_numpy.value}" in found
+
+
 def test_programs_inside_of_a_checked_one_hold_no_constants():
     fun = lambda x: dynamic_index_in_dim(x, 1)
     jaxpr = make_jaxpr(checkify(fun, errors=all_checks))(vector(1, 2, 3))

@@ -125,7 +125,7 @@ def test_windows(backend):
         (np.array([1.0]), TypeError, "selects nothing: indices are integers or"),
         ((0, 0, 0), IndexError, "dimensions was given to an array of"),
         ((Ellipsis, Ellipsis), IndexError, "which dimensions each stands for cannot be"),
-        ({1}, IndexError, "only integers"),
+        ({1}, IndexError, "of type set is no index"),
         (np.array([True, False]), IndexError, "boolean index at position 0"),
         (slice(None, None, 0), ValueError, "zero"),
         (slice(1.5), TypeError, "slice indices"),

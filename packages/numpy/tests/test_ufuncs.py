@@ -1,6 +1,7 @@
 """Elementwise functions: programs and types as JAX's, values as NumPy's."""
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -224,6 +225,12 @@ def test_ufuncs_reduce_accumulate_and_combine(backend):
 def test_log_sums_reduce(name, backend):
     found = getattr(jnp, name).reduce(jnp.asarray(F))
     np.testing.assert_allclose(found, getattr(np, name).reduce(F), rtol=1e-6)
+
+
+def test_ufunc_of_a_function_without_a_name(backend):
+    scaled = jnp.frompyfunc(partial(lambda k, a, b: k * a + b, 2), 2, 1)
+    assert repr(scaled) == "<jnp.ufunc 'partial'>"
+    assert scaled.reduce(jnp.array([1, 2, 3])).tolist() == 11
 
 
 def test_ufunc_cannot_write():

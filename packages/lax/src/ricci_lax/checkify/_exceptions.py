@@ -9,6 +9,9 @@ import numpy as np
 from ricci_ir import Source
 from ricci_pytree import tree_unflatten
 
+# What an IndexError of NumPy says, whose fields are an OOBError's payload.
+_OUT_OF_BOUNDS = "index {} is out of bounds for axis {} with size {}"
+
 
 class JaxException(Exception):
     """An error that a checked program found.
@@ -58,11 +61,8 @@ class OOBError(JaxException):
         return self.facts[1]
 
     def __str__(self) -> str:
-        index, axis, size = np.asarray(self.payload).tolist()
-        return (
-            f"out-of-bounds indexing for array of shape {self.operand_shape}: index {index} is "
-            f"out of bounds for axis {axis} with size {size}. "
-        )
+        found = _OUT_OF_BOUNDS.format(*np.asarray(self.payload).tolist())
+        return f"out-of-bounds indexing for array of shape {self.operand_shape}: {found}. "
 
 
 class FailedCheckError(JaxException):

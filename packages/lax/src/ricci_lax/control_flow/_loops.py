@@ -62,7 +62,9 @@ def scan[C, X, Y](
 ) -> tuple[C, Y]:
     """Thread a carry through a function applied along the leading axis of arrays.
 
-    In Python: ``for x in xs: carry, y = f(carry, x); ys.append(y)``, compiled as one loop.
+    Each call hands its carry to the next, which gets the next slice; what the calls return beside
+    the carry is stacked. All of them are one compiled loop. ``itertools.accumulate`` is the case in
+    which the carry itself is collected.
 
     Args:
       f: from the carry and a slice of ``xs`` to the next carry, of the same structure, shapes and

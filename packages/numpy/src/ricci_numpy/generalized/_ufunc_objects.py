@@ -44,21 +44,31 @@ __all__ = [
 
 
 class ufunc:
-    """A function that acts element by element, with NumPy's ways of applying it along axes.
+    """An elementwise function, extended to whole axes as NumPy's ufuncs are.
+
+    A call broadcasts its operands against each other. A function of two operands and one result
+    also runs along an axis: ``reduce`` combines all elements, ``accumulate`` gives every
+    intermediate result of that, ``reduceat`` reduces parts of the axis, ``outer`` combines all
+    pairs of elements, and ``at`` combines elements at chosen places.
 
     Args:
-      func: a function of scalars, or of arrays that broadcast.
-      nin, nout: how many operands it takes and results it gives.
-      name: what it is called.
-      nargs: the number of operands that arrays may be given for.
-      identity: the value that changes nothing when combined, for reductions of no elements.
-      call: how to apply it to arrays; by default ``func`` is mapped over their elements.
-      reduce, accumulate, at, reduceat: faster ways of doing what the methods of those names do.
+      func: the function of one element of each operand.
+      nin: the number of operands.
+      nout: the number of results.
+      name: the name to show, ``func``'s own by default.
+      nargs: how many of the operands, counted from the first, may be arrays.
+      identity: what a reduction starts from. Without it, no elements cannot be reduced.
+      call: the same function of whole arrays. Without it, ``func`` is vectorized.
+      reduce, accumulate, at, reduceat: what these methods call. Without it, they run ``func`` in a
+        loop over the axis.
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.add.reduce(jnp.array([1, 2, 3])).tolist()
-      6
+      >>> hypotenuse = jnp.frompyfunc(lambda a, b: (a * a + b * b) ** 0.5, 2, 1)
+      >>> hypotenuse(jnp.array([3.0, 6.0]), jnp.array([4.0, 8.0])).tolist()
+      [5.0, 10.0]
+      >>> jnp.multiply.accumulate(jnp.array([1, 2, 3, 4])).tolist()
+      [1, 2, 6, 24]
 
     Source: numpy.ufunc.
     """
@@ -80,14 +90,19 @@ class ufunc:
         reduceat: Callable[..., Any] | None = None,
     ):
         update_wrapper(self, func)
-        self.__name__ = name or func.__name__
-        self.func = call or vectorize(func)
-        self.nin, self.nout = operator.index(nin), operator.index(nout)
+        self.__name__ = name or getattr(func, "__name__", type(func).__name__)
+        self.nin = operator.index(nin)
+        self.nout = operator.index(nout)
         self.nargs = self.nin if nargs is None else operator.index(nargs)
         self.identity = identity
-        self._reduce, self._accumulate, self._at = reduce, accumulate, at
-        self._reduceat = reduceat
+        self.func = vectorize(func) if call is None else call
         self._loops = loops(self.func)
+        self._faster = {
+            "reduce": reduce,
+            "accumulate": accumulate,
+            "at": at,
+            "reduceat": reduceat,
+        }
 
     @api_boundary
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
@@ -122,8 +137,8 @@ class ufunc:
         """
         self._check_binary("reduce")
         no_out(f"{self.__name__}.reduce", out)
-        if self._reduce is not None:
-            return self._reduce(
+        if faster := self._faster["reduce"]:
+            return faster(
                 a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
             )
         return self._fold(a, axis, dtype, keepdims, initial, where)
@@ -156,8 +171,8 @@ class ufunc:
         (a,) = operands(name, a)
         if axis is None or isinstance(axis, tuple):
             raise ValueError(f"{name} goes along one axis, got axis={axis}.")
-        if self._accumulate is not None:
-            return self._accumulate(a, axis=axis, dtype=dtype)
+        if faster := self._faster["accumulate"]:
+            return faster(a, axis=axis, dtype=dtype)
         a = asarray(a, dtype=dtype)
         (axis,) = reduced_axes(name, axis, a.ndim)
         chosen = None if dtype is None else a.dtype
@@ -188,8 +203,8 @@ class ufunc:
         a = asarray(a)
         if self.nin == 1:
             return a.at[indices].apply(self.func)
-        if self._at is not None:
-            return self._at(a.at[indices], b)
+        if faster := self._faster["at"]:
+            return faster(a.at[indices], b)
         if self.nin != 2 or b is None:
             raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
         (b,) = operands(f"{self.__name__}.at", b)
@@ -229,8 +244,8 @@ class ufunc:
         if indices.dtype not in INTEGER_DTYPES:
             raise TypeError(f"{name}: the indices must be integers, found {indices.dtype}.")
         (axis,) = reduced_axes(name, axis, a.ndim)
-        if self._reduceat is not None:
-            return self._reduceat(a, indices, axis=axis)
+        if faster := self._faster["reduceat"]:
+            return faster(a, indices, axis=axis)
         return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)
 
 

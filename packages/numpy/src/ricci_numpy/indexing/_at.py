@@ -40,7 +40,17 @@ class UpdateOptions(TypedDict, total=False):
     wrap_negative_indices: bool
 
 
-class IndexUpdateHelper:
+class _ShownBySlots:
+    """Shows itself as a call with its attributes, under the private name that JAX gives it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        attributes = (repr(getattr(self, name)) for name in self.__slots__)
+        return f"_{type(self).__name__}({', '.join(attributes)})"
+
+
+class IndexUpdateHelper(_ShownBySlots):
     """What ``x.at`` is: index it to say which elements to update or to get."""
 
     __slots__ = ("array",)
@@ -51,11 +61,8 @@ class IndexUpdateHelper:
     def __getitem__(self, index: Any) -> "IndexUpdateRef":
         return IndexUpdateRef(self.array, index)
 
-    def __repr__(self) -> str:
-        return f"_IndexUpdateHelper({self.array!r})"
 
-
-class IndexUpdateRef:
+class IndexUpdateRef(_ShownBySlots):
     """What ``x.at[index]`` is: its methods return updated copies of ``x``.
 
     Every method takes these keywords:
@@ -80,9 +87,6 @@ class IndexUpdateRef:
     def __init__(self, array: Any, index: Any):
         self.array = array
         self.index = index
-
-    def __repr__(self) -> str:
-        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(
         self,

@@ -111,8 +111,8 @@ def _refused(part: Any) -> Exception:
             f"{type(part).__name__}. Convert it with int(...) or use // instead of /."
         )
     return IndexError(
-        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
-        f"arrays are valid indices, got {part!r}."
+        f"{part!r} of type {type(part).__name__} is no index: an index is made of integers, "
+        "slices, `...`, `None`, and arrays of integers or booleans."
     )
 
 
