@@ -293,7 +293,12 @@ from ._trace import leaked_tracer as leaked_tracer
 from ._trace import set_trace as set_trace
 from ._tracer_values import values_of as values_of
 from ._typing import ArrayLike as ArrayLike
+from ._typing import Axis as Axis
 from ._typing import DTypeLike as DTypeLike
+from ._typing import Index as Index
+from ._typing import PyTree as PyTree
+from ._typing import Shape as Shape
+from ._typing import ShapeLike as ShapeLike
 from ._typing import SupportsDType as SupportsDType
 from ._wrapped_function import Store as Store
 from ._wrapped_function import StoreException as StoreException
@@ -327,6 +332,7 @@ __all__ = [
     "Array",
     "ArrayLike",
     "Atom",
+    "Axis",
     "Backend",
     "CallbackError",
     "CarryPromoted",
@@ -343,6 +349,7 @@ __all__ = [
     "EvalTrace",
     "ExtendedDType",
     "InconclusiveDimensionOperation",
+    "Index",
     "Inlined",
     "JAXIndexError",
     "JAXTypeError",
@@ -360,9 +367,12 @@ __all__ = [
     "ParamDict",
     "Primitive",
     "ProgramCompiled",
+    "PyTree",
     "Ref",
     "RuleTable",
+    "Shape",
     "ShapeDtypeStruct",
+    "ShapeLike",
     "ShapedArray",
     "Source",
     "StagedTracer",

@@ -21,7 +21,10 @@ from ._errors import (
 from ._scalars import check_index, check_number, check_truth
 
 if TYPE_CHECKING:
+    from ._array_type import Array as _Array
     from ._primitive import Primitive
+else:
+    _Array = object  # a tracer becomes an ``Array`` in ``_array_type``, which imports this module
 
 
 class Trace:
@@ -67,7 +70,7 @@ class Trace:
         return False
 
 
-class Tracer:
+class Tracer(_Array):
     """Stands for an array while a function is traced."""
 
     __slots__ = ("__weakref__", "_trace", "aval")
