@@ -187,7 +187,7 @@ ERRORS = {
     "sizes": (
         lambda: rb.vmap(f)({"k": X}, np.ones((4, 2), np.float32)),
         ValueError,
-        "vmap: the axes to map over differ in size",
+        "vmap: the mapped axes must have the same size",
     ),
     "axis_size": (
         lambda: rb.vmap(f, axis_size=4)(X),
@@ -197,28 +197,28 @@ ERRORS = {
     "nothing mapped": (
         lambda: rb.vmap(f, in_axes=None)(X),
         ValueError,
-        "vmap: nothing is mapped, since in_axes is",
+        "vmap: there is no mapped axis, since in_axes is",
     ),
     "no arguments": (
         lambda: rb.vmap(lambda: 1.0)(),
         ValueError,
-        "vmap: nothing is mapped, since in_axes is",
+        "vmap: there is no mapped axis, since in_axes is",
     ),
     "rank": (
         lambda: rb.vmap(f, in_axes=(None, 1))(1.0, {"k": X}),
         ValueError,
-        "vmap: argument y",
+        "vmap: in_axes maps over axis 1 of argument y",
     ),
     "scalar": (lambda: rb.vmap(f)(1.0), ValueError, "To use the same value for all examples"),
     "entries": (
         lambda: rb.vmap(f, in_axes=(0, 0))(X),
         ValueError,
-        "Give one for each, or an int for all",
+        "Give one entry for each, or an int for all",
     ),
     "in_axes type": (
         lambda: rb.vmap(f, in_axes="a"),
         TypeError,
-        "says nothing of positional arguments: give",
+        "in_axes must be an int, None, or a tuple .*got 'a'",
     ),
     "in_axes leaf": (lambda: rb.vmap(f, in_axes=("a",))(X), TypeError, "'a'"),
     "in_axes no prefix": (
@@ -239,7 +239,7 @@ ERRORS = {
     "out_axes range": (
         lambda: rb.vmap(f, out_axes=2)(X),
         ValueError,
-        "is no place for the batch in output, which",
+        "out_axes=2 is out of bounds for output, which",
     ),
     "argument": (lambda: rb.vmap(f)({"k": "a"}), TypeError, r"argument x\['k'\].*'a'"),
     "result": (lambda: rb.vmap(lambda x: "a")(X), TypeError, "'a'"),

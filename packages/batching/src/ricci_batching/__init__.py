@@ -11,7 +11,7 @@ from ._extension import primitive_batchers as primitive_batchers
 from ._extension import register_vmappable as register_vmappable
 from ._extension import under_vmap as under_vmap
 from ._extension import unregister_vmappable as unregister_vmappable
-from ._mapped import mapped_dims as mapped_dims
+from ._mapped_axes import mapped_dims as mapped_dims
 from ._rules import Axis as Axis
 from ._rules import add_dim as add_dim
 from ._rules import array_ops as array_ops

@@ -1,46 +1,47 @@
-"""Batching rules in the forms in which libraries written for JAX give them.
+"""Batching rules in the forms in which libraries written for JAX register them.
 
-Three mappings show one table, ``batch_rules``: what is set in one form can be read in each.
+Three mappings show one table, ``batch_rules``. A rule that is set in one form can be read in all.
 
     primitive_batchers        rule(args, dims, **params)
     axis_primitive_batchers   rule(axis_size, axis_name, trace_type, args, dims, **params)
     fancy_primitive_batchers  rule(axis, args, dims, **params)
 """
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from typing import Any
 
-from ricci_ir import Primitive, is_under
+from ricci_ir import Array, ArrayLike, Primitive, is_under
 
-from ._rules import Axis, array_ops, batch_rules, batched_at, elementwise, shape_of
+from ._rules import Axis, BatchRule, array_ops, batch_rules, batched_at, elementwise, shape_of
 from ._vmap import BatchTrace
 
-Rule = Callable[..., Any]
 
-
-class Batchers(MutableMapping[Primitive, Rule]):
+class Batchers(MutableMapping[Primitive, BatchRule]):
     """The batching rules in one of the forms.
 
     Args:
-      adapt: makes a rule of Ricci's, ``rule(axis, args, dims, **params)``, of one of this form.
-      expose: makes one of this form of a rule of Ricci's.
+      adapt: converts a rule of this form to Ricci's, ``rule(axis, args, dims, **params)``.
+      expose: converts a rule of Ricci's to this form.
     """
 
     __slots__ = ("_adapt", "_expose", "_given")
 
-    def __init__(self, adapt: Callable[[Rule], Rule], expose: Callable[[Rule], Rule]):
+    def __init__(
+        self, adapt: Callable[[BatchRule], BatchRule], expose: Callable[[BatchRule], BatchRule]
+    ):
         self._adapt = adapt
         self._expose = expose
-        self._given: dict[Primitive, tuple[Rule, Rule]] = {}
+        # The rules that were set here, as given and converted: reading returns the given one.
+        self._given: dict[Primitive, tuple[BatchRule, BatchRule]] = {}
 
-    def __getitem__(self, primitive: Primitive) -> Rule:
+    def __getitem__(self, primitive: Primitive) -> BatchRule:
         if primitive not in batch_rules:
             raise KeyError(primitive)
         rule = batch_rules[primitive]
         given, adapted = self._given.get(primitive, (None, None))
         return given if given is not None and adapted is rule else self._expose(rule)
 
-    def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
+    def __setitem__(self, primitive: Primitive, rule: BatchRule) -> None:
         adapted = self._adapt(rule)
         self._given[primitive] = rule, adapted
         batch_rules[primitive] = adapted
@@ -56,15 +57,15 @@ class Batchers(MutableMapping[Primitive, Rule]):
         return len(batch_rules)
 
 
-def _size(args: Any, dims: Any) -> int:
+def _size(args: Sequence[ArrayLike], dims: Sequence[int | None]) -> int:
     return next(shape_of(x)[d] for x, d in zip(args, dims, strict=True) if d is not None)
 
 
-primitive_batchers = Batchers(
+primitive_batchers: Batchers = Batchers(
     lambda rule: lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
     lambda rule: lambda args, dims, **params: rule(Axis(_size(args, dims)), args, dims, **params),
 )
-axis_primitive_batchers = Batchers(
+axis_primitive_batchers: Batchers = Batchers(
     lambda rule: (
         lambda axis, args, dims, **params: rule(
             axis.size, axis.name, None, tuple(args), tuple(dims), **params
@@ -76,21 +77,28 @@ axis_primitive_batchers = Batchers(
         )
     ),
 )
-fancy_primitive_batchers = Batchers(
+fancy_primitive_batchers: Batchers = Batchers(
     lambda rule: lambda axis, args, dims, **params: rule(axis, tuple(args), tuple(dims), **params),
     lambda rule: rule,
 )
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Say that a primitive works on each element by itself, its operands of one shape."""
+    """Register the batching rule of an elementwise primitive, whose operands have one shape."""
     batch_rules.define(prim, elementwise)
 
 
 def defreducer(prim: Primitive) -> None:
-    """Say that a primitive of one operand reduces the dimensions in its parameter ``axes``."""
+    """Register the batching rule of a primitive that reduces its one operand over ``axes``."""
 
-    def batch(axis, args, dims, *, axes, **params):
+    def batch(
+        axis: Axis,
+        args: Sequence[ArrayLike],
+        dims: Sequence[int],
+        *,
+        axes: Sequence[int],
+        **params: Any,
+    ) -> tuple[Any, int]:
         (x,), (dim,) = args, dims
         shifted = tuple(a + (a >= dim) for a in axes)
         result = prim.bind(x, axes=shifted, **params)
@@ -99,22 +107,30 @@ def defreducer(prim: Primitive) -> None:
     batch_rules[prim] = batch
 
 
-def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """``x`` with its batch dimension in front, repeated ``size`` times if it has none."""
+def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable = None) -> Array:
+    """Move the batch dimension of ``x`` to the front; a value without one is repeated there."""
     return batched_at(x, bdim, size, 0)
 
 
-def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
-    """``x`` repeated ``sz`` times along a new dimension."""
+def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable = None) -> Array:
+    """Repeat ``x`` ``sz`` times along a new dimension."""
     return batched_at(x, None, sz, axis)
 
 
-def matchaxis(size: int, source: int | None, target: int | None, x: Any, sum_match: bool = False):
-    """``x`` with its batch dimension at another place.
+def matchaxis(
+    size: int, source: int | None, target: int | None, x: ArrayLike, sum_match: bool = False
+) -> ArrayLike:
+    """Move the batch dimension of ``x`` from ``source`` to ``target``.
+
+    Args:
+      size: the size of the batch.
+      source: the batch dimension of ``x``, or ``None``; then ``x`` is repeated at ``target``.
+      target: the batch dimension of the result, or ``None`` for a result without one.
+      x: the value.
+      sum_match: whether to sum over a batch dimension that the result must not have.
 
     Raises:
-      ValueError: if it has a batch dimension and must not have one, unless ``sum_match``: then
-        what it holds is summed over.
+      ValueError: if only ``target`` is ``None``, unless ``sum_match``.
     """
     if target is not None:
         return batched_at(x, source, size, target)
@@ -122,11 +138,13 @@ def matchaxis(size: int, source: int | None, target: int | None, x: Any, sum_mat
         return x
     if sum_match:
         return array_ops.sum_over(x, source)
-    raise ValueError(f"a value with a batch dimension, {source}, must not have one here")
+    raise ValueError(
+        f"A value with batch dimension {source} was returned where an unbatched value is expected. "
+        "Return a value that does not depend on the batch, or use sum_match=True."
+    )
 
 
-# Classes of values that are no arrays: for each the class of what stands for an axis, of an axis's
-# size, and how they are mapped over.
+# Arguments of ``register_vmappable`` by class.
 vmappables: dict[type, tuple[Any, ...]] = {}
 
 
@@ -138,10 +156,18 @@ def register_vmappable(
     from_elt: Callable[..., Any],
     make_iota: Callable[..., Any] | None,
 ) -> None:
-    """Say how values of a class that are no arrays are mapped over.
+    """Register a class of values, other than arrays, that ``vmap`` should map over.
 
-    It is written down, but ``vmap`` does not map over such values yet: given one, it raises
-    ``TypeError``, as for anything that is no array.
+    The registration is kept, but ``vmap`` does not use it yet: it raises ``TypeError`` for such
+    values.
+
+    Args:
+      data_type: the class of the values.
+      spec_type: the class of the axis specifications for them.
+      axis_size_type: the class of the sizes of their axes.
+      to_elt: extracts one example from a batch.
+      from_elt: makes a batch of one example's results.
+      make_iota: makes the indices of the examples.
 
     Raises:
       ValueError: if the class is registered already.
@@ -152,10 +178,10 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Forget what ``register_vmappable`` said of a class."""
+    """Undo ``register_vmappable`` for a class."""
     del vmappables[data_type]
 
 
 def under_vmap() -> bool:
-    """Whether the current trace, or one that it is built on, applies operations to batches."""
+    """Whether the current trace, or one of its parents, is a ``BatchTrace``."""
     return is_under(BatchTrace)

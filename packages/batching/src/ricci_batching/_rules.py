@@ -1,18 +1,22 @@
-"""The table of batching rules, and the rules that follow from an operation's shape.
+"""The table of batching rules, and the rules shared by families of primitives.
 
-A rule is called as ``rule(axis, args, dims, **params)``: ``dims[i]`` is the batch dimension of
-``args[i]``, or ``None``. It returns the result and its batch dimension (lists of both for
-several results), working in the parent trace.
+A rule is called as ``rule(axis, args, dims, **params)`` with the parent trace current. ``dims[i]``
+is the batch dimension of ``args[i]``, or ``None`` if that operand is not batched. The rule returns
+the result and its batch dimension, or lists of both for several results.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Jaxpr,
     Primitive,
+    RuleTable,
+    Shape,
     derived,
     float0,
     get_aval,
@@ -20,20 +24,22 @@ from ricci_ir import (
     rule_table,
 )
 
-batch_rules = rule_table("batch")
-# For primitives that refer to named axes: ``names(**params)`` gives the names.
-axis_name_rules = rule_table("axis_names", required=False)
+batch_rules: RuleTable = rule_table("batch")
+# Rules of primitives that refer to named axes: ``rule(**params)`` returns their names.
+axis_name_rules: RuleTable = rule_table("axis_names", required=False)
+
+type BatchRule = Callable[..., tuple[Any, Any]]
 
 
-def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset:
-    """The named axes that an operation refers to, itself or in the programs that it holds."""
+def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Hashable]:
+    """The named axes that an operation refers to, itself or in the jaxprs of its parameters."""
     rule = axis_name_rules.get(primitive)
     if rule is not None:
         return frozenset(rule(**params))
     return frozenset().union(*map(_named_in, jaxprs_in_params(params)))
 
 
-def _named_in(jaxpr: Jaxpr) -> frozenset:
+def _named_in(jaxpr: Jaxpr) -> frozenset[Hashable]:
     return jaxpr.derived(
         "named axes",
         lambda: frozenset().union(*(named_axes(e.primitive, e.params) for e in jaxpr.eqns)),
@@ -41,94 +47,113 @@ def _named_in(jaxpr: Jaxpr) -> frozenset:
 
 
 class Axis(NamedTuple):
-    """The axis that a vmap maps over: its size, and its name or ``None``."""
+    """The axis that a vmap maps over.
+
+    Attributes:
+      size: the number of examples.
+      name: the name by which collectives refer to it, or ``None``.
+      spmd_name: the mesh axis that it is sharded over, or ``None``.
+    """
 
     size: int
-    name: Any = None
-    spmd_name: Any = None
+    name: Hashable = None
+    spmd_name: Hashable = None
 
 
 class ArrayOps:
-    """The operations on batch dimensions; ``lax`` gives them."""
+    """The operations that batching needs. They are primitives of ``lax``, which registers them."""
 
-    broadcast_in_dim: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any]
-    transpose: Callable[[Any, tuple[int, ...]], Any]
-    sum_over: Callable[[Any, int], Any]
+    broadcast_in_dim: Callable[[ArrayLike, Shape, tuple[int, ...]], Array]
+    transpose: Callable[[ArrayLike, tuple[int, ...]], Array]
+    sum_over: Callable[[ArrayLike, int], Array]
 
     def register(
         self,
         *,
-        broadcast_in_dim: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any],
-        transpose: Callable[[Any, tuple[int, ...]], Any],
-        sum_over: Callable[[Any, int], Any],
+        broadcast_in_dim: Callable[[ArrayLike, Shape, tuple[int, ...]], Array],
+        transpose: Callable[[ArrayLike, tuple[int, ...]], Array],
+        sum_over: Callable[[ArrayLike, int], Array],
     ) -> None:
-        """Set ``broadcast_in_dim(x, shape, dims)``, ``transpose(x, permutation)``, and the sum."""
+        """Set the operations.
+
+        Args:
+          broadcast_in_dim: ``broadcast_in_dim(x, shape, dims)``.
+          transpose: ``transpose(x, permutation)``.
+          sum_over: ``sum_over(x, dim)``.
+        """
         self.broadcast_in_dim = broadcast_in_dim
         self.transpose = transpose
         self.sum_over = sum_over
 
 
-array_ops = ArrayOps()
+array_ops: ArrayOps = ArrayOps()
 
 
-def shape_of(x: Any) -> tuple[int, ...]:
+def shape_of(x: ArrayLike) -> Shape:
     """The shape of an array, a tracer or a scalar."""
     return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def move_dim(x: Any, source: int, target: int) -> Any:
-    """``x`` with one dimension moved; ``x`` itself where it is in place."""
+def move_dim(x: ArrayLike, source: int, target: int) -> Array:
+    """Move a dimension of ``x``; returns ``x`` if the dimension is in place."""
     ndim = len(shape_of(x))
     target %= ndim
     if source == target:
-        return x
+        return x  # pyright: ignore[reportReturnType]
     order = [i for i in range(ndim) if i != source]
     order.insert(target, source)
     return array_ops.transpose(x, tuple(order))
 
 
-def add_dim(x: Any, size: int, dim: int) -> Any:
-    """``x`` repeated ``size`` times along a new dimension."""
+def add_dim(x: ArrayLike, size: int, dim: int) -> Array:
+    """Repeat ``x`` ``size`` times along a new dimension."""
     aval: Any = get_aval(x)
     shape = aval.shape
     new_shape = (*shape[:dim], size, *shape[dim:])
     if aval.dtype == float0:
-        return np.zeros(new_shape, float0)
+        return np.zeros(new_shape, float0)  # pyright: ignore[reportReturnType]
     kept = tuple(i for i in range(len(new_shape)) if i != dim)
     return array_ops.broadcast_in_dim(x, new_shape, kept)
 
 
 def moved_to(
-    values: Sequence[Any], dims: Sequence[int | None], target: int
+    values: Sequence[ArrayLike], dims: Sequence[int | None], target: int
 ) -> tuple[list[Any], tuple[int | None, ...]]:
-    """Values with their batch dimensions, if they have one, at ``target``; and those dimensions."""
+    """Move the batch dimensions of values to ``target``.
+
+    Returns:
+      The values, and their new batch dimensions: ``None`` for values that are not batched.
+    """
     return (
         [x if d is None else move_dim(x, d, target) for x, d in zip(values, dims, strict=True)],
         tuple(None if d is None else target for d in dims),
     )
 
 
-def batched_at(x: Any, dim: int | None, size: int, target: int) -> Any:
-    """``x`` with its batch dimension at ``target``, repeated if it has none."""
+def batched_at(x: ArrayLike, dim: int | None, size: int, target: int) -> Array:
+    """Move the batch dimension of ``x`` to ``target``; a value without one is repeated there."""
     if dim is None:
         return add_dim(x, size, target)
     return move_dim(x, dim, target)
 
 
-# Those whose rule is ``elementwise``.
+# The primitives whose rule is ``elementwise``.
 elementwise_primitives: set[Primitive] = set()
 
 
-def _elementwise_rule(primitive: Primitive):
+def _elementwise_rule(primitive: Primitive) -> BatchRule:
     elementwise_primitives.add(primitive)
     bind = primitive.bind
 
-    def batch(axis, args, dims, **params):
+    def batch(
+        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, int | None]:
         if len(args) == 1:
             return bind(args[0], **params), dims[0]
         shapes = [shape_of(x) for x in args]
         rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
-        # Operands of one shape, batched alike, stay as they are, and so do scalars beside them.
+        # Operands with the same shape and batch dimension need no alignment; neither do scalars
+        # that are not batched.
         kinds = {(s, d) for s, d in zip(shapes, dims, strict=True) if s or d is not None}
         if len(kinds) == 1:
             ((_, target),) = kinds
@@ -139,8 +164,8 @@ def _elementwise_rule(primitive: Primitive):
     return batch
 
 
-def _align(x: Any, shape: tuple, dim: int | None, rank: int) -> Any:
-    """``x`` with its batch dimension in front, and 1 where it has fewer dimensions."""
+def _align(x: ArrayLike, shape: Shape, dim: int | None, rank: int) -> ArrayLike:
+    """``x`` with its batch dimension in front, and dimensions of size 1 up to ``rank`` others."""
     if dim is None:
         return add_dim(x, 1, 0) if shape else x
     if len(shape) == rank + 1:
@@ -148,18 +173,21 @@ def _align(x: Any, shape: tuple, dim: int | None, rank: int) -> Any:
     return array_ops.broadcast_in_dim(x, (shape[0], *(1,) * rank), (0,))
 
 
-# Each element of the result depends on the operands' elements at the same place.
-elementwise = derived(_elementwise_rule)
+# For operations in which each element of the result depends on the operands' elements at the same
+# position only.
+elementwise: derived = derived(_elementwise_rule)
 
 
-def _at_front_rule(primitive: Primitive):
-    def batch(axis, args, dims, **params):
-        args = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True)]
-        result = primitive.bind(*args, **params)
+def _leading_dims_rule(primitive: Primitive) -> BatchRule:
+    def batch(
+        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        operands = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True)]
+        result = primitive.bind(*operands, **params)
         return result, [0] * len(result) if primitive.multiple_results else 0
 
     return batch
 
 
-# The operation treats leading dimensions as a batch already: move each operand's to the front.
-leading_dims = derived(_at_front_rule)
+# For operations that already treat leading dimensions as a batch, such as a Cholesky decomposition.
+leading_dims: derived = derived(_leading_dims_rule)

@@ -5,7 +5,11 @@ from functools import wraps
 from typing import Any
 
 from ricci_ir import (
+    AbstractValue,
+    Array,
+    ArrayLike,
     Jaxpr,
+    Primitive,
     ShapedArray,
     Trace,
     Tracer,
@@ -21,6 +25,7 @@ from ricci_ir import (
     under_vmap,
 )
 from ricci_pytree import (
+    PyTreeDef,
     argument_paths,
     flatten_axes,
     keystr,
@@ -29,13 +34,13 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-from ._mapped import check_axis, mapped_dims
+from ._mapped_axes import check_axis, mapped_dims
 from ._rules import Axis, array_ops, batch_rules, batched_at, named_axes
 
-_unbatched: dict[tuple[Any, int], Any] = {}
+_unbatched: dict[tuple[ShapedArray, int], ShapedArray] = {}
 
 
-def unbatched_aval(aval: Any, dim: int) -> Any:
+def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     """The type of one example of a batch."""
     key = (aval, dim)
     found = _unbatched.get(key)
@@ -46,13 +51,22 @@ def unbatched_aval(aval: Any, dim: int) -> Any:
 
 
 class BatchTracer(Tracer):
-    """One example, standing for a batch of them: ``value`` has the batch at ``dim``."""
+    """A value that stands for one example of a batch.
+
+    Attributes:
+      value: the whole batch.
+      dim: its batch dimension.
+    """
 
     __slots__ = ("dim", "value")
 
-    def __init__(self, trace: "BatchTrace", value: Any, dim: int):
+    aval: ShapedArray
+    value: ArrayLike
+    dim: int
+
+    def __init__(self, trace: "BatchTrace", value: ArrayLike, dim: int):
         self._trace = trace
-        self.aval = unbatched_aval(get_aval(value), dim)
+        self.aval = unbatched_aval(get_aval(value), dim)  # pyright: ignore[reportArgumentType]
         self.value = value
         self.dim = dim
 
@@ -64,17 +78,21 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies each operation to whole batches in the parent trace."""
+    """Applies operations to whole batches, in the parent trace."""
 
     __slots__ = ("axis",)
 
-    parent: Trace
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    axis: Axis
 
     def __init__(self, parent: Trace, axis: Axis):
         super().__init__(parent)
         self.axis = axis
 
-    def process(self, primitive, args, params):
+    def process(
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+    ) -> Any:
+        """Apply the batching rule of a primitive, unless no operand is batched."""
         values, dims, batched = self.split(args)
         if not batched and not self._names_axis(primitive, params):
             return self.parent.process(primitive, args, params)
@@ -88,10 +106,10 @@ class BatchTrace(Trace):
             return [self.join(r, d) for r, d in zip(result, dim, strict=True)]
         return self.join(result, dim)
 
-    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[int | None], bool]:
-        """The whole batches, their batch dimensions, and whether there are any."""
-        values = []
-        dims = []
+    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
+        """The whole batches, their batch dimensions, and whether any operand is batched."""
+        values: list[ArrayLike] = []
+        dims: list[int | None] = []
         batched = False
         for arg in args:
             if type(arg) is BatchTracer and arg._trace is self:
@@ -103,25 +121,31 @@ class BatchTrace(Trace):
                 dims.append(None)
         return values, dims, batched
 
-    def join(self, value: Any, dim: int | None) -> Any:
-        """A tracer for one example; the value itself where it is the same for all."""
+    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
+        """A tracer for one example of a batch; an unbatched value itself."""
         return value if dim is None else BatchTracer(self, value, dim)
 
-    def _names_axis(self, primitive, params) -> bool:
+    def _names_axis(self, primitive: Primitive, params: dict[str, Any]) -> bool:
         name = self.axis.name
         return name is not None and name in named_axes(primitive, params)
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[Any]],
+    fun: Callable[..., Sequence[ArrayLike]],
     axis: Axis,
-    args: Sequence[Any],
+    args: Sequence[ArrayLike],
     dims: Sequence[int | None],
-) -> tuple[list[Any], list[int | None]]:
-    """Run a flat function of one example on batches.
+) -> tuple[list[ArrayLike], list[int | None]]:
+    """Apply a flat function of one example to a batch.
+
+    Args:
+      fun: takes and returns flat sequences of arrays.
+      axis: the mapped axis.
+      args: the arguments.
+      dims: the batch dimension of each argument, or ``None``.
 
     Returns:
-      The results and their batch dimensions (``None`` for one that is the same for all).
+      The results and their batch dimensions; ``None`` for a result that is not batched.
     """
     trace = BatchTrace(context.trace, axis)
     inputs = [trace.join(x, d) for x, d in zip(args, dims, strict=True)]
@@ -149,17 +173,17 @@ def batch_jaxpr(
     dims: Sequence[int | None],
     out_dims: Sequence[int | None] | None = None,
 ) -> tuple[Jaxpr, list[int | None]]:
-    """The jaxpr that applies a jaxpr to batches; kept on it.
+    """The jaxpr that applies a jaxpr to batches, which keeps it (``Jaxpr.derived``).
 
     Args:
       jaxpr: the program for one example.
       axis: the mapped axis.
       dims: the batch dimension of each argument, or ``None``.
-      out_dims: where the results' batch dimensions must be (``None`` in it leaves one as it
-        comes); by default all as they come.
+      out_dims: the batch dimension that each result must have. ``None`` leaves it to the batching
+        rules, and is the default for all results.
 
     Returns:
-      The jaxpr, and the batch dimension of each result (``None``: the same for all).
+      The jaxpr, and the batch dimension of each result; ``None`` if it is not batched.
     """
     dims = tuple(dims)
     wanted = tuple(out_dims) if out_dims is not None else (None,) * len(jaxpr.outvars)
@@ -167,13 +191,18 @@ def batch_jaxpr(
     return jaxpr.derived(key, lambda: _batch_jaxpr(jaxpr, axis, dims, wanted))
 
 
-def _batch_jaxpr(jaxpr, axis, dims, wanted):
+def _batch_jaxpr(
+    jaxpr: Jaxpr,
+    axis: Axis,
+    dims: tuple[int | None, ...],
+    wanted: tuple[int | None, ...],
+) -> tuple[Jaxpr, list[int | None]]:
     found: list[int | None] = []
 
-    def fun(*args):
+    def fun(*args: Array) -> list[ArrayLike]:
         run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
         values, out_dims = batch_flat(run, axis, args, dims)
-        results = []
+        results: list[ArrayLike] = []
         for value, dim, target in zip(values, out_dims, wanted, strict=True):
             if target is not None:
                 value, dim = batched_at(value, dim, axis.size, target), target
@@ -181,14 +210,14 @@ def _batch_jaxpr(jaxpr, axis, dims, wanted):
             found.append(dim)
         return results
 
-    avals = [
-        aval if dim is None else _batched_aval(aval, axis.size, dim)
-        for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
+    avals: list[AbstractValue] = [
+        v.aval if dim is None else _batched_aval(v.aval, axis.size, dim)
+        for v, dim in zip(jaxpr.invars, dims, strict=True)
     ]
     return trace_to_jaxpr(fun, avals, jaxpr.debug_info), found
 
 
-def _batched_aval(aval: Any, size: int, dim: int) -> ShapedArray:
+def _batched_aval(aval: ShapedArray, size: int, dim: int) -> ShapedArray:
     shape = (*aval.shape[:dim], size, *aval.shape[dim:])
     return ShapedArray(shape, aval.dtype, aval.weak_type)
 
@@ -202,33 +231,35 @@ def vmap[**P, R](
     spmd_axis_name: Any = None,
     sum_match: bool = False,
 ) -> Callable[P, R]:
-    """The function that applies ``fun`` to each example of a batch at once.
+    """Vectorize a function: apply it to every example of a batch at once.
 
     Args:
       fun: a function of pytrees of arrays.
-      in_axes: which axis of each argument holds the batch: an int for all, or a tuple with, for
-        each positional argument, an int, ``None`` (the argument is the same for all examples) or
-        a pytree of them that is a prefix of the argument. Keyword arguments are mapped on axis 0.
-      out_axes: where the batch goes in the results: an int, ``None`` for a result that is the
-        same for all examples, or a prefix pytree of them.
-      sum_match: where ``out_axes`` is ``None`` for a result that differs between examples, give
-        its sum over them, the transpose of passing one argument to all; by default an error.
-      axis_name: a name by which collectives inside ``fun`` can refer to the axis.
-      axis_size: the size of the axis; needed only when nothing is mapped.
+      in_axes: the batch axis of the arguments: an int for all of them, or a tuple with one entry
+        for each positional argument. An entry is an int, ``None`` (the argument is the same for
+        all examples), or a pytree of these that is a prefix of the argument. Keyword arguments
+        are mapped over axis 0.
+      out_axes: the batch axis of the results: an int, ``None`` (the result is the same for all
+        examples), or a pytree of these that is a prefix of the result.
+      axis_name: a name by which collectives inside ``fun`` refer to the mapped axis.
+      axis_size: the size of the mapped axis; needed only if no argument is mapped.
       spmd_axis_name: the mesh axis that the mapped axis is sharded over.
+      sum_match: whether a result that differs between examples is summed over them if its
+        ``out_axes`` is ``None``, instead of raising an error.
 
     Returns:
-      A function of arguments with one more axis.
+      A function that takes arguments, and returns results, with one more axis.
 
     Raises:
       ValueError: if the mapped axes differ in size, or ``in_axes`` does not fit the arguments.
+      TypeError: if ``in_axes`` is not an int, ``None`` or a tuple, or an argument is not an array.
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):
         raise TypeError(
-            f"vmap: in_axes={in_axes!r} says nothing of positional arguments: give an int, None, "
-            "or a tuple with one entry for each."
+            "vmap: in_axes must be an int, None, or a tuple with one entry for each positional "
+            f"argument, got {in_axes!r}."
         )
 
     @wraps(fun, updated=())
@@ -236,8 +267,8 @@ def vmap[**P, R](
     def vmap_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
-                f"vmap: in_axes has {len(in_axes)} entries, and {len(args)} positional arguments "
-                "were passed. Give one for each, or an int for all."
+                f"vmap: in_axes has {len(in_axes)} entries, but {len(args)} positional arguments "
+                "were passed. Give one entry for each, or an int for all."
             )
         leaves, tree = tree_flatten((args, kwargs))
         if kwargs or isinstance(in_axes, tuple):
@@ -246,12 +277,13 @@ def vmap[**P, R](
             dims = [in_axes] * len(leaves)
         names = lambda: argument_paths(args, kwargs, fun)
         dims, size = mapped_dims("vmap", leaves, dims, axis_size, names)
-        out_tree = None
+        out_tree: Any = None  # flat_fun sets it
 
-        def flat_fun(*flat):
+        def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
             nonlocal out_tree
             flat_args, flat_kwargs = tree_unflatten(tree, flat)
-            out_leaves, out_tree = tree_flatten(fun(*flat_args, **flat_kwargs))
+            result = fun(*flat_args, **flat_kwargs)  # pyright: ignore[reportCallIssue]
+            out_leaves, out_tree = tree_flatten(result)
             for leaf in out_leaves:
                 get_aval(leaf)
             return out_leaves
@@ -274,33 +306,34 @@ def vmap[**P, R](
     return vmap_fun
 
 
-def _output_paths(tree: Any) -> list[str]:
-    """What messages call each leaf of the result."""
+def _output_paths(tree: PyTreeDef) -> list[str]:
+    """The name of each leaf of the result in messages."""
     leaves = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))[0]
     return [f"output{keystr(path)}" for path, _ in leaves]
 
 
 def _place(
-    value: Any,
+    value: ArrayLike,
     dim: int | None,
     size: int,
     target: int | None,
     i: int,
     outputs: Callable[[], list[str]],
-) -> Any:
+) -> ArrayLike:
+    """Result ``i`` with its batch dimension at ``target``."""
     if target is None:
         if dim is None:
             return value
         raise ValueError(
             f"vmap has out_axes=None for {outputs()[i]}, but it depends on the mapped arguments: "
-            f"it was batched on axis {dim}. Give the axis where the batch should go, or "
+            f"its batch dimension is {dim}. Give the axis of the batch in out_axes, or pass "
             "sum_match=True for the sum over the batch."
         )
     check_axis("vmap: out_axes", target)
     ndim = len(get_aval(value).shape) + (dim is None)  # pyright: ignore
     if not -ndim <= target < ndim:
         raise ValueError(
-            f"vmap: out_axes={target} is no place for the batch in {outputs()[i]}, which has rank "
-            f"{ndim} with it."
+            f"vmap: out_axes={target} is out of bounds for {outputs()[i]}, which has rank {ndim} "
+            "with the batch."
         )
     return as_array(batched_at(value, dim, size, target % ndim))

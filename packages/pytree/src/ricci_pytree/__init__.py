@@ -1,4 +1,4 @@
-"""Trees of Python containers: flatten, map, key paths, registration of classes."""
+"""Pytrees: flatten nested Python containers, map over them, and register classes as containers."""
 
 from . import tree as tree
 from ._argument_paths import argument_paths as argument_paths

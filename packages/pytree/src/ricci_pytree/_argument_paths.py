@@ -1,4 +1,4 @@
-"""What the user calls each leaf of a function's arguments."""
+"""The names of the leaves of a call's arguments, for error messages."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -6,8 +6,6 @@ from typing import Any
 
 from ._keys import keystr
 from ._registry import default_registry
-
-type _Namer = Callable[[int], str]
 
 
 def argument_paths(
@@ -20,10 +18,11 @@ def argument_paths(
     Args:
       args: positional arguments.
       kwargs: keyword arguments.
-      signature: the called function, or its signature. Where it is missing, cannot be read or
-        does not accept the arguments, they are called ``args[0]`` and ``kwargs['k']``.
+      signature: the called function, or its signature. If it is missing, cannot be read or does
+        not accept the arguments, the names begin with ``args[0]`` and ``kwargs['k']``.
 
-    Returns one name a leaf, in the order of ``tree_leaves((args, kwargs))``.
+    Returns:
+      One name for each leaf, in the order of ``tree_leaves((args, kwargs))``.
 
     >>> argument_paths(({"w": [1, 2]}, 3), {"k": 4}, lambda x, *rest, **options: None)
     ["x['w'][0]", "x['w'][1]", 'rest[0]', "options['k']"]
@@ -65,7 +64,7 @@ def _argument_names(
     keywords = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     rest = by_kind.get(inspect.Parameter.VAR_POSITIONAL)
     if count > len(positional) and rest is None:
-        # More than the function accepts: number them all rather than name some.
+        # The function does not accept that many: number all of them instead of naming some.
         positional, rest = [], "args"
     options = by_kind.get(inspect.Parameter.VAR_KEYWORD, "kwargs")
     names = positional[:count] + [f"{rest}[{i}]" for i in range(count - len(positional))]

@@ -1,8 +1,8 @@
-"""The engine inside jaxlib, written in C++; only the extension module that holds it is loaded."""
+"""The engine in C++, which is part of jaxlib; only its extension module is imported."""
 
 import os
 
-# jaxlib reads this when it is loaded; without it every new client logs its devices to stderr.
+# jaxlib reads this variable when it is imported. Without it, new clients log to stderr.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 from jaxlib._jax import pytree as _pytree  # pyright: ignore[reportMissingImports]

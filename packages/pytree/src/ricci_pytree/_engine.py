@@ -1,4 +1,4 @@
-"""Which engine takes trees apart: jaxlib's where it is installed, else the one in Python.
+"""The choice of the engine that flattens trees: jaxlib's if it is installed, else the Python one.
 
 The environment variable ``RICCI_PYTREE_ENGINE`` (``cpp`` or ``python``) overrides the choice.
 """
@@ -17,7 +17,7 @@ elif _choice == "":
     try:
         from . import _cpp_engine as engine
     except ModuleNotFoundError as error:
-        # A jaxlib that is there but broken must not be passed over in silence.
+        # An error inside an installed jaxlib is the user's to see: only a missing one is no error.
         if error.name not in ("jaxlib", "jaxlib._jax"):
             raise
         from . import _python_engine as engine

@@ -1,4 +1,4 @@
-"""Key paths: where in a tree a leaf stands, and how that place is printed."""
+"""Key paths: the place of a leaf in a tree, and its printed form."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
@@ -20,9 +20,10 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
     """Print a key path.
 
     Args:
-      keys: the path, as `tree_flatten_with_path` gives it.
-      simple: print each key bare (``w``) and not as the expression that reaches it (``['w']``).
-      separator: what to put between keys.
+      keys: the path, as `tree_flatten_with_path` returns it.
+      simple: print each key alone (``w``) instead of the expression that indexes with it
+        (``['w']``).
+      separator: the text between keys.
 
     Source: ``jax.tree_util.keystr``.
 

@@ -1,4 +1,4 @@
-"""A partial application whose arguments are the leaves of a tree."""
+"""`Partial`, a partial application that is a container of its arguments."""
 
 import functools
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from ._registry import register_pytree_node
 
 @final
 class _Opaque:
-    """A callable that `functools.partial` does not recognise as one of its own and take apart."""
+    """A callable that hides a `functools.partial` from `functools.partial`."""
 
     __slots__ = ("fun",)
 
@@ -30,10 +30,10 @@ class _Opaque:
 
 
 @final
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """A `functools.partial` that is a container: its arguments are children, its function static.
 
-    So a function with data bound to it can be an argument of a transformed function.
+    A function with arrays bound to it can so be an argument of a transformed function.
 
     Source: ``jax.tree_util.Partial``.
 
@@ -46,7 +46,8 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> "Partial":
-        # functools.partial merges a partial into its own arguments; those of `func` stay static.
+        # functools.partial would merge the arguments of a partial `func` into its own, and make
+        # them children. They belong to the function, which is static.
         if isinstance(func, functools.partial):
             func = _Opaque(func)
         return super().__new__(cls, func, *args, **kw)

@@ -1,7 +1,7 @@
-"""Tree prefixes: broadcasting one tree over another, and saying where two trees differ.
+"""Tree prefixes: broadcast one tree over another, and report where two trees differ.
 
-A tree is a prefix of another if it has the same containers down to its own leaves, each of which
-stands for a whole subtree of the other.
+A prefix of a tree is that tree with some of its subtrees replaced by leaves. Each leaf of the
+prefix stands for a whole subtree.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from ._engine import PyTreeDef
-from ._keys import keystr
+from ._keys import KeyPath, keystr
 from ._registry import default_registry
 from ._shorten import shorten
 
 type _IsLeaf = Callable[[Any], bool] | None
-# A container opened by one level: type and static data, and children.
+# One level of a tree: the container's type and static data (None for a leaf), and its children.
 type _Level = tuple[tuple[type, Any] | None, Sequence[Any]]
 
 _flatten = default_registry.flatten
@@ -33,12 +33,13 @@ class PrefixError:
       args['a'] is a list of length 1
     """
 
-    path: tuple[Any, ...]
+    path: KeyPath[Any]
     prefix: str
     full: str
     hint: str = ""
 
     def __call__(self, prefix_name: str = "prefix", full_name: str = "full") -> ValueError:
+        """The error, with the user's names for the two trees."""
         where = keystr(self.path)
         lines = [
             f"{prefix_name}{where} does not match {full_name}{where}:",
@@ -51,12 +52,12 @@ class PrefixError:
 
 
 def _open_tree(tree: Any) -> _Level:
-    # Only the root is taken apart: all below it are leaves.
+    # Every node below the root is a leaf here, so that one level is flattened.
     children, treedef = _flatten(tree, lambda node: node is not tree)
     return treedef.node_data(), children
 
 
-def _open_treedef(treedef: PyTreeDef) -> _Level:
+def _open_structure(treedef: PyTreeDef) -> _Level:
     return treedef.node_data(), treedef.children()
 
 
@@ -92,7 +93,7 @@ def _hint(prefix: _Level, full: _Level, is_leaf: _IsLeaf) -> str:
 
 
 def _differences(
-    path: tuple[Any, ...],
+    path: KeyPath[Any],
     prefix: Any,
     full: Any,
     is_leaf: _IsLeaf,
@@ -121,11 +122,13 @@ def _differences(
 
 
 def prefix_errors(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[PrefixError]:
-    """All places where ``prefix`` is not a prefix of ``full``, outermost only, in order.
+    """The places where ``prefix`` is not a prefix of ``full``, in order.
+
+    Subtrees below a reported place are not searched.
 
     Args:
       prefix: the tree whose leaves stand for subtrees.
-      full: the tree it should fit.
+      full: the whole tree.
       is_leaf: says which nodes of ``prefix`` are leaves.
 
     >>> prefix_errors([1, 2], [1, {"a": 2}])
@@ -142,18 +145,18 @@ def prefix_errors(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[Prefi
 def raise_first_difference(
     prefix: Any, full: Any, is_leaf: _IsLeaf, names: tuple[str, str], original: ValueError
 ) -> None:
-    """Raise the first difference of two trees; nothing happens where there is none."""
+    """Raise an error that names the first place where two trees differ, if there is one."""
     differences = prefix_errors(prefix, full, is_leaf)
     if differences:
         raise differences[0](*names) from original
 
 
 def broadcast_prefix(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[Any]:
-    """The leaves of ``prefix``, each repeated for every leaf of ``full`` that it stands for.
+    """The leaves of ``prefix``, each repeated once for every leaf of its subtree of ``full``.
 
     Args:
       prefix: the tree whose leaves stand for subtrees.
-      full: the tree to broadcast over.
+      full: the whole tree.
       is_leaf: says which nodes of ``prefix`` are leaves.
 
     Raises:
@@ -179,15 +182,18 @@ def _is_none(tree: Any) -> bool:
 
 
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
-    """One axis specification for each leaf of a structure.
+    """Broadcast a tree of axis specifications over a structure.
 
     Args:
-      name: what the user calls ``axis_tree``, for the error message.
-      treedef: the structure of the values that the specification is for.
-      axis_tree: a prefix of that structure, whose leaves (``None`` among them) are the result.
+      name: the user's name for ``axis_tree``, for the error message.
+      treedef: the structure of the values that the specifications are for.
+      axis_tree: a prefix of that structure. ``None`` is one of its leaves.
+
+    Returns:
+      One specification for each leaf of the structure.
 
     Raises:
-      ValueError: if ``axis_tree`` is not a prefix; it names the path that differs.
+      ValueError: if ``axis_tree`` is not a prefix of the structure; the message names the path.
 
     >>> from ricci_pytree import flatten_axes, tree_structure
     >>> flatten_axes("in_axes", tree_structure((1, {"a": 2, "b": 3})), (None, 0))
@@ -197,10 +203,10 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     leaves, axes_treedef = _flatten(axis_tree, _is_none)
     if _match(axes_treedef, treedef, iter(leaves), axes):
         return axes
-    differences = list(_differences((), axis_tree, treedef, _is_none, _open_treedef))
+    differences = list(_differences((), axis_tree, treedef, _is_none, _open_structure))
     if not differences:
         raise ValueError(
-            f"{name} must have the structure of the value it is for: "
+            f"{name} must be a prefix of the tree that it applies to: "
             f"found {axes_treedef}, expected a prefix of {treedef}"
         )
     raise differences[0](name, "value")

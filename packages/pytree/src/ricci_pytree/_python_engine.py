@@ -1,6 +1,6 @@
-"""The engine that is written in Python: a registry of node types that can take trees apart.
+"""The engine in Python: a registry of node types that flattens trees.
 
-It answers to the same names as jaxlib's module ``pytree``, and is used where jaxlib is missing.
+It offers the same names as jaxlib's module ``pytree``, and is used where jaxlib is not installed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,12 +24,16 @@ from ._python_treedef import PyTreeDef as PyTreeDef
 
 name = "python"
 
+type _IsLeaf = Callable[[Any], bool] | None
+type _IsLeafWithPath = Callable[[_Path, Any], bool] | None
+type _Path = tuple[Any, ...]
+
 
 @final
 class PyTreeRegistry:
-    """The types that count as containers, and how to take each apart.
+    """The container types, each with the functions that flatten and unflatten it.
 
-    The flags say which built-in containers are known; everything unknown is a leaf.
+    The flags say which built-in containers are registered. An object of any other type is a leaf.
 
     >>> PyTreeRegistry(enable_none=False).flatten([None, 1])
     ([None, 1], PyTreeDef([*, *]))
@@ -53,12 +57,12 @@ class PyTreeRegistry:
         self._leaf = PyTreeDef(self, None)
 
     def __reduce__(self) -> str:
-        # A registry holds functions, so it travels by name: whoever makes a global one sets
-        # __module__ and __name__ on it.
+        # A registry holds functions, so it is pickled by name. The module that defines one sets
+        # its __module__ and __name__.
         return self.__name__
 
     def node_type(self, kind: type) -> NodeType | None:
-        """How to take a type apart, or ``None`` for a leaf."""
+        """The node type of a class, or ``None`` if its objects are leaves."""
         node = self._nodes.get(kind)
         if node is None and self._namedtuples and isinstance(kind, type):
             if issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -76,27 +80,25 @@ class PyTreeRegistry:
         from_iterable: Callable[[Any, Any], Any],
         to_iterable_with_keys: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
     ) -> None:
-        """Make a type a container."""
+        """Register a type as a container."""
         self._add(custom_node(type, to_iterable, from_iterable, to_iterable_with_keys))
 
     def register_dataclass_node(
         self, type: type, data_fields: Sequence[str], meta_fields: Sequence[str], /
     ) -> None:
-        """Make a class with named attributes a container."""
+        """Register a class with named attributes as a container."""
         self._add(dataclass_node(type, tuple(data_fields), tuple(meta_fields)))
 
     def _add(self, node: NodeType) -> None:
         if self._nodes.setdefault(node.type, node) is not node:
             raise ValueError(f"{node.type!r} is already registered as a tree node")
 
-    def flatten(
-        self, tree: Any, leaf_predicate: Callable[[Any], bool] | None = None
-    ) -> tuple[list[Any], PyTreeDef]:
-        """Leaves and structure of a tree."""
+    def flatten(self, tree: Any, leaf_predicate: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+        """The leaves of a tree and its structure."""
         leaves: list[Any] = []
         return leaves, self._flatten(tree, leaves, leaf_predicate)
 
-    def _flatten(self, tree: Any, leaves: list[Any], is_leaf: Any) -> PyTreeDef:
+    def _flatten(self, tree: Any, leaves: list[Any], is_leaf: _IsLeaf) -> PyTreeDef:
         if is_leaf is None or not _answer(is_leaf(tree)):
             node = self.node_type(type(tree))
             if node is not None:
@@ -108,14 +110,18 @@ class PyTreeRegistry:
         return self._leaf
 
     def flatten_with_path(
-        self, tree: Any, leaf_predicate: Callable[[Any, Any], bool] | None = None
-    ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
-        """Leaves, each with the path to it, and structure of a tree."""
-        leaves: list[tuple[tuple[Any, ...], Any]] = []
+        self, tree: Any, leaf_predicate: _IsLeafWithPath = None
+    ) -> tuple[list[tuple[_Path, Any]], PyTreeDef]:
+        """The leaves of a tree, each with the path to it, and its structure."""
+        leaves: list[tuple[_Path, Any]] = []
         return leaves, self._flatten_with_path((), tree, leaves, leaf_predicate)
 
     def _flatten_with_path(
-        self, path: tuple[Any, ...], tree: Any, leaves: list[Any], is_leaf: Any
+        self,
+        path: _Path,
+        tree: Any,
+        leaves: list[tuple[_Path, Any]],
+        is_leaf: _IsLeafWithPath,
     ) -> PyTreeDef:
         if is_leaf is None or not _answer(is_leaf(path, tree)):
             node = self.node_type(type(tree))
@@ -130,7 +136,7 @@ class PyTreeRegistry:
         return self._leaf
 
     def flatten_one_level(self, tree: Any) -> tuple[Iterable[Any], Any] | None:
-        """Children and static data of a container; ``None`` for a leaf."""
+        """The children and the static data of a container; ``None`` for a leaf."""
         node = self.node_type(type(tree))
         if node is None:
             return None
@@ -140,7 +146,7 @@ class PyTreeRegistry:
     def flatten_one_level_with_keys(
         self, tree: Any
     ) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
-        """Pairs of key and child, and static data of a container; ``None`` for a leaf."""
+        """The pairs (key, child) and the static data of a container; ``None`` for a leaf."""
         node = self.node_type(type(tree))
         if node is None:
             return None
@@ -148,7 +154,7 @@ class PyTreeRegistry:
         return keyed, node.one_level_data(data)
 
 
-def _answer(value: Any) -> bool:
+def _answer(value: object) -> bool:
     if value is True or value is False:
         return value
     raise ValueError(f"is_leaf must return True or False, found {value!r}")

@@ -1,4 +1,4 @@
-"""The entries of a key path, for the engine that is written in Python."""
+"""The entries of a key path, for the engine in Python."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -7,7 +7,7 @@ from typing import Any, final
 @final
 @dataclass(frozen=True, slots=True)
 class SequenceKey:
-    """Position in a list or a tuple.
+    """The position of a child in a list or a tuple.
 
     >>> from ricci_pytree import SequenceKey
     >>> str(SequenceKey(2))
@@ -23,7 +23,7 @@ class SequenceKey:
 @final
 @dataclass(frozen=True, slots=True)
 class DictKey:
-    """Key of a mapping.
+    """The key of a child in a mapping.
 
     >>> from ricci_pytree import DictKey
     >>> str(DictKey("w"))
@@ -39,7 +39,7 @@ class DictKey:
 @final
 @dataclass(frozen=True, slots=True)
 class GetAttrKey:
-    """Name of an attribute: a field of a namedtuple or a dataclass.
+    """The name of an attribute: a field of a namedtuple or a dataclass.
 
     >>> from ricci_pytree import GetAttrKey
     >>> str(GetAttrKey("w"))
@@ -55,7 +55,7 @@ class GetAttrKey:
 @final
 @dataclass(frozen=True, slots=True)
 class FlattenedIndexKey:
-    """Number of a child of a node that was registered without keys.
+    """The position of a child of a container that was registered without keys.
 
     >>> from ricci_pytree import FlattenedIndexKey
     >>> str(FlattenedIndexKey(0))

@@ -1,35 +1,53 @@
-"""How the Python engine takes each kind of container apart and builds it again."""
+"""The node types of the Python engine: how each kind of container is flattened and unflattened."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from ._python_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from ._shorten import shorten
 
-# What a node's treedef remembers is `data`. Users are shown `node_data(data)`, and
-# `flatten_one_level` shows `one_level_data(data)`: for dicts and namedtuples the three differ.
+# A flattened container: its children (with their keys), and its static data.
 type Parts = tuple[Sequence[Any], Any]
 type KeyedParts = tuple[Sequence[tuple[Any, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeType:
-    """One kind of container, as a table of the functions that know it."""
+    """One kind of container, as a table of the functions that handle it.
+
+    Attributes:
+      flatten: maps a container to its children and its static data.
+      flatten_with_keys: like ``flatten``, but each child is a pair (key, child).
+      unflatten: maps the static data and the children to a container.
+      label: the printed form, given the static data and the labels of the children.
+      mismatch: says how an object differs from the expected container, or ``None`` if it does not;
+        its arguments are the expected static data and number of children, and the object.
+      node_data: the static data as ``PyTreeDef.node_data`` shows it (a dict's keys as a list).
+      one_level_data: the static data as ``flatten_one_level`` shows it (a namedtuple's class).
+    """
 
     type: type
     flatten: Callable[[Any], Parts]
     flatten_with_keys: Callable[[Any], KeyedParts]
     unflatten: Callable[[Any, tuple[Any, ...]], Any]
     label: Callable[[Any, list[str]], str]
-    mismatch: Callable[[Any, int, Any], str | None]  # data, arity, object found
+    mismatch: Callable[[Any, int, object], str | None]
     node_data: Callable[[Any], Any] = lambda data: data
     one_level_data: Callable[[Any], Any] = lambda data: data
 
 
-def _wrong_type(expected: type, found: Any) -> str | None:
+class NodeTypes(Protocol):
+    """What a structure needs of the registry that made it: the node type of each class."""
+
+    def node_type(self, kind: type) -> NodeType | None:
+        """The node type of a class, or ``None`` if its objects are leaves."""
+        ...
+
+
+def _wrong_type(expected: type, found: object) -> str | None:
     if type(found) is expected:
         return None
     return f"expected {_article(expected.__name__)}, found {_article(type(found).__name__)}: " + (
@@ -84,13 +102,13 @@ def _flatten_dict_with_keys(tree: dict[Any, Any]) -> KeyedParts:
     return tuple((DictKey(key), tree[key]) for key in keys), keys
 
 
-def _dict_mismatch(keys: tuple[Any, ...], _: int, found: Any) -> str | None:
+def _dict_mismatch(keys: tuple[Any, ...], _: int, found: object) -> str | None:
     if type(found) is dict and (len(found) != len(keys) or any(key not in found for key in keys)):
         return f"expected a dict with keys {shorten(list(keys))}, found keys {shorten(list(found))}"
     return _wrong_type(dict, found)
 
 
-def _none_mismatch(_: Any, __: int, found: Any) -> str | None:
+def _none_mismatch(_: Any, __: int, found: object) -> str | None:
     if found is None:
         return None
     return (
@@ -124,7 +142,7 @@ DICT = NodeType(
 
 @lru_cache(maxsize=1024)
 def namedtuple_node(kind: type) -> NodeType:
-    """The node type of a subclass of tuple that has ``_fields``."""
+    """The node type of a namedtuple class: a subclass of tuple that has ``_fields``."""
     fields: tuple[str, ...] = kind._fields  # pyright: ignore[reportAttributeAccessIssue]
     return NodeType(
         type=kind,
@@ -142,7 +160,7 @@ def namedtuple_node(kind: type) -> NodeType:
     )
 
 
-def _checked_parts(kind: type, role: str, result: Any) -> Parts:
+def _checked_parts(kind: type, role: str, result: object) -> Parts:
     if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(
             f"the {role} function of {kind.__name__} must return a pair (children, aux_data), "
@@ -157,7 +175,7 @@ def _checked_parts(kind: type, role: str, result: Any) -> Parts:
     return list(children), data
 
 
-def _checked_pair(kind: type, entry: Any) -> tuple[Any, Any]:
+def _checked_pair(kind: type, entry: object) -> tuple[Any, Any]:
     if not isinstance(entry, tuple) or len(entry) != 2:
         raise ValueError(
             f"the flatten-with-keys function of {kind.__name__} must give children as pairs "
@@ -176,7 +194,7 @@ def custom_node(
     from_iterable: Callable[[Any, Any], Any],
     to_iterable_with_keys: Callable[[Any], tuple[Iterable[Any], Any]] | None,
 ) -> NodeType:
-    """The node type of a class that a user registered with its own functions."""
+    """The node type of a class that a user registered with functions of their own."""
 
     def flatten(tree: Any) -> Parts:
         return _checked_parts(kind, "flatten", to_iterable(tree))
@@ -208,7 +226,7 @@ def custom_node(
     )
 
 
-def _data_mismatch(kind: type, expected: Any, found: Any) -> str | None:
+def _data_mismatch(kind: type, expected: object, found: object) -> str | None:
     if expected != found:
         return (
             f"expected a {kind.__name__} with static data {shorten(expected)}, "
@@ -220,7 +238,7 @@ def _data_mismatch(kind: type, expected: Any, found: Any) -> str | None:
 def dataclass_node(
     kind: type, data_fields: tuple[str, ...], meta_fields: tuple[str, ...]
 ) -> NodeType:
-    """The node type of a class whose children and static data are named attributes."""
+    """The node type of a class whose children and static data are attributes of these names."""
     data_keys = tuple(map(GetAttrKey, data_fields))
     children_of = [attrgetter(name) for name in data_fields]
     meta_of = [attrgetter(name) for name in meta_fields]

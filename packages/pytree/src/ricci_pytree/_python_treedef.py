@@ -1,15 +1,12 @@
-"""The structure of a tree, for the engine that is written in Python."""
+"""The structure of a tree, for the engine in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
-from . import _proto
-from ._python_nodes import NodeType
-
-if TYPE_CHECKING:
-    from ._python_engine import PyTreeRegistry
+from . import _protobuf
+from ._python_nodes import NodeType, NodeTypes
 
 
 @final
@@ -27,7 +24,7 @@ class PyTreeDef:
 
     def __init__(
         self,
-        registry: PyTreeRegistry,
+        registry: NodeTypes,
         node: NodeType | None,
         data: Any = None,
         children: tuple[PyTreeDef, ...] = (),
@@ -41,12 +38,12 @@ class PyTreeDef:
 
     @property
     def num_leaves(self) -> int:
-        """How many leaves the structure has."""
+        """The number of leaves."""
         return self._num_leaves
 
     @property
     def num_nodes(self) -> int:
-        """How many containers and leaves the structure has."""
+        """The number of containers and leaves together."""
         return self._num_nodes
 
     def __repr__(self) -> str:
@@ -74,18 +71,18 @@ class PyTreeDef:
         )
 
     def __hash__(self) -> int:
-        # Static data stays out: it may be comparable without being hashable.
+        # Static data is not hashed: it must be comparable, but need not be hashable.
         return hash((self._kind(), self._children))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._registry, self.node_data(), list(self._children))
 
     def children(self) -> list[PyTreeDef]:
-        """The structures one level down."""
+        """The structures of the children."""
         return list(self._children)
 
     def node_data(self) -> tuple[type, Any] | None:
-        """Type and static data of the outermost container; ``None`` for a leaf."""
+        """The type and the static data of the outermost container; ``None`` for a leaf."""
         if self._node is None:
             return None
         return self._node.type, self._node.node_data(self._data)
@@ -113,7 +110,7 @@ class PyTreeDef:
         return self._node.unflatten(self._data, children)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """What stands in ``tree`` at each leaf of this structure."""
+        """The subtrees of ``tree`` at the leaves of this structure."""
         subtrees: list[Any] = []
         self._flatten_up_to(tree, subtrees)
         return subtrees
@@ -149,17 +146,22 @@ class PyTreeDef:
         leaves: Iterable[Any],
         /,
     ) -> Any:
-        """Fold the leaves: ``f_leaf(leaf)`` at leaves, ``f_node(results, node_data)`` above."""
+        """Fold a tree: ``f_leaf(leaf)`` at each leaf, ``f_node(results, data)`` at each node."""
         return self._walk(f_node, f_leaf, self._counted(leaves))
 
-    def _walk(self, f_node: Any, f_leaf: Any, leaves: Iterator[Any]) -> Any:
+    def _walk(
+        self,
+        f_node: Callable[[Any, Any], Any],
+        f_leaf: Callable[[Any], Any],
+        leaves: Iterator[Any],
+    ) -> Any:
         if self._node is None:
             return f_leaf(next(leaves))
         results = tuple([child._walk(f_node, f_leaf, leaves) for child in self._children])
         return f_node(results, self._node.one_level_data(self._node.node_data(self._data)))
 
     def from_iterable_tree(self, tree: Any, /) -> Any:
-        """The tree with this structure, from nested iterables of its shape."""
+        """The tree with this structure whose leaves are given as nested iterables."""
         if self._node is None:
             return tree
         subtrees = list(tree)
@@ -172,11 +174,11 @@ class PyTreeDef:
 
     @staticmethod
     def from_node_data_and_children(
-        registry: PyTreeRegistry,
+        registry: NodeTypes,
         node_data: tuple[type, Any] | None,
         children: Iterable[PyTreeDef],
     ) -> PyTreeDef:
-        """The structure whose `node_data` and `children` are these."""
+        """The structure with this `node_data` and these `children`."""
         children = tuple(children)
         if node_data is None:
             return PyTreeDef(registry, None)
@@ -191,13 +193,17 @@ class PyTreeDef:
         return PyTreeDef(registry, node, data, children)
 
     def serialize_using_proto(self) -> bytes:
-        """The structure as a protocol buffer; only lists, tuples, None and dicts of str keys."""
-        return _proto.serialize(self)
+        """The structure as a protocol buffer.
+
+        Raises:
+          ValueError: if a container is not a list, a tuple, ``None`` or a dict with str keys.
+        """
+        return _protobuf.serialize(self)
 
     @staticmethod
-    def deserialize_using_proto(registry: PyTreeRegistry, data: bytes) -> PyTreeDef:
+    def deserialize_using_proto(registry: NodeTypes, data: bytes) -> PyTreeDef:
         """The structure that `serialize_using_proto` wrote."""
-        return _proto.deserialize(
+        return _protobuf.deserialize(
             data,
             lambda node_data, children: PyTreeDef.from_node_data_and_children(
                 registry, node_data, children
@@ -205,5 +211,7 @@ class PyTreeDef:
         )
 
 
-def _rebuild(registry: PyTreeRegistry, node_data: Any, children: list[PyTreeDef]) -> PyTreeDef:
+def _rebuild(
+    registry: NodeTypes, node_data: tuple[type, Any] | None, children: list[PyTreeDef]
+) -> PyTreeDef:
     return PyTreeDef.from_node_data_and_children(registry, node_data, children)

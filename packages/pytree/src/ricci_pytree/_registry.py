@@ -1,4 +1,4 @@
-"""Making classes containers, in the registry of the engine that is active."""
+"""Registering classes as containers, in the registries of the active engine."""
 
 import dataclasses
 from collections import OrderedDict, defaultdict
@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from ._engine import DictKey, PyTreeRegistry
 
-# Registries of our own, not jaxlib's global one, in which JAX registers the same types.
-default_registry = PyTreeRegistry()
-none_leaf_registry = PyTreeRegistry(enable_none=False)
+# These are Ricci's own registries. jaxlib's global one is left to JAX, which registers the same
+# types there.
+default_registry: PyTreeRegistry = PyTreeRegistry()
+none_leaf_registry: PyTreeRegistry = PyTreeRegistry(enable_none=False)
 
-# Structures are pickled with a reference to their registry, by these names.
+# A pickled structure refers to its registry by these names.
 default_registry.__module__ = none_leaf_registry.__module__ = __name__
 default_registry.__name__ = "default_registry"
 none_leaf_registry.__name__ = "none_leaf_registry"
@@ -21,11 +22,11 @@ _registries = (default_registry, none_leaf_registry)
 
 
 class RegisteredNode(NamedTuple):
-    """How a class is taken apart and put together again.
+    """The two functions that flatten and unflatten objects of a class.
 
     Attributes:
-      to_iter: from an object to its children and its static data.
-      from_iter: from the static data and the children to an object.
+      to_iter: maps an object to its children and its static data.
+      from_iter: maps the static data and the children to an object.
     """
 
     to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
@@ -39,7 +40,7 @@ def _one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     return found
 
 
-# The classes that are containers, for code that asks whether one is.
+# All container classes, for callers that look one up or test for membership.
 registered_nodes: dict[type, RegisteredNode] = {
     tuple: RegisteredNode(lambda x: (x, None), lambda _, children: tuple(children)),
     list: RegisteredNode(lambda x: (x, None), lambda _, children: list(children)),
@@ -55,12 +56,12 @@ registered_nodes: dict[type, RegisteredNode] = {
 }
 
 
-def _require_class(function: str, cls: Any) -> None:
+def _require_class(function: str, cls: object) -> None:
     if not isinstance(cls, type):
         raise TypeError(f"{function} registers a class; found {cls!r}")
 
 
-def _require_callable(function: str, **functions: Any) -> None:
+def _require_callable(function: str, **functions: object) -> None:
     for argument, value in functions.items():
         if not callable(value):
             raise TypeError(f"{function}: {argument} must be a function; found {value!r}")
@@ -72,13 +73,13 @@ def register_pytree_node[T](
     unflatten_func: Callable[[Any, Any], T],
     flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
 ) -> None:
-    """Make a class a container.
+    """Register a class as a container.
 
     Args:
-      nodetype: the class. Subclasses are not included.
-      flatten_func: from an object to a pair of its children and its static data.
-      unflatten_func: from the static data and a tuple of children to an object.
-      flatten_with_keys_func: as ``flatten_func``, with each child as a pair (key, child).
+      nodetype: the class. Its subclasses are not registered.
+      flatten_func: maps an object to a pair of its children and its static data.
+      unflatten_func: maps the static data and a tuple of children to an object.
+      flatten_with_keys_func: like ``flatten_func``, but each child is a pair (key, child).
 
     Raises:
       ValueError: if the class is registered already.
@@ -106,9 +107,9 @@ def register_pytree_node[T](
 
 
 def register_pytree_node_class[C: type](cls: C) -> C:
-    """Make a class a container by its methods ``tree_flatten`` and ``tree_unflatten``.
+    """Register a class as a container by its methods ``tree_flatten`` and ``tree_unflatten``.
 
-    ``tree_flatten(self)`` returns children and static data; the classmethod
+    ``tree_flatten(self)`` returns the children and the static data; the classmethod
     ``tree_unflatten(cls, static_data, children)`` builds an object.
 
     Raises:
@@ -147,13 +148,14 @@ def register_pytree_with_keys[T](
     unflatten_func: Callable[[Any, Any], T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
-    """Make a class a container whose children have keys.
+    """Register a class as a container whose children have keys.
 
     Args:
-      nodetype: the class. Subclasses are not included.
-      flatten_with_keys: from an object to pairs (key, child) and static data.
-      unflatten_func: from the static data and a tuple of children to an object.
-      flatten_func: a faster way to the children alone; by default the keys are dropped.
+      nodetype: the class. Its subclasses are not registered.
+      flatten_with_keys: maps an object to its pairs (key, child) and its static data.
+      unflatten_func: maps the static data and a tuple of children to an object.
+      flatten_func: maps an object to its children without keys and its static data; by default
+        ``flatten_with_keys`` is called and its keys are dropped.
 
     Raises:
       ValueError: if the class is registered already.
@@ -176,9 +178,9 @@ def register_pytree_with_keys[T](
 
 
 def register_pytree_with_keys_class[C: type](cls: C) -> C:
-    """Make a class a container by ``tree_flatten_with_keys`` and ``tree_unflatten``.
+    """Register a class as a container by ``tree_flatten_with_keys`` and ``tree_unflatten``.
 
-    A method ``tree_flatten``, where there is one, serves calls that need no keys.
+    If the class has a method ``tree_flatten``, calls that need no keys use it.
 
     Raises:
       ValueError: if the class is registered already.
@@ -206,10 +208,10 @@ def register_pytree_with_keys_class[C: type](cls: C) -> C:
 
 
 def register_static[C: type](cls: C) -> C:
-    """Make a class a container without children: its objects are static data.
+    """Register a class as a container without children: its objects are static data.
 
-    The objects must be comparable and hashable; structures that hold them are equal where they
-    are.
+    The objects must be comparable and hashable. Two structures are equal only if the objects that
+    they hold are equal.
 
     Raises:
       ValueError: if the class is registered already.
@@ -233,18 +235,20 @@ def register_dataclass[C: type](
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> C:
-    """Make a class with named attributes a container.
+    """Register a class with named attributes as a container.
 
     Args:
       nodetype: a dataclass, or a class that takes the fields by keyword and keeps them as
         attributes.
-      data_fields: names of the fields that are children. Left out, together with ``meta_fields``,
-        they are the fields of the dataclass that are not marked static.
+      data_fields: names of the fields that are children. If both lists are left out, they are
+        read from the dataclass: a field is static data if its metadata says ``static=True``.
       meta_fields: names of the fields that are static data.
-      drop_fields: fields that are left out of the tree, and so take their default.
+      drop_fields: names of the fields that are left out of the tree; unflattened objects have
+        their default values.
 
     Raises:
-      TypeError: if one of the two lists is missing, or both for a class that is no dataclass.
+      TypeError: if only one of the two lists is given, or neither for a class that is not a
+        dataclass.
       ValueError: if the lists overlap or do not cover the fields of the dataclass, or if the
         class is registered already.
 

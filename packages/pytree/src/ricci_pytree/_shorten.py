@@ -1,10 +1,8 @@
-"""Values as they appear in error messages."""
-
-from typing import Any
+"""The printed form of values in error messages."""
 
 
-def shorten(value: Any) -> str:
-    """The repr of a value, cut to fit on a line or two.
+def shorten(value: object) -> str:
+    """The repr of a value, cut to at most 200 characters.
 
     >>> len(shorten("x" * 1000))
     200

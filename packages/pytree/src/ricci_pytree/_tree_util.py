@@ -1,4 +1,4 @@
-"""Flattening trees, mapping over them and reducing them."""
+"""The functions on trees: flatten, unflatten, map, reduce and transpose."""
 
 import functools
 from collections.abc import Callable, Hashable, Iterable
@@ -12,14 +12,14 @@ from ._registry import default_registry
 
 type IsLeaf = Callable[[Any], bool] | None
 
-# Bound once: these calls are on the hot path of every transformation.
+# Looked up once, since every transformation calls them.
 _flatten = default_registry.flatten
 _flatten_with_path = default_registry.flatten_with_path
 
 
 @final
 class Unspecified:
-    """Stands for an argument that was not given, where ``None`` means something."""
+    """The default of an argument for which ``None`` is a value of its own."""
 
     def __repr__(self) -> str:
         return "<unspecified>"
@@ -29,11 +29,12 @@ _unspecified = Unspecified()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """Take a tree apart into its leaves and its structure.
+    """Flatten a tree into its leaves and its structure.
 
     Args:
-      tree: nested containers. ``None`` is one, without children; dicts are read in sorted order.
-      is_leaf: called on every node; where it returns True the node is a leaf.
+      tree: nested containers. ``None`` is a container without children; the children of a dict
+        are in the order of its sorted keys.
+      is_leaf: called on every node; if it returns True, the node is a leaf.
 
     Raises:
       ValueError: if the keys of a dict cannot be sorted.
@@ -50,7 +51,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """Build the tree with this structure and these leaves.
 
     Raises:
-      ValueError: if the number of leaves is not that of the structure.
+      ValueError: if the structure has another number of leaves.
 
     Source: ``jax.tree_util.tree_unflatten``.
 
@@ -87,12 +88,12 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
     Args:
       f: takes a leaf of ``tree`` and the subtree at its place in each of ``rest``.
-      tree: sets the structure of the result.
+      tree: the tree; the result has its structure.
       *rest: trees of which ``tree`` is a prefix.
       is_leaf: says which nodes of ``tree`` are leaves.
 
     Raises:
-      ValueError: if ``tree`` is not a prefix of one of ``rest``; it names the path that differs.
+      ValueError: if ``tree`` is not a prefix of one of ``rest``; the message names the path.
 
     Source: ``jax.tree_util.tree_map``.
 
@@ -149,7 +150,7 @@ def tree_reduce_associative(
     identity: Any = _unspecified,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """Combine the leaves pairwise, in a balanced tree of depth log2 of their number.
+    """Combine the leaves pairwise, in a balanced tree whose depth is the logarithm of their number.
 
     Args:
       operation: an associative function of two values.
@@ -197,13 +198,15 @@ def tree_transpose(
     """Turn a tree of trees inside out.
 
     Args:
-      outer_treedef: the structure on the outside of ``pytree_to_transpose``.
-      inner_treedef: the structure at each of its leaves; ``None`` for that of the first.
-      pytree_to_transpose: a tree whose structure is the two composed.
+      outer_treedef: the structure of the outer tree.
+      inner_treedef: the structure of the subtree at each leaf of the outer tree; ``None`` takes
+        the structure of the first one.
+      pytree_to_transpose: a tree of structure ``outer_treedef.compose(inner_treedef)``.
 
     Raises:
-      TypeError: if the tree does not have the two structures composed.
-      ValueError: if the outer structure does not match, or has no leaf to find the inner one at.
+      TypeError: if the tree does not have that structure.
+      ValueError: if the outer structure does not match, or if ``inner_treedef`` is ``None`` and
+        the outer structure has no leaves.
 
     Source: ``jax.tree_util.tree_transpose``.
 
@@ -232,15 +235,15 @@ def tree_transpose(
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """The leaves of a prefix, repeated to fill the structure of a full tree.
+    """Repeat the leaves of a prefix to fill the structure of a full tree.
 
     Args:
       prefix_tree: a tree whose leaves stand for subtrees of ``full_tree``.
-      full_tree: sets the structure of the result.
+      full_tree: the full tree; the result has its structure.
       is_leaf: says which nodes of ``prefix_tree`` are leaves.
 
     Raises:
-      ValueError: if ``prefix_tree`` is not a prefix; it names the path that differs.
+      ValueError: if ``prefix_tree`` is not a prefix; the message names the path.
 
     Source: ``jax.tree_util.tree_broadcast``.
 
@@ -253,13 +256,13 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
 
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """Take a tree apart into its leaves, each with the path to it, and its structure.
+) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
+    """Flatten a tree into its leaves, each with the path to it, and its structure.
 
     Args:
       tree: nested containers.
-      is_leaf: called on every node; where it returns True the node is a leaf.
-      is_leaf_takes_path: call ``is_leaf(path, node)`` and not ``is_leaf(node)``.
+      is_leaf: called on every node; if it returns True, the node is a leaf.
+      is_leaf_takes_path: call ``is_leaf(path, node)`` instead of ``is_leaf(node)``.
 
     Source: ``jax.tree_util.tree_flatten_with_path``.
 
@@ -273,7 +276,7 @@ def tree_flatten_with_path(
 
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[KeyPath, Any]]:
+) -> list[tuple[KeyPath[Any], Any]]:
     """The leaves of a tree, each with the path to it.
 
     Source: ``jax.tree_util.tree_leaves_with_path``.
@@ -284,8 +287,8 @@ def tree_leaves_with_path(
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def generate_key_paths(tree: Any) -> list[tuple[KeyPath, Any]]:
-    """The leaves of a tree, each with the path to it, with no say in what a leaf is.
+def generate_key_paths(tree: Any) -> list[tuple[KeyPath[Any], Any]]:
+    """The leaves of a tree, each with the path to it; `tree_leaves_with_path` without ``is_leaf``.
 
     >>> generate_key_paths({"a": 5})
     [((DictKey(key='a'),), 5)]
@@ -304,13 +307,13 @@ def tree_map_with_path(
 
     Args:
       f: takes a path, a leaf of ``tree`` and the subtree at its place in each of ``rest``.
-      tree: sets the structure of the result.
+      tree: the tree; the result has its structure.
       *rest: trees of which ``tree`` is a prefix.
       is_leaf: says which nodes of ``tree`` are leaves.
-      is_leaf_takes_path: call ``is_leaf(path, node)`` and not ``is_leaf(node)``.
+      is_leaf_takes_path: call ``is_leaf(path, node)`` instead of ``is_leaf(node)``.
 
     Raises:
-      ValueError: if ``tree`` is not a prefix of one of ``rest``; it names the path that differs.
+      ValueError: if ``tree`` is not a prefix of one of ``rest``; the message names the path.
 
     Source: ``jax.tree_util.tree_map_with_path``.
 
@@ -320,7 +323,7 @@ def tree_map_with_path(
     """
     keyed_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     paths, leaves = [path for path, _ in keyed_leaves], [leaf for _, leaf in keyed_leaves]
-    # Differences are looked for by the node alone; a predicate on paths cannot be asked there.
+    # The search for differences calls is_leaf with the node alone.
     columns = _columns(treedef, tree, rest, None if is_leaf_takes_path else is_leaf)
     return treedef.unflatten(list(map(f, paths, leaves, *columns)))
 
@@ -348,7 +351,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures one level down.
+    """The structures of the children.
 
     Source: ``jax.tree_util.treedef_children``.
 
@@ -359,7 +362,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
-    """The tree with this structure, from nested iterables of its shape.
+    """The tree with this structure whose leaves are given as nested iterables.
 
     Raises:
       ValueError: if an iterable has more or fewer items than its container has children.
@@ -399,7 +402,7 @@ def is_tree_node(typ: type) -> bool:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Children and static data of a container.
+    """The children and the static data of a container.
 
     Raises:
       ValueError: if ``tree`` is a leaf.
@@ -416,7 +419,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """Pairs of key and child, and static data of a container.
+    """The pairs (key, child) and the static data of a container.
 
     Raises:
       ValueError: if ``tree`` is a leaf.
@@ -432,7 +435,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     return parts
 
 
-def _not_a_container(function: str, tree: Any) -> ValueError:
+def _not_a_container(function: str, tree: object) -> ValueError:
     return ValueError(
         f"{function} needs a container; found an object of type {type(tree).__qualname__}, "
         "which is a leaf. Register its class to make it a container."

@@ -1,4 +1,4 @@
-"""The same functions under short names, as in ``jax.tree``.
+"""The ``tree_*`` functions under short names, as in ``jax.tree``.
 
 >>> from ricci_pytree import tree
 >>> tree.map(lambda x: x + 1, {"a": 1})
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def static(**kwargs: Any) -> Any:
-    """A dataclass field that `register_dataclass` takes for static data.
+    """A dataclass field that `register_dataclass` registers as static data.
 
     Args:
       **kwargs: passed to `dataclasses.field`.

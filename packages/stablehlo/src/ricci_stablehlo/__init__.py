@@ -1,17 +1,17 @@
-"""StableHLO text: writing it, and lowering jaxprs to it."""
+"""StableHLO: lowering jaxprs to its text, and the tools with which primitives' rules write it."""
 
-from ._callbacks import HostCallback as HostCallback
 from ._callbacks import host_call as host_call
 from ._extension import TracedRule as TracedRule
 from ._extension import lower_fun as lower_fun
 from ._extension import mlir_rules as mlir_rules
 from ._extension import register_lowering as register_lowering
 from ._locations import without_locations as without_locations
+from ._lower_jaxpr import lower_jaxpr as lower_jaxpr
+from ._lowering import HostCallback as HostCallback
 from ._lowering import Lowering as Lowering
 from ._lowering import Module as Module
 from ._lowering import Value as Value
 from ._lowering import extended_lower_rules as extended_lower_rules
-from ._lowering import lower_jaxpr as lower_jaxpr
 from ._lowering import lower_rules as lower_rules
 from ._lowering import traced as traced
 from ._ordering import order_rules as order_rules

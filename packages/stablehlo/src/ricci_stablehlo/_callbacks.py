@@ -1,11 +1,10 @@
-"""Custom calls of Python functions on the host."""
+"""Host callbacks: custom calls that run Python functions."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
 
-from ricci_ir import AbstractToken, ExtendedDType
+from ricci_ir import AbstractValue, ArrayLike, ExtendedDType, ShapedArray
 
-from ._lowering import Lowering, Value
+from ._lowering import HostCallback, Lowering, Value
 
 _targets = {
     "cpu": "xla_ffi_python_cpu_callback",
@@ -14,39 +13,27 @@ _targets = {
 }
 
 
-class HostCallback(NamedTuple):
-    """A Python function that a module calls.
-
-    Attributes:
-      fun: takes an array for each operand that is no token, and returns a sequence with an array
-        for each result that is none.
-      in_avals, out_avals: the types of operands and results, tokens among them.
-    """
-
-    fun: Callable[..., Sequence[Any]]
-    in_avals: tuple[Any, ...]
-    out_avals: tuple[Any, ...]
-
-
 def host_call(
     ctx: Lowering,
-    fun: Callable[..., Sequence[Any]],
+    fun: Callable[..., Sequence[ArrayLike]],
     operands: Sequence[Value],
-    outs: Sequence[Any],
+    outs: Sequence[AbstractValue],
     *,
     has_side_effect: bool,
     partitioned: bool = False,
     device: int = 0,
 ) -> list[Value]:
-    """Write a call of a Python function; whoever compiles the module must supply it.
+    """Write a call of a Python function, which the module's compiler must supply.
 
     Args:
+      ctx: where to write it.
       fun: see ``HostCallback``.
-      operands, outs: what it takes, and the types of what it gives. Tokens come first.
-      has_side_effect: whether the call stays though nothing uses its results.
+      operands: the operands, tokens first.
+      outs: the types of the results, tokens first.
+      has_side_effect: whether the call stays even if nothing uses its results.
       partitioned: whether each device calls the function with its part of the operands. By
-        default one does, with the whole of them.
-      device: which one: its position among the program's devices.
+        default one device does, with the whole operands.
+      device: the position of that device among the program's devices.
 
     Raises:
       NotImplementedError: if programs for this platform cannot call Python.
@@ -57,8 +44,8 @@ def host_call(
     target = _targets.get(ctx.platform)
     if target is None:
         raise NotImplementedError(
-            f"programs for {ctx.platform} cannot call Python functions: jaxlib has callbacks for "
-            f"{', '.join(_targets)} only. Call the function outside of the program, on its results."
+            f"Host callbacks are not supported on {ctx.platform}: jaxlib has them for "
+            f"{', '.join(_targets)} only. Call the function outside of jit, on the results."
         )
     if partitioned:
         target = target.replace("xla_ffi_python", "xla_ffi_partitioned_python")
@@ -80,21 +67,21 @@ def host_call(
     )
 
 
-def _physical(aval: Any) -> Any:
-    """The type of what is passed: that of the arrays behind an extended dtype, and never weak."""
-    if isinstance(aval, AbstractToken):
+def _physical(aval: AbstractValue) -> AbstractValue:
+    """The type of the array that is passed: its dtype is neither extended nor weak."""
+    if not isinstance(aval, ShapedArray):
         return aval
-    if isinstance(aval.dtype, ExtendedDType):
-        aval = aval.dtype.physical_aval(aval)
-    return aval.update(weak_type=False)
+    extended = isinstance(aval.dtype, ExtendedDType)
+    physical: ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
+    return physical.update(weak_type=False)
 
 
-def _row_major(aval: Any) -> tuple[int, ...]:
-    return () if isinstance(aval, AbstractToken) else tuple(reversed(range(len(aval.shape))))
+def _row_major(aval: AbstractValue) -> tuple[int, ...]:
+    return tuple(reversed(range(aval.ndim))) if isinstance(aval, ShapedArray) else ()
 
 
-def _on_device(ctx: Lowering, outs: Sequence[Any], device: int) -> str:
-    """The attribute that places a call, and all that it takes and gives, on one device."""
+def _on_device(ctx: Lowering, outs: Sequence[AbstractValue], device: int) -> str:
+    """The attribute that places a call, its operands and its results on one device."""
     module = ctx.module
     if not module.shardy:
         return f'mhlo.sharding = "{{maximal device={device}}}"'

@@ -1,11 +1,12 @@
-"""What each operation of a module is called in profiles: its primitive and the scopes around it.
+"""Locations: the names of operations in profiles.
 
-XLA keeps the names as the ``op_name`` of an instruction's metadata.
+A name is made of the operation's primitive and the scopes around it. XLA keeps it as ``op_name`` in
+the metadata of an instruction.
 """
 
 import re
 
-from ricci_ir import JaxprEqn, scope_path
+from ricci_ir import JaxprEqn, Primitive, scope_path
 
 from ._types import string
 
@@ -13,25 +14,31 @@ _suffix = re.compile(r" loc\(#loc\d+\)$", re.MULTILINE)
 _declaration = re.compile(r"^#loc\d+ = loc\(.*\)\n", re.MULTILINE)
 
 
+# An equation's name stack and primitive.
+type _Key = tuple[tuple[str, ...], Primitive]
+# The scope of the operations in an equation's inner jaxprs, and the end of its operations' text.
+type _Names = tuple[str, str]
+
+
 class Locations:
-    """The locations of a module; operations with one name share one."""
+    """The locations of a module; operations of the same name share one."""
 
     __slots__ = ("_by_name", "_by_scope")
 
     def __init__(self):
-        self._by_scope: dict[str, dict[tuple, tuple[str, str]]] = {}
+        self._by_scope: dict[str, dict[_Key, _Names]] = {}
         self._by_name: dict[str, str] = {}
 
-    def under(self, scope: str) -> dict[tuple, tuple[str, str]]:
-        """What ``add`` returned under a scope, by names and primitive.
+    def under(self, scope: str) -> dict[_Key, _Names]:
+        """The results of ``add`` under a scope, by the equation's name stack and primitive.
 
         Args:
-          scope: what is around a program, ``""`` or a path that ends in a slash.
+          scope: the path of names around a jaxpr, ``""`` or one that ends in a slash.
         """
         return self._by_scope.setdefault(scope, {})
 
-    def add(self, scope: str, eqn: JaxprEqn) -> tuple[str, str]:
-        """The scope of what an equation's programs hold, and the end of its operations' text."""
+    def add(self, scope: str, eqn: JaxprEqn) -> _Names:
+        """The scope of an equation's inner jaxprs, and the text that ends its operations."""
         names = scope_path(eqn.raw_source[2])
         path = f"{scope}{names}{'/' if names else ''}{eqn.primitive.name}"
         end = self._by_name.setdefault(path, f" loc(#loc{len(self._by_name)})")
@@ -39,7 +46,7 @@ class Locations:
         return found
 
     def declarations(self) -> list[str]:
-        """The lines that give each location's name."""
+        """The lines that define the locations."""
         return [f"#loc{i} = loc({string(path)})" for i, path in enumerate(self._by_name)]
 
 

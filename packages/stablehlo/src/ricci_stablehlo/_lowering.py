@@ -1,68 +1,126 @@
-"""Lowering a jaxpr to a StableHLO module.
+"""Lowering the equations of a jaxpr to StableHLO operations.
 
-A primitive's ``lower`` rule is called as ``rule(ctx, *operands, **params)``: operands are
-``Value``; ``ctx.out`` (or ``ctx.outs`` for several results) is the result's type; it writes
-operations through ``ctx`` and returns a ``Value``, or a list of them.
+A primitive's ``lower`` rule is called as ``rule(ctx, *operands, **params)``. The operands are
+``Value``; ``ctx.out`` (or ``ctx.outs`` for several results) is the type of the result. The rule
+writes operations through ``ctx`` and returns a ``Value``, or a list of them for several results.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, Jaxpr, Literal, ShapedArray, rule_table, trace_to_jaxpr
+from ricci_ir import (
+    AbstractValue,
+    ArrayLike,
+    Atom,
+    ExtendedDType,
+    Jaxpr,
+    Literal,
+    RuleTable,
+    ShapedArray,
+    Var,
+    rule_table,
+    trace_to_jaxpr,
+)
 
 from ._locations import Locations
-from ._ordering import ordered_effects, thread_tokens
 from ._types import dense, int_list, string, tensor_type
 
-lower_rules = rule_table("lower")
-# For primitives that move elements without looking at them: how they move elements of extended
-# dtypes, such as random keys, which are arrays themselves.
-extended_lower_rules = rule_table("extended_lower", required=False)
+lower_rules: RuleTable = rule_table("lower")
+# Rules of primitives that move elements without computing with them, such as a transposition.
+# They are used where the elements are of an extended dtype (random keys), each an array itself.
+extended_lower_rules: RuleTable = rule_table("extended_lower", required=False)
+
+# The names and the sizes of the axes of a device mesh, major to minor.
+type MeshAxes = tuple[tuple[Hashable, int], ...]
 
 
 class Value:
-    """An SSA value: its name in the text, and its type."""
+    """An SSA value: its name in the text, and its type.
+
+    Attributes:
+      aval: the type. It is an ``AbstractToken`` for a token; rules know which of their operands
+        are tokens.
+    """
 
     __slots__ = ("aval", "name")
 
-    def __init__(self, name: str, aval: Any):
+    name: str
+    aval: ShapedArray
+
+    def __init__(self, name: str, aval: AbstractValue):
         self.name = name
-        self.aval = aval
+        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     def __str__(self) -> str:
         return self.name
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The dtype of the array, a NumPy dtype or an extended dtype."""
         return self.aval.dtype
 
 
-class Module:
-    """A module under construction: its functions, and what holds for all of them.
+# Returns a Value, or a list of them for a primitive with several results.
+type LoweringRule = Callable[..., Any]
+
+
+class HostCallback(NamedTuple):
+    """A Python function that a module calls.
 
     Attributes:
-      platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``: which kernels custom calls may name.
-      axis_sizes: the named axes that replicas are laid out on, major to minor.
-      locations: where operations are said to come from; ``None`` if nowhere.
-      num_partitions: how many devices share the work.
-      shardy: whether shardings are written by mesh axes.
-      manual: whether what is being written runs on each device by itself.
-      host_callbacks: the Python functions (``HostCallback``) that the module calls, by index.
-      devices: those it will run on, if they are known.
+      fun: takes an array for each operand, and returns a sequence with an array for each result.
+        Tokens are left out of both.
+      in_avals, out_avals: the types of operands and results, tokens included.
     """
+
+    fun: Callable[..., Sequence[ArrayLike]]
+    in_avals: tuple[AbstractValue, ...]
+    out_avals: tuple[AbstractValue, ...]
+
+
+class Module:
+    """A module under construction: its functions, and the state that they share.
+
+    Attributes:
+      platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``; it decides which kernels custom calls name.
+      axis_sizes: the named axes that replicas are laid out on, major to minor.
+      locations: the locations of operations; ``None`` if the text has none.
+      num_partitions: the number of devices that share the work.
+      shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
+      manual: whether the operations being written run on each device by itself.
+      host_callbacks: the Python functions that the module calls, by index.
+      devices: the devices on which the module will run, if they are known.
+    """
+
+    name: str
+    platform: str
+    locations: Locations | None
+    num_partitions: int
+    shardy: bool
+    manual: bool
+    host_callbacks: list[HostCallback]
+    devices: Sequence[Any]
+    single_devices: dict[int, str]
+    axis_sizes: dict[Any, int]
+    functions: list[str]
+    names: dict[str, int]
+    private: dict[Jaxpr, str]
+    meshes: dict[MeshAxes, str]
+    channels: int
 
     def __init__(
         self,
         name: str,
         platform: str,
         axis_sizes: Mapping[Any, int],
-        locations: "Locations | None" = None,
+        locations: Locations | None = None,
         num_partitions: int = 1,
         shardy: bool = True,
     ):
@@ -72,22 +130,22 @@ class Module:
         self.num_partitions = num_partitions
         self.shardy = shardy
         self.manual = False
-        self.host_callbacks: list[Any] = []
-        self.devices: Sequence[Any] = ()
-        self.single_devices: dict[int, str] = {}
+        self.host_callbacks = []
+        self.devices = ()
+        self.single_devices = {}
         self.axis_sizes = dict(axis_sizes)
-        self.functions: list[str] = []
-        self.names: dict[str, int] = {}
-        self.private: dict[Jaxpr, str] = {}
-        self.meshes: dict[tuple[tuple[Any, int], ...], str] = {}
+        self.functions = []
+        self.names = {}
+        self.private = {}
+        self.meshes = {}
         self.channels = 0
 
     def new_channel(self) -> int:
-        """A channel that no collective of the module uses yet."""
+        """A channel that no other collective of the module uses."""
         self.channels += 1
         return self.channels
 
-    def mesh(self, axes: Sequence[tuple[Any, int]]) -> str:
+    def mesh(self, axes: Sequence[tuple[Hashable, int]]) -> str:
         """The symbol of a device mesh with these axes (names and sizes), declared on first use."""
         key = tuple(axes)
         found = self.meshes.get(key)
@@ -103,7 +161,7 @@ class Module:
         return found
 
     def declarations(self) -> list[str]:
-        """The lines that declare the meshes used."""
+        """The lines that declare the meshes of the module."""
         sizes = {
             symbol: ", ".join(f"{string(str(name))}={size}" for name, size in axes)
             for axes, symbol in self.meshes.items()
@@ -117,7 +175,7 @@ class Module:
         ]
 
     def unique_name(self, name: str) -> str:
-        """A symbol that no function of the module has yet."""
+        """A symbol that the module does not use yet, made from a name."""
         name = "".join(c if c.isascii() and (c.isalnum() or c in "_$.") else "_" for c in name)
         if not (name[:1].isalpha() or name[:1] == "_"):
             name = "_" + name
@@ -135,7 +193,7 @@ class Module:
 
     def function_for(self, jaxpr: Jaxpr, name: str) -> str:
         """The private function that computes a jaxpr, written on first use."""
-        # By the jaxpr, not its id: one that is gone could leave its id to another.
+        # The key is the jaxpr, which stays alive so; its id could be reused by another jaxpr.
         found = self.private.get(jaxpr)
         if found is None:
             found = self.private[jaxpr] = self.unique_name(name)
@@ -148,43 +206,60 @@ class Module:
 class Lowering:
     """The body of a function, or of a region, under construction.
 
-    ``scope`` is what encloses its operations, a path of names; ``location`` ends the text of each.
+    Attributes:
+      module: the module that it belongs to.
+      counter: a list of one number, the next SSA name; a function and its regions share it.
+      lines: the text written so far.
+      outs: the types of the results of the equation being lowered.
+      scope: the path of names around the equation being lowered.
+      location: the text that ends each of its operations.
     """
 
     __slots__ = ("counter", "indent", "lines", "location", "module", "outs", "scope")
+
+    module: Module
+    counter: list[int]
+    indent: str
+    lines: list[str]
+    outs: Sequence[ShapedArray]
+    scope: str
+    location: str
 
     def __init__(self, module: Module, counter: list[int], indent: str, scope: str = ""):
         self.module = module
         self.counter = counter
         self.indent = indent
-        self.lines: list[str] = []
-        self.outs: Sequence[Any] = ()
+        self.lines = []
+        self.outs = ()
         self.scope = scope
         self.location = ""
 
     @property
-    def out(self) -> Any:
+    def out(self) -> ShapedArray:
         """The type of the single result of the equation being lowered."""
         return self.outs[0]
 
     @property
     def platform(self) -> str:
+        """The platform of the module: ``cpu``, ``cuda``, ``rocm`` or ``tpu``."""
         return self.module.platform
 
     def new_name(self) -> str:
-        """A fresh SSA name."""
+        """An SSA name that the function does not use yet."""
         n = self.counter[0]
         self.counter[0] = n + 1
         return f"%{n}"
 
     def write(self, operation: str) -> None:
-        """Add an operation, given by its text."""
+        """Add an operation, given as text."""
         self.lines.append(f"{self.indent}{operation}{self.location}")
 
-    def emit(self, op: str, operands: Sequence[Value], out: Any, attributes: str = "") -> Value:
+    def emit(
+        self, op: str, operands: Sequence[Value], out: AbstractValue, attributes: str = ""
+    ) -> Value:
         """Write an operation in the short form ``%r = op %a, %b attributes : types``.
 
-        Where the operands and the result share one type it is written once.
+        If the operands and the result are of one type, it is written once.
         """
         name = self.new_name()
         result = tensor_type(out)
@@ -205,7 +280,7 @@ class Lowering:
         self,
         op: str,
         operands: Sequence[Value],
-        outs: Sequence[Any],
+        outs: Sequence[AbstractValue],
         attributes: str = "",
         regions: Sequence[Sequence[str]] = (),
         annotations: str = "",
@@ -214,10 +289,11 @@ class Lowering:
 
         Args:
           op: the full name, such as ``stablehlo.gather``.
-          outs: the results' types.
-          attributes: what goes between ``<{`` and ``}>``.
+          operands: the operands.
+          outs: the types of the results.
+          attributes: the text between ``<{`` and ``}>``.
           regions: blocks made by ``region``.
-          annotations: attributes that are not the operation's own, such as ``sdy.sharding``.
+          annotations: attributes of other dialects, such as ``sdy.sharding``.
         """
         count = len(outs)
         name = self.new_name()
@@ -240,10 +316,12 @@ class Lowering:
             return [Value(name, outs[0])]
         return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
 
-    def region(self, avals: Sequence[Any], build: Callable[..., Sequence[Value]]) -> list[str]:
-        """The lines of a region of one block; ``build(ctx, *arguments)`` writes it.
+    def region(
+        self, avals: Sequence[AbstractValue], build: Callable[..., Sequence[Value]]
+    ) -> list[str]:
+        """The lines of a region of one block, written by ``build(ctx, *arguments)``.
 
-        Values of enclosing blocks may be used inside.
+        ``build`` may use values of enclosing blocks.
         """
         inner = Lowering(self.module, self.counter, self.indent + "  ", self.scope)
         inner.location = self.location
@@ -256,8 +334,8 @@ class Lowering:
         lines = [f"{self.indent}^bb0({header}):"] if args else []
         return [*lines, *inner.lines, f"{inner.indent}{end}"]
 
-    def constant(self, value: Any, aval: ShapedArray | None = None) -> Value:
-        """A constant; ``aval`` gives its type where the value's own dtype does not."""
+    def constant(self, value: ArrayLike, aval: ShapedArray | None = None) -> Value:
+        """A constant of type ``aval``; by default of the value's own shape and dtype."""
         array = np.asarray(value, None if aval is None else aval.dtype)
         if aval is None:
             aval = ShapedArray(array.shape, array.dtype)
@@ -268,14 +346,14 @@ class Lowering:
         return Value(name, aval)
 
     def broadcast(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
-        """``stablehlo.broadcast_in_dim``; ``x`` itself where nothing changes."""
+        """Write ``stablehlo.broadcast_in_dim``; returns ``x`` if it has the shape already."""
         if x.shape == shape:
             return x
         out = x.aval.update(shape=shape)
         return self.emit("stablehlo.broadcast_in_dim", [x], out, f", dims = {int_list(dims)}")
 
     def broadcast_to(self, x: Value, shape: tuple[int, ...]) -> Value:
-        """``x``, a scalar or of the rank of ``shape``, with the given shape."""
+        """Broadcast ``x``, a scalar or an array of the same rank, to a shape."""
         if x.shape == shape:
             return x
         return self.broadcast(x, shape, range(len(shape)) if x.shape else ())
@@ -284,7 +362,7 @@ class Lowering:
         self,
         target: str,
         operands: Sequence[Value],
-        outs: Sequence[Any],
+        outs: Sequence[AbstractValue],
         *,
         backend_config: Mapping[str, str] | None = None,
         api_version: int = 4,
@@ -299,9 +377,14 @@ class Lowering:
 
         Args:
           target: the registered name of the kernel.
+          operands: the operands.
+          outs: the types of the results.
           backend_config: attribute texts by name, such as ``{"uplo": "76 : ui8"}``.
+          api_version: the calling convention; 4 is the typed FFI.
+          has_side_effect: whether the call stays even if nothing uses its results.
           operand_layouts, result_layouts: minor-to-major orders; given together.
-          output_operand_aliases: which output reuses the buffer of which operand.
+          output_operand_aliases: maps each output that reuses an operand's buffer to that operand.
+          extra: the text of further attributes.
           annotations: see ``generic``.
         """
         attrs = [f"api_version = {api_version} : i32", f"call_target_name = {string(target)}"]
@@ -348,15 +431,15 @@ class Lowering:
         """Write a jaxpr's operations here, applied to ``operands``."""
         env: dict[int, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-            env[id(var)] = self.constant(np.asarray(const), var.aval)  # pyright: ignore
+            env[id(var)] = self.constant(np.asarray(const), var.aval)
         for var, value in zip(jaxpr.invars, operands, strict=True):
             env[id(var)] = value
-        literals: dict[Any, Value] = {}
+        literals: dict[tuple[bytes, Any, tuple[int, ...]], Value] = {}
         extended = jaxpr.derived("extended dtypes", lambda: _has_extended_dtypes(jaxpr))
         outer, scope, locations = self.location, self.scope, self.module.locations
         located = {} if locations is None else locations.under(scope)
 
-        def read(atom: Any) -> Value:
+        def read(atom: Atom) -> Value:
             if type(atom) is not Literal:
                 return env[id(atom)]
             array = np.asarray(atom.val, atom.aval.dtype)
@@ -391,7 +474,7 @@ def _has_extended_dtypes(jaxpr: Jaxpr) -> bool:
     return _any_extended(variables)
 
 
-def _any_extended(typed: Sequence[Any]) -> bool:
+def _any_extended(typed: Sequence[Var | Value]) -> bool:
     return any(isinstance(getattr(x.aval, "dtype", None), ExtendedDType) for x in typed)
 
 
@@ -413,8 +496,14 @@ def lower_function(
     """The text of a function that computes a jaxpr.
 
     Args:
-      new_tokens: how many leading arguments, and as many results, are tokens that the function
-        makes and drops itself.
+      module: the module that the function is part of.
+      jaxpr: the program.
+      name: the function's symbol.
+      visibility: ``public`` or ``private``.
+      arg_attributes, result_attributes: the attribute text of each argument and result.
+      scope: the path of names around the program.
+      new_tokens: the number of tokens that the function creates itself. They are the first
+        arguments of the jaxpr, and not of the function; so are the first results.
     """
     body = Lowering(module, [0], "    ", scope)
     args = [Value(f"%arg{i}", var.aval) for i, var in enumerate(jaxpr.invars[new_tokens:])]
@@ -448,123 +537,18 @@ def lower_function(
     return "\n".join(lines)
 
 
-def lower_jaxpr(
-    jaxpr: Jaxpr,
-    name: str,
-    *,
-    platform: str = "cpu",
-    aliases: Mapping[int, int] | None = None,
-    donors: Sequence[int] = (),
-    axis_sizes: Mapping[Any, int] | None = None,
-    num_replicas: int = 1,
-    num_partitions: int = 1,
-    result_info: Sequence[str] | None = None,
-    arg_attributes: Sequence[Sequence[str]] | None = None,
-    result_attributes: Sequence[Sequence[str]] | None = None,
-    meshes: Mapping[tuple, str] | None = None,
-    locations: bool = False,
-    shardy: bool = True,
-    host_callbacks: list[Any] | None = None,
-    devices: Sequence[Any] = (),
-    kind: str = "jit",
-    embed_constants: bool = False,
-) -> str:
-    """The StableHLO module that computes a jaxpr.
-
-    On one device, a program with ordered effects takes a token for each kind of them ahead of all
-    else, and gives one.
+def traced(fun: Callable[..., Any]) -> LoweringRule:
+    """A lowering rule that traces a function of arrays and writes its operations.
 
     Args:
-      jaxpr: the program. Its constants become leading arguments of ``@main``.
-      name: the function's; the module is called ``kind``, an underscore and it.
-      platform: what the module will run on.
-      aliases: for arguments whose buffer is given to a result, the result's position.
-      donors: arguments whose buffer may be given to any result.
-      axis_sizes: the named axes in scope, major to minor, laid out over the replicas.
-      num_replicas, num_partitions: how many devices run the module.
-      result_info: what each result is, in the user's terms.
-      arg_attributes, result_attributes: further attribute texts for each argument and result.
-      meshes: the symbols, used in those texts, of device meshes given by their axes.
-      locations: whether each operation says which primitive it is from, in which scopes: its
-        name in profiles.
-      shardy: whether shardings are written by mesh axes, else by tiles.
-      host_callbacks: a list that the Python functions which the module calls (``HostCallback``)
-        are appended to; the module names them by their index in it.
-      devices: those it will run on, for what is to know them.
-      kind: what turned the function into a program.
-      embed_constants: whether the constants are written into the text, instead of made arguments.
-
-    Returns:
-      The text of the module.
-    """
-    if not embed_constants:
-        jaxpr = _with_leading_consts(jaxpr)
-    module = Module(
-        name,
-        platform,
-        axis_sizes or {},
-        Locations() if locations else None,
-        num_partitions,
-        shardy,
-    )
-    module.devices = devices
-    if host_callbacks is not None:
-        module.host_callbacks = host_callbacks
-    tokens = len(ordered_effects(jaxpr.effects))
-    taken = tokens if num_partitions == 1 else 0
-    module.names["main"] = 0
-    for axes, symbol in (meshes or {}).items():
-        module.meshes[axes] = module.unique_name(symbol)
-    attributes = [list(a) for a in arg_attributes] if arg_attributes else [[] for _ in jaxpr.invars]
-    for argument, result in (aliases or {}).items():
-        attributes[argument].append(f"tf.aliasing_output = {result + taken} : i32")
-    for argument in donors:
-        attributes[argument].append("jax.buffer_donor = true")
-    outs = (
-        [list(a) for a in result_attributes] if result_attributes else [[] for _ in jaxpr.outvars]
-    )
-    for texts, what in zip(outs, result_info or (), strict=False):
-        texts.insert(0, f"jax.result_info = {string(what)}")
-    token_attributes = [["jax.token = true"]] * taken
-    out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *outs)]
-    in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *attributes)]
-    main = lower_function(
-        module,
-        thread_tokens(jaxpr) if tokens else jaxpr,
-        "main",
-        "public",
-        in_attrs,
-        out_attrs,
-        scope=f"{kind}({name})/",
-        new_tokens=tokens - taken,
-    )
-    symbol = module.unique_name(f"{kind}_{name}").rstrip("_")
-    head = (
-        f"module @{symbol} attributes {{mhlo.num_partitions = {num_partitions} : i32, "
-        f"mhlo.num_replicas = {num_replicas} : i32}} {{"
-    )
-    names = module.locations.declarations() if module.locations is not None else ()
-    return "\n".join([*names, head, *module.declarations(), main, *module.functions, "}", ""])
-
-
-def _with_leading_consts(jaxpr: Jaxpr) -> Jaxpr:
-    if not jaxpr.constvars:
-        return jaxpr
-    return jaxpr.replace(constvars=(), consts=(), invars=[*jaxpr.constvars, *jaxpr.invars])
-
-
-def traced(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering rule that writes what a function of arrays does, traced.
-
-    Args:
-      fun: ``fun(*operands, **params)``, made of other primitives; returns an array, or a
-        sequence of them for a primitive of several results.
+      fun: ``fun(*operands, **params)``, made of other primitives. It returns an array, or a
+        sequence of arrays for a primitive with several results.
     """
 
     def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
         many = True
 
-        def flat(*xs):
+        def flat(*xs: Any) -> Sequence[Any]:
             nonlocal many
             result = fun(*xs, **params)
             many = isinstance(result, list | tuple)

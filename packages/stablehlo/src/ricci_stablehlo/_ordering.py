@@ -1,7 +1,8 @@
-"""Tokens through programs whose effects are ordered.
+"""Ordered effects: threading tokens through the jaxprs that have some.
 
-Only such programs pay: their jaxprs are rewritten before lowering, so that each operation with an
-ordered effect takes a token and gives the next. Lowering rules see tokens as ordinary operands.
+Such a jaxpr is rewritten before it is lowered: each operation with an ordered effect takes a token
+and returns the next one. Lowering rules see tokens as ordinary operands, and jaxprs without ordered
+effects are not touched.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +13,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     Primitive,
+    RuleTable,
     Var,
     abstract_token,
     program_rules,
@@ -19,24 +21,31 @@ from ricci_ir import (
     staged_call,
 )
 
-# ``rule(eqn, effects, tokens)``: the equations that do the same with a token for each of the
-# effects, and the tokens that follow.
-order_rules = rule_table("order", required=False)
+# The equations that replace one with ordered effects, and the tokens that follow them.
+type _Ordered = tuple[list[JaxprEqn], list[Var]]
+type OrderRule = Callable[[JaxprEqn, tuple[Effect, ...], list[Var]], _Ordered]
+
+# ``rule(eqn, effects, tokens)`` takes one token for each of the effects. It returns equations that
+# compute the same and thread the tokens, and the tokens that follow.
+order_rules: RuleTable = rule_table("order", required=False)
 
 
 def ordered_effects(effects: Iterable[Effect]) -> tuple[Effect, ...]:
-    """Those effects that are ordered, themselves in a fixed order."""
+    """The ordered ones among some effects, sorted by name."""
     return tuple(sorted((e for e in effects if e.ordered), key=str))
 
 
 def thread_tokens(
     jaxpr: Jaxpr, effects: Sequence[Effect] | None = None, position: int = 0
 ) -> Jaxpr:
-    """A program that takes a token for each ordered effect, and gives the ones that follow first.
+    """The jaxpr that takes a token for each ordered effect, and returns the tokens that follow.
+
+    The returned tokens are ahead of the other results.
 
     Args:
-      effects: the ordered effects, at least those of the program; by default just those.
-      position: where among the arguments the tokens go.
+      jaxpr: the program.
+      effects: the ordered effects, at least those of the program; by default exactly those.
+      position: the position of the tokens among the arguments.
     """
     effects = ordered_effects(jaxpr.effects) if effects is None else tuple(effects)
     key = ("with tokens", effects, position)
@@ -54,7 +63,7 @@ def _thread(jaxpr: Jaxpr, effects: tuple[Effect, ...], position: int) -> Jaxpr:
             continue
         rule = order_rules.get(eqn.primitive)
         if rule is None:
-            rule = _order_of(eqn.primitive)
+            rule = _called_with_tokens(eqn.primitive)
         written, following = rule(eqn, used, [current[e] for e in used])
         eqns.extend(written)
         current.update(zip(used, following, strict=True))
@@ -68,17 +77,18 @@ def _thread(jaxpr: Jaxpr, effects: tuple[Effect, ...], position: int) -> Jaxpr:
 def tokens_at(
     position: int | Callable[[JaxprEqn], int],
     **changes: Callable[[JaxprEqn, tuple[Effect, ...]], Any],
-) -> Callable[..., Any]:
+) -> OrderRule:
     """An order rule: the same operation, with tokens at a position among its operands.
 
-    Its results are preceded by the tokens that follow.
+    The tokens that follow are ahead of its other results.
 
     Args:
-      position: where, or a function of the equation that gives it.
-      changes: for each parameter that changes, a function of the equation and the effects.
+      position: the position, or a function that computes it from the equation.
+      changes: for each parameter that changes, a function that computes its new value from the
+        equation and the effects.
     """
 
-    def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
+    def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]) -> _Ordered:
         params = {
             **eqn.params,
             **{name: change(eqn, effects) for name, change in changes.items()},
@@ -91,8 +101,8 @@ def tokens_at(
 
 def with_tokens(
     eqn: JaxprEqn, primitive: Primitive, params: dict[str, Any], tokens: list[Var], position: int
-) -> tuple[list[JaxprEqn], list[Var]]:
-    """An equation with tokens among its operands and ahead of its results; and those tokens."""
+) -> _Ordered:
+    """An equation with tokens among its operands and ahead of its results; and the new tokens."""
     following = [Var(abstract_token) for _ in tokens]
     written = eqn.replace(
         primitive=primitive,
@@ -103,16 +113,16 @@ def with_tokens(
     return [written], following
 
 
-def _order_of(primitive: Primitive) -> Callable[..., Any]:
+def _called_with_tokens(primitive: Primitive) -> OrderRule:
     """The rule of a primitive that stands for a program: call that program with tokens."""
     program = program_rules.get(primitive)
     if program is None:
         raise NotImplementedError(
-            f"{primitive.name} cannot hold ordered effects: nothing says what follows what in it. "
-            "Use effects without order there (ordered=False)."
+            f"Ordered effects are not supported in {primitive.name!r}, which has no order rule. "
+            "Use unordered effects there (ordered=False)."
         )
 
-    def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
+    def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]) -> _Ordered:
         jaxpr, name = program(**eqn.params)
         params = {"jaxpr": thread_tokens(jaxpr, effects), "name": name}
         return with_tokens(eqn, staged_call.call, params, tokens, 0)

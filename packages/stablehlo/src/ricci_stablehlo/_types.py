@@ -1,11 +1,10 @@
-"""StableHLO's spelling of types and constants."""
+"""The StableHLO text of types, constants and attributes."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ricci_ir import AbstractToken, ExtendedDType, ShapedArray, float0
+from ricci_ir import AbstractToken, AbstractValue, ExtendedDType, ShapedArray, float0
 
 _special_names = {
     "bool": "i1",
@@ -25,21 +24,22 @@ _special_names = {
     "float8_e5m2fnuz": "f8E5M2FNUZ",
     "float8_e8m0fnu": "f8E8M0FNU",
 }
-# Narrower than a byte: raw bytes would not be packed as the parser expects.
+# Elements narrower than a byte. NumPy keeps each in a byte of its own, and MLIR's parser expects
+# them packed, so they are not written as raw bytes.
 _packed = frozenset({"i2", "i4", "ui2", "ui4", "f4E2M1FN"})
-_element_types: dict[Any, str] = {}
-_tensor_types: dict[Any, str] = {}
+_element_types: dict[np.dtype, str] = {}
+_tensor_types: dict[AbstractValue, str] = {}
 
 
 def element_type(dtype: np.dtype) -> str:
-    """The element type for a dtype, such as ``ui8`` for ``uint8``."""
+    """The element type of a dtype, such as ``ui8`` for ``uint8``."""
     found = _element_types.get(dtype)
     if found is None:
-        found = _element_types[dtype] = _spell(dtype)
+        found = _element_types[dtype] = _new_element_type(dtype)
     return found
 
 
-def _spell(dtype: np.dtype) -> str:
+def _new_element_type(dtype: np.dtype) -> str:
     if dtype == float0:
         return "i1"
     name = dtype.name
@@ -52,33 +52,32 @@ def _spell(dtype: np.dtype) -> str:
     raise TypeError(f"dtype {name} has no StableHLO element type")
 
 
-def tensor_type(aval: Any) -> str:
-    """The type of a value, such as ``tensor<2x3xf32>``."""
+def tensor_type(aval: AbstractValue) -> str:
+    """The StableHLO type of a value, such as ``tensor<2x3xf32>``."""
     found = _tensor_types.get(aval)
     if found is None:
-        given = aval
         if isinstance(aval, AbstractToken):
             found = "!stablehlo.token"
         elif isinstance(aval, ShapedArray):
-            if isinstance(aval.dtype, ExtendedDType):
-                aval = aval.dtype.physical_aval(aval)
-            found = f"tensor<{''.join(f'{n}x' for n in aval.shape)}{element_type(aval.dtype)}>"
+            extended = isinstance(aval.dtype, ExtendedDType)
+            array: ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
+            found = f"tensor<{''.join(f'{n}x' for n in array.shape)}{element_type(array.dtype)}>"
         else:
             raise TypeError(f"values of type {aval} have no StableHLO type")
-        _tensor_types[given] = found
+        _tensor_types[aval] = found
     return found
 
 
-def scalar_literal(value: Any) -> str:
-    """An element as it is written in ``dense<...>``."""
+def scalar_literal(value: np.generic) -> str:
+    """The text of an element inside ``dense<...>``."""
     dtype = value.dtype
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind in "iu" or dtype.name.startswith(("int", "uint")):
-        return str(int(value))
+        return str(int(value))  # pyright: ignore[reportArgumentType]
     if dtype.kind == "c":
         return f"({scalar_literal(value.real)}, {scalar_literal(value.imag)})"
-    number = float(value)
+    number = float(value)  # pyright: ignore[reportArgumentType]
     if number != number or number in (float("inf"), float("-inf")):
         return f"0x{value.tobytes()[::-1].hex().upper()}"
     text = repr(number)
@@ -87,7 +86,7 @@ def scalar_literal(value: Any) -> str:
 
 
 def dense(value: np.ndarray) -> str:
-    """The attribute ``dense<...>`` (without its type) holding an array's elements."""
+    """The attribute ``dense<...>`` that holds an array's elements, without its type."""
     if value.dtype == float0:
         return "dense<false>"
     if value.size == 0:
@@ -107,7 +106,7 @@ def _is_splat(flat: np.ndarray) -> bool:
 
 def _nested(value: np.ndarray) -> str:
     if value.ndim == 0:
-        return scalar_literal(value[()])
+        return scalar_literal(value[()])  # pyright: ignore[reportArgumentType]
     return f"[{', '.join(_nested(part) for part in value)}]"
 
 
@@ -122,7 +121,7 @@ def int_list(values: Sequence[int]) -> str:
 
 
 def string(text: str) -> str:
-    """A quoted string attribute."""
+    """A string attribute, quoted and escaped."""
     plain = "".join(chr(b) if _is_plain(b) else f"\\{b:02X}" for b in text.encode())
     return f'"{plain}"'
 

@@ -36,7 +36,7 @@ def host_function(callback: HostCallback) -> Callable[..., tuple]:
     fun, in_avals, out_avals = callback
     tokens = sum(isinstance(aval, AbstractToken) for aval in out_avals)
     taken = sum(isinstance(aval, AbstractToken) for aval in in_avals)
-    avals = in_avals[taken:]
+    avals: tuple[Any, ...] = in_avals[taken:]
 
     def call(*values: Any) -> tuple:
         # jaxlib may call on the thread of a caller that is in the middle of a trace.

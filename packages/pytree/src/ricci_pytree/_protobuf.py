@@ -1,16 +1,33 @@
-"""The wire format in which jaxlib stores tree structures, read and written without protobuf.
+"""The protocol buffer in which jaxlib stores tree structures, read and written without protobuf.
 
 A message holds nodes in post-order (field 1) and the strings they refer to (field 2). A node has
 an arity (field 1), a type (field 2) and, for a dict, the numbers of its keys (field 3, field 1).
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 _LEAF, _LIST, _NONE, _TUPLE, _DICT = 1, 2, 3, 4, 5
 _CODE_OF_TYPE = {list: _LIST, type(None): _NONE, tuple: _TUPLE, dict: _DICT}
 _TYPE_OF_CODE = {code: kind for kind, code in _CODE_OF_TYPE.items()}
 _VARINT, _BYTES = 0, 2
+
+# A container's type and static data; None for a leaf.
+type NodeData = tuple[type, Any] | None
+
+
+class Structure(Protocol):
+    """What is stored of a tree structure."""
+
+    def node_data(self) -> NodeData:
+        """The type and the static data of the outermost container; ``None`` for a leaf."""
+        ...
+
+    def children(self) -> Sequence[Structure]:
+        """The structures of the children."""
+        ...
 
 
 def _varint(value: int) -> bytes:
@@ -30,8 +47,8 @@ def _bytes_field(number: int, value: bytes) -> bytes:
     return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
 
 
-def serialize(treedef: Any) -> bytes:
-    """The message for a treedef; ``ValueError`` for a node that the format cannot hold."""
+def serialize(treedef: Structure) -> bytes:
+    """The message for a structure; ``ValueError`` for a node that the format cannot hold."""
     strings: dict[str, int] = {}
     nodes: list[bytes] = []
     _write(treedef, nodes, strings)
@@ -40,7 +57,7 @@ def serialize(treedef: Any) -> bytes:
     )
 
 
-def _write(treedef: Any, nodes: list[bytes], strings: dict[str, int]) -> None:
+def _write(treedef: Structure, nodes: list[bytes], strings: dict[str, int]) -> None:
     children = treedef.children()
     for child in children:
         _write(child, nodes, strings)
@@ -61,7 +78,7 @@ def _write(treedef: Any, nodes: list[bytes], strings: dict[str, int]) -> None:
     nodes.append(node)
 
 
-def _key_number(key: Any, strings: dict[str, int]) -> bytes:
+def _key_number(key: object, strings: dict[str, int]) -> bytes:
     if not isinstance(key, str):
         raise ValueError(
             f"only dicts with str keys can be stored in a protocol buffer; found key {key!r}"
@@ -69,11 +86,11 @@ def _key_number(key: Any, strings: dict[str, int]) -> bytes:
     return _varint(strings.setdefault(key, len(strings)))
 
 
-def deserialize(data: bytes, make: Callable[[Any, list[Any]], Any]) -> Any:
-    """The treedef in a message; ``make(node_data, children)`` builds each node."""
+def deserialize[T](data: bytes, make: Callable[[NodeData, list[T]], T]) -> T:
+    """The structure in a message; ``make(node_data, children)`` builds each node."""
     fields = list(_fields(data))
     strings = [value.decode() for number, value in fields if number == 2]
-    stack: list[Any] = []
+    stack: list[T] = []
     for number, node in fields:
         if number != 1:
             continue

@@ -1,38 +1,38 @@
-"""The axes of a call that a transformation maps over, checked."""
+"""The mapped axes of a call: their positions and their common size."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ricci_ir import get_aval
+from ricci_ir import ArrayLike, get_aval
 
 
-def check_axis(what: str, dim: Any) -> None:
+def check_axis(what: str, dim: object) -> None:
     """Raise ``TypeError`` unless an entry of an axes argument, called ``what``, is an int."""
     if not isinstance(dim, int):
         raise TypeError(
-            f"{what} holds {dim!r}, of type {type(dim).__name__}, where an axis (an int) or "
-            "None is expected."
+            f"{what} has the entry {dim!r} of type {type(dim).__name__}; each entry must be an "
+            "axis (an int) or None."
         )
 
 
 def mapped_dims(
     transform: str,
-    leaves: Sequence[Any],
-    dims: Sequence[Any],
+    leaves: Sequence[ArrayLike],
+    dims: Sequence[int | None],
     axis_size: int | None,
     names: Callable[[], list[str]],
 ) -> tuple[list[int | None], int]:
-    """The mapped dimension of each leaf, not negative, and their common size.
+    """The mapped dimension of each leaf, counted from the front, and the size of all of them.
 
     Args:
       transform: the name of the transformation, for messages: ``vmap`` or ``pmap``.
-      leaves: the arguments, flattened.
-      dims: for each, the axis to map over, or ``None``.
-      axis_size: the size, where it is given.
-      names: gives the leaves' names; called only for an error.
+      leaves: the flattened arguments.
+      dims: the axis to map over for each leaf, or ``None``.
+      axis_size: the size that the user gave, if any.
+      names: returns the names of the leaves; called only for an error.
 
     Raises:
-      ValueError: if a leaf has no such axis, the sizes differ, or nothing says the size.
+      ValueError: if a leaf does not have its axis, the sizes differ, or there is no size.
+      TypeError: if an axis is not an int, or a leaf is not an array.
     """
     pairs = enumerate(zip(leaves, dims, strict=True))
     found = [_dim(transform, x, d, i, names) for i, (x, d) in pairs]
@@ -44,8 +44,8 @@ def mapped_dims(
         return found, sizes.pop()
     if not sizes:
         raise ValueError(
-            f"{transform}: nothing is mapped, since in_axes is None for every argument. Map one, "
-            "or say axis_size."
+            f"{transform}: there is no mapped axis, since in_axes is None for every argument. Map "
+            "one of them, or pass axis_size."
         )
     paths = names()
     lines = [
@@ -56,13 +56,15 @@ def mapped_dims(
         lines.append(f"  axis_size is {axis_size}")
     shown = lines[:8] + ([f"  and {len(lines) - 8} more"] if len(lines) > 8 else [])
     raise ValueError(
-        f"{transform}: the axes to map over differ in size:\n"
+        f"{transform}: the mapped axes must have the same size, but they differ:\n"
         + "\n".join(shown)
-        + "\nMake the sizes equal, or give None in in_axes for arguments that are not mapped."
+        + "\nMake the sizes equal, or set in_axes to None for arguments that are not mapped."
     )
 
 
-def _dim(transform: str, leaf: Any, dim: Any, i: int, names: Callable) -> int | None:
+def _dim(
+    transform: str, leaf: ArrayLike, dim: int | None, i: int, names: Callable[[], list[str]]
+) -> int | None:
     if dim is None:
         return None
     check_axis(f"{transform}: in_axes", dim)
@@ -71,9 +73,9 @@ def _dim(transform: str, leaf: Any, dim: Any, i: int, names: Callable) -> int | 
     except TypeError as error:
         raise TypeError(f"{transform}: argument {names()[i]}: {error}") from None
     if not -ndim <= dim < ndim:
-        advice = " To use the same value for all examples, give None in in_axes."
+        advice = " To use the same value for all examples, set in_axes to None for it."
         raise ValueError(
-            f"{transform}: argument {names()[i]} has rank {ndim}, and so no axis {dim} to map "
-            f"over.{advice if ndim == 0 else ''}"
+            f"{transform}: in_axes maps over axis {dim} of argument {names()[i]}, which has rank "
+            f"{ndim}.{advice if ndim == 0 else ''}"
         )
     return dim % ndim

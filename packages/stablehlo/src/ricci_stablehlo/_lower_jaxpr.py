@@ -1,0 +1,116 @@
+"""The StableHLO module of a jaxpr, with the attributes of its arguments and results."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from ricci_ir import Jaxpr
+
+from ._locations import Locations
+from ._lowering import HostCallback, MeshAxes, Module, lower_function
+from ._ordering import ordered_effects, thread_tokens
+from ._types import string
+
+
+def lower_jaxpr(
+    jaxpr: Jaxpr,
+    name: str,
+    *,
+    platform: str = "cpu",
+    aliases: Mapping[int, int] | None = None,
+    donors: Sequence[int] = (),
+    axis_sizes: Mapping[Hashable, int] | None = None,
+    num_replicas: int = 1,
+    num_partitions: int = 1,
+    result_info: Sequence[str] | None = None,
+    arg_attributes: Sequence[Sequence[str]] | None = None,
+    result_attributes: Sequence[Sequence[str]] | None = None,
+    meshes: Mapping[MeshAxes, str] | None = None,
+    locations: bool = False,
+    shardy: bool = True,
+    host_callbacks: list[HostCallback] | None = None,
+    devices: Sequence[Any] = (),
+    kind: str = "jit",
+    embed_constants: bool = False,
+) -> str:
+    """The StableHLO module that computes a jaxpr.
+
+    If the program has ordered effects and runs on one device, ``@main`` takes one token for each of
+    them ahead of its other arguments, and returns one for each ahead of its other results.
+
+    Args:
+      jaxpr: the program. Its constants become leading arguments of ``@main``.
+      name: the function's name. The module is called ``<kind>_<name>``.
+      platform: the platform on which the module will run.
+      aliases: maps each argument whose buffer a result reuses to the position of that result.
+      donors: arguments whose buffers any result may reuse.
+      axis_sizes: the named axes in scope, major to minor, laid out over the replicas.
+      num_replicas, num_partitions: the product of the two is the number of devices.
+      result_info: the user's name for each result.
+      arg_attributes, result_attributes: further attribute texts for each argument and result.
+      meshes: maps the axes of the device meshes in those texts to the symbols used there.
+      locations: whether each operation has a location: its primitive and scopes, shown in profiles.
+      shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
+      host_callbacks: a list to which the module's host callbacks are appended; the module refers to
+        them by their index in it.
+      devices: the devices on which the module will run, if they are known.
+      kind: the transformation that made the program.
+      embed_constants: whether the constants are written into the text instead of becoming
+        arguments.
+
+    Returns:
+      The text of the module.
+    """
+    if not embed_constants:
+        jaxpr = _with_leading_consts(jaxpr)
+    module = Module(
+        name,
+        platform,
+        axis_sizes or {},
+        Locations() if locations else None,
+        num_partitions,
+        shardy,
+    )
+    module.devices = devices
+    if host_callbacks is not None:
+        module.host_callbacks = host_callbacks
+    tokens = len(ordered_effects(jaxpr.effects))
+    taken = tokens if num_partitions == 1 else 0
+    module.names["main"] = 0
+    for axes, symbol in (meshes or {}).items():
+        module.meshes[axes] = module.unique_name(symbol)
+    attributes = [list(a) for a in arg_attributes] if arg_attributes else [[] for _ in jaxpr.invars]
+    for argument, result in (aliases or {}).items():
+        attributes[argument].append(f"tf.aliasing_output = {result + taken} : i32")
+    for argument in donors:
+        attributes[argument].append("jax.buffer_donor = true")
+    outs = (
+        [list(a) for a in result_attributes] if result_attributes else [[] for _ in jaxpr.outvars]
+    )
+    for texts, what in zip(outs, result_info or (), strict=False):
+        texts.insert(0, f"jax.result_info = {string(what)}")
+    token_attributes = [["jax.token = true"]] * taken
+    out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *outs)]
+    in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *attributes)]
+    main = lower_function(
+        module,
+        thread_tokens(jaxpr) if tokens else jaxpr,
+        "main",
+        "public",
+        in_attrs,
+        out_attrs,
+        scope=f"{kind}({name})/",
+        new_tokens=tokens - taken,
+    )
+    symbol = module.unique_name(f"{kind}_{name}").rstrip("_")
+    head = (
+        f"module @{symbol} attributes {{mhlo.num_partitions = {num_partitions} : i32, "
+        f"mhlo.num_replicas = {num_replicas} : i32}} {{"
+    )
+    names = module.locations.declarations() if module.locations is not None else ()
+    return "\n".join([*names, head, *module.declarations(), main, *module.functions, "}", ""])
+
+
+def _with_leading_consts(jaxpr: Jaxpr) -> Jaxpr:
+    if not jaxpr.constvars:
+        return jaxpr
+    return jaxpr.replace(constvars=(), consts=(), invars=[*jaxpr.constvars, *jaxpr.invars])
