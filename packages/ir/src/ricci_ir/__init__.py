@@ -7,6 +7,7 @@ from ._key_checks import *
 from ._monitoring import *
 from ._namespaces import *
 from ._namespaces import export_names as _export_names
+from ._options import *
 from ._settings import *
 from ._source import *
 from .programs import *

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ._options import BOOL, OPTIONS, TRACED, Bool, Kind, Of, OneOf
+from ._option_kinds import BOOL, Bool, Kind, Of, OneOf, Text
+from ._options import OPTIONS, Status
 from ._settings import UNSET, Override, State, trace_on
+from ._source import warn_user
 
 __all__ = [
     "allow_f16_reductions",
@@ -186,6 +188,8 @@ def _meta(state: State) -> tuple:
             return bool, [], {}
         case Of(cls=cls):
             return cls, [], {}
+        case Text():
+            return str, [], {}
         case OneOf(values=values):
             return "enum", [], {"enum_values": list(values)}
         case kind:
@@ -193,9 +197,12 @@ def _meta(state: State) -> tuple:
 
 
 def from_environment(name: str, kind: Kind, environ: Mapping[str, str]) -> Any:
-    """The value that ``RICCI_<NAME>`` or else ``JAX_<NAME>`` gives to an option, or ``UNSET``."""
-    short = name.removeprefix("jax_").upper()
-    for variable in (f"RICCI_{short}", f"JAX_{short}"):
+    """The value that the environment gives to an option, or ``UNSET``.
+
+    The option ``jax_x`` is read from ``RICCI_X``, or else from ``JAX_X``. An option ``x`` whose
+    name has no such beginning is read from ``RICCI_X``, or else from ``X``.
+    """
+    for variable in (f"RICCI_{name.removeprefix('jax_').upper()}", name.upper()):
         if variable in environ:
             try:
                 return kind.from_text(name, environ[variable])
@@ -216,9 +223,25 @@ def define_option(name: str, kind: Kind, default: Any, *, traced: bool = False) 
     return state
 
 
+def warn_unsupported(state: State, advice: str) -> None:
+    """Say, the first time that an option is set, that nothing comes of it, and what to do."""
+    warned = False
+
+    def warn(value: Any, local: bool) -> None:
+        nonlocal warned
+        if warned or value is UNSET or value == state.default:
+            return
+        warned = True
+        warn_user(f"the option {state.name}={value!r} is not supported: {advice}.")
+
+    state.on_change(warn)
+
+
 config = Config()
-for _name, (_kind, _default) in OPTIONS.items():
-    define_option(_name, _kind, _default, traced=_name in TRACED)
+for _name, _option in OPTIONS.items():
+    _state = define_option(_name, _option.kind, _option.default, traced=_option.traced)
+    if _option.status is Status.UNSUPPORTED:
+        warn_unsupported(_state, _option.note)
 
 allow_f16_reductions = config.state("jax_allow_f16_reductions")
 array_garbage_collection_guard = config.state("jax_array_garbage_collection_guard")
@@ -270,12 +293,15 @@ def transfer_guard(new_val: str) -> Iterator[None]:
 
 
 def _guard_all_directions(value: Any, local: bool) -> None:
-    if not local and value is not None:
+    if not local:
         for state in _transfer_guards[1:]:
             state.set_global(value)
 
 
-_transfer_guards[0].on_change(_guard_all_directions)
+if _transfer_guards[0].value is None:  # then the environment may have set one direction
+    _transfer_guards[0].after_change(_guard_all_directions)
+else:
+    _transfer_guards[0].on_change(_guard_all_directions)
 
 
 def disable_jit(disable: bool = True) -> Override:

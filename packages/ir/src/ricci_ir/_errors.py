@@ -1,7 +1,6 @@
 """Errors of traced programs, and the tracebacks that users see of them."""
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from types import FrameType, FunctionType, TracebackType
@@ -31,7 +30,6 @@ __all__ = [
     "TracerIntegerConversionError",
     "UnexpectedTracerError",
     "unguarded",
-    "warn_user",
 ]
 
 
@@ -172,24 +170,6 @@ class InconclusiveDimensionOperation(Exception):
 
 def _is_internal(frame: FrameType) -> bool:
     return is_internal_module(frame.f_globals.get("__name__"))
-
-
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of user code that led here: Python shows it once for that line."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_internal(frame):
-        frame = frame.f_back
-    if frame is None:
-        warnings.warn(message, category, stacklevel=2)
-        return
-    warnings.warn_explicit(
-        message,
-        category,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        frame.f_globals.get("__name__", "sys"),
-        frame.f_globals.setdefault("__warningregistry__", {}),
-    )
 
 
 def _user_frames(tb: TracebackType | None) -> TracebackType | None:

@@ -1,369 +1,376 @@
-"""The table of configuration options: for each name the kind of its values and its default."""
+"""The table of configuration options: for each name its values, its default and its status.
+
+Every option of the public API is here, so that programs written for it run. What an option does
+is its status: *honoured*, *meaningless here* (there is nothing it could change) or *not
+supported*: setting it warns once and says what to do instead.
+"""
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
-
-class NumpyDtypePromotion(enum.StrEnum):
-    """Which pairs of dtypes promote to each other without a cast."""
-
-    STANDARD = "standard"
-    STRICT = "strict"
-
-
-class LegacyPrngKeyState(enum.StrEnum):
-    """What happens when a raw ``uint32`` array is used as a random key."""
-
-    ALLOW = "allow"
-    WARN = "warn"
-    ERROR = "error"
-
-
-class RuntimeTracebackMode(enum.StrEnum):
-    """How much of the Python traceback is sent to the runtime with each execution."""
-
-    OFF = "off"
-    ON = "on"
-    FULL = "full"
-
-
-class ExplicitX64Mode(enum.IntEnum):
-    """What happens when a 64-bit dtype is asked for while 64-bit dtypes are off."""
-
-    WARN = 1
-    ERROR = 2
-    ALLOW = 3
-
-
-class Kind(Protocol):
-    """The values an option takes."""
-
-    def parse(self, name: str, value: Any) -> Any:
-        """The value to store for what the user gave; raises ``ValueError`` or ``TypeError``."""
-        ...
-
-    def from_text(self, name: str, text: str) -> Any:
-        """The value that an environment variable's text means."""
-        ...
-
-
-_TRUTH = {
-    **dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True),
-    **dict.fromkeys(("n", "no", "f", "false", "off", "0"), False),
-}
-
-
-@dataclass(frozen=True)
-class Bool:
-    """True or false, also spelled in words; any other object counts by its truth."""
-
-    optional: bool = False
-
-    def parse(self, name: str, value: Any) -> bool | None:
-        if isinstance(value, str):
-            return self.from_text(name, value)
-        return None if value is None and self.optional else bool(value)
-
-    def from_text(self, name: str, text: str) -> bool:
-        try:
-            return _TRUTH[text.lower()]
-        except KeyError:
-            raise ValueError(
-                f"option {name} is a switch: expected one of {', '.join(_TRUTH)}, got {text!r}"
-            ) from None
-
-
-@dataclass(frozen=True)
-class Of:
-    """An instance of one of some types, or ``None``."""
-
-    cls: type
-    accepts: tuple[type, ...]
-
-    def parse(self, name: str, value: Any) -> Any:
-        if value is not None and not isinstance(value, self.accepts):
-            raise ValueError(
-                f"option {name} takes a {self.cls.__name__} or None, got {value!r} of type "
-                f"{type(value).__name__}"
-            )
-        return value
-
-    def from_text(self, name: str, text: str) -> Any:
-        try:
-            return self.cls(text)
-        except ValueError:
-            raise ValueError(f"option {name} takes a {self.cls.__name__}, got {text!r}") from None
-
-
-class OneOf:
-    """One of some strings."""
-
-    def __init__(self, *values: str, optional: bool = False):
-        self.values, self.optional = values, optional
-
-    def parse(self, name: str, value: Any) -> str | None:
-        if value is None and self.optional:
-            return None
-        if not isinstance(value, str) or value not in self.values:
-            none = "None, " if self.optional else ""
-            raise ValueError(
-                f"option {name}: expected one of {none}{', '.join(self.values)}; got {value!r}"
-            )
-        return value
-
-    def from_text(self, name: str, text: str) -> str | None:
-        return self.parse(name, text)
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of an enumeration, also given by its name in any case."""
-
-    cls: type[enum.Enum]
-
-    def parse(self, name: str, value: Any) -> enum.Enum:
-        if isinstance(value, self.cls):
-            return value
-        members = self.cls.__members__
-        if not isinstance(value, str):
-            raise TypeError(
-                f"option {name}: expected one of {', '.join(members).lower()} or a member of "
-                f"{self.cls.__name__}; got {value!r} of type {type(value).__name__}"
-            )
-        try:
-            return members[value.upper()]
-        except KeyError:
-            raise ValueError(
-                f"option {name}: expected one of {', '.join(members).lower()}; got {value!r}"
-            ) from None
-
-    def from_text(self, name: str, text: str) -> enum.Enum:
-        return self.parse(name, text)
-
-
-class Device:
-    """A device object, the name of a platform, or ``None``."""
-
-    def parse(self, name: str, value: Any) -> Any:
-        if value is None or isinstance(value, str) or hasattr(value, "platform"):
-            return value
-        raise ValueError(
-            f"option {name} takes a device such as devices()[0], or the name of a platform such "
-            f"as 'cpu'; got {value!r} of type {type(value).__name__}"
-        )
-
-    def from_text(self, name: str, text: str) -> str:
-        return text
-
-
-BOOL = Bool()
-INT = Of(int, (int,))
-FLOAT = Of(float, (float, int))
-STR = Of(str, (str,))
-DEVICE = Device()
-ERROR_BEHAVIOR = OneOf("ignore", "raise")
-EFFORT = OneOf("UNKNOWN", "O0", "O1", "O2", "O3")
-PRNG_IMPL = OneOf("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
-TRANSFER_GUARD = OneOf(
-    "allow", "log", "disallow", "log_explicit", "disallow_explicit", optional=True
-)
-TRACEBACK_FILTERING = OneOf("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
-# The first six name a precision, the others the types of inputs, products and sums.
-MATMUL_PRECISION = OneOf(
-    *("default", "high", "highest", "bfloat16", "tensorfloat32", "float32"),
-    *("ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM"),
-    *("ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM"),
-    *("F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3"),
-    *("BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3"),
-    *("F32_F32_F32", "F64_F64_F64"),
-    optional=True,
+from ._option_kinds import (
+    BOOL,
+    DEVICE,
+    EFFORT,
+    ERROR_BEHAVIOR,
+    FLOAT,
+    INT,
+    MATMUL_PRECISION,
+    PRNG_IMPL,
+    STR,
+    TRACEBACK_FILTERING,
+    TRANSFER_GUARD,
+    Bool,
+    ExplicitX64Mode,
+    Kind,
+    LegacyPrngKeyState,
+    Member,
+    NumpyDtypePromotion,
+    OneOf,
+    RuntimeTracebackMode,
+    Text,
 )
 
-OPTIONS: Mapping[str, tuple[Kind, Any]] = {
-    "jax2tf_associative_scan_reductions": (BOOL, False),
-    "jax2tf_default_native_serialization": (BOOL, True),
-    "jax_serialization_version": (INT, 0),
-    "jax_export_calling_convention_version": (INT, 10),
-    "jax_export_ignore_forward_compatibility": (BOOL, False),
-    "jax_export_deserialize_expired_versions": (BOOL, False),
-    "jax_platforms": (STR, None),
-    "jax_pjrt_client_create_options": (STR, None),
-    "jax_enable_checks": (BOOL, False),
-    "jax_debug_key_reuse": (BOOL, False),
-    "jax_use_hlo_logistic_lowering": (Bool(optional=True), None),
-    "jax_check_tracer_leaks": (BOOL, False),
-    "jax_check_static_indices": (BOOL, False),
-    "jax_captured_constants_warn_bytes": (INT, 2000000000),
-    "jax_captured_constants_report_frames": (INT, 0),
-    "jax_raise_on_ppermute_sort_diff": (BOOL, True),
-    "jax_debug_leaked_clients_on_clear_backends": (BOOL, False),
-    "jax_debug_nans": (BOOL, False),
-    "jax_debug_infs": (BOOL, False),
-    "jax_log_compiles": (BOOL, False),
-    "jax_explain_cache_misses": (BOOL, False),
-    "jax_log_checkpoint_residuals": (BOOL, False),
-    "jax_scan3": (BOOL, False),
-    "jax_remat3": (BOOL, False),
-    "jax_custom_vjp3": (BOOL, False),
-    "jax_custom_jvp3": (BOOL, False),
-    "jax_remat_barrier_no_cotangents": (BOOL, False),
-    "jax_distributed_debug": (BOOL, False),
-    "jax_random_seed_offset": (INT, 0),
-    "jax_legacy_prng_key": (Member(LegacyPrngKeyState), LegacyPrngKeyState.ALLOW),
-    "jax_enable_custom_prng": (BOOL, False),
-    "jax_default_prng_impl": (PRNG_IMPL, "threefry2x32"),
-    "jax_threefry_partitionable": (BOOL, True),
-    "jax_threefry_gpu_kernel_lowering": (BOOL, False),
-    "jax_use_direct_linearize": (BOOL, True),
-    "jax_use_simplified_jaxpr_constants": (BOOL, False),
-    "jax_embedded_constants_max_bytes": (INT, 32),
-    "jax_remove_size_one_mesh_axis_from_type": (BOOL, False),
-    "check_vma": (BOOL, False),
-    "jax_softmax_custom_jvp": (BOOL, False),
-    "jax_raise_persistent_cache_errors": (BOOL, False),
-    "jax_persistent_cache_min_compile_time_secs": (FLOAT, 1.0),
-    "jax_persistent_cache_min_entry_size_bytes": (INT, 0),
-    "jax_persistent_cache_enable_xla_caches": (STR, "xla_gpu_per_fusion_autotune_cache_dir"),
-    "jax_compilation_cache_include_metadata_in_key": (BOOL, False),
-    "jax_hlo_source_file_canonicalization_regex": (STR, None),
-    "jax_source_url_schema": (STR, None),
-    "jax_include_full_tracebacks_in_locations": (BOOL, True),
-    "jax_traceback_in_locations_limit": (INT, 100),
-    "jax_share_binary_between_hosts": (BOOL, False),
-    "jax_share_binary_between_hosts_timeout_ms": (INT, 1200000),
-    "jax_enable_pgle": (BOOL, False),
-    "jax_pgle_profiling_runs": (INT, 3),
-    "jax_pgle_aggregation_percentile": (INT, 90),
-    "jax_enable_compilation_cache": (BOOL, True),
-    "jax_compilation_cache_dir": (STR, None),
-    "jax_compilation_cache_check_contents": (BOOL, False),
-    "jax_compilation_cache_expect_pgle": (BOOL, False),
-    "jax_compilation_cache_max_size": (INT, -1),
-    "jax_remove_custom_partitioning_ptr_from_cache_key": (BOOL, False),
-    "jax_explicit_x64_dtypes": (Member(ExplicitX64Mode), ExplicitX64Mode.WARN),
-    "jax_numpy_dtype_promotion": (Member(NumpyDtypePromotion), NumpyDtypePromotion.STANDARD),
-    "jax_disallow_mesh_context_manager": (BOOL, False),
-    "jax_error_checking_behavior_nan": (ERROR_BEHAVIOR, "ignore"),
-    "jax_error_checking_behavior_divide": (ERROR_BEHAVIOR, "ignore"),
-    "jax_error_checking_behavior_oob": (ERROR_BEHAVIOR, "ignore"),
-    "jax_enable_x64": (BOOL, False),
-    "jax_default_device": (DEVICE, None),
-    "jax_disable_jit": (BOOL, False),
-    "jax_numpy_rank_promotion": (OneOf("allow", "warn", "raise"), "allow"),
-    "jax_auto_pcast": (BOOL, True),
-    "jax_default_matmul_precision": (MATMUL_PRECISION, None),
-    "jax_allow_f16_reductions": (BOOL, True),
-    "jax_traceback_filtering": (TRACEBACK_FILTERING, "auto"),
-    "jax_use_emit_pipeline_primitive": (BOOL, False),
-    "jax_bcoo_cusparse_lowering": (BOOL, False),
-    "eager_constant_folding": (BOOL, False),
-    "jax_compiler_enable_remat_pass": (BOOL, True),
-    "jax_no_tracing": (BOOL, False),
-    "jax_no_execution": (BOOL, False),
-    "jax_disable_vmap_shmap_error": (BOOL, False),
-    "jax_mutable_array_checks": (BOOL, True),
-    "jax_disable_bwd_checks": (BOOL, False),
-    "jax_use_rgv3": (BOOL, True),
-    "jax_experimental_unsafe_xla_runtime_errors": (BOOL, False),
-    "jax_xla_profile_version": (INT, 0),
-    "jax_transfer_guard_host_to_device": (TRANSFER_GUARD, None),
-    "jax_transfer_guard_device_to_device": (TRANSFER_GUARD, None),
-    "jax_transfer_guard_device_to_host": (TRANSFER_GUARD, None),
-    "jax_transfer_guard": (TRANSFER_GUARD, None),
-    "jax_array_garbage_collection_guard": (OneOf("allow", "log", "fatal", optional=True), None),
-    "jax_thread_guard": (BOOL, False),
-    "jax_send_traceback_to_runtime": (Member(RuntimeTracebackMode), RuntimeTracebackMode.OFF),
-    "jax_debug_log_modules": (STR, ""),
-    "jax_logging_level": (
+__all__ = [
+    "Option",
+    "OPTIONS",
+    "Status",
+]
+
+
+class Status(enum.StrEnum):
+    """What comes of setting an option."""
+
+    HONOURED = "honoured"
+    MEANINGLESS = "meaningless here"
+    UNSUPPORTED = "not supported"
+
+
+class Option(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+      kind: the values it takes.
+      default: its value until it is set.
+      status: what comes of setting it.
+      note: what it does; why it means nothing here; or what to do instead of setting it.
+      traced: whether the value changes what a traced or compiled function is.
+    """
+
+    kind: Kind
+    default: Any
+    status: Status
+    note: str
+    traced: bool = False
+
+
+def _honoured(kind: Kind, default: Any, note: str) -> Option:
+    return Option(kind, default, Status.HONOURED, note)
+
+
+def _traced(kind: Kind, default: Any, note: str) -> Option:
+    """An option that is honoured, and on whose value traced programs depend."""
+    return Option(kind, default, Status.HONOURED, note, traced=True)
+
+
+def _meaningless(kind: Kind, default: Any, note: str) -> Option:
+    return Option(kind, default, Status.MEANINGLESS, note)
+
+
+def _unsupported(kind: Kind, default: Any, note: str) -> Option:
+    return Option(kind, default, Status.UNSUPPORTED, note)
+
+
+_NO_CONVERTER = "there is no converter to TensorFlow"
+_NO_EXPORT = "programs cannot be exported yet; keep the text of jit(f).lower(x).as_text()"
+_ONE_IMPLEMENTATION = "it chooses between two implementations, of which there is one here"
+_NO_CACHE = "compiled programs are not kept on disk yet; each process compiles its own"
+_NO_FILES = "the locations in a lowered program are names of scopes, not source files"
+_NO_REFS = "there are no mutable arrays"
+_NO_PROFILES = "programs are not compiled again by profile; leave it off"
+_NO_SHARING = "each process compiles its own programs; leave it off"
+_NO_PALLAS = "there is no Pallas"
+_NO_SPARSE = "there are no sparse arrays that XLA knows"
+_NO_PLUGIN = "no plugin for that platform is loaded by name; use PJRT_NAMES_AND_LIBRARY_PATHS"
+_NO_CLUSTER = "programs of several processes cannot be started from here yet; start them apart"
+_NO_TRANSFERS = "arrays are not sent between hosts; exchange host data with another library"
+_NO_VARYING_TYPES = "the types of arrays do not say over which mesh axes they vary"
+
+OPTIONS: Mapping[str, Option] = {
+    "jax2tf_associative_scan_reductions": _meaningless(BOOL, False, _NO_CONVERTER),
+    "jax2tf_default_native_serialization": _meaningless(BOOL, True, _NO_CONVERTER),
+    "jax_serialization_version": _meaningless(INT, 0, _NO_CONVERTER),
+    "jax_export_calling_convention_version": _unsupported(INT, 10, _NO_EXPORT),
+    "jax_export_ignore_forward_compatibility": _unsupported(BOOL, False, _NO_EXPORT),
+    "jax_export_deserialize_expired_versions": _unsupported(BOOL, False, _NO_EXPORT),
+    "jax_platforms": _honoured(
+        STR, None, "which platforms to start, by name with commas, the default one first"
+    ),
+    "jax_pjrt_client_create_options": _honoured(
+        STR, None, "options for the clients of plugins: name:value;name:value"
+    ),
+    "jax_enable_checks": _traced(
+        BOOL, False, "check that each program is well formed after it was traced"
+    ),
+    "jax_debug_key_reuse": _traced(BOOL, False, "raise an error when a random key is used twice"),
+    "jax_use_hlo_logistic_lowering": _meaningless(
+        Bool(optional=True), None, "logistic is written as the same operations in either case"
+    ),
+    "jax_check_tracer_leaks": _traced(
+        BOOL, False, "raise an error where a traced array outlives the function it belongs to"
+    ),
+    "jax_check_static_indices": _traced(
+        BOOL, False, "raise IndexError for an integer index that is out of bounds"
+    ),
+    "jax_captured_constants_warn_bytes": _honoured(
+        INT, 2000000000, "warn when a program closes over arrays of this many bytes; -1: never"
+    ),
+    "jax_captured_constants_report_frames": _meaningless(
+        INT, 0, "the warning names the line that uses each array in any case"
+    ),
+    "jax_raise_on_ppermute_sort_diff": _meaningless(
+        BOOL, True, "ppermute takes its pairs in any order"
+    ),
+    "jax_debug_leaked_clients_on_clear_backends": _unsupported(
+        BOOL, False, "clear_backends does not look for clients in use; delete their arrays first"
+    ),
+    "jax_debug_nans": _traced(BOOL, False, "raise an error for NaN in a result, and find where"),
+    "jax_debug_infs": _traced(
+        BOOL, False, "raise an error for an infinity in a result, and find where"
+    ),
+    "jax_log_compiles": _honoured(BOOL, False, "log what is traced and compiled as warnings"),
+    "jax_explain_cache_misses": _honoured(BOOL, False, "log why a function is traced again"),
+    "jax_log_checkpoint_residuals": _unsupported(
+        BOOL, False, "call ad_checkpoint.print_saved_residuals(f, *args)"
+    ),
+    "jax_scan3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
+    "jax_remat3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
+    "jax_custom_vjp3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
+    "jax_custom_jvp3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
+    "jax_remat_barrier_no_cotangents": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
+    "jax_distributed_debug": _unsupported(BOOL, False, _NO_CLUSTER),
+    "jax_random_seed_offset": _traced(INT, 0, "an integer that is added to every seed"),
+    "jax_legacy_prng_key": _traced(
+        Member(LegacyPrngKeyState),
+        LegacyPrngKeyState.ALLOW,
+        "whether a uint32 array may be used as a random key",
+    ),
+    "jax_enable_custom_prng": _traced(BOOL, False, "PRNGKey returns keys rather than integers"),
+    "jax_default_prng_impl": _traced(
+        PRNG_IMPL, "threefry2x32", "the generator that keys are for if none is named"
+    ),
+    "jax_threefry_partitionable": _traced(
+        BOOL, True, "Threefry draws each number by its position, so that devices share the work"
+    ),
+    "jax_threefry_gpu_kernel_lowering": _meaningless(
+        BOOL, False, "Threefry is the same operations on every platform"
+    ),
+    "jax_use_direct_linearize": _meaningless(BOOL, True, _ONE_IMPLEMENTATION),
+    "jax_use_simplified_jaxpr_constants": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
+    "jax_embedded_constants_max_bytes": _unsupported(
+        INT, 32, "arrays of up to 4096 bytes are written into programs; pass others as arguments"
+    ),
+    "jax_remove_size_one_mesh_axis_from_type": _meaningless(BOOL, False, _NO_VARYING_TYPES),
+    "check_vma": _unsupported(BOOL, False, "pass check_vma to shard_map"),
+    "jax_softmax_custom_jvp": _traced(
+        BOOL, False, "differentiate softmax by its own rule, from its result"
+    ),
+    "jax_raise_persistent_cache_errors": _unsupported(BOOL, False, _NO_CACHE),
+    "jax_persistent_cache_min_compile_time_secs": _unsupported(FLOAT, 1.0, _NO_CACHE),
+    "jax_persistent_cache_min_entry_size_bytes": _unsupported(INT, 0, _NO_CACHE),
+    "jax_persistent_cache_enable_xla_caches": _unsupported(
+        STR, "xla_gpu_per_fusion_autotune_cache_dir", _NO_CACHE
+    ),
+    "jax_compilation_cache_include_metadata_in_key": _unsupported(BOOL, False, _NO_CACHE),
+    "jax_hlo_source_file_canonicalization_regex": _meaningless(STR, None, _NO_FILES),
+    "jax_source_url_schema": _meaningless(STR, None, _NO_FILES),
+    "jax_include_full_tracebacks_in_locations": _meaningless(BOOL, True, _NO_FILES),
+    "jax_traceback_in_locations_limit": _meaningless(INT, 100, _NO_FILES),
+    "jax_share_binary_between_hosts": _unsupported(BOOL, False, _NO_SHARING),
+    "jax_share_binary_between_hosts_timeout_ms": _unsupported(INT, 1200000, _NO_SHARING),
+    "jax_enable_pgle": _unsupported(BOOL, False, _NO_PROFILES),
+    "jax_pgle_profiling_runs": _unsupported(INT, 3, _NO_PROFILES),
+    "jax_pgle_aggregation_percentile": _unsupported(INT, 90, _NO_PROFILES),
+    "jax_enable_compilation_cache": _meaningless(BOOL, True, _NO_CACHE),
+    "jax_compilation_cache_dir": _unsupported(STR, None, _NO_CACHE),
+    "jax_compilation_cache_check_contents": _unsupported(BOOL, False, _NO_CACHE),
+    "jax_compilation_cache_expect_pgle": _unsupported(BOOL, False, _NO_CACHE),
+    "jax_compilation_cache_max_size": _unsupported(INT, -1, _NO_CACHE),
+    "jax_remove_custom_partitioning_ptr_from_cache_key": _unsupported(BOOL, False, _NO_CACHE),
+    "jax_explicit_x64_dtypes": _traced(
+        Member(ExplicitX64Mode),
+        ExplicitX64Mode.WARN,
+        "what comes of asking for a 64-bit dtype by name while those are off",
+    ),
+    "jax_numpy_dtype_promotion": _traced(
+        Member(NumpyDtypePromotion),
+        NumpyDtypePromotion.STANDARD,
+        "which dtypes are promoted to a common one without a cast",
+    ),
+    "jax_disallow_mesh_context_manager": _honoured(
+        BOOL, False, "entering a mesh with `with mesh:` raises an error"
+    ),
+    "jax_error_checking_behavior_nan": _traced(
+        ERROR_BEHAVIOR, "ignore", "a program in which an operation makes NaN raises ValueError"
+    ),
+    "jax_error_checking_behavior_divide": _traced(
+        ERROR_BEHAVIOR, "ignore", "a program in which a divisor is zero raises ValueError"
+    ),
+    "jax_error_checking_behavior_oob": _traced(
+        ERROR_BEHAVIOR, "ignore", "a program in which an index is out of bounds raises ValueError"
+    ),
+    "jax_enable_x64": _traced(BOOL, False, "64-bit dtypes are on"),
+    "jax_default_device": _traced(
+        DEVICE, None, "where arrays are made and computed with that are bound to no device"
+    ),
+    "jax_disable_jit": _traced(BOOL, False, "run the body of jitted functions as plain Python"),
+    "jax_numpy_rank_promotion": _traced(
+        OneOf("allow", "warn", "raise"), "allow", "whether operands of different rank broadcast"
+    ),
+    "jax_auto_pcast": _meaningless(BOOL, True, _NO_VARYING_TYPES),
+    "jax_default_matmul_precision": _traced(
+        MATMUL_PRECISION, None, "the precision of products and convolutions that name none"
+    ),
+    "jax_allow_f16_reductions": _unsupported(
+        BOOL, True, "convert arrays to float32 before a reduction of lax; those of numpy do so"
+    ),
+    "jax_traceback_filtering": _honoured(
+        TRACEBACK_FILTERING, "auto", "whether tracebacks leave out the frames of the library"
+    ),
+    "jax_use_emit_pipeline_primitive": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_bcoo_cusparse_lowering": _meaningless(BOOL, False, _NO_SPARSE),
+    "eager_constant_folding": _meaningless(
+        BOOL, False, "XLA computes ahead what depends on constants alone"
+    ),
+    "jax_compiler_enable_remat_pass": _traced(
+        BOOL, True, "XLA may compute values again to save memory"
+    ),
+    "jax_no_tracing": _honoured(BOOL, False, "tracing a function again for jit is an error"),
+    "jax_no_execution": _traced(BOOL, False, "running a compiled program is an error"),
+    "jax_disable_vmap_shmap_error": _meaningless(
+        BOOL, False, "vmap of shard_map does not raise that error"
+    ),
+    "jax_mutable_array_checks": _meaningless(BOOL, True, _NO_REFS),
+    "jax_disable_bwd_checks": _traced(
+        BOOL, False, "the types of what a backward rule of custom_vjp returns are not checked"
+    ),
+    "jax_use_rgv3": _meaningless(BOOL, True, _ONE_IMPLEMENTATION),
+    "jax_experimental_unsafe_xla_runtime_errors": _unsupported(
+        BOOL, False, "use checkify, or the options jax_error_checking_behavior_*"
+    ),
+    "jax_xla_profile_version": _honoured(INT, 0, "the version of profiles that XLA compiles with"),
+    "jax_transfer_guard_host_to_device": _honoured(
+        TRANSFER_GUARD, None, "log or forbid copies from the host to devices"
+    ),
+    "jax_transfer_guard_device_to_device": _honoured(
+        TRANSFER_GUARD, None, "log or forbid copies between devices"
+    ),
+    "jax_transfer_guard_device_to_host": _honoured(
+        TRANSFER_GUARD, None, "log or forbid copies from devices to the host"
+    ),
+    "jax_transfer_guard": _honoured(
+        TRANSFER_GUARD, None, "sets the three guards of transfers at once"
+    ),
+    "jax_array_garbage_collection_guard": _honoured(
+        OneOf("allow", "log", "fatal", optional=True),
+        None,
+        "log, or end the process, when the garbage collector has to free an array",
+    ),
+    "jax_thread_guard": _unsupported(
+        BOOL, False, "threads are not watched; call programs of several hosts from one thread"
+    ),
+    "jax_send_traceback_to_runtime": _unsupported(
+        Member(RuntimeTracebackMode), RuntimeTracebackMode.OFF, "use profiler.trace"
+    ),
+    "jax_debug_log_modules": _honoured(
+        Text(), "", "loggers, by name with commas, whose messages of level DEBUG go to stderr"
+    ),
+    "jax_logging_level": _honoured(
         OneOf("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", optional=True),
         "NOTSET",
+        "the level from which messages go to stderr",
     ),
-    "jax_use_shardy_partitioner": (BOOL, True),
-    "jax_use_cpp_shard_args": (BOOL, False),
-    "jax_use_magma": (OneOf("off", "on", "auto"), "auto"),
-    "jax_optimization_level": (EFFORT, "UNKNOWN"),
-    "jax_memory_fitting_level": (EFFORT, "O2"),
-    "jax_cpu_collectives_implementation": (
+    "jax_use_shardy_partitioner": _unsupported(
+        BOOL, True, "programs are partitioned by Shardy; leave it on"
+    ),
+    "jax_use_cpp_shard_args": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
+    "jax_use_magma": _traced(
+        OneOf("off", "on", "auto"), "auto", "whether MAGMA decomposes matrices on a GPU"
+    ),
+    "jax_optimization_level": _honoured(EFFORT, "UNKNOWN", "how hard XLA tries to make fast code"),
+    "jax_memory_fitting_level": _honoured(EFFORT, "O2", "how hard XLA tries to save memory"),
+    "jax_cpu_collectives_implementation": _honoured(
         OneOf("gloo", "mpi", "megascale", optional=True),
         "gloo",
+        "how the CPUs of several processes talk to each other",
     ),
-    "jax_high_dynamic_range_gumbel": (BOOL, False),
-    "jax_dump_ir_to": (STR, ""),
-    "jax_include_debug_info_in_dumps": (BOOL, True),
-    "jax_dump_ir_modes": (STR, "stablehlo"),
-    "jax_ragged_dot_use_ragged_dot_instruction": (BOOL, True),
-    "jax_ragged_dot_use_gpu_pallas_triton_lowering": (BOOL, False),
-    "jax_pallas_verbose_errors": (BOOL, False),
-    "jax_pallas_enable_debug_checks": (BOOL, False),
-    "jax_mosaic_allow_hlo": (BOOL, False),
-    "jax_pallas_poison_buffers": (BOOL, False),
-    "jax_pallas_auto_assign_collective_ids": (OneOf("no", "yes", "override"), "no"),
-    "jax_pallas_auto_assign_collective_ids_limit": (INT, 25),
-    "jax_mtls_cert_file": (STR, None),
-    "jax_mtls_key_file": (STR, None),
-    "jax_mtls_ca_file": (STR, None),
-    "jax_mtls_peer_uri_prefix": (STR, None),
-    "jax_distributed_verify_secure_credentials": (BOOL, False),
-    "jax_check_proxy_envs": (BOOL, True),
-    "jax_enable_recoverability": (BOOL, False),
-    "jax_enable_preemption_service": (BOOL, True),
-    "jax_xla_backend": (STR, ""),
-    "jax_backend_target": (STR, ""),
-    "jax_platform_name": (STR, ""),
-    "jax_cuda_visible_devices": (STR, "all"),
-    "jax_rocm_visible_devices": (STR, "all"),
-    "jax_oneapi_visible_devices": (STR, "all"),
-    "mock_num_gpu_processes": (INT, 0),
-    "jax_mock_gpu_topology": (STR, ""),
-    "jax_cpu_enable_async_dispatch": (BOOL, True),
-    "jax_force_dcn_cross_host_transfers": (BOOL, False),
-    "jax_sort_devices_by_process_index": (BOOL, True),
-    "jax_cross_host_transfer_socket_address": (STR, ""),
-    "jax_cross_host_transport_addresses": (STR, ""),
-    "jax_cross_host_transfer_timeout_seconds": (INT, None),
-    "jax_cross_host_transfer_transfer_size": (INT, None),
-    "jax_num_cpu_devices": (INT, -1),
-    "jax_cpu_get_local_topology_timeout_minutes": (INT, 2),
-    "jax_cpu_get_global_topology_timeout_minutes": (INT, 5),
-    "jax_pprint_use_color": (BOOL, True),
-    "jax_tracer_error_num_traceback_frames": (INT, 5),
-    "jax_disable_most_optimizations": (BOOL, False),
-    "jax_compiler_detailed_logging_min_ops": (INT, 10),
+    "jax_high_dynamic_range_gumbel": _traced(
+        BOOL, False, "gumbel and categorical draw from the full range of floats"
+    ),
+    "jax_dump_ir_to": _honoured(
+        STR, "", "a folder to which every program is written when it is compiled"
+    ),
+    "jax_include_debug_info_in_dumps": _honoured(
+        BOOL, True, "these StableHLO files have locations"
+    ),
+    "jax_dump_ir_modes": _honoured(
+        STR, "stablehlo", "what is written to that folder: stablehlo, jaxpr, or both with a comma"
+    ),
+    "jax_ragged_dot_use_ragged_dot_instruction": _unsupported(
+        BOOL, True, "each platform has one lowering of ragged_dot; leave it on"
+    ),
+    "jax_ragged_dot_use_gpu_pallas_triton_lowering": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_pallas_verbose_errors": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_pallas_enable_debug_checks": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_mosaic_allow_hlo": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_pallas_poison_buffers": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_pallas_auto_assign_collective_ids": _meaningless(
+        OneOf("no", "yes", "override"), "no", _NO_PALLAS
+    ),
+    "jax_pallas_auto_assign_collective_ids_limit": _meaningless(INT, 25, _NO_PALLAS),
+    "jax_mtls_cert_file": _unsupported(STR, None, _NO_CLUSTER),
+    "jax_mtls_key_file": _unsupported(STR, None, _NO_CLUSTER),
+    "jax_mtls_ca_file": _unsupported(STR, None, _NO_CLUSTER),
+    "jax_mtls_peer_uri_prefix": _unsupported(STR, None, _NO_CLUSTER),
+    "jax_distributed_verify_secure_credentials": _unsupported(BOOL, False, _NO_CLUSTER),
+    "jax_check_proxy_envs": _unsupported(BOOL, True, _NO_CLUSTER),
+    "jax_enable_recoverability": _unsupported(BOOL, False, _NO_CLUSTER),
+    "jax_enable_preemption_service": _unsupported(BOOL, True, _NO_CLUSTER),
+    "jax_xla_backend": _unsupported(STR, "", "name the platform in jax_platforms"),
+    "jax_backend_target": _unsupported(STR, "", "name the platform in jax_platforms"),
+    "jax_platform_name": _honoured(STR, "", "an older name of jax_platforms, which goes before"),
+    "jax_cuda_visible_devices": _honoured(
+        STR, "all", "the numbers of the CUDA devices to use, with commas"
+    ),
+    "jax_rocm_visible_devices": _unsupported(STR, "all", _NO_PLUGIN),
+    "jax_oneapi_visible_devices": _unsupported(STR, "all", _NO_PLUGIN),
+    "mock_num_gpu_processes": _unsupported(INT, 0, "use virtual CPU devices: jax_num_cpu_devices"),
+    "jax_mock_gpu_topology": _unsupported(STR, "", "use virtual CPU devices: jax_num_cpu_devices"),
+    "jax_cpu_enable_async_dispatch": _honoured(
+        BOOL, True, "calls on the CPU return before the program has run"
+    ),
+    "jax_force_dcn_cross_host_transfers": _unsupported(BOOL, False, _NO_TRANSFERS),
+    "jax_sort_devices_by_process_index": _unsupported(
+        BOOL, True, "devices come in the runtime's order; sort them by process_index yourself"
+    ),
+    "jax_cross_host_transfer_socket_address": _unsupported(STR, "", _NO_TRANSFERS),
+    "jax_cross_host_transport_addresses": _unsupported(STR, "", _NO_TRANSFERS),
+    "jax_cross_host_transfer_timeout_seconds": _unsupported(INT, None, _NO_TRANSFERS),
+    "jax_cross_host_transfer_transfer_size": _unsupported(INT, None, _NO_TRANSFERS),
+    "jax_num_cpu_devices": _honoured(INT, -1, "how many devices the CPU is divided into"),
+    "jax_cpu_get_local_topology_timeout_minutes": _honoured(
+        INT, 2, "how long to wait for this process's CPU devices in a cluster"
+    ),
+    "jax_cpu_get_global_topology_timeout_minutes": _honoured(
+        INT, 5, "how long to wait for all processes' CPU devices in a cluster"
+    ),
+    "jax_pprint_use_color": _meaningless(BOOL, True, "programs are printed without colour"),
+    "jax_tracer_error_num_traceback_frames": _meaningless(
+        INT, 5, "an error names the one line that a traced array comes from"
+    ),
+    "jax_disable_most_optimizations": _honoured(
+        BOOL, False, "XLA compiles fast, to slower programs"
+    ),
+    "jax_compiler_detailed_logging_min_ops": _unsupported(INT, 10, "use jax_log_compiles"),
 }
-
-# The options whose value changes what a traced or compiled function is.
-TRACED = (
-    "jax_enable_x64",
-    "jax_explicit_x64_dtypes",
-    "jax_numpy_dtype_promotion",
-    "jax_numpy_rank_promotion",
-    "jax_default_matmul_precision",
-    "jax_default_prng_impl",
-    "jax_threefry_partitionable",
-    "jax_threefry_gpu_kernel_lowering",
-    "jax_legacy_prng_key",
-    "jax_enable_custom_prng",
-    "jax_debug_key_reuse",
-    "jax_random_seed_offset",
-    "jax_softmax_custom_jvp",
-    "jax_high_dynamic_range_gumbel",
-    "jax_allow_f16_reductions",
-    "jax_auto_pcast",
-    "jax_disable_jit",
-    "jax_debug_nans",
-    "jax_debug_infs",
-    "jax_enable_checks",
-    "jax_check_tracer_leaks",
-    "jax_no_execution",
-    "jax_check_static_indices",
-    "jax_default_device",
-    "jax_remove_size_one_mesh_axis_from_type",
-    "jax_error_checking_behavior_nan",
-    "jax_error_checking_behavior_divide",
-    "jax_error_checking_behavior_oob",
-    "jax_compiler_enable_remat_pass",
-    "jax_bcoo_cusparse_lowering",
-    "jax_use_hlo_logistic_lowering",
-)

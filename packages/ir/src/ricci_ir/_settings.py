@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ._options import Bool, Kind
+from ._option_kinds import Bool, Kind
 
 __all__ = [
     "define_context",
@@ -93,8 +93,12 @@ class State:
         an override that ended is announced with ``UNSET``. A callback that raises refuses the
         value, and the one before stays.
         """
-        self._hooks.append(callback)
+        self.after_change(callback)
         callback(self._global, False)
+
+    def after_change(self, callback: Callable[[Any, bool], object]) -> None:
+        """As ``on_change``, but without the call now."""
+        self._hooks.append(callback)
 
     def __call__(self, new_val: Any = UNSET) -> "Override":
         if new_val is UNSET:

@@ -5,7 +5,8 @@ line is worked out when somebody asks for it.
 """
 
 import sys
-from types import CodeType
+import warnings
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "register_internal_module",
     "Source",
     "unknown_source",
+    "warn_user",
 ]
 
 _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
@@ -135,3 +137,21 @@ def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple:
         if outer is None:
             return unknown_source
         frame = outer
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of user code that led here: Python shows it once for that line."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_internal_module(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    if frame is None:
+        warnings.warn(message, category, stacklevel=2)
+        return
+    warnings.warn_explicit(
+        message,
+        category,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        frame.f_globals.get("__name__", "sys"),
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )

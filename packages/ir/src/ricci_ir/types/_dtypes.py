@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 
 from ricci_ir._config import enable_x64, explicit_x64_dtypes
-from ricci_ir._errors import warn_user
-from ricci_ir._options import ExplicitX64Mode
+from ricci_ir._option_kinds import ExplicitX64Mode
+from ricci_ir._source import warn_user
 
 __all__ = [
     "array_dtypes",

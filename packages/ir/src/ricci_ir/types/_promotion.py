@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir._config import enable_x64, numpy_dtype_promotion
-from ricci_ir._options import NumpyDtypePromotion
+from ricci_ir._option_kinds import NumpyDtypePromotion
 
 from ._dtypes import (
     BOOL,

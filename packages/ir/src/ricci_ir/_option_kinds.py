@@ -1,0 +1,218 @@
+"""The kinds of values that options take, and how each reads what the user gave."""
+
+import enum
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class NumpyDtypePromotion(enum.StrEnum):
+    """Which pairs of dtypes promote to each other without a cast."""
+
+    STANDARD = "standard"
+    STRICT = "strict"
+
+
+class LegacyPrngKeyState(enum.StrEnum):
+    """What happens when a raw ``uint32`` array is used as a random key."""
+
+    ALLOW = "allow"
+    WARN = "warn"
+    ERROR = "error"
+
+
+class RuntimeTracebackMode(enum.StrEnum):
+    """How much of the Python traceback is sent to the runtime with each execution."""
+
+    OFF = "off"
+    ON = "on"
+    FULL = "full"
+
+
+class ExplicitX64Mode(enum.IntEnum):
+    """What happens when a 64-bit dtype is asked for while 64-bit dtypes are off."""
+
+    WARN = 1
+    ERROR = 2
+    ALLOW = 3
+
+
+class Kind(Protocol):
+    """The values an option takes."""
+
+    def parse(self, name: str, value: Any) -> Any:
+        """The value to store for what the user gave; raises ``ValueError`` or ``TypeError``."""
+        ...
+
+    def from_text(self, name: str, text: str) -> Any:
+        """The value that an environment variable's text means."""
+        ...
+
+    def described(self) -> str:
+        """Which values there are, in words for a table."""
+        ...
+
+
+_TRUTH = {
+    **dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True),
+    **dict.fromkeys(("n", "no", "f", "false", "off", "0"), False),
+}
+
+
+@dataclass(frozen=True)
+class Bool:
+    """True or false, also spelled in words; any other object counts by its truth."""
+
+    optional: bool = False
+
+    def parse(self, name: str, value: Any) -> bool | None:
+        if isinstance(value, str):
+            return self.from_text(name, value)
+        return None if value is None and self.optional else bool(value)
+
+    def from_text(self, name: str, text: str) -> bool:
+        try:
+            return _TRUTH[text.lower()]
+        except KeyError:
+            raise ValueError(
+                f"option {name} is a switch: expected one of {', '.join(_TRUTH)}, got {text!r}"
+            ) from None
+
+    def described(self) -> str:
+        return "true, false" + ", none" * self.optional
+
+
+@dataclass(frozen=True)
+class Of:
+    """An instance of one of some types, or ``None``."""
+
+    cls: type
+    accepts: tuple[type, ...]
+
+    def parse(self, name: str, value: Any) -> Any:
+        if value is not None and not isinstance(value, self.accepts):
+            raise ValueError(
+                f"option {name} takes a {self.cls.__name__} or None, got {value!r} of type "
+                f"{type(value).__name__}"
+            )
+        return value
+
+    def from_text(self, name: str, text: str) -> Any:
+        try:
+            return self.cls(text)
+        except ValueError:
+            raise ValueError(f"option {name} takes a {self.cls.__name__}, got {text!r}") from None
+
+    def described(self) -> str:
+        return f"{self.cls.__name__}, none"
+
+
+class OneOf:
+    """One of some strings."""
+
+    def __init__(self, *values: str, optional: bool = False):
+        self.values, self.optional = values, optional
+
+    def parse(self, name: str, value: Any) -> str | None:
+        if value is None and self.optional:
+            return None
+        if not isinstance(value, str) or value not in self.values:
+            none = "None, " if self.optional else ""
+            raise ValueError(
+                f"option {name}: expected one of {none}{', '.join(self.values)}; got {value!r}"
+            )
+        return value
+
+    def from_text(self, name: str, text: str) -> str | None:
+        return self.parse(name, text)
+
+    def described(self) -> str:
+        return ", ".join(self.values) + ", none" * self.optional
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an enumeration, also given by its name in any case."""
+
+    cls: type[enum.Enum]
+
+    def parse(self, name: str, value: Any) -> enum.Enum:
+        if isinstance(value, self.cls):
+            return value
+        members = self.cls.__members__
+        if not isinstance(value, str):
+            raise TypeError(
+                f"option {name}: expected one of {', '.join(members).lower()} or a member of "
+                f"{self.cls.__name__}; got {value!r} of type {type(value).__name__}"
+            )
+        try:
+            return members[value.upper()]
+        except KeyError:
+            raise ValueError(
+                f"option {name}: expected one of {', '.join(members).lower()}; got {value!r}"
+            ) from None
+
+    def from_text(self, name: str, text: str) -> enum.Enum:
+        return self.parse(name, text)
+
+    def described(self) -> str:
+        return ", ".join(self.cls.__members__).lower()
+
+
+@dataclass(frozen=True)
+class Text:
+    """A string, which must be one: it is read at once."""
+
+    def parse(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(
+                f"option {name} takes a str, got {value!r} of type {type(value).__name__}"
+            )
+        return value
+
+    def from_text(self, name: str, text: str) -> str:
+        return text
+
+    def described(self) -> str:
+        return "str"
+
+
+class Device:
+    """A device object, the name of a platform, or ``None``."""
+
+    def parse(self, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, str) or hasattr(value, "platform"):
+            return value
+        raise ValueError(
+            f"option {name} takes a device such as devices()[0], or the name of a platform such "
+            f"as 'cpu'; got {value!r} of type {type(value).__name__}"
+        )
+
+    def from_text(self, name: str, text: str) -> str:
+        return text
+
+    def described(self) -> str:
+        return "a device, a platform's name, none"
+
+
+BOOL = Bool()
+INT = Of(int, (int,))
+FLOAT = Of(float, (float, int))
+STR = Of(str, (str,))
+DEVICE = Device()
+ERROR_BEHAVIOR = OneOf("ignore", "raise")
+EFFORT = OneOf("UNKNOWN", "O0", "O1", "O2", "O3")
+PRNG_IMPL = OneOf("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
+TRANSFER_GUARD = OneOf(
+    "allow", "log", "disallow", "log_explicit", "disallow_explicit", optional=True
+)
+TRACEBACK_FILTERING = OneOf("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
+# The first six name a precision, the others the types of inputs, products and sums.
+MATMUL_PRECISION = OneOf(
+    *("default", "high", "highest", "bfloat16", "tensorfloat32", "float32"),
+    *("ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM"),
+    *("ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM"),
+    *("F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3"),
+    *("BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3"),
+    *("F32_F32_F32", "F64_F64_F64"),
+    optional=True,
+)
