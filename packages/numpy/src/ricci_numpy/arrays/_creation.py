@@ -20,6 +20,7 @@ from ricci_ir import (
     is_array_dtype,
     lattice_result_type,
     python_scalar_dtype,
+    transfer_guard_host_to_device,
     warn_user,
 )
 from ricci_numpy._promotion import as_operand, check_arraylike, convert, operands, scalar_kinds
@@ -56,6 +57,11 @@ def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
     """``x`` on a device or with a sharding, if one is given."""
     where = device if out_sharding is None else out_sharding
     return x if where is None else lax.placement.constrain(x, where)
+
+
+def uploads_are_guarded() -> bool:
+    """Whether a guard watches copies from the host, so that NumPy must not compute a result."""
+    return transfer_guard_host_to_device.value not in (None, "allow")
 
 
 def from_host(value: np.ndarray, weak_type: bool = False, dtype: Any = None) -> Any:

@@ -22,7 +22,7 @@ from ricci_ir import (
 )
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
 from ricci_numpy.arrays._array_api import check_version
-from ricci_numpy.arrays._creation import astype, checked_dtype, placed
+from ricci_numpy.arrays._creation import astype, checked_dtype, placed, uploads_are_guarded
 from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
 from ricci_numpy.reductions._cumulative import cumprod, cumsum
 from ricci_numpy.reductions._extreme_places import argmax, argmin
@@ -80,7 +80,8 @@ def _rows(self) -> Iterator[Any]:
         raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
     if not aval.shape[0]:
         return iter(())
-    if context.trace is eval_trace and not isinstance(self, Tracer):
+    eager = context.trace is eval_trace and not isinstance(self, Tracer)
+    if eager and not uploads_are_guarded():
         if aval.size <= _ROWS_ON_HOST and aval.dtype in array_dtypes and not self.committed:
             return _host_rows(np.asarray(self), aval)
         return (self[i] for i in range(aval.shape[0]))

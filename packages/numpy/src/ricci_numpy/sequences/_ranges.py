@@ -28,7 +28,13 @@ from ricci_numpy._promotion import (
     promote_args,
     strong_constant,
 )
-from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
+from ricci_numpy.arrays._creation import (
+    asarray,
+    checked_dtype,
+    from_host,
+    placed,
+    uploads_are_guarded,
+)
 from ricci_numpy.arrays._filling import filled
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.ufuncs._unary import log10
@@ -119,7 +125,8 @@ def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Any:
         raise ZeroDivisionError("arange: step must not be 0.")
     size = max(0, _steps(start, stop, step))
     exact = dtype not in INEXACT_DTYPES
-    if exact and size <= _COUNTED_ON_HOST and context.trace is eval_trace and has_backend():
+    on_host = exact and size <= _COUNTED_ON_HOST and has_backend() and not uploads_are_guarded()
+    if on_host and context.trace is eval_trace:
         return from_host((start + step * np.arange(size)).astype(dtype), dtype=dtype)
     result = lax.iota(dtype, size)
     if has_step:

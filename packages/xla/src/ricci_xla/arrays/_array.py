@@ -92,11 +92,28 @@ def _value(self: Any) -> np.ndarray:
             "x.addressable_shards, or gather the array first with "
             "multihost_utils.process_allgather."
         )
-    value, copied = self._to_np_array_did_copy()
+    try:
+        value, copied = self._to_np_array_did_copy()
+    except runtime.JaxRuntimeError:
+        if self._sharding.num_devices == 1:
+            raise
+        value, copied = _joined(self), True
     value.flags.writeable = False
     if copied:
         # Only a copy is kept: a view would keep the device's memory from being donated.
         self._npy_value = value
+    return value
+
+
+def _joined(self: Any) -> np.ndarray:
+    """The whole array, read part by part.
+
+    A guard of transfers makes jaxlib refuse to put parts together, even those that the host's
+    memory holds already. Read one by one, only those are refused that are really copied.
+    """
+    value = np.empty(self.aval.shape, self.aval.dtype)
+    for shard in self.addressable_shards:
+        value[shard.index] = np.asarray(shard.data)
     return value
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_ir import ShapedArray, Tracer, canonicalize_dtype, get_aval, is_extended
 from ricci_pytree import default_registry
+from ricci_xla._guards import check_device_to_device, explicit_transfer, unguarded
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._jaxlib import runtime
 
@@ -116,7 +117,12 @@ def move_array(array: Any, sharding: Any, *, donate: bool = False, copy: bool = 
             f"device_put cannot move an array that is spread over other processes' devices from "
             f"{old} to {sharding}; do that inside jit with out_shardings."
         )
-    moved = array_from_host(array._value, array.aval, sharding, may_alias=not copy)
+    if old.num_devices > 1:
+        moved = array_from_host(array._value, array.aval, sharding, may_alias=not copy)
+    else:
+        check_device_to_device(array.aval, sharding)
+        with unguarded():
+            moved = array_from_host(array._value, array.aval, sharding, may_alias=not copy)
     if donate:
         array.delete()
     return moved
@@ -141,7 +147,8 @@ def _rebind(array: Any, sharding: Any) -> Any:
     if array._committed:
         return array._rewrap_with_aval_and_sharding(array.aval, sharding)
     devices = list(sharding._internal_device_list.addressable_device_list)
-    return runtime.batched_device_put(array.aval, sharding, parts(array), devices, True)
+    with unguarded():
+        return runtime.batched_device_put(array.aval, sharding, parts(array), devices, True)
 
 
 def as_sharding(where: Any) -> Any:
@@ -218,6 +225,7 @@ def _match(prefix: Any, treedef: Any) -> tuple[list[Any], list[Any]]:
     return leaves, prefix_tree.flatten_up_to(tree)
 
 
+@explicit_transfer("explicit_device_put")
 def device_put(
     x: Any,
     device: Any = None,
@@ -264,6 +272,7 @@ def _path_text(path: tuple) -> str:
     return f" at x{''.join(map(str, path))}" if path else ""
 
 
+@explicit_transfer("explicit_device_get")
 def device_get(x: Any) -> Any:
     """The values of arrays in a pytree as NumPy arrays.
 
@@ -410,6 +419,7 @@ def make_array_from_callback(
     )
 
 
+@explicit_transfer("explicit_device_put")
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
 ) -> Any:

@@ -24,6 +24,7 @@ from ricci_ir import (
     eval_jaxpr,
     get_aval,
     host_rules,
+    is_recording,
     jaxprs_in_params,
     leaked_tracer,
     program_rules,
@@ -33,6 +34,7 @@ from ricci_ir import (
     single_equation,
 )
 from ricci_pytree import tree_leaves, tree_structure
+from ricci_xla._guards import unguarded
 from ricci_xla.arrays._array import ArrayImpl
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
@@ -106,7 +108,10 @@ class XlaBackend:
 
     def array(self, value: Any, aval: Any) -> Any:
         """An array with a NumPy array's values on the default device."""
-        return array_from_host(np.asarray(value), aval)
+        if not is_recording():
+            return array_from_host(np.asarray(value), aval)
+        with unguarded():
+            return array_from_host(np.asarray(value), aval)
 
     def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Any:
         """An array that shares the memory of another library's where it can."""

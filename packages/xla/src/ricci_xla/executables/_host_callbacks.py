@@ -8,6 +8,7 @@ import numpy as np
 
 from ricci_ir import AbstractToken, ensure_compile_time_eval
 from ricci_stablehlo import HostCallback
+from ricci_xla._guards import explicit_transfer
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.arrays._sharding import single_device_sharding
 from ricci_xla.devices._client import get_backend
@@ -38,6 +39,7 @@ def host_function(callback: HostCallback) -> Callable[..., tuple]:
     taken = sum(isinstance(aval, AbstractToken) for aval in in_avals)
     avals: tuple[Any, ...] = in_avals[taken:]
 
+    @explicit_transfer("explicit_device_put")
     def call(*values: Any) -> tuple:
         # jaxlib may call on the thread of a caller that is in the middle of a trace.
         with ensure_compile_time_eval(), runtime_tokens.inside_callback():

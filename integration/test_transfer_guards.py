@@ -1,0 +1,210 @@
+"""Guards of transfers: which operations copy, and which copies the user asked for."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+from ricci import config, device_get, device_put, jit, transfer_guard_host_to_device
+from ricci_xla import JaxRuntimeError
+
+GUARDS = ("host_to_device", "device_to_device", "device_to_host")
+LEVELS = ("allow", "disallow", "disallow_explicit")
+
+# Run with each library under the names jax, jnp and np.
+SETUP = """
+d0, d1 = jax.devices()[:2]
+x = jnp.arange(4.0) + 0
+n = np.arange(4.0, dtype='float32')
+f = jax.jit(lambda x: x + 1)
+f(x), f(x), f(n), f(n), f(1.0), f(1.0)
+P = jax.sharding.PartitionSpec
+mesh = jax.sharding.Mesh(np.array([d0, d1]), ('x',))
+S = jax.sharding.NamedSharding(mesh, P('x'))
+R = jax.sharding.NamedSharding(mesh, P())
+fs = jax.jit(lambda x: x * 2, in_shardings=S)
+xs = jax.device_put(n, S)
+fs(xs)
+key = jax.random.key(0)
+"""
+
+ACTIONS = """
+jnp.array(n)
+jnp.asarray([1.0, 2.0])
+jnp.asarray(1.0)
+jnp.ones(4)
+jnp.arange(5)
+jnp.full((3,), 2.0)
+jnp.linspace(0, 1, 5)
+x + 1
+x + x
+x + n
+x * 2.5
+x[1]
+x[1:3]
+x[np.array([0, 1])]
+x.at[0].set(3.0)
+jnp.sin(x)
+jnp.sin(n)
+f(x)
+f(n)
+f(1.0)
+jax.jit(lambda x: x + 2)(n)
+jax.jit(lambda x: x + 2)(x)
+jax.jit(lambda x: x + n)(x)
+jax.jit(lambda x: x.sum() + (x[0] * np.ones(9999, 'float32')).sum())(x)
+jax.jit(lambda x: x.sum() + jnp.asarray(np.ones(9999, 'float32')).sum())(x)
+fs(n)
+fs(x)
+fs(xs)
+jax.device_put(n)
+jax.device_put(n, d1)
+jax.device_put(n, S)
+jax.device_put(1.0)
+jax.device_put(x)
+jax.device_put(x, d0)
+jax.device_put(x, d1)
+jax.device_put(x, S)
+jax.device_put(xs, d0)
+jax.device_put(xs, R)
+jax.device_get(f(x))
+np.asarray(f(x))
+np.asarray(fs(xs))
+x.sum().item()
+f(x).tolist()
+repr(f(x))
+f(x).block_until_ready()
+x.copy()
+list(x)
+jax.random.key(0)
+jax.random.split(key)
+jax.random.normal(key, (3,))
+jax.grad(lambda x: (x * x).sum())(x)
+jax.vmap(lambda x: x * 2)(x)
+jax.lax.scan(lambda c, a: (c + a, a), 0.0, x)
+jax.jit(lambda a: jax.debug.callback(lambda v: None, a))(x)
+jax.make_array_from_callback((4,), S, lambda i: n[i])
+jax.make_array_from_process_local_data(S, n)
+jax.make_array_from_single_device_arrays((4,), jax.sharding.SingleDeviceSharding(d0), [x])
+x > 0
+jnp.dot(x, x)
+x.mean()
+x.reshape(2, 2)
+jnp.stack([n, n])
+jax.pmap(lambda x: x + 1)(np.ones((2, 3), 'float32'))
+""".strip().splitlines()
+
+_RUN = """
+import json
+names = {"jax": jax, "jnp": jnp, "np": np}
+exec(SETUP, names)
+
+def outcome(action, guard, level):
+    try:
+        with getattr(jax, f"transfer_guard_{guard}")(level):
+            eval(action, names)
+    except Exception as error:
+        return type(error).__name__
+    return "ok"
+
+for action in ACTIONS:
+    eval(action, names)
+print(json.dumps([[outcome(a, g, l) for g in GUARDS for l in LEVELS] for a in ACTIONS]))
+"""
+
+
+def outcomes(python: str, module: str, path: str) -> list[list[str]]:
+    """For each action what comes of it under each guard and level, in a process of its own."""
+    code = (
+        f"import {module} as jax, {module}.numpy as jnp, numpy as np\n"
+        f"SETUP, ACTIONS = {SETUP!r}, {ACTIONS!r}\nGUARDS, LEVELS = {GUARDS!r}, {LEVELS!r}\n{_RUN}"
+    )
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("JAX_", "RICCI_", "PYTHONPATH", "XLA_"))
+    }
+    env |= {"PYTHONPATH": path, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run(
+        [python, "-c", code], env={**env, "JAX_PLATFORMS": "cpu"}, capture_output=True, text=True
+    )
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_actions_are_expressions():
+    for action in ACTIONS:
+        ast.parse(action, mode="eval")
+
+
+@pytest.mark.skipif("RICCI_ORACLE_PYTHON" not in os.environ, reason="no oracle is made")
+def test_what_is_forbidden_is_as_in_the_oracle():
+    ours = outcomes(sys.executable, "ricci", ":".join(sys.path))
+    theirs = outcomes(os.environ["RICCI_ORACLE_PYTHON"], "jax", "")
+    assert len(ours) == len(ACTIONS)
+    differ = {
+        action: (mine, other)
+        for action, mine, other in zip(ACTIONS, ours, theirs, strict=True)
+        if mine != other
+    }
+    assert not differ
+
+
+def test_an_implicit_copy_is_forbidden_and_the_process_goes_on():
+    values = np.ones(3, np.float32)
+    with transfer_guard_host_to_device("disallow"):
+        with pytest.raises(JaxRuntimeError, match="Disallowed host-to-device transfer"):
+            jnp.sin(values)
+        on_device = device_put(values)
+        assert jit(jnp.sin)(on_device).shape == (3,)
+    assert jnp.sin(values).shape == (3,)
+
+
+def test_an_explicit_copy_is_forbidden_only_by_its_level():
+    with transfer_guard_host_to_device("disallow_explicit"):
+        with pytest.raises(JaxRuntimeError, match="Disallowed host-to-device transfer"):
+            device_put(np.ones(3))
+    assert device_get(device_put(np.ones(3))).tolist() == [1, 1, 1]
+
+
+def test_explicit_ends_with_the_call_even_if_it_fails():
+    with transfer_guard_host_to_device("disallow"):
+        with pytest.raises(TypeError):
+            device_put("no array")
+        with pytest.raises(JaxRuntimeError):
+            jnp.sin(np.ones(3))
+
+
+def test_a_guard_for_the_process_holds_in_all_threads(capfd):
+    config.update("jax_transfer_guard", "log")
+    try:
+        jnp.sin(np.ones(7))
+        assert "host-to-device transfer" in capfd.readouterr().err
+        with ricci.transfer_guard("allow"):
+            jnp.sin(np.ones(7))
+        assert "transfer" not in capfd.readouterr().err
+    finally:
+        config.update("jax_transfer_guard", None)
+    jnp.sin(np.ones(7))
+    assert "transfer" not in capfd.readouterr().err
+
+
+def test_logging_explicit_copies(capfd):
+    with transfer_guard_host_to_device("log"):
+        device_put(np.ones(5))
+    assert "transfer" not in capfd.readouterr().err
+    with transfer_guard_host_to_device("log_explicit"):
+        device_put(np.ones(5))
+    assert "host-to-device transfer" in capfd.readouterr().err
+
+
+def test_operations_that_numpy_computes_first_are_compiled_instead():
+    x = device_put(np.arange(11.0, dtype=np.float32))
+    with transfer_guard_host_to_device("disallow"):
+        assert (x + x).tolist() == list(range(0, 22, 2))
