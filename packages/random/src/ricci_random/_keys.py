@@ -16,6 +16,8 @@ from ricci_ir import (
     get_aval,
     is_extended,
     issubdtype,
+    legacy_prng_key,
+    warn_user,
 )
 
 from ._key_type import Generator, KeyType, find_generator, key_type, name_or_spec
@@ -43,6 +45,7 @@ def check_keys(keys: Any, name: str) -> tuple[int, ...]:
 
     Raises:
       TypeError: if ``keys`` is neither.
+      ValueError: if integers are given and the option ``jax_legacy_prng_key`` forbids them.
     """
     if is_key(keys):
         return keys.shape
@@ -53,7 +56,20 @@ def check_keys(keys: Any, name: str) -> tuple[int, ...]:
         )
     impl = find_generator(None)
     check_words(keys.shape, keys.dtype, impl)
+    if legacy_prng_key.value != "allow":
+        _refuse_words(name)
     return tuple(keys.shape[: keys.ndim - len(impl.key_shape)])
+
+
+def _refuse_words(name: str) -> None:
+    """Warn of a raw array used as a key, or raise an error, as ``jax_legacy_prng_key`` says."""
+    message = (
+        f"{name}: a uint32 array was passed as a random key. Make keys with random.key(seed), or "
+        'set jax_legacy_prng_key="allow" if a raw array is meant.'
+    )
+    if legacy_prng_key.value == "error":
+        raise ValueError(message)
+    warn_user(message)
 
 
 def check_key(key: Any, name: str) -> Any:

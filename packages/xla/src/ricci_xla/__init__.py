@@ -5,6 +5,7 @@ from ricci_ir import export_names as _export_names
 from .arrays import *
 from .calls import *
 from .devices import *
+from .devices import _logging as _logging
 from .executables import *
 from .executables import _mlir_rules as _mlir_rules
 from .programs import *

@@ -8,6 +8,7 @@ from ricci_ir.types._aval import ShapedArray
 
 from ._jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, join_effects
 from ._print import Names
+from ._staging import program_check
 
 __all__ = [
     "check_jaxpr",
@@ -118,3 +119,6 @@ def _error(what: str, jaxpr: Jaxpr, eqn: JaxprEqn | None = None) -> JaxprTypeErr
 def _head(text: str) -> list[str]:
     lines = [f"  {line}" for line in text.split("\n")]
     return lines if len(lines) <= 3 else [*lines[:3], f"  ({len(lines) - 3} more lines)"]
+
+
+program_check.run = check_jaxpr

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir._config import check_tracer_leaks
+from ricci_ir._config import check_tracer_leaks, enable_checks
 from ricci_ir._source import caller_source, no_origin
 from ricci_ir.traces._collection import paused_collection
 from ricci_ir.traces._leaks import check_leaks
@@ -53,6 +53,18 @@ class StagingSwitch:
 
 
 staging_switch = StagingSwitch()
+
+
+class ProgramCheck:
+    """Checks programs that were traced (``jax_enable_checks``): ``_check``, above, gives it."""
+
+    __slots__ = ("run",)
+
+    def __init__(self):
+        self.run: Callable[[Jaxpr], object] = lambda jaxpr: None
+
+
+program_check = ProgramCheck()
 
 
 class StagedTracer(Tracer):
@@ -276,6 +288,8 @@ def trace_to_jaxpr(
         context.name_stack, context.origin = names, outer
         staging_switch.swap(switched)
         trace.alive = False
+    if enable_checks.value:
+        program_check.run(jaxpr)
     if check_tracer_leaks.value:
         del tracers
         check_leaks(trace)

@@ -8,6 +8,7 @@ from ricci_ir.traces._primitive import rule_table
 from ._jaxpr import Jaxpr
 
 __all__ = [
+    "error_checks",
     "non_finite_reports",
     "step_rules",
     "Steps",
@@ -59,3 +60,22 @@ class NonFiniteReports:
 
 
 non_finite_reports = NonFiniteReports()
+
+
+class ErrorChecks:
+    """Looks for errors in a program, for ``jax_error_checking_behavior_*``; ``lax`` gives it."""
+
+    __slots__ = ("find",)
+
+    def __init__(self):
+        self.find: Callable[..., Exception | None] = lambda jaxpr, args, **kinds: None
+
+    def register(self, find: Callable[..., Exception | None]) -> None:
+        """Set ``find(jaxpr, args, nan=, divide=, oob=)``.
+
+        It gives the first error of the kinds that are true, or ``None`` if the program has none.
+        """
+        self.find = find
+
+
+error_checks = ErrorChecks()

@@ -5,6 +5,7 @@ from . import _control_rules as _control_rules
 from . import _custom_rules as _custom_rules
 from . import _index_rules as _index_rules
 from . import _value_rules as _value_rules
+from ._always import find_error as find_error
 from ._check import check as check
 from ._check import check_error as check_error
 from ._check import debug_check as debug_check
@@ -46,6 +47,7 @@ __all__ = [
     "checkify",
     "debug_check",
     "div_checks",
+    "find_error",
     "float_checks",
     "index_checks",
     "init_error",

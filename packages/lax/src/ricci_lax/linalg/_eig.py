@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, define, get_aval, warn_user
+from ricci_ir import ShapedArray, config, define, get_aval, warn_user
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import (
     abs,
@@ -56,7 +56,7 @@ class EigImplementation(enum.Enum):
     LAPACK = "lapack"
 
 
-_MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
+_MAGMA = {None: None, EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
 
 
 def _eig_aval(
@@ -93,7 +93,8 @@ def _eig_lower(
             )
         target = gpu_kernel(ctx, f"hybrid_eig_{'real' if is_real else 'comp'}", suffix="")
         left, right = map(flag, chosen)
-        attributes = {"left": left, "magma": f'"{_MAGMA[implementation]}"', "right": right}
+        magma = _MAGMA[implementation] or config.jax_use_magma
+        attributes = {"left": left, "magma": f'"{magma}"', "right": right}
     elif ctx.platform == "cpu":
         if implementation not in (None, EigImplementation.LAPACK):
             raise ValueError(

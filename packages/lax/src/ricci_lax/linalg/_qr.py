@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, canonicalize_dtype, composite, define, unsupported
+from ricci_ir import ShapedArray, canonicalize_dtype, composite, config, define, unsupported
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, conj, mul, real, sub
 from ricci_lax.elementwise._conversion import converted
@@ -93,7 +93,7 @@ def _geqp3_aval(x: ShapedArray, pivots: ShapedArray, *, use_magma):
     return [x, pivots, _vectors(x, min(x.shape[-2:]))]
 
 
-_MAGMA = {None: '"auto"', True: '"on"', False: '"off"'}
+_MAGMA = {None: None, True: "on", False: "off"}
 
 
 def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
@@ -105,7 +105,7 @@ def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
         )
     if is_gpu(ctx):
         target = gpu_kernel(ctx, "hybrid_geqp3").removesuffix("_ffi")
-        attributes = {"magma": _MAGMA[use_magma]}
+        attributes = {"magma": f'"{_MAGMA[use_magma] or config.jax_use_magma}"'}
     else:
         target, attributes = lapack("geqp3", x.dtype), {}
     return call_kernel(ctx, target, [x, pivots], outs, batch_rank, attributes, {0: 0, 1: 1})

@@ -1,4 +1,5 @@
 """Finding the operation that a NaN or an infinity comes from."""
 
+from . import _error_checks as _error_checks
 from ._find import *
 from ._report import *

@@ -12,6 +12,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import (
     composite,
+    config,
     context,
     enable_x64,
     eval_trace,
@@ -35,6 +36,7 @@ from ._gather_form import GatherForm, dtype_of, gather_form, indexed_operand, wi
 
 _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
+_check_static = config.state("jax_check_static_indices")
 
 
 def as_mode(mode: Any) -> Any:
@@ -86,7 +88,27 @@ def getitem(x: Any, index: Any) -> Any:
                 return found
         if isinstance(index, np.integer):
             return _row(x, int(index))
-    return _getitem(x, read_index(x.shape, index))
+    found = read_index(x.shape, index)
+    if _check_static.value:
+        _check_positions(found)
+    return _getitem(x, found)
+
+
+def _check_positions(index: Index) -> None:
+    """Raise IndexError if an int in an index is out of bounds."""
+    axis = 0
+    for kind, *rest in index.entries:
+        if kind == INT:
+            _check_position(rest[0], index.shape[axis], axis)
+        axis += kind != NEW
+
+
+def _check_position(index: int, size: int, axis: int) -> None:
+    if not -size <= index < size:
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with size {size}. It would be moved "
+            "to the nearest element, but the option jax_check_static_indices is on."
+        )
 
 
 # The hot paths: ints and slices, outside of any trace. Positions are operands of a compiled step,
@@ -111,6 +133,8 @@ def _row(x: Any, index: int) -> Any:
 def _clamped(index: int, size: int, axis: int) -> int:
     """A position as a program would see it: counted from the end, or moved into bounds."""
     check_not_empty(size, axis)
+    if _check_static.value:
+        _check_position(index, size, axis)
     if not _INT32.min <= index <= _INT32.max:
         raise OverflowError(f"the index {index} is too large for int32.")
     if index < 0:

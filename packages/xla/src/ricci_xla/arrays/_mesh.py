@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import type_sharding
+from ricci_ir import config, type_sharding
 from ricci_xla.devices._client import devices as all_devices
 from ricci_xla.devices._jaxlib import runtime
 
@@ -324,6 +324,11 @@ class Mesh(_Axes):
         )
 
     def __enter__(self) -> "Mesh":
+        if config.jax_disallow_mesh_context_manager:
+            raise RuntimeError(
+                "the option jax_disallow_mesh_context_manager forbids `with mesh:`. Name the mesh "
+                "where it is used: NamedSharding(mesh, spec)."
+            )
         _current.stack.append(self)
         return self
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ricci_ir import ShapedArray, Tracer, canonicalize_dtype, get_aval, is_extended
 from ricci_pytree import default_registry
-from ricci_xla._guards import check_device_to_device, explicit_transfer, unguarded
 from ricci_xla.devices._client import get_default_device
+from ricci_xla.devices._guards import check_device_to_device, explicit_transfer, unguarded
 from ricci_xla.devices._jaxlib import runtime
 
 from ._array import ArrayImpl, check_not_deleted

@@ -34,12 +34,12 @@ from ricci_ir import (
     single_equation,
 )
 from ricci_pytree import tree_leaves, tree_structure
-from ricci_xla._guards import unguarded
 from ricci_xla.arrays._array import ArrayImpl
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import local_devices
 from ricci_xla.devices._errors import JaxRuntimeError
+from ricci_xla.devices._guards import unguarded
 from ricci_xla.executables._compiled import Options, compile_program
 from ricci_xla.executables._dispatch import clear_caches as clear_dispatch
 from ricci_xla.executables._dispatch import make_fast_callable

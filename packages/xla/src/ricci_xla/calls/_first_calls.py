@@ -13,6 +13,8 @@ from ricci_ir import Primitive, ShapedArray, debug_key_reuse, exact_rules, no_ex
 from ricci_xla.arrays._array import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import get_default_device
+from ricci_xla.devices._guards import transfers_are_guarded
+from ricci_xla.executables._error_checks import checks_errors
 from ricci_xla.executables._nan_checks import checks_results
 
 CALLS = 3  # of one operation on operands of the same types
@@ -34,6 +36,10 @@ def compute(
     """
     rule = exact_rules.get(primitive)
     if rule is None or checks_results() or debug_key_reuse.value or no_execution.value:
+        return None
+    if checks_errors():
+        return None
+    if transfers_are_guarded():  # NumPy's operands and results are copies
         return None
     device = get_default_device()
     if device.platform != "cpu" or not all(_is_on(x, device) for x in args):

@@ -45,6 +45,18 @@ default_device = config.state("jax_default_device")
 
 # What a user may call a platform, and the platforms that go by that name.
 _ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
+_PLATFORMS = ("cpu", "tpu", *_ALIASES)
+
+
+def _check_default_device(value: Any, local: bool) -> None:
+    if isinstance(value, str) and value not in _PLATFORMS and value not in find_plugins():
+        raise ValueError(
+            f"option jax_default_device takes a device such as devices()[0], or the name of a "
+            f"platform, which is one of {', '.join((*_PLATFORMS, *find_plugins()))}; got {value!r}"
+        )
+
+
+default_device.on_change(_check_default_device)
 
 
 class _Clients:
@@ -135,6 +147,8 @@ def _make_cpu_client(distributed: dict[str, Any]) -> Any:
     return xla_client.make_cpu_client(
         asynchronous=config.jax_cpu_enable_async_dispatch,
         num_devices=count if count > 0 else None,
+        get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,
+        get_global_topology_timeout_minutes=config.jax_cpu_get_global_topology_timeout_minutes,
         **_cpu_cluster(distributed),
     )
 

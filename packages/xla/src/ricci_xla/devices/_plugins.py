@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ricci_ir import config
+
 from ._jaxlib import runtime, xla_client
 
 _CUDA_VERSIONS = (13, 12)
@@ -92,6 +94,41 @@ def find_plugins() -> dict[str, Plugin]:
     return found
 
 
+def client_options() -> dict[str, str]:
+    """What ``jax_pjrt_client_create_options`` gives to the clients of plugins.
+
+    Raises:
+      ValueError: if an entry is no ``name:value``.
+    """
+    found = {}
+    for entry in filter(None, (config.jax_pjrt_client_create_options or "").split(";")):
+        name, colon, value = entry.partition(":")
+        if not (name.strip() and colon):
+            raise ValueError(
+                f"jax_pjrt_client_create_options has the entry {entry!r}; expected name:value, "
+                "with semicolons between entries."
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def visible_devices() -> dict[str, list[int]]:
+    """Which devices ``jax_cuda_visible_devices`` says that the CUDA client takes.
+
+    Raises:
+      ValueError: if it says neither numbers nor ``all``.
+    """
+    text = config.jax_cuda_visible_devices
+    if text == "all":
+        return {}
+    try:
+        return {"visible_devices": [int(number) for number in text.split(",")]}
+    except ValueError:
+        raise ValueError(
+            f"jax_cuda_visible_devices={text!r}: expected 'all' or numbers of devices with commas."
+        ) from None
+
+
 def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Any:
     """Load a plugin's shared object, once, and make a client of it.
 
@@ -103,10 +140,11 @@ def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Any:
         runtime.load_pjrt_plugin(name, str(plugin.library), None)
     if not runtime.pjrt_plugin_initialized(name):
         runtime.initialize_pjrt_plugin(name)
+    options = client_options()
     if name != "cuda":
-        return xla_client.make_c_api_client(name, {}, distributed_client)
+        return xla_client.make_c_api_client(name, options, distributed_client)
     _register_cuda_kernels(plugin)
-    options = dict(xla_client.generate_pjrt_gpu_plugin_options())
+    options = {**xla_client.generate_pjrt_gpu_plugin_options(), **visible_devices(), **options}
     return xla_client.make_c_api_client(name, options, distributed_client)
 
 

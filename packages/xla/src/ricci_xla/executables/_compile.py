@@ -85,6 +85,14 @@ def compile_options(
     found.device_assignment = build.device_assignment = assignment
     build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
     build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
+    found.profile_version = config.jax_xla_profile_version
+    debug = build.debug_options
+    if config.jax_disable_most_optimizations:
+        debug.xla_backend_optimization_level = 0
+        debug.xla_llvm_disable_expensive_passes = True
+        debug.xla_test_all_input_layouts = False
+    if not config.jax_compiler_enable_remat_pass:
+        debug.xla_disable_hlo_passes = "rematerialization"
     if num_partitions > 1:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = use_shardy

@@ -28,13 +28,17 @@ from ricci_xla.arrays._sharding import (
 )
 from ricci_xla.arrays._spec import PartitionSpec
 from ricci_xla.devices._client import get_default_device, platform_alias
+from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.programs._compile_log import log_compilation, timed
 from ricci_xla.programs._program import Program
 
+from ._captured import warn_captured
 from ._compile import Executable, compile_text, result_shardings
 from ._dispatch import FastPath, fast_path, shard_args
+from ._dump import dump_program
 from ._embedding import embed_small
+from ._error_checks import check_errors, checks_errors
 from ._nan_checks import check_results, checks_results
 
 # For primitives laid out on a mesh of their own: ``rule(**params)`` gives the mesh.
@@ -179,6 +183,7 @@ def lower_program(
     """
     jaxpr = program.jaxpr
     count = len(program.consts)
+    warn_captured(program.name, jaxpr, program.consts)
     log_compilation(program.name, jaxpr.in_avals[count:], placement.in_shardings[count:])
     with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
         return _lower_program(
@@ -313,13 +318,16 @@ class CompiledProgram:
         given = [*program.consts, *leaves]
         if debug_key_reuse.value:
             key_checks().call(program.jaxpr, program.name, given, ())
+        checked = checks_errors()
+        if checked:
+            check_errors(program.jaxpr, program.name, given)
         results = executable.execute(arrays)
         if debug_key_reuse.value:
             key_checks().call(program.jaxpr, program.name, given, results)
         if checks_results():
             check_results(program.jaxpr, program.name, given, results)
             return results, None
-        if executable.has_extended_results or executable.effects:
+        if checked or executable.has_extended_results or executable.effects:
             return results, None
         return results, fast_path(executable, self.program.out_tree)
 
@@ -364,6 +372,7 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         notify(_compilation(program))
     placement = lowered.placement
     devices = placement.devices
+    dump_program(program.name, program.jaxpr, lowered.text)
     with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
         loaded = compile_text(
             lowered.text,
@@ -397,10 +406,11 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
         out_shardings = [f if f is not None else s for f, s in zip(fixed, found, strict=True)]
     kept = [i in lowered.kept for i in range(len(jaxpr.invars))]
-    consts = shard_args(
-        [s for s, keep in zip(in_shardings[:count], kept, strict=False) if keep],
-        [c for c, keep in zip(program.consts, kept, strict=False) if keep],
-    )
+    with unguarded():
+        consts = shard_args(
+            [s for s, keep in zip(in_shardings[:count], kept, strict=False) if keep],
+            [c for c, keep in zip(program.consts, kept, strict=False) if keep],
+        )
     executable = Executable(
         loaded,
         jaxpr.in_avals[count:],

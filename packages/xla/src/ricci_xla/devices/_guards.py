@@ -11,7 +11,7 @@ from typing import Any
 
 from ricci_ir import UNSET, State, array_garbage_collection_guard, config
 
-from .devices._jaxlib import runtime
+from ._jaxlib import runtime
 
 _states = runtime.guard_lib
 _Level = _states.TransferGuardLevel

@@ -1,0 +1,15 @@
+"""Checks of every program (``jax_error_checking_behavior_*``), loaded where they are asked for."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from ricci_ir import Jaxpr, error_checks
+
+
+def find_error(jaxpr: Jaxpr, args: Sequence[Any], **kinds: bool) -> Exception | None:
+    """The first error in a program; see ``checkify.find_error``."""
+    return import_module("ricci_lax.checkify").find_error(jaxpr, args, **kinds)
+
+
+error_checks.register(find_error)

@@ -1,0 +1,56 @@
+"""A warning where a program closes over large arrays (``jax_captured_constants_warn_bytes``)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_ir import Jaxpr, config, get_aval, warn_user
+
+_limit = config.state("jax_captured_constants_warn_bytes")
+_NAMED = 3  # arrays that the warning describes, the largest first
+
+
+def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
+    """Warn if the arrays that a program closes over are large together.
+
+    Args:
+      name: what the program is called.
+      jaxpr: the program; its first arguments are the arrays.
+      consts: the arrays.
+    """
+    limit = _limit.value
+    if limit is None or limit < 0 or not consts:
+        return
+    sizes = [_bytes(get_aval(x)) for x in consts]
+    if sum(sizes) < limit:
+        return
+    largest = sorted(range(len(consts)), key=sizes.__getitem__, reverse=True)[:_NAMED]
+    lines = [
+        f"- {get_aval(consts[i]).str_short()}, {_in_units(sizes[i])}, used {_first_use(jaxpr, i)}"
+        for i in largest
+    ]
+    warn_user(
+        f"jit({name}) closes over arrays of {_in_units(sum(sizes))} together:\n"
+        + "\n".join(lines)
+        + "\nPass them as arguments, so that they are not kept for as long as the program is. If "
+        "this is intended, set jax_captured_constants_warn_bytes to -1."
+    )
+
+
+def _bytes(aval: Any) -> int:
+    return aval.size * getattr(aval.dtype, "itemsize", 0)
+
+
+def _in_units(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.4g} {unit}"
+        size /= 1000
+    return f"{size:.4g} GB"
+
+
+def _first_use(jaxpr: Jaxpr, i: int) -> str:
+    var = jaxpr.invars[i]
+    for eqn in jaxpr.eqns:
+        if any(atom is var for atom in eqn.invars):
+            return f"by {eqn.primitive.name} at {eqn.source}"
+    return "as a result"

@@ -1,0 +1,57 @@
+"""Writing programs to files as they are compiled (``jax_dump_ir_to``)."""
+
+import itertools
+import os
+import re
+from pathlib import Path
+
+from ricci_ir import Jaxpr, config, warn_user
+from ricci_stablehlo import without_locations
+
+_folder = config.state("jax_dump_ir_to")
+_counter = itertools.count()
+_MODES = ("stablehlo", "jaxpr")
+
+
+def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
+    """Write a program to the folder that the option names, if it names one.
+
+    Args:
+      name: what the program is called.
+      jaxpr: the program.
+      text: its StableHLO module, with locations.
+
+    Raises:
+      ValueError: for the folder ``"sponge"`` where ``TEST_UNDECLARED_OUTPUTS_DIR`` is not set.
+    """
+    if not _folder.value:
+        return
+    folder = _dump_folder(_folder.value)
+    safe = re.sub(r"[^\w.-]", "_", name)
+    for mode in filter(None, (part.strip() for part in config.jax_dump_ir_modes.split(","))):
+        number = next(_counter)
+        if mode == "stablehlo":
+            whole = config.jax_include_debug_info_in_dumps
+            path = folder / f"jax_ir{number:04d}_jit_{safe}_compile.mlir"
+            path.write_text(text if whole else without_locations(text))
+        elif mode == "jaxpr":
+            (folder / f"jax_{number:06d}_{safe}.jaxpr.txt").write_text(f"{jaxpr}\n")
+        else:
+            warn_user(
+                f"jax_dump_ir_modes names {mode!r}, which is not supported; give "
+                f"{' or '.join(_MODES)}, or both with a comma."
+            )
+
+
+def _dump_folder(name: str) -> Path:
+    if name == "sponge":
+        outputs = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
+        if not outputs:
+            raise ValueError(
+                "jax_dump_ir_to is 'sponge', which stands for the folder that the environment "
+                "variable TEST_UNDECLARED_OUTPUTS_DIR names, but that is not set. Name a folder."
+            )
+        name = outputs
+    folder = Path(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
