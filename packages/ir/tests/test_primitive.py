@@ -93,3 +93,37 @@ def test_a_failed_abstract_eval_is_not_kept():
         p.result_avals((X,), {})
     fail.clear()
     assert p.result_avals((X,), {}) is X
+
+
+def _module(name, file, text):
+    """The names of a module of this text, as if it had been imported from a file."""
+    names = {"__name__": name, "ir": ir, "identity": identity}
+    exec(compile(text, file, "exec"), names)
+    return names
+
+
+def test_a_name_is_defined_once(tables):
+    block = "\np = ir.define('p', abstract_eval=identity, needed=1)"
+    first = _module("first", "first.py", block)["p"]
+    with pytest.raises(ValueError, match=r"'p' is defined already, at first.py:2; .* second.py:2"):
+        _module("second", "second.py", block)
+    with pytest.raises(ValueError, match=r"at third.py:2; .* at third.py:3"):
+        _module("third", "third.py", "".join([block.replace("'p'", "'q'")] * 2))
+    assert _primitive.primitives["p"] is first
+
+
+def test_a_block_that_runs_again_replaces_what_it_defined(tables):
+    block = "p = ir.define('p', abstract_eval=identity, needed=1)"
+    _module("first", "first.py", block)
+    again = _module("first", "first.py", "\n# edited, and reloaded\n" + block)["p"]
+    assert _primitive.primitives["p"] is again
+    assert [ir.define("r", abstract_eval=identity, needed=i) for i in range(2)][1] is (
+        _primitive.primitives["r"]
+    )
+
+
+def test_a_refused_primitive_leaves_no_rules(tables):
+    needed, extra = tables
+    with pytest.raises(TypeError, match="neded"):
+        ir.define("p", abstract_eval=identity, needed=1, neded=2)
+    assert not needed

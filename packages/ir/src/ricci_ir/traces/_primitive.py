@@ -4,18 +4,22 @@ A package that interprets programs declares a kind of rule with ``rule_table``; 
 ``define`` that ends a primitive's block must then give a rule of every required kind.
 """
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 from ._trace import context
 
 __all__ = [
     "define",
+    "defined_at",
     "derived",
     "eager_rules",
     "exact_rules",
     "Primitive",
     "primitives",
+    "reference_rules",
     "rule_table",
     "RuleTable",
     "unsupported",
@@ -206,7 +210,62 @@ eager_rules = rule_table("eager", required=False)
 # or a sequence of them for several results, or ``NotImplemented`` for what is not so.
 exact_rules = rule_table("exact", required=False)
 
+# For primitives that NumPy computes: ``rule(*arrays, **params)``. Unlike an ``exact`` rule it may
+# differ in the last places; arrays of dtypes that NumPy lacks come to it in a wider one.
+reference_rules = rule_table("reference", required=False)
+
 primitives: dict[str, Primitive] = {}
+
+
+class _Place(NamedTuple):
+    """Where a primitive is defined; ``code`` is what Python was running there."""
+
+    module: str
+    file: str
+    line: int
+    code: CodeType
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+_places: dict[str, _Place] = {}
+
+
+def _place_of_block() -> _Place:
+    """The line of the block that calls ``define``, itself or through a factory of Ricci's."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if frame.f_code.co_name == "<module>" or not module.startswith("ricci_"):
+            break
+        frame = frame.f_back
+    module = frame.f_globals.get("__name__", "")
+    return _Place(module, frame.f_code.co_filename, frame.f_lineno, frame.f_code)
+
+
+def defined_at(primitive: Primitive) -> str:
+    """The file and line of a primitive's block; empty for one that ``define`` has not made."""
+    known = primitives.get(primitive.name) is primitive and primitive.name in _places
+    return str(_places[primitive.name]) if known else ""
+
+
+def _check_is_free(name: str, place: _Place) -> None:
+    """Raise ``ValueError`` if another block has defined a primitive of this name.
+
+    The same block may run again, and then replaces what it defined: a module that is reloaded, a
+    cell of a notebook or an example of a document are other code in a module of the same name; a
+    function that defines a primitive is the same code at the same line.
+    """
+    other = _places.get(name)
+    if other is None or name not in primitives:
+        return
+    again = other.module == place.module and (other.code is not place.code or other == place)
+    if not again:
+        raise ValueError(
+            f"a primitive named {name!r} is defined already, at {other}; it cannot be defined "
+            f"once more at {place}. Give one of the two another name."
+        )
 
 
 def define(
@@ -228,6 +287,7 @@ def define(
 
     Raises:
       TypeError: if a required rule is missing, or a keyword is not a kind of rule.
+      ValueError: if another block has defined a primitive of this name.
     """
     missing = [kind for kind in _required if kind not in rules]
     if missing:
@@ -235,13 +295,19 @@ def define(
             f"primitive {name!r} lacks rules: {', '.join(missing)}. "
             'Give each, or say why it cannot exist with unsupported("reason").'
         )
-    primitive = Primitive(
-        name, abstract_eval, multiple_results=multiple_results, effects=effects, memo=memo
-    )
-    for kind, rule in rules.items():
+    tables = []
+    for kind in rules:
         table = _required.get(kind, _optional.get(kind))
         if table is None:
             raise TypeError(f"primitive {name!r}: no package declares rules of kind {kind!r}")
+        tables.append(table)
+    place = _place_of_block()
+    _check_is_free(name, place)
+    primitive = Primitive(
+        name, abstract_eval, multiple_results=multiple_results, effects=effects, memo=memo
+    )
+    for table, rule in zip(tables, rules.values(), strict=True):
         table.define(primitive, rule)
     primitives[name] = primitive
+    _places[name] = place
     return primitive
