@@ -4,7 +4,6 @@
 from . import _control_rules as _control_rules
 from . import _custom_rules as _custom_rules
 from . import _index_rules as _index_rules
-from . import _value_rules as _value_rules
 from ._always import find_error as find_error
 from ._check import check as check
 from ._check import check_error as check_error

@@ -8,7 +8,7 @@ import numpy as np
 from ricci_ir import Primitive, get_aval
 from ricci_lax.elementwise._comparison import bitwise_or, gt, lt
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.programs._check_rules import check_rules
+from ricci_lax.programs._check_rules import bound, check_rules
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
 from ricci_lax.shapes._dynamic_slicing import (
     dynamic_index_in_dim,
@@ -29,7 +29,7 @@ from ricci_lax.structure._filling import full
 from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of
 
 from ._exceptions import OOBError
-from ._log import Log, apply
+from ._log import Log
 
 
 def _report(
@@ -88,7 +88,7 @@ def _check_starts(log: Log, primitive: Primitive, x: Any, starts: list, sizes: A
 def _dynamic_slice(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     x, *starts = operands
     _check_starts(log, primitive, x, starts, params["slice_sizes"])
-    return apply(primitive, operands, params)
+    return bound(primitive, operands, params)
 
 
 def _dynamic_update_slice(
@@ -96,7 +96,7 @@ def _dynamic_update_slice(
 ) -> list[Any]:
     x, update, *starts = operands
     _check_starts(log, primitive, x, starts, shape_of(update))
-    return apply(primitive, operands, params)
+    return bound(primitive, operands, params)
 
 
 def _gather(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
@@ -105,11 +105,11 @@ def _gather(log: Log, primitive: Primitive, operands: list, params: dict) -> lis
         x, indices = operands
         axes = params["dimension_numbers"].start_index_map
         _report(log, primitive, shape_of(x), indices, axes, params["slice_sizes"])
-    return apply(primitive, operands, params)
+    return bound(primitive, operands, params)
 
 
 def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
-    results = apply(primitive, operands, params)
+    results = bound(primitive, operands, params)
     if OOBError in log.enabled:
         x, indices, updates = operands
         numbers = params["dimension_numbers"]

@@ -21,14 +21,14 @@ from ricci_ir import (
     no_origin,
     trace_to_jaxpr,
 )
-from ricci_lax.elementwise._comparison import bitwise_or, ne
-from ricci_lax.programs._check_rules import check_rules
+from ricci_lax.elementwise._comparison import bitwise_or, eq, ne
+from ricci_lax.programs._check_rules import bound, check_rules
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.structure._shapes import shape_of
 from ricci_pytree import tree_flatten
 
 from ._error import Error, check_effect, error_of, slots_in
-from ._exceptions import JaxException, NaNError, Site
+from ._exceptions import DivisionByZeroError, JaxException, NaNError, Site
 from ._slots import (
     ErrorEffect,
     Slot,
@@ -112,6 +112,12 @@ class Log:
                 failed = found if failed is None else bitwise_or(failed, found)
         if failed is not None:
             self.report(NaNError, failed, (primitive.name,))
+
+    def report_zeros(self, divisor: Any) -> None:
+        """Say whether there is a zero in what an operation divides by."""
+        if DivisionByZeroError in self.enabled:
+            zero = np.zeros((), get_aval(divisor).dtype)[()]  # pyright: ignore
+            self.report(DivisionByZeroError, any_of(eq(divisor, zero)))
 
     def absorb(self, checked: Checked, results: Sequence[Any]) -> list[Any]:
         """Take over the errors among a checked program's results; returns the other results."""
@@ -204,10 +210,4 @@ def run(log: Log, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
 
 
 def _plain(log: Log, primitive: Primitive, operands: list, params: dict[str, Any]) -> list[Any]:
-    return apply(primitive, operands, params)
-
-
-def apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Bind a primitive; its results as a list."""
-    result = primitive.bind(*operands, **params)
-    return result if primitive.multiple_results else [result]
+    return bound(primitive, operands, params)

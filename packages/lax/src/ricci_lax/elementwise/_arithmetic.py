@@ -8,6 +8,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
 from ricci_ir import ShapedArray, explicit_dtype, get_aval, issubdtype
+from ricci_lax.programs._check_rules import checks_division, makes_no_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import (
     anything,
@@ -91,6 +92,7 @@ neg_p = nary(
     jvp=linear,
     transpose=lambda ct, x: [neg_p.bind(ct)],
     exact=exact.elementwise(np.negative),
+    checkify=makes_no_nan,
 )
 neg = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
 
@@ -227,6 +229,7 @@ div_p = nary(
     lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
     transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
     exact=exact.divide,
+    checkify=checks_division,
 )
 div = binary_function(
     div_p,
@@ -274,6 +277,7 @@ square_p = nary(
     numeric,
     lambda t, x: mul(t, mul(scalar_like(x, 2), x)),
     exact=exact.elementwise(np.square),
+    checkify=makes_no_nan,
 )
 square = unary_function(square_p, "Elementwise ``x * x``.", "float(square(3.0)) -> 9.0")
 
@@ -399,13 +403,13 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-sign_p = nary("sign", _sign_lower, numeric)
+sign_p = nary("sign", _sign_lower, numeric, checkify=makes_no_nan)
 sign = unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
     "int(sign(-2)) -> -1",
 )
-floor_p = nary("floor", "stablehlo.floor", floating)
+floor_p = nary("floor", "stablehlo.floor", floating, checkify=makes_no_nan)
 floor = unary_function(floor_p, "Elementwise rounding down.", "float(floor(-1.5)) -> -2.0")
 
 
@@ -425,6 +429,7 @@ abs_p = nary(
     from_result=True,
     abstract_eval=nary_aval("abs", _signed, real_part),
     exact=exact.elementwise(np.abs),
+    checkify=makes_no_nan,
 )
 abs = unary_function(abs_p, "Elementwise absolute value.", "float(abs(-2.0)) -> 2.0")
 
@@ -467,6 +472,7 @@ def _extreme(name: str, op: str, direction: str, passes):
         lambda t, result, x, y: mul(t, passes(result, x, y)),
         lambda t, result, x, y: mul(t, passes(result, y, x)),
         from_result=True,
+        checkify=makes_no_nan,
     )
 
 
@@ -503,6 +509,7 @@ def _part(name: str, transpose) -> Any:
         abstract_eval=nary_aval(name, _complex, real_part),
         jvp=linear,
         transpose=transpose,
+        checkify=makes_no_nan,
     )
 
 
@@ -537,6 +544,7 @@ complex_p = nary(
     abstract_eval=nary_aval("complex", _parts, complex_of),
     jvp=linear,
     transpose=_complex_transpose,
+    checkify=makes_no_nan,
 )
 
 
@@ -566,6 +574,7 @@ conj_p = nary(
     abstract_eval=nary_aval("conj", _conjugated, complex_of),
     jvp=linear,
     transpose=_conj_transpose,
+    checkify=makes_no_nan,
 )
 real = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")
 imag = unary_function(imag_p, "Elementwise imaginary part.", "float(imag(1 + 2j)) -> 2.0")

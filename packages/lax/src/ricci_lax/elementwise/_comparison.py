@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, extended, get_aval, issubdtype
+from ricci_lax.programs._check_rules import makes_no_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import anything, check_same_dtype, integral, logical
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, write, zeros_of
@@ -362,6 +363,7 @@ clamp_p = nary(
     lambda t, low, x, high: _where(lt(high, x), t, x),
     abstract_eval=_clamp_aval,
     batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), (0, 2, 1), (0, 2), kept=False),
+    checkify=makes_no_nan,
 )
 
 

@@ -21,6 +21,7 @@ from ricci_ir import (
     python_scalar_dtype,
     scalar_type_of,
 )
+from ricci_lax.programs._check_rules import checks_nan
 from ricci_lax.structure._operand_types import broadcast_result_shape, check_dtype, check_same_dtype
 from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, reshape, shape_of
 from ricci_stablehlo import Lowering, Value, tensor_type
@@ -202,6 +203,7 @@ def nary(
         "transpose": not_linear,
         "batch": elementwise,
         "lower": lower_to(op) if isinstance(op, str) else op,
+        "checkify": checks_nan,
         **rules,
     }
     return define(name, **rules)

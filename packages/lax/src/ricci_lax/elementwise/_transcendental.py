@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
 from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype, unsupported
+from ricci_lax.programs._check_rules import makes_no_nan
 from ricci_lax.structure._operand_types import (
     broadcast_result_shape,
     check_dtype,
@@ -494,8 +495,9 @@ round_p = nary(
     "round",
     lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
     floating,
+    checkify=makes_no_nan,
 )
-ceil_p = nary("ceil", "stablehlo.ceil", floating)
+ceil_p = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan)
 is_finite_p = nary(
     "is_finite",
     "stablehlo.is_finite",
@@ -507,6 +509,7 @@ nextafter_p = nary(
     "chlo.next_after",
     floating,
     jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
+    checkify=makes_no_nan,
 )
 
 ceil = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")

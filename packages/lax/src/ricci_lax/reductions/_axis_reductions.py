@@ -21,6 +21,7 @@ from ricci_ir import (
 from ricci_lax.elementwise._arithmetic import div, max, min, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.programs._check_rules import checks_nan, makes_no_nan
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full_like
 from ricci_lax.structure._operand_types import anything, check_dtype, logical, numeric
@@ -108,6 +109,7 @@ def _reduction(
     *,
     message: str | None = None,
     jvp: Any = zero_derivative,
+    checkify: Any = checks_nan,
 ) -> Primitive:
     """A primitive that combines the elements along some axes.
 
@@ -143,6 +145,7 @@ def _reduction(
         transpose=not_linear,
         batch=batch,
         lower=lower,
+        checkify=checkify,
     )
     return primitive
 
@@ -217,6 +220,7 @@ reduce_max_p = _reduction(
     lowest,
     max,
     jvp=_extremum_jvp(lambda: reduce_max_p),
+    checkify=makes_no_nan,
 )
 reduce_min_p = _reduction(
     "reduce_min",
@@ -225,6 +229,7 @@ reduce_min_p = _reduction(
     highest,
     min,
     jvp=_extremum_jvp(lambda: reduce_min_p),
+    checkify=makes_no_nan,
 )
 reduce_prod_p = _reduction(
     "reduce_prod",

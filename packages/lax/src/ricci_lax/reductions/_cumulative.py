@@ -12,6 +12,7 @@ from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.elementwise._arithmetic import abs, add, max, min, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import eq, ge, ne, select_n
 from ricci_lax.elementwise._transcendental import exp, log1p
+from ricci_lax.programs._check_rules import checks_nan
 from ricci_lax.structure._filling import full_like
 from ricci_lax.structure._operand_types import check_dtype, numeric
 from ricci_stablehlo import Lowering, Value
@@ -138,7 +139,7 @@ def _cumulative(
         )
         return result
 
-    given = {"jvp": jvp, "transpose": not_linear, **rules}
+    given = {"jvp": jvp, "transpose": not_linear, "checkify": checks_nan, **rules}
     primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
     return primitive
 

@@ -27,6 +27,7 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._arithmetic import add, max, min
 from ricci_lax.elementwise._comparison import ge_p, le_p
+from ricci_lax.programs._check_rules import checks_nan, makes_no_nan
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
 from ricci_lax.structure._operand_types import anything, check_dtype, numeric
@@ -91,7 +92,8 @@ def _windowed(
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 
-    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **rules)
+    given = {"checkify": checks_nan, **rules}
+    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
     return primitive
 
 
@@ -147,6 +149,7 @@ reduce_window_max_p = _windowed(
     lowest,
     jvp=_extremum_jvp(lambda: reduce_window_max_p, ge_p),
     transpose=not_linear,
+    checkify=makes_no_nan,
 )
 reduce_window_min_p = _windowed(
     "reduce_window_min",
@@ -155,6 +158,7 @@ reduce_window_min_p = _windowed(
     highest,
     jvp=_extremum_jvp(lambda: reduce_window_min_p, le_p),
     transpose=not_linear,
+    checkify=makes_no_nan,
 )
 
 
@@ -274,6 +278,7 @@ reduce_window_p = define(
     transpose=not_linear,
     batch=_reduce_window_batch,
     lower=_reduce_window_lower,
+    checkify=checks_nan,
 )
 
 # Computations that have a primitive of their own, with the initial value that it starts from.

@@ -11,6 +11,7 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import ShapedArray, define, get_aval
 from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
+from ricci_lax.programs._check_rules import checks_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._shapes import (
@@ -275,6 +276,7 @@ pad_p = define(
     transpose=_pad_transpose,
     batch=_pad_batch,
     lower=_pad_lower,
+    checkify=checks_nan,
 )
 
 
