@@ -8,6 +8,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
 from ricci_ir import ShapedArray, explicit_dtype, get_aval, issubdtype
+from ricci_lax.nan._singular import Singular
 from ricci_lax.programs._check_rules import checks_division, makes_no_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import (
@@ -230,6 +231,7 @@ div_p = nary(
     transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
     exact=exact.divide,
     checkify=checks_division,
+    singular=Singular(at_zero=True, operand=1, spellings=("divide", "true_divide")),
 )
 div = binary_function(
     div_p,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
 from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype, unsupported
+from ricci_lax.nan._singular import Singular
 from ricci_lax.programs._check_rules import makes_no_nan
 from ricci_lax.structure._operand_types import (
     broadcast_result_shape,
@@ -250,7 +251,13 @@ def _tanh_derivative(t, y, x, *, accuracy=None):
     return mul(t, mul(scalar_like(x, 4), mul(*halves)))
 
 
-exp_p = _accurate("exp", "stablehlo.exponential", inexact, lambda t, y, x: mul(t, y))
+exp_p = _accurate(
+    "exp",
+    "stablehlo.exponential",
+    inexact,
+    lambda t, y, x: mul(t, y),
+    singular=Singular(harmless="0.0"),
+)
 exp2_p = _accurate(
     "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(scalar_like(y, 2)), mul(t, y))
 )
@@ -260,7 +267,13 @@ expm1_p = _accurate(
     inexact,
     jvp=per_operand_with_result(_expm1_derivative),
 )
-log_p = _accurate("log", "stablehlo.log", inexact, lambda t, y, x: div(t, x))
+log_p = _accurate(
+    "log",
+    "stablehlo.log",
+    inexact,
+    lambda t, y, x: div(t, x),
+    singular=Singular(at_zero=True),
+)
 log1p_p = _accurate(
     "log1p", "stablehlo.log_plus_one", inexact, lambda t, y, x: div(t, add(x, scalar_like(x, 1)))
 )
@@ -292,20 +305,28 @@ logistic = _accurate_function(
 
 # Roots
 
+_zero_is_singular = Singular(lambda x: x == 0, at_zero=True)
+
 sqrt_p = _accurate(
-    "sqrt", "stablehlo.sqrt", inexact, lambda t, y, x: mul(t, div(scalar_like(x, 0.5), y))
+    "sqrt",
+    "stablehlo.sqrt",
+    inexact,
+    lambda t, y, x: mul(t, div(scalar_like(x, 0.5), y)),
+    singular=_zero_is_singular,
 )
 rsqrt_p = _accurate(
     "rsqrt",
     "stablehlo.rsqrt",
     inexact,
     lambda t, y, x: mul(t, mul(scalar_like(x, -0.5), div(y, x))),
+    singular=Singular(at_zero=True),
 )
 cbrt_p = _accurate(
     "cbrt",
     "stablehlo.cbrt",
     floating,
     lambda t, y, x: mul(t, mul(scalar_like(x, 1 / 3), integer_pow(y, -2))),
+    singular=_zero_is_singular,
 )
 
 sqrt = _accurate_function(sqrt_p, "Elementwise square root.", "float(sqrt(9.0)) -> 3.0")
@@ -378,12 +399,24 @@ tan = _accurate_function(
 )
 
 
-def _chlo(name: str, derivative: Callable[..., Any]) -> Primitive:
-    return nary(name, f"chlo.{name}", inexact, derivative)
+def _chlo(name: str, derivative: Callable[..., Any], **rules: Any) -> Primitive:
+    return nary(name, f"chlo.{name}", inexact, derivative, **rules)
 
 
-asin_p = _chlo("asin", lambda t, x: mul(t, rsqrt(one_minus_square(x))))
-acos_p = _chlo("acos", lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))))
+def _at_one(harmless: str, spelling: str) -> Singular:
+    return Singular(lambda x: abs(x) == 1, harmless=harmless, spellings=(spelling,))
+
+
+asin_p = _chlo(
+    "asin",
+    lambda t, x: mul(t, rsqrt(one_minus_square(x))),
+    singular=_at_one("0.0", "arcsin"),
+)
+acos_p = _chlo(
+    "acos",
+    lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))),
+    singular=_at_one("0.0", "arccos"),
+)
 atan_p = _chlo("atan", lambda t, x: div(t, add(scalar_like(x, 1), square(x))))
 sinh_p = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
 cosh_p = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
@@ -391,8 +424,13 @@ asinh_p = _chlo("asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x,
 acosh_p = _chlo(
     "acosh",
     lambda t, x: mul(t, mul(rsqrt(sub(x, scalar_like(x, 1))), rsqrt(add(x, scalar_like(x, 1))))),
+    singular=Singular(lambda x: x == 1, harmless="2.0", spellings=("arccosh",)),
 )
-atanh_p = _chlo("atanh", lambda t, x: div(t, one_minus_square(x)))
+atanh_p = _chlo(
+    "atanh",
+    lambda t, x: div(t, one_minus_square(x)),
+    singular=Singular(harmless="0.0", spellings=("arctanh",)),
+)
 
 asin = unary_function(asin_p, "Elementwise inverse sine, in radians.", "float(asin(0.0)) -> 0.0")
 acos = unary_function(acos_p, "Elementwise inverse cosine, in radians.", "float(acos(1.0)) -> 0.0")
@@ -418,6 +456,7 @@ atan2_p = nary(
     inexact,
     lambda t, x, y: mul(t, div(y, _norm_squared(x, y))),
     lambda t, x, y: mul(t, div(neg(x), _norm_squared(x, y))),
+    singular=Singular(lambda y, x: (y == 0) & (x == 0), spellings=("arctan2",)),
 )
 atan2 = binary_function(
     atan2_p,
@@ -469,6 +508,11 @@ pow_p = nary(
     lambda t, result, x, y: mul(t, mul(log(replace_zero(x)), result)),
     from_result=True,
     abstract_eval=_pow_aval,
+    singular=Singular(
+        lambda x, y: (x == 0) & (y < 1) & (y != 0),
+        at_zero=True,
+        spellings=("power", "float_power"),
+    ),
 )
 pow = binary_function(
     pow_p,

@@ -11,11 +11,10 @@ from typing import Any
 
 from ricci_ir import Source
 
-from ._singular import DECIDING, HARMLESS, SPELLINGS
+from ._singular import Singular, singular_of
 from ._watch import Hit, Mask
 
 _SELECTIONS = ("where", "select")
-_AT_ZERO = {"sqrt", "cbrt", "log", "rsqrt", "div", "pow"}
 
 
 def source_text(source: Source) -> str:
@@ -41,12 +40,12 @@ def expression(source: Source) -> ast.expr | None:
         return None
 
 
-def _argument(node: ast.expr | None, name: str) -> ast.expr | None:
+def _argument(node: ast.expr | None, rule: Singular) -> ast.expr | None:
     """The part of an operation's expression that decides where it has no derivative."""
     if isinstance(node, ast.BinOp):
-        return node.right if name in DECIDING else node.left
+        return node.right if rule.operand else node.left
     if isinstance(node, ast.Call):
-        which = DECIDING.get(name, 0)
+        which = rule.operand
         if len(node.args) > which and not isinstance(node.args[which], ast.Starred):
             return node.args[which]
         if not node.args and isinstance(node.func, ast.Attribute):
@@ -76,8 +75,9 @@ class _Replace(ast.NodeTransformer):
 def remedy(hit: Hit) -> tuple[str, ...]:
     """One or two lines on what to do about an operation without a finite derivative."""
     node = expression(Source(*hit.place.origin))
-    argument = _argument(node, hit.operation) if _is_call_of(node, hit) else None
-    harmless = HARMLESS.get(hit.operation, "1.0")
+    rule = singular_of(hit.primitive)
+    argument = _argument(node, rule) if _is_call_of(node, hit, rule) else None
+    harmless = rule.harmless
     if node is None or argument is None:
         return (
             f"remedy: choose the argument of {hit.operation} before it is computed, with a where "
@@ -101,7 +101,7 @@ def remedy(hit: Hit) -> tuple[str, ...]:
             f"  write jnp.where(c, {arg}, {harmless}) for {arg}, c being true for what is kept.",
         )
     bad = "bad"
-    if hit.operation in _AT_ZERO and not _is_part(hit):
+    if rule.at_zero and not _is_part(hit):
         name = arg if len(arg) <= 12 else "a"
         bad = f"{name} == 0"
         given = "" if name == arg else f"with a = {arg}: "
@@ -124,11 +124,11 @@ def _is_part(hit: Hit) -> bool:
     return bool(hit.place.parts)
 
 
-def _is_call_of(node: ast.expr | None, hit: Hit) -> bool:
+def _is_call_of(node: ast.expr | None, hit: Hit, rule: Singular) -> bool:
     """Whether an expression is the operation's, not one that a tool calls the function in."""
     if not isinstance(node, ast.Call):
         return True
     function = node.func
     name = getattr(function, "attr", None) or getattr(function, "id", "")
-    names = {hit.operation, *hit.place.parts, *SPELLINGS.get(hit.operation, ())}
+    names = {hit.operation, *hit.place.parts, *rule.spellings}
     return name in names

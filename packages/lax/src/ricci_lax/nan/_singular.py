@@ -1,44 +1,54 @@
-"""Where operations have finite values, but no finite derivative."""
+"""Where operations have finite values but no finite derivative: a kind of rule.
+
+``find_nan`` uses it to find the forward operation that a NaN of a gradient comes from, and to
+write what the user should have written instead. A primitive without one has a finite derivative
+wherever its value is finite.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-# For each operation, at which operands.
-POINTS: dict[str, Callable[..., Any]] = {
-    "sqrt": lambda x: x == 0,
-    "cbrt": lambda x: x == 0,
-    "pow": lambda x, y: (x == 0) & (y < 1) & (y != 0),
-    "asin": lambda x: abs(x) == 1,
-    "acos": lambda x: abs(x) == 1,
-    "acosh": lambda x: x == 1,
-    "atan2": lambda y, x: (y == 0) & (x == 0),
-}
-
-# What they are called in programs that users write, where that is not the primitive's name.
-SPELLINGS = {
-    "div": {"divide", "true_divide"},
-    "pow": {"power", "float_power"},
-    "asin": {"arcsin"},
-    "acos": {"arccos"},
-    "acosh": {"arccosh"},
-    "atanh": {"arctanh"},
-    "atan2": {"arctan2"},
-}
-
-# The operand that decides, where it is not the first; and a harmless value for it, if not 1.
-DECIDING = {"div": 1}
-HARMLESS = {"asin": "0.0", "acos": "0.0", "atanh": "0.0", "acosh": "2.0", "exp": "0.0"}
+from ricci_ir import Primitive, rule_table
 
 
-def singular_points(name: str, operands: Sequence[Any], shape: tuple[int, ...]) -> Any:
+class Singular(NamedTuple):
+    """What ``find_nan`` says of an operation whose derivative is not finite.
+
+    Attributes:
+      points: ``points(*operands)`` is true where the value is finite and the derivative is not;
+        ``None`` for an operation that, like ``log``, has an infinite value at these points, too.
+      at_zero: whether these points are where the deciding operand is 0.
+      operand: the place of the operand that decides.
+      harmless: an operand to choose instead, as it is written in a program.
+      spellings: what else it is called in programs that users write.
+    """
+
+    points: Callable[..., Any] | None = None
+    at_zero: bool = False
+    operand: int = 0
+    harmless: str = "1.0"
+    spellings: tuple[str, ...] = ()
+
+
+singular_rules = rule_table("singular", required=False)
+
+_ordinary = Singular()
+
+
+def singular_of(primitive: Primitive) -> Singular:
+    """The rule of a primitive, or that of one which its block says nothing of."""
+    return singular_rules.get(primitive, _ordinary)
+
+
+def singular_points(primitive: Primitive, operands: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """For which elements of its result an operation has no finite derivative.
 
     Returns:
       A mask of the result's shape, or ``None`` for an operation that has one everywhere.
     """
-    points = POINTS.get(name)
+    points = singular_of(primitive).points
     if points is None:
         return None
     return np.broadcast_to(points(*map(np.asarray, operands)), shape)

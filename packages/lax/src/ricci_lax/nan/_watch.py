@@ -21,7 +21,6 @@ from ricci_ir import (
     is_differentiated,
     issubdtype,
     jaxprs_in_params,
-    primitives,
     program_rules,
     staged_call,
     step_rules,
@@ -46,11 +45,6 @@ class Place(NamedTuple):
     own: tuple[str, ...]
     path: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
-
-
-def is_matched(operation: str | None) -> bool:
-    """Whether an operation works on elements that belong together, one by one."""
-    return primitives.get(operation or "") in elementwise_primitives
 
 
 class Event:
@@ -82,17 +76,17 @@ class Event:
         "result",
     )
 
-    def __init__(self, kind, order, operation, operands, result, mask, place, causes, came_in):
+    def __init__(self, kind, order, primitive, operands, result, mask, place, causes, came_in):
         self.kind = kind
         self.order = order
-        self.operation = operation
+        self.operation = None if primitive is None else primitive.name
         self.operands = operands
         self.result = result
         self.mask = mask
         self.place = place
         self.causes = causes
         self.came_in = came_in
-        self.matched = is_matched(operation)
+        self.matched = primitive in elementwise_primitives
         self.hidden: Any = None
 
 
@@ -111,16 +105,21 @@ class Hit:
       masks: the selections that leave the value out.
     """
 
-    __slots__ = ("mask", "masks", "matched", "operands", "operation", "place", "result")
+    __slots__ = ("mask", "masks", "matched", "operands", "place", "primitive", "result")
 
-    def __init__(self, operation, operands, result, mask, place):
-        self.operation = operation
+    def __init__(self, primitive, operands, result, mask, place):
+        self.primitive = primitive
         self.operands = operands
         self.result = result
         self.mask = mask
         self.place = place
         self.masks: list[Mask] = []
-        self.matched = is_matched(operation)
+        self.matched = primitive in elementwise_primitives
+
+    @property
+    def operation(self) -> str:
+        """The primitive's name."""
+        return self.primitive.name
 
 
 class Reached(BaseException):
@@ -276,8 +275,7 @@ class Watch:
                     continue
                 fresh, came_in = mask, True
             kept = list(map(shown, operands))
-            name = primitive.name
-            found.append(self._event(kind, name, kept, values, fresh, place, known, came_in))
+            found.append(self._event(kind, primitive, kept, values, fresh, place, known, came_in))
         return found
 
     def _roots(self, operands: Sequence[Any], hits: Sequence[Hit], place: Place) -> Sequence[Hit]:
@@ -289,12 +287,12 @@ class Watch:
         return same or self._hits_of([x for x in operands if id(x) in self._events])
 
     def _hit(self, primitive, operands, values, place, events) -> list[Hit]:
-        mask = singular_points(primitive.name, operands, values.shape)
+        mask = singular_points(primitive, operands, values.shape)
         for event in events:
             mask = event.mask if mask is None else mask | event.mask
         if mask is None or not mask.any():
             return []
-        hit = Hit(primitive.name, list(map(shown, operands)), values, mask, place)
+        hit = Hit(primitive, list(map(shown, operands)), values, mask, place)
         self.hits.setdefault(place.origin, []).append(hit)
         return [hit]
 
@@ -340,7 +338,7 @@ def _holds_user_code(jaxpr: Jaxpr) -> bool:
 def _fresh(primitive: Primitive, operands: Sequence[Any], mask: Any, finder: Any) -> Any:
     """Where a result has what no operand had there; ``None`` if one that is not matched has it."""
     fresh = mask
-    matched = is_matched(primitive.name)
+    matched = primitive in elementwise_primitives
     for x in operands:
         values = host(x)
         if values is None:
