@@ -4,17 +4,20 @@ import pytest
 
 import ricci_lax  # noqa: F401  (defines the primitives)
 from ricci_ir import primitives, use_backend
-from ricci_reference import reference_backend
-from ricci_testing import LAWS, cases, examples
+from ricci_reference import missing_rule, reference_backend
+from ricci_testing import LAWS, check_laws, examples
+
+MISSING = {name: reason for name in examples() if (reason := missing_rule(primitives[name]))}
+
+
+def test_the_reference_backend_computes_every_primitive():
+    assert not MISSING, "\n".join(MISSING.values())
 
 
 @pytest.mark.parametrize("name", sorted(examples()))
 @pytest.mark.parametrize("law", LAWS)
 def test_law(law, name):
+    if name in MISSING:
+        pytest.skip("see test_the_reference_backend_computes_every_primitive")
     with use_backend(reference_backend):
-        for case in cases(name):
-            try:
-                LAWS[law](primitives[name], case)
-            except Exception as error:
-                error.add_note(f"the law {law!r} of {name}{case}")
-                raise
+        check_laws(primitives[name], laws=[law])

@@ -20,7 +20,7 @@ from ricci_ir import (
     jaxprs_in_params,
     program_rules,
 )
-from ricci_reference import rules as reference_rules
+from ricci_reference import rule_for
 
 from ._bounds import check_bounds
 from ._keys import KeyUse, key_rules
@@ -95,7 +95,7 @@ class Reader:
         if eqn.effects:
             depth = self.place.depth
         avals = [v.aval for v in eqn.outvars]
-        rule = reference_rules.get(eqn.primitive)
+        rule = rule_for(eqn.primitive)
         if eqn.effects or has_programs or rule is None or not all(map(is_tracked, avals)):
             return [self.place.unknown(aval, depth) for aval in avals]
         name = eqn.primitive.name

@@ -1,15 +1,49 @@
-"""What packages above build functions of arrays from, beside the public operations.
+"""What neighbours build on beside the public operations: pieces of primitives, and how to write one.
 
-These are checks of arguments and pieces of primitives. Users have no need of them, so they are not
-among the names of ``ricci_lax``.
+The factories and the rules that a block gives are shown in ``docs/extending.md``; the others are
+checks of arguments and operations that packages above share. Users who only call functions have no
+need of these names, so they are not among those of ``ricci_lax``.
 """
 
+from ._law_examples import ABOVE_ONE as ABOVE_ONE
+from ._law_examples import ANY as ANY
+from ._law_examples import Domain as Domain
+from ._law_examples import FRACTION as FRACTION
+from ._law_examples import POSITIVE as POSITIVE
+from ._law_examples import Samples as Samples
+from ._law_examples import Topic as Topic
+from ._law_examples import UNIT as UNIT
+from ._law_examples import WHOLE as WHOLE
+from ._law_examples import example_rules as example_rules
+from ._law_examples import exempt_rules as exempt_rules
+from ._law_examples import samples as samples
 from .control_flow._cond import index_of_platform as index_of_platform
+from .elementwise._factories import binary_function as binary_function
+from .elementwise._factories import filled_like as filled_like
+from .elementwise._factories import lower_to as lower_to
+from .elementwise._factories import nary as nary
+from .elementwise._factories import nary_aval as nary_aval
+from .elementwise._factories import repeat_to as repeat_to
+from .elementwise._factories import scalar_like as scalar_like
+from .elementwise._factories import sum_to as sum_to
+from .elementwise._factories import unary_function as unary_function
 from .linalg._solve import solve as solve
+from .nan._singular import Singular as Singular
+from .nan._singular import singular_points as singular_points
+from .programs._check_rules import checks_division as checks_division
+from .programs._check_rules import checks_nan as checks_nan
+from .programs._check_rules import makes_no_nan as makes_no_nan
 from .random_bits._threefry import threefry2x32 as threefry2x32
 from .random_bits._threefry import threefry2x32_numpy as threefry2x32_numpy
 from .random_bits._threefry import threefry2x32_p as threefry2x32_p
 from .reductions._approximate_top_k import reduced_size as reduced_size
+from .structure._operand_types import anything as anything
+from .structure._operand_types import floating as floating
+from .structure._operand_types import inexact as inexact
+from .structure._operand_types import integral as integral
+from .structure._operand_types import logical as logical
+from .structure._operand_types import numeric as numeric
+from .structure._operand_types import real_valued as real_valued
 from .structure._shapes import as_sizes as as_sizes
 from .structure._shapes import canonical_axis as canonical_axis
 from .structure._shapes import placement as placement

@@ -9,9 +9,18 @@ from ricci_ir import has_backend, set_backend
 from ._array import ReferenceArray as ReferenceArray
 from ._backend import ReferenceBackend as ReferenceBackend
 from ._backend import reference_backend as reference_backend
+from ._rules import missing_rule as missing_rule
+from ._rules import rule_for as rule_for
 from ._rules import rules as rules
 
-__all__ = ["ReferenceArray", "ReferenceBackend", "reference_backend", "rules"]
+__all__ = [
+    "ReferenceArray",
+    "ReferenceBackend",
+    "missing_rule",
+    "reference_backend",
+    "rule_for",
+    "rules",
+]
 
 if not has_backend():
     set_backend(reference_backend)

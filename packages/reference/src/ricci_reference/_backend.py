@@ -20,7 +20,7 @@ from ricci_ir import (
 )
 
 from ._array import ReferenceArray
-from ._rules import rules
+from ._rules import missing_rule, rule_for
 
 
 class ReferenceBackend:
@@ -37,7 +37,7 @@ class ReferenceBackend:
         for arg in args:
             if isinstance(arg, Tracer):
                 raise leaked_tracer(arg, primitive)
-        rule = rules.get(primitive)
+        rule = rule_for(primitive)
         if rule is None and primitive in host_rules:
             with set_trace(eval_trace):
                 results = host_rules[primitive](*args, **params)
@@ -47,11 +47,7 @@ class ReferenceBackend:
         if rule is None:
             program = program_rules.get(primitive)
             if program is None:
-                raise NotImplementedError(
-                    f"the reference backend has no rule for the primitive {primitive.name!r}, and "
-                    "it stands for no program. Add a function of NumPy arrays to the tables of "
-                    "ricci_reference, or compute it with ricci_xla."
-                )
+                raise NotImplementedError(missing_rule(primitive))
             jaxpr, _ = program(**params)
             with set_trace(eval_trace):
                 results = eval_jaxpr(jaxpr, jaxpr.consts, *args)

@@ -542,7 +542,8 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
 
     Args:
       fun: ``fun(*operands, **params)``, made of other primitives. It returns an array, or a
-        sequence of arrays for a primitive with several results.
+        sequence of arrays for a primitive with several results. The rule keeps the function as
+        its attribute ``function``.
     """
 
     def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
@@ -558,4 +559,5 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
         results = ctx.inline(jaxpr, operands)
         return results if many else results[0]
 
+    lower.function = fun  # pyright: ignore[reportFunctionMemberAccess]
     return lower

@@ -26,6 +26,7 @@ from ._law_types import Law as Law
 from ._law_types import assert_results_close as assert_results_close
 from ._law_types import check_abstract_type as check_abstract_type
 from ._laws import LAWS as LAWS
+from ._laws import check_laws as check_laws
 from ._oracle import Leaf as Leaf
 from ._oracle import Oracle as Oracle
 from ._oracle import OracleError as OracleError
@@ -60,6 +61,7 @@ __all__ = [
     "check_compiled",
     "check_derivatives",
     "check_grads",
+    "check_laws",
     "check_linear_transpose",
     "check_linearize",
     "check_nested_batching",

@@ -1,4 +1,7 @@
-"""Examples of elementwise primitives: a table of functions and the range of their operands."""
+"""Examples of elementwise primitives that need more than a row in their block.
+
+Their parameters follow from the operands, or they are not elementwise in every operand.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,192 +9,38 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import bfloat16, primitives
 
 from ._example import Example, captured
+from ._samples import (
+    ANY,
+    BF16,
+    C64,
+    DIVISORS,
+    F16,
+    F32,
+    I8,
+    I32,
+    INTEGERS,
+    OTHER,
+    POSITIVE,
+    SPECIAL,
+    U8,
+    U32,
+    examples_of,
+)
+from ._samples import with_imaginary_part as _complex
 
 Examples = dict[str, list[Example]]
 
-F32, C64, BF16, F16 = np.float32, np.complex64, bfloat16, np.float16
-I32, U8, I8, U32 = np.int32, np.uint8, np.int8, np.uint32
 
-# Values without ties, none where a function below has a kink.
-ANY = np.array([[0.3, -0.7, 1.2], [-1.9, 0.55, 2.4]])
-OTHER = np.array([[1.1, 0.4, -1.6], [0.8, -2.2, 0.9]])
-POSITIVE = np.array([[0.3, 0.7, 1.2], [1.9, 0.55, 2.4]])
-UNIT = np.array([[0.3, -0.7, 0.2], [-0.9, 0.55, 0.4]])
-ABOVE_ONE = np.array([[1.3, 1.7, 2.2], [3.9, 1.55, 2.4]])
-SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
-INTEGERS = np.array([[5, -7, 0], [-128, 127, 3]])
-DIVISORS = np.array([[3, 2, 0], [-1, -5, 7]])
-
-
-def _complex(values: np.ndarray) -> np.ndarray:
-    return (values + 0.4j * values[::-1]).astype(C64)
-
-
-# By primitive: the function that applies it, the range of its operand, the kinds of dtype.
-_UNARY: dict[str, tuple[np.ndarray, str]] = {
-    "abs": (ANY, "fci"),
-    "acos": (UNIT, "fc"),
-    "acosh": (ABOVE_ONE, "fc"),
-    "asin": (UNIT, "fc"),
-    "asinh": (ANY, "fc"),
-    "atan": (ANY, "fc"),
-    "atanh": (UNIT, "fc"),
-    "bessel_i0e": (ANY, "f"),
-    "bessel_i1e": (ANY, "f"),
-    "cbrt": (ANY, "f"),
-    "ceil": (ANY, "f"),
-    "clz": (ANY, "i"),
-    "cos": (ANY, "fc"),
-    "cosh": (ANY, "fc"),
-    "digamma": (POSITIVE, "f"),
-    "erf": (ANY, "f"),
-    "erf_inv": (UNIT, "f"),
-    "erfc": (ANY, "f"),
-    "exp": (ANY, "fc"),
-    "exp2": (ANY, "fc"),
-    "expm1": (ANY, "fc"),
-    "floor": (ANY, "f"),
-    "is_finite": (ANY, "f"),
-    "lgamma": (POSITIVE, "f"),
-    "log": (POSITIVE, "fc"),
-    "log1p": (POSITIVE, "fc"),
-    "log2": (POSITIVE, "fc"),
-    "logistic": (ANY, "fc"),
-    "neg": (ANY, "fci"),
-    "not": (ANY, "ib"),
-    "one_minus_square": (UNIT, "fc"),
-    "population_count": (ANY, "i"),
-    "rsqrt": (POSITIVE, "fc"),
-    "sign": (ANY, "fci"),
-    "sin": (ANY, "fc"),
-    "sinh": (ANY, "fc"),
-    "sqrt": (POSITIVE, "fc"),
-    "square": (ANY, "fci"),
-    "tan": (UNIT, "fc"),
-    "tanh": (ANY, "fc"),
-}
-_FUNCTIONS = {"not": "bitwise_not"}
-
-# Operands by which there is no derivative: an order that is whole, or no closed form.
-_FIXED = {"polygamma": (0,), "zeta": (0,)}
-# What can be differentiated only once: the derivative by the first operand has no closed form.
-_ONCE = {"igamma", "igammac"}
-# Names whose value at infinities and NaN is not compared: what XLA gives there is unspecified.
-_ONLY_FINITE = {"bessel_i0e", "bessel_i1e", "erf_inv", "lgamma", "digamma", "one_minus_square"}
-
-_BINARY: dict[str, tuple[np.ndarray, np.ndarray, str]] = {
-    "add": (ANY, OTHER, "fci"),
-    "and": (ANY, OTHER, "ib"),
-    "atan2": (ANY, OTHER, "f"),
-    "complex": (ANY, OTHER, "r"),
-    "div": (ANY, OTHER, "fci"),
-    "eq": (ANY, OTHER, "fcib"),
-    "ge": (ANY, OTHER, "fib"),
-    "gt": (ANY, OTHER, "fib"),
-    "igamma": (POSITIVE, ABOVE_ONE, "f"),
-    "igamma_grad_a": (POSITIVE, ABOVE_ONE, "f"),
-    "igammac": (POSITIVE, ABOVE_ONE, "f"),
-    "le": (ANY, OTHER, "fib"),
-    "lt": (ANY, OTHER, "fib"),
-    "max": (ANY, OTHER, "fib"),
-    "min": (ANY, OTHER, "fib"),
-    "mul": (ANY, OTHER, "fci"),
-    "mulhi": (ANY, OTHER, "i"),
-    "ne": (ANY, OTHER, "fcib"),
-    "nextafter": (ANY, OTHER, "r"),
-    "or": (ANY, OTHER, "ib"),
-    "polygamma": (np.array([[1.0, 2, 0], [3, 1, 2]]), POSITIVE, "f"),
-    "pow": (POSITIVE, OTHER, "fc"),
-    "random_gamma_grad": (POSITIVE, ABOVE_ONE, "f"),
-    "rem": (ANY, OTHER, "fi"),
-    "shift_left": (ANY, POSITIVE, "i"),
-    "shift_right_arithmetic": (ANY, POSITIVE, "i"),
-    "shift_right_logical": (ANY, POSITIVE, "i"),
-    "sub": (ANY, OTHER, "fci"),
-    "xor": (ANY, OTHER, "ib"),
-    "zeta": (ABOVE_ONE, POSITIVE, "f"),
-}
-_BINARY_FUNCTIONS = {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
-# Operations on pairs that lead XLA to a value of its own for infinities.
-_PAIRS_OF_SPECIALS = {"add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge"}
-
-
-def _unary(name: str, values: np.ndarray, kinds: str) -> list[Example]:
-    fun = getattr(lax, _FUNCTIONS.get(name, name))
-    made = lambda x, **options: captured(name, fun, np.asarray(x), **options)
-    found = []
-    if "f" in kinds:
-        found += [made(values.astype(F32)), made(values[0, 0].astype(F32))]
-        found += [made(values[0].astype(BF16)), made(values[1].astype(F16))]
-        found.append(made(np.zeros((2, 0), F32)))
-        if name not in _ONLY_FINITE:
-            found.append(made(SPECIAL.astype(F32), smooth=False))
-    if "c" in kinds:
-        # The direction of a complex number counts as constant.
-        found.append(made(_complex(values), smooth=name != "sign"))
-    if "i" in kinds:
-        found += [made(INTEGERS.astype(t)) for t in (I32, I8)]
-        if name not in ("abs", "neg"):
-            found.append(made(np.array([0, 1, 200], U8)))
-    if "b" in kinds:
-        found.append(made(np.array([True, False])))
-    return found
-
-
-def _binary(name: str, x: np.ndarray, y: np.ndarray, kinds: str) -> list[Example]:
-    fun = getattr(lax, _BINARY_FUNCTIONS.get(name, name))
-    options: dict[str, Any] = {"fixed": _FIXED.get(name, ()), "order": 1 if name in _ONCE else 2}
-    made = lambda x, y, smooth=True: captured(name, fun, x, y, smooth=smooth, **options)
-    found = []
-    if "f" in kinds or "r" in kinds:
-        found.append(made(x.astype(F32), y.astype(F32)))
-        params = found[0].params
-        direct = lambda x, y: Example((x, y), params, **options)
-        # Sizes of 1 and scalars are repeated by the primitive itself.
-        found.append(direct(x[:, :1].astype(F32), y[:1].astype(F32)))
-        found.append(direct(x.astype(F32), np.asarray(y[0, 0], F32)))
-        found.append(direct(np.asarray(x[0, 1], F32), y.astype(F32)))
-        found.append(direct(np.asarray(x[0, 1], F32), np.asarray(y[1, 1], F32)))
-    if "f" in kinds:
-        found.append(made(x[0].astype(BF16), y[0].astype(BF16)))
-        found.append(made(x[0].astype(F16), y[0].astype(F16)))
-        if name in _PAIRS_OF_SPECIALS:
-            left, right = np.meshgrid(SPECIAL.astype(F32), SPECIAL.astype(F32))
-            found.append(made(left, right, smooth=False))
-    if "c" in kinds:
-        found.append(made(_complex(x), _complex(y)))
-    if "i" in kinds:
-        found += [made(INTEGERS.astype(t), DIVISORS.astype(t)) for t in (I32, I8)]
-        found.append(made(np.array([0, 7, 200], U8), np.array([0, 9, 3], U8)))
-    if "b" in kinds:
-        found.append(made(np.array([True, False, True]), np.array([True, True, False])))
-    return found
-
-
-def _total_order(name: str) -> list[Example]:
+def _total_order() -> list[Example]:
     left, right = np.meshgrid(SPECIAL.astype(F32), np.array([np.nan, -np.nan, 0.0, -0.0, 1], F32))
     return [Example((left, right)), Example((INTEGERS.astype(I32), DIVISORS.astype(I32)))]
 
 
 def elementwise_examples() -> Examples:
-    """The examples of all elementwise primitives that are defined."""
-    table: Examples = {}
-    for name, (values, kinds) in _UNARY.items():
-        if name in primitives:
-            table[name] = _unary(name, values, kinds)
-    for name, (x, y, kinds) in _BINARY.items():
-        if name in primitives:
-            table[name] = _binary(name, x, y, kinds)
-    for name in ("eq_to", "le_to", "lt_to"):
-        if name in primitives:
-            table[name] = _total_order(name)
-    for name, examples in _OTHER.items():
-        if name in primitives:
-            table[name] = examples()
-    return table
+    """The examples of these primitives, by name."""
+    return {name: examples() for name, examples in _TABLE.items()}
 
 
 def _each(name: str, fun: Callable[..., Any], operands: Sequence[Any]) -> list[Example]:
@@ -210,9 +59,10 @@ def _integer_pow() -> list[Example]:
 
 
 def _pow() -> list[Example]:
-    x = POSITIVE.astype(F32)
-    mixed = captured("pow", lax.pow, x, np.array([[2, -1, 0], [3, 1, 2]], I32))
-    return [*_binary("pow", *_BINARY["pow"]), mixed]
+    # The exponents may be of an integer dtype, too.
+    whole = np.array([[2, -1, 0], [3, 1, 2]], I32)
+    given = examples_of(lax.pow_p)
+    return [*given, captured("pow", lax.pow, POSITIVE.astype(F32), whole)]
 
 
 def _round() -> list[Example]:
@@ -310,32 +160,9 @@ def _clamp() -> list[Example]:
     ]
 
 
-def _parts(name: str) -> Callable[[], list[Example]]:
-    return lambda: _each(name, getattr(lax, name), (_complex(ANY), np.asarray(C64(1 + 2j))))
-
-
 def _conj() -> list[Example]:
     # Of a real number, the conjugate is complex too.
     return _each("conj", lax.conj, (_complex(ANY), ANY.astype(F32), np.asarray(F32(2))))
-
-
-def _add_any() -> list[Example]:
-    return [
-        Example((ANY.astype(F32), OTHER.astype(F32))),
-        Example((_complex(ANY), _complex(OTHER))),
-    ]
-
-
-def _regularized_incomplete_beta() -> list[Example]:
-    # The derivative by the first two operands is not defined.
-    x = (np.abs(UNIT)).astype(F32)
-    args = (POSITIVE.astype(F32), ABOVE_ONE.astype(F32), x)
-    return [captured("regularized_incomplete_beta", lax.betainc, *args, fixed=(0, 1))]
-
-
-def _copy(name: str) -> Callable[[], list[Example]]:
-    operands = (ANY.astype(F32), np.asarray(I32(3)), _complex(ANY), np.array([True, False]))
-    return lambda: [Example((x,)) for x in operands]
 
 
 def _stop_gradient() -> list[Example]:
@@ -347,21 +174,18 @@ def _optimization_barrier() -> list[Example]:
     return [Example((ANY.astype(F32), INTEGERS.astype(I32))), Example((np.asarray(F32(2)),))]
 
 
-_OTHER: dict[str, Callable[[], list[Example]]] = {
-    "add_any": _add_any,
+_TABLE: dict[str, Callable[[], list[Example]]] = {
     "bitcast_convert_type": _bitcast,
     "clamp": _clamp,
     "conj": _conj,
     "convert_element_type": _convert,
-    "copy": _copy("copy"),
-    "copy_p": _copy("copy_p"),
-    "imag": _parts("imag"),
+    "eq_to": _total_order,
+    "le_to": _total_order,
+    "lt_to": _total_order,
     "integer_pow": _integer_pow,
     "optimization_barrier": _optimization_barrier,
     "pow": _pow,
-    "real": _parts("real"),
     "reduce_precision": _reduce_precision,
-    "regularized_incomplete_beta": _regularized_incomplete_beta,
     "round": _round,
     "select_n": _select_n,
     "stop_gradient": _stop_gradient,

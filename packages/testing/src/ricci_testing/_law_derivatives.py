@@ -210,16 +210,6 @@ def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...
     return [s for s in subsets if _is_linear(*of_operands(primitive, example, s))]
 
 
-# Linear in an operand in all of their examples, but without a transpose by it: why.
-NOT_TRANSPOSED: dict[str, str] = {
-    "composite": "an operation may be more than its decomposition",
-    "custom_vjp_call": "it is not transposed, but replaced by its own rules when linearized",
-    "nextafter": "it is linear but for the last bit, and has no derivative",
-    "ormqr": "only its derivative rule would need it, and it has none, as in JAX",
-    "select_and_scatter": "its derivative is not defined; select_and_scatter_add has one",
-}
-
-
 def check_linear_transpose(primitive: Primitive, example: Example) -> str | None:
     """``linear_transpose`` obeys ⟨J v, w⟩ = ⟨v, Jᵀ w⟩ by all operands the values are linear in.
 

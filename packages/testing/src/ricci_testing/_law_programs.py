@@ -25,6 +25,7 @@ from ._example import Example
 from ._law_batching import batched_avals, batched_operands
 from ._law_derivatives import has_transpose, pulled_back, pushed_forward
 from ._law_types import assert_results_close, in_its_precision, of_operands
+from ._variants import exempt
 
 
 def programs(primitive: Primitive, example: Example) -> Iterator[tuple[str, Jaxpr]]:
@@ -93,11 +94,6 @@ def check_well_formed(primitive: Primitive, example: Example) -> None:
     check_programs(primitive, example)
 
 
-# What gives vectors that are unique up to their sign or phase alone: of batches that the examples
-# do not list, compilers and NumPy choose differently.
-UP_TO_PHASE = frozenset({"eig", "eigh", "hessenberg", "schur", "svd", "tridiagonal"})
-
-
 def check_compiled(
     primitive: Primitive,
     found: Sequence[Example],
@@ -160,7 +156,7 @@ def _executed(
     yield "program", fun, list(example.args)
     if not derived:
         return
-    batched = primitive.name not in UP_TO_PHASE and bool(example.args)
+    batched = "phase" not in exempt(primitive) and bool(example.args)
     if batched and not isinstance(batch_rules[primitive], unsupported):
         yield "vmap", lambda *xs: list(vmap(fun)(*xs)), batched_operands(example)
     places = example.differentiable()

@@ -4,6 +4,11 @@ They run on whatever backend is set; ``ricci_reference`` computes in double prec
 compiler, so derivatives are checked there.
 """
 
+from collections.abc import Iterable
+
+from ricci_ir import Primitive
+
+from ._examples import cases
 from ._law_batching import check_batched_derivatives, check_batching, check_nested_batching
 from ._law_checkpoint import check_checkpoint
 from ._law_derivatives import (
@@ -28,3 +33,27 @@ LAWS: dict[str, Law] = {
     "vmap of derivatives is the loop": check_batched_derivatives,
     "programs are well formed": check_well_formed,
 }
+
+
+def check_laws(primitive: Primitive, *, laws: Iterable[str] = tuple(LAWS)) -> None:
+    """Check the laws on the examples of a primitive and on their variants.
+
+    Args:
+      primitive: one that ``define`` has made, or a factory; its block brings ``examples``.
+      laws: which ones, of ``LAWS``.
+
+    Raises:
+      AssertionError: if a law is broken; a note says which one, and the example.
+      KeyError: if the primitive has no examples.
+
+    Example:
+      >>> from ricci_lax import sin_p
+      >>> check_laws(sin_p, laws=["vmap is the loop", "linearize is jvp"])
+    """
+    for law in laws:
+        for case in cases(primitive.name):
+            try:
+                LAWS[law](primitive, case)
+            except Exception as error:
+                error.add_note(f"the law {law!r} of {primitive.name}{case}")
+                raise

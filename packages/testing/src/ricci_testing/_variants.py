@@ -4,13 +4,14 @@ What a primitive accepts, its abstract evaluation says: of a variant it does not
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ricci_ir import Primitive, bfloat16, get_aval, issubdtype, jaxprs_in_params
+from ricci_lax.authoring import exempt_rules
 
 from ._example import Example
 
@@ -41,25 +42,13 @@ Role = int | str
 _FREE = frozenset({"dtype", "index_dtype", "new_dtype", "preferred_element_type"})
 
 
-# What compares numbers, and so has no derivative by complex ones; JAX has none, either.
-ORDERED = frozenset(
-    {"clamp", "cummax", "cummin", "max", "min", "reduce_window_max", "reduce_window_min"}
-)
-_DISCRETE = ("bool", "int", "uint")
-_NO_ORDER = "complex numbers have no order: accepted, but refused when lowered, as by JAX"
-_ROUNDED = "sums of rounded products, rounded to integers, differ by one with their order"
-# What abstract evaluation accepts and no backend computes, and why.
-NOT_COMPUTED: dict[tuple[str, str], str] = {
-    ("cumlogsumexp", "int"): "there is no exponential of integers, here or in JAX",
-    ("cumlogsumexp", "uint"): "there is no exponential of integers, here or in JAX",
-    ("select_and_gather_add", "complex"): _NO_ORDER,
-    ("select_and_gather_add", "int"): "it pads with infinity, which no integer is, here or in JAX",
-    ("select_and_gather_add", "uint"): "it pads with infinity, which no integer is, here or in JAX",
-    ("select_and_scatter_add", "bool"): "Booleans are not added here; JAX gives their disjunction",
-    ("select_and_scatter_add", "complex"): _NO_ORDER,
-    **{("scaled_dot", family): _ROUNDED for family in _DISCRETE},
-    **{("tangent_map", family): "only inexact numbers have tangents" for family in _DISCRETE},
-}
+# The dtype families that a block may say its type allows but no backend computes.
+REFUSED_FAMILIES = frozenset({"bool", "int", "uint", "complex"})
+
+
+def exempt(primitive: Primitive) -> Mapping[str, str]:
+    """What the laws leave out of a primitive, as its block says, and why."""
+    return exempt_rules.get(primitive, {})
 
 
 def roles(example: Example) -> list[tuple[Role, np.dtype]]:
@@ -97,7 +86,7 @@ def in_dtype(primitive: Primitive, example: Example, role: Role, dtype: Any) -> 
     """An example with another dtype in a role, or ``None`` where it is not accepted."""
     old = dict(roles(example))[role]
     family = _FAMILY_OF[np.dtype(dtype)]
-    if (primitive.name, family) in NOT_COMPUTED:
+    if family in REFUSED_FAMILIES and family in exempt(primitive):
         return None
     if isinstance(role, str):
         # Rounding to integers has no derivative, and dropping an imaginary part is not linear.
@@ -114,7 +103,7 @@ def in_dtype(primitive: Primitive, example: Example, role: Role, dtype: Any) -> 
     if (role, np.dtype(dtype)) not in roles(changed):
         # It is a constant of a program, or now has the dtype of other operands.
         return None
-    if family == "complex" and primitive.name in ORDERED:
+    if family == "complex" and "complex derivatives" in exempt(primitive):
         changed = replace(changed, smooth=False)
     preferred = changed.params.get("preferred_element_type")
     if preferred is not None and _kind(preferred) != _kind(np.dtype(dtype)):
@@ -144,38 +133,6 @@ def accepted_families(
                     if dtype == own or in_dtype(primitive, example, role, dtype) is not None:
                         table.setdefault((role, family), []).append((example, dtype))
     return table
-
-
-# Primitives that take no empty arrays, and why.
-WITHOUT_EMPTY: dict[str, str] = {
-    **dict.fromkeys(("empty", "iota", "platform_index"), "it has no operands"),
-    "geqp3": "its LAPACK kernel divides by the size; qr does not apply it to empty matrices",
-}
-_AXIS = "it works along an axis, which a scalar lacks"
-_MATRIX = "it takes matrices, or rows of them"
-_WINDOW = "it takes arrays that have dimensions to slide windows along"
-_NOTHING = "it has no operands, and its results have the shape it is told"
-# Primitives that take no scalars as their first operand, and why.
-WITHOUT_SCALARS: dict[str, str] = {
-    name: reason
-    for reason, names in {
-        _AXIS: (
-            "approx_top_k argmax argmin concatenate cumlogsumexp cummax cummin cumprod cumsum fft "
-            "scan sort split top_k unstack"
-        ),
-        _MATRIX: (
-            "cholesky cholesky_update eig eigh geqp3 geqrf hessenberg householder_product lu "
-            "lu_pivots_to_permutation ormqr qr ragged_dot_general scaled_dot schur svd "
-            "symmetric_product triangular_solve tridiagonal tridiagonal_solve"
-        ),
-        _WINDOW: (
-            "conv_general_dilated reduce_window reduce_window_max reduce_window_min "
-            "reduce_window_sum select_and_gather_add select_and_scatter select_and_scatter_add"
-        ),
-        _NOTHING: "empty iota platform_index",
-    }.items()
-    for name in names.split()
-}
 
 
 def dtype_variants(
@@ -229,7 +186,7 @@ def empty_variants(
     primitive: Primitive, found: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
     """Examples with empty arrays; without ``full`` one, where no example has any."""
-    if primitive.name in WITHOUT_EMPTY or (not full and any(map(is_empty, found))):
+    if "empty" in exempt(primitive) or (not full and any(map(is_empty, found))):
         return []
     indexes = primitive.name == "gather" or primitive.name.startswith("scatter")
     accepted = (
@@ -248,7 +205,7 @@ def scalar_variants(
     primitive: Primitive, found: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
     """Examples of zero-dimensional arrays; without ``full`` one, where no example has any."""
-    if primitive.name in WITHOUT_SCALARS or (not full and any(map(is_scalar, found))):
+    if "scalars" in exempt(primitive) or (not full and any(map(is_scalar, found))):
         return []
     made = []
     for example in found:

@@ -301,6 +301,7 @@ pure_callback_p = define(
     batch=_pure_batch,
     lower=_writer("pure_callback"),
     host=_runner("pure_callback"),
+    examples=unsupported("the types that it gives are parameters, and do not follow its operands'"),
 )
 
 io_callback_p = define(
@@ -316,6 +317,7 @@ io_callback_p = define(
     lower=_writer("io_callback"),
     order=tokens_at(0),
     host=_runner("io_callback"),
+    examples=unsupported("what it gives is not a function of its operands"),
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import batched_at
-from ricci_ir import Effect, api_boundary, as_array, define, is_concrete
+from ricci_ir import Effect, api_boundary, as_array, define, is_concrete, unsupported
 from ricci_lax.shapes._slicing import index_in_dim
 from ricci_lax.structure._shapes import shape_of
 from ricci_pytree import register_pytree_node, tree_flatten, tree_unflatten
@@ -214,6 +214,7 @@ check_p = define(
     lower=_lower,
     host=_raise,
     shown=lambda *, err_tree, debug: {"debug": debug},
+    examples=unsupported("it gives nothing"),
 )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, issubdtype
+from ricci_lax._law_examples import of_matrices
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -460,6 +461,7 @@ ragged_dot_general_p = define(
     batch=_ragged_batch,
     lower=_ragged_lower,
     shown=_ragged_shown,
+    exempt=of_matrices,
 )
 
 

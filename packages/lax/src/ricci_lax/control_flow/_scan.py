@@ -17,6 +17,7 @@ from ricci_autodiff import (
 )
 from ricci_batching import batched_at, moved_to
 from ricci_ir import ExtendedDType, ShapedArray, Steps, define, hides, staged_call
+from ricci_lax._law_examples import along_an_axis
 from ricci_lax.elementwise._comparison import compare
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
@@ -373,4 +374,5 @@ scan_p = define(
         num_carry=lambda eqn, effects: eqn.params["num_carry"] + len(effects),
     ),
     shown=hides(_split_transpose=False),
+    exempt=along_an_axis,
 )

@@ -380,6 +380,7 @@ custom_vjp_call_p = define(
     lower=lower_inline,
     program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
     shown=_shown,
+    exempt={"transpose": "it is replaced by its own rules when it is linearized"},
 )
 
 
@@ -442,4 +443,7 @@ custom_vjp_tangent_p = define(
     lower=_tangent_lower,
     program=_tangent_program,
     shown=_tangent_shown,
+    examples=unsupported(
+        "it stands for a tangent's program on a tape, and is only ever transposed"
+    ),
 )

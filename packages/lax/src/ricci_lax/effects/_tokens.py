@@ -32,6 +32,7 @@ create_token_p = define(
     transpose=not_linear,
     batch=_no_batch,
     lower=_create_token_lower,
+    examples=unsupported("it gives a token, which holds no value"),
 )
 
 
@@ -70,6 +71,7 @@ after_all_p = define(
     transpose=not_linear,
     batch=_no_batch,
     lower=_after_all_lower,
+    examples=unsupported("its operands are tokens, which hold no values"),
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
 from ricci_ir import ShapedArray, explicit_dtype, get_aval, issubdtype
+from ricci_lax._law_examples import ANY, UNIT, no_order, samples
 from ricci_lax.nan._singular import Singular
 from ricci_lax.programs._check_rules import checks_division, makes_no_nan
 from ricci_lax.structure import _exact_rules as exact
@@ -94,6 +95,7 @@ neg_p = nary(
     transpose=lambda ct, x: [neg_p.bind(ct)],
     exact=exact.elementwise(np.negative),
     checkify=makes_no_nan,
+    examples=samples(ANY),
 )
 neg = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
 
@@ -129,6 +131,7 @@ add_p = nary(
     jvp=_sum_jvp(lambda: add_p, negate_rhs=False),
     transpose=_sum_transpose,
     exact=exact.elementwise(np.add),
+    examples=samples(ANY, ANY, specials=True),
 )
 # The sum of two tangents, of one type; booleans are there for tangents of no information.
 add_any_p = nary(
@@ -137,6 +140,7 @@ add_any_p = nary(
     anything,
     jvp=linear,
     transpose=lambda ct, x, y: [ct if is_undefined_primal(z) else None for z in (x, y)],
+    examples=samples(ANY, ANY),
 )
 sub_p = nary(
     "sub",
@@ -145,6 +149,7 @@ sub_p = nary(
     jvp=_sum_jvp(lambda: sub_p, negate_rhs=True),
     transpose=partial(_sum_transpose, negate_rhs=True),
     exact=exact.elementwise(np.subtract),
+    examples=samples(ANY, ANY, specials=True),
 )
 add = binary_function(add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 3.0")
 sub = binary_function(sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0")
@@ -200,6 +205,7 @@ mul_p = nary(
     abstract_eval=_mul_aval,
     exact=exact.elementwise(np.multiply),
     **bilinear(_mul_lhs, _mul_rhs),
+    examples=samples(ANY, ANY, specials=True),
 )
 
 
@@ -232,6 +238,7 @@ div_p = nary(
     exact=exact.divide,
     checkify=checks_division,
     singular=Singular(at_zero=True, operand=1, spellings=("divide", "true_divide")),
+    examples=samples(ANY, ANY, specials=True),
 )
 div = binary_function(
     div_p,
@@ -250,7 +257,7 @@ rem = binary_function(
     "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
     "int(rem(-7, 3)) -> -1",
 )
-mulhi_p = nary("mulhi", "chlo.mulhi", integral)
+mulhi_p = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
 
 
 def mulhi(x: Any, y: Any, /) -> Any:
@@ -294,6 +301,7 @@ one_minus_square_p = nary(
     traced(_one_minus_square),
     numeric,
     lambda t, x: mul(t, mul(scalar_like(x, -2), x)),
+    examples=samples(UNIT, specials=False),
 )
 one_minus_square = unary_function(
     one_minus_square_p,
@@ -405,13 +413,20 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-sign_p = nary("sign", _sign_lower, numeric, checkify=makes_no_nan)
+sign_p = nary(
+    "sign",
+    _sign_lower,
+    numeric,
+    checkify=makes_no_nan,
+    examples=samples(ANY),
+    exempt={"complex derivatives": "the direction of a complex number counts as constant"},
+)
 sign = unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
     "int(sign(-2)) -> -1",
 )
-floor_p = nary("floor", "stablehlo.floor", floating, checkify=makes_no_nan)
+floor_p = nary("floor", "stablehlo.floor", floating, checkify=makes_no_nan, examples=samples(ANY))
 floor = unary_function(floor_p, "Elementwise rounding down.", "float(floor(-1.5)) -> -2.0")
 
 
@@ -475,6 +490,8 @@ def _extreme(name: str, op: str, direction: str, passes):
         lambda t, result, x, y: mul(t, passes(result, y, x)),
         from_result=True,
         checkify=makes_no_nan,
+        examples=samples(ANY, ANY, specials=True),
+        exempt=no_order,
     )
 
 
@@ -512,6 +529,7 @@ def _part(name: str, transpose) -> Any:
         jvp=linear,
         transpose=transpose,
         checkify=makes_no_nan,
+        examples=samples(ANY),
     )
 
 
@@ -547,6 +565,7 @@ complex_p = nary(
     jvp=linear,
     transpose=_complex_transpose,
     checkify=makes_no_nan,
+    examples=samples(ANY, ANY),
 )
 
 

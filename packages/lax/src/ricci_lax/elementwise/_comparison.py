@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, extended, get_aval, issubdtype
+from ricci_lax._law_examples import ANY, no_order, samples
 from ricci_lax.programs._check_rules import makes_no_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import anything, check_same_dtype, integral, logical
@@ -95,7 +96,9 @@ def _comparison(
         x, y = in_full_shape(ctx, [x, y])
         return compare(ctx, direction, x, y, kind)
 
-    return nary(name, lower, accepted, abstract_eval=nary_aval(name, accepted, to_bool), **rules)
+    result = nary_aval(name, accepted, to_bool)
+    examples = samples(ANY, ANY, specials=True)
+    return nary(name, lower, accepted, abstract_eval=result, examples=examples, **rules)
 
 
 _ordered = (np.integer, np.floating, np.bool_)
@@ -121,17 +124,27 @@ ge = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(ge(1, 1)) -> True")
 
 # Bits
 
-and_p = nary("and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and))
-or_p = nary("or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or))
-xor_p = nary("xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor))
-not_p = nary("not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not))
-shift_left_p = nary("shift_left", "stablehlo.shift_left", integral)
-shift_right_logical_p = nary("shift_right_logical", "stablehlo.shift_right_logical", integral)
-shift_right_arithmetic_p = nary(
-    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", integral
+_pair = samples(ANY, ANY)
+
+and_p = nary(
+    "and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and), examples=_pair
 )
-population_count_p = nary("population_count", "stablehlo.popcnt", integral)
-clz_p = nary("clz", "stablehlo.count_leading_zeros", integral)
+or_p = nary("or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or), examples=_pair)
+xor_p = nary(
+    "xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor), examples=_pair
+)
+not_p = nary(
+    "not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not), examples=samples(ANY)
+)
+shift_left_p = nary("shift_left", "stablehlo.shift_left", integral, examples=_pair)
+shift_right_logical_p = nary(
+    "shift_right_logical", "stablehlo.shift_right_logical", integral, examples=_pair
+)
+shift_right_arithmetic_p = nary(
+    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", integral, examples=_pair
+)
+population_count_p = nary("population_count", "stablehlo.popcnt", integral, examples=samples(ANY))
+clz_p = nary("clz", "stablehlo.count_leading_zeros", integral, examples=samples(ANY))
 
 bitwise_and = binary_function(
     and_p, "Elementwise AND of bits or booleans.", "int(bitwise_and(6, 3)) -> 2", "bitwise_and"
@@ -364,6 +377,7 @@ clamp_p = nary(
     abstract_eval=_clamp_aval,
     batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), (0, 2, 1), (0, 2), kept=False),
     checkify=makes_no_nan,
+    exempt=no_order,
 )
 
 

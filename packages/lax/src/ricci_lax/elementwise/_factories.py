@@ -17,10 +17,13 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
+    eval_trace,
     get_aval,
     python_scalar_dtype,
     scalar_type_of,
+    set_trace,
 )
+from ricci_lax._law_examples import ANY, samples
 from ricci_lax.programs._check_rules import checks_nan
 from ricci_lax.structure._operand_types import broadcast_result_shape, check_dtype, check_same_dtype
 from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, reshape, shape_of
@@ -172,6 +175,16 @@ def _without_params(rule: Callable[..., Any] | None) -> Callable[..., Any] | Non
     return None if rule is None else lambda t, *xs, **_: rule(t, *xs)
 
 
+def _composed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """How a backend without a compiler computes a function that is made of other primitives."""
+
+    def rule(*operands: Any, **params: Any) -> Any:
+        with set_trace(eval_trace):
+            return np.asarray(fun(*operands, **params))
+
+    return rule
+
+
 def nary(
     name: str,
     op: str | Callable[..., Value],
@@ -197,6 +210,11 @@ def nary(
         jvp = per_operand_with_result(*map(_without_params, derivatives))
     else:
         jvp = per_operand(*map(_without_params, derivatives))
+    composition = getattr(op, "function", None)
+    if composition is not None:
+        rules = {"reference": _composed(composition), **rules}
+    if derivatives:
+        rules = {"examples": samples(*[ANY] * len(derivatives)), **rules}
     rules = {
         "abstract_eval": nary_aval(name, accepted),
         "jvp": jvp,

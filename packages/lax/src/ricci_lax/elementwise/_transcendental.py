@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
 from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype, unsupported
+from ricci_lax._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.nan._singular import Singular
 from ricci_lax.programs._check_rules import makes_no_nan
 from ricci_lax.structure._operand_types import (
@@ -190,7 +191,7 @@ def _accurate(
         *derivative,
         from_result=True,
         shown=hides(accuracy=None),
-        **rules,
+        **{"examples": samples(ANY), **rules},
     )
 
 
@@ -273,12 +274,21 @@ log_p = _accurate(
     inexact,
     lambda t, y, x: div(t, x),
     singular=Singular(at_zero=True),
+    examples=samples(POSITIVE),
 )
 log1p_p = _accurate(
-    "log1p", "stablehlo.log_plus_one", inexact, lambda t, y, x: div(t, add(x, scalar_like(x, 1)))
+    "log1p",
+    "stablehlo.log_plus_one",
+    inexact,
+    lambda t, y, x: div(t, add(x, scalar_like(x, 1))),
+    examples=samples(POSITIVE),
 )
 log2_p = _accurate(
-    "log2", _log2_lower, inexact, lambda t, y, x: div(t, mul(x, log(scalar_like(x, 2))))
+    "log2",
+    _log2_lower,
+    inexact,
+    lambda t, y, x: div(t, mul(x, log(scalar_like(x, 2)))),
+    examples=samples(POSITIVE),
 )
 tanh_p = _accurate("tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative))
 logistic_p = _accurate(
@@ -313,6 +323,7 @@ sqrt_p = _accurate(
     inexact,
     lambda t, y, x: mul(t, div(scalar_like(x, 0.5), y)),
     singular=_zero_is_singular,
+    examples=samples(POSITIVE),
 )
 rsqrt_p = _accurate(
     "rsqrt",
@@ -320,6 +331,7 @@ rsqrt_p = _accurate(
     inexact,
     lambda t, y, x: mul(t, mul(scalar_like(x, -0.5), div(y, x))),
     singular=Singular(at_zero=True),
+    examples=samples(POSITIVE),
 )
 cbrt_p = _accurate(
     "cbrt",
@@ -385,7 +397,11 @@ cos_p = _circular(
     lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
 tan_p = _accurate(
-    "tan", "stablehlo.tan", inexact, lambda t, y, x: mul(t, add(scalar_like(y, 1), square(y)))
+    "tan",
+    "stablehlo.tan",
+    inexact,
+    lambda t, y, x: mul(t, add(scalar_like(y, 1), square(y))),
+    examples=samples(UNIT),
 )
 
 sin = _accurate_function(
@@ -411,11 +427,13 @@ asin_p = _chlo(
     "asin",
     lambda t, x: mul(t, rsqrt(one_minus_square(x))),
     singular=_at_one("0.0", "arcsin"),
+    examples=samples(UNIT),
 )
 acos_p = _chlo(
     "acos",
     lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))),
     singular=_at_one("0.0", "arccos"),
+    examples=samples(UNIT),
 )
 atan_p = _chlo("atan", lambda t, x: div(t, add(scalar_like(x, 1), square(x))))
 sinh_p = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
@@ -425,11 +443,13 @@ acosh_p = _chlo(
     "acosh",
     lambda t, x: mul(t, mul(rsqrt(sub(x, scalar_like(x, 1))), rsqrt(add(x, scalar_like(x, 1))))),
     singular=Singular(lambda x: x == 1, harmless="2.0", spellings=("arccosh",)),
+    examples=samples(ABOVE_ONE),
 )
 atanh_p = _chlo(
     "atanh",
     lambda t, x: div(t, one_minus_square(x)),
     singular=Singular(harmless="0.0", spellings=("arctanh",)),
+    examples=samples(UNIT),
 )
 
 asin = unary_function(asin_p, "Elementwise inverse sine, in radians.", "float(asin(0.0)) -> 0.0")
@@ -513,6 +533,7 @@ pow_p = nary(
         at_zero=True,
         spellings=("power", "float_power"),
     ),
+    examples=samples(POSITIVE, ANY),
 )
 pow = binary_function(
     pow_p,
@@ -541,12 +562,13 @@ round_p = nary(
     floating,
     checkify=makes_no_nan,
 )
-ceil_p = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan)
+ceil_p = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan, examples=samples(ANY))
 is_finite_p = nary(
     "is_finite",
     "stablehlo.is_finite",
     floating,
     abstract_eval=nary_aval("is_finite", floating, to_bool),
+    examples=samples(ANY),
 )
 nextafter_p = nary(
     "nextafter",
@@ -554,6 +576,8 @@ nextafter_p = nary(
     floating,
     jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
     checkify=makes_no_nan,
+    examples=samples(ANY, ANY),
+    exempt={"transpose": "it is linear but for the last bit, and has no derivative"},
 )
 
 ceil = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")

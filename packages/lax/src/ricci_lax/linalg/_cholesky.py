@@ -7,6 +7,7 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, get_aval, issubdtype, python_scalar_dtype, unsupported
+from ricci_lax._law_examples import of_matrices
 from ricci_lax.elementwise._arithmetic import abs as absolute
 from ricci_lax.elementwise._arithmetic import add, complex, div, imag, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or, eq, gt, select_n
@@ -90,6 +91,7 @@ cholesky_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_cholesky_lower,
+    exempt=of_matrices,
 )
 
 
@@ -205,6 +207,7 @@ cholesky_update_p = define(
     transpose=not_linear,
     batch=unsupported("updates are of one matrix; factorise rᵀ r + w wᵀ with cholesky instead"),
     lower=_cholesky_update_lower,
+    exempt=of_matrices,
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, config, define, get_aval, warn_user
+from ricci_lax._law_examples import of_matrices, up_to_phase
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import (
     abs,
@@ -199,6 +200,7 @@ eig_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_eig_lower,
+    exempt={**of_matrices, **up_to_phase},
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, canonicalize_dtype, define, get_aval, issubdtype
+from ricci_lax._law_examples import of_matrices, up_to_phase
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or
@@ -178,6 +179,7 @@ eigh_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_eigh_lower,
+    exempt={**of_matrices, **up_to_phase},
 )
 
 

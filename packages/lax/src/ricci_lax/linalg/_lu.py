@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, get_aval
+from ricci_lax._law_examples import of_matrices
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -103,6 +104,7 @@ lu_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_lu_lower,
+    exempt=of_matrices,
 )
 
 
@@ -188,6 +190,7 @@ lu_pivots_to_permutation_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_lu_pivots_to_permutation_lower,
+    exempt=of_matrices,
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, canonicalize_dtype, composite, config, define, unsupported
+from ricci_lax._law_examples import of_matrices
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, conj, mul, real, sub
 from ricci_lax.elementwise._conversion import converted
@@ -77,6 +78,7 @@ geqrf_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_geqrf_lower,
+    exempt=of_matrices,
 )
 
 # geqp3: the same with columns exchanged; where to, counted from 1, is the second result.
@@ -119,6 +121,10 @@ geqp3_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_geqp3_lower,
+    exempt={
+        **of_matrices,
+        "empty": "its LAPACK kernel divides by the size; qr does not apply it to empty matrices",
+    },
 )
 
 # householder_product, ormqr: reflectors made into a matrix, or applied to one.
@@ -173,6 +179,7 @@ householder_product_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_householder_product_lower,
+    exempt=of_matrices,
 )
 
 
@@ -259,6 +266,10 @@ ormqr_p = define(
     transpose=_ormqr_transpose,
     batch=leading_dims,
     lower=_ormqr_lower,
+    exempt={
+        **of_matrices,
+        "transpose": "only its derivative rule would need it, and it has none, as in JAX",
+    },
 )
 
 
@@ -437,6 +448,7 @@ qr_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=traced(_qr_from_reflectors),
+    exempt=of_matrices,
 )
 
 

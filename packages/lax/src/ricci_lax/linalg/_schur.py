@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, unsupported
+from ricci_lax._law_examples import of_matrices, up_to_phase
 from ricci_lax.elementwise._factories import real_part
 from ricci_stablehlo import Lowering, Value
 
@@ -64,6 +65,7 @@ schur_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_schur_lower,
+    exempt={**of_matrices, **up_to_phase},
 )
 
 
@@ -144,6 +146,7 @@ hessenberg_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_hessenberg_lower,
+    exempt={**of_matrices, **up_to_phase},
 )
 
 

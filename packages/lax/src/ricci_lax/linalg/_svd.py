@@ -10,6 +10,7 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define
+from ricci_lax._law_examples import of_matrices, up_to_phase
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, mul, real, sub
 from ricci_lax.elementwise._comparison import eq
@@ -328,6 +329,7 @@ svd_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_svd_lower,
+    exempt={**of_matrices, **up_to_phase},
 )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, unsupported
+from ricci_lax._law_examples import of_matrices
 from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_stablehlo import Lowering, Value, traced
@@ -71,6 +72,7 @@ symmetric_product_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_symmetric_product_lower,
+    exempt=of_matrices,
 )
 
 

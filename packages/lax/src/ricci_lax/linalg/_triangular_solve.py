@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, add_tangents, is_undefined_primal
 from ricci_batching import batched_at, move_dim
 from ricci_ir import ShapedArray, define, get_aval, issubdtype
+from ricci_lax._law_examples import of_matrices
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import conj, neg
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact
@@ -147,6 +148,7 @@ triangular_solve_p = define(
     transpose=_triangular_solve_transpose,
     batch=_triangular_solve_batch,
     lower=_triangular_solve_lower,
+    exempt=of_matrices,
 )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, unsupported
+from ricci_lax._law_examples import of_matrices, up_to_phase
 from ricci_lax.elementwise._factories import real_part
 from ricci_stablehlo import Lowering, Value
 
@@ -61,6 +62,7 @@ tridiagonal_p = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_tridiagonal_lower,
+    exempt={**of_matrices, **up_to_phase},
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
 from ricci_ir import ShapedArray, define
+from ricci_lax._law_examples import of_matrices
 from ricci_lax.elementwise._arithmetic import div, mul, neg, sub
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
@@ -218,6 +219,7 @@ tridiagonal_solve_p = define(
     transpose=_tridiagonal_solve_transpose,
     batch=_tridiagonal_solve_batch,
     lower=_tridiagonal_solve_lower,
+    exempt=of_matrices,
 )
 
 

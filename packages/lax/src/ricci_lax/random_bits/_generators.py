@@ -110,6 +110,7 @@ rng_bit_generator_p = define(
     transpose=not_linear,
     batch=_rng_bit_generator_batch,
     lower=_rng_bit_generator_lower,
+    examples=unsupported("all examples of a batch draw from one key, so that vmap is not the loop"),
 )
 
 
@@ -214,6 +215,7 @@ rng_uniform_p = define(
     transpose=not_linear,
     batch=unsupported(_STATEFUL),
     lower=_rng_uniform_lower,
+    examples=unsupported("it computes other numbers with every call"),
 )
 
 

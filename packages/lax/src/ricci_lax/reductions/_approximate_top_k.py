@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_ir import Jaxpr, ShapedArray, define, get_aval, issubdtype, staged_call, trace_to_jaxpr
+from ricci_lax._law_examples import along_an_axis
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import gt, lt, select_n
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
@@ -220,6 +221,7 @@ approx_top_k_p = define(
     transpose=not_linear,
     batch=_approx_top_k_batch,
     lower=_approx_top_k_lower,
+    exempt=along_an_axis,
 )
 
 

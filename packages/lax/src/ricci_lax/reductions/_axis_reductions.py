@@ -18,6 +18,7 @@ from ricci_ir import (
     issubdtype,
     trace_to_jaxpr,
 )
+from ricci_lax._law_examples import along_an_axis
 from ricci_lax.elementwise._arithmetic import div, max, min, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -403,6 +404,7 @@ def _arg_extremum(name: str, better: Callable[[Any, Any], Any], identity) -> Pri
         transpose=not_linear,
         batch=batch,
         lower=lower,
+        exempt=along_an_axis,
     )
     return primitive
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, jvp_flat, linear, not_linear
 from ricci_ir import Primitive, ShapedArray, define, get_aval, issubdtype, trace_to_jaxpr
+from ricci_lax._law_examples import along_an_axis, no_order
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.elementwise._arithmetic import abs, add, max, min, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import eq, ge, ne, select_n
@@ -139,7 +140,13 @@ def _cumulative(
         )
         return result
 
-    given = {"jvp": jvp, "transpose": not_linear, "checkify": checks_nan, **rules}
+    given = {
+        "jvp": jvp,
+        "transpose": not_linear,
+        "checkify": checks_nan,
+        "exempt": along_an_axis,
+        **rules,
+    }
     primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
     return primitive
 
@@ -158,9 +165,17 @@ def _cumsum_transpose(ct, x, *, axis, reverse):
 
 cumsum_p = _cumulative("cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose)
 cumprod_p = _cumulative("cumprod", mul, _one)
-cummax_p = _cumulative("cummax", max, lowest)
-cummin_p = _cumulative("cummin", min, highest)
-cumlogsumexp_p = _cumulative("cumlogsumexp", logaddexp, lowest)
+cummax_p = _cumulative("cummax", max, lowest, exempt={**along_an_axis, **no_order})
+cummin_p = _cumulative("cummin", min, highest, exempt={**along_an_axis, **no_order})
+cumlogsumexp_p = _cumulative(
+    "cumlogsumexp",
+    logaddexp,
+    lowest,
+    exempt={
+        **along_an_axis,
+        **dict.fromkeys(("int", "uint"), "there is no exponential of integers, here or in JAX"),
+    },
+)
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, is_extended, issubdtype
+from ricci_lax._law_examples import along_an_axis
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._shapes import (
     canonical_axis,
@@ -134,6 +135,7 @@ sort_p = define(
     transpose=not_linear,
     batch=_sort_batch,
     lower=_sort_lower,
+    exempt=along_an_axis,
 )
 
 
@@ -249,6 +251,7 @@ top_k_p = define(
     transpose=not_linear,
     batch=_top_k_batch,
     lower=_top_k_lower,
+    exempt=along_an_axis,
 )
 
 

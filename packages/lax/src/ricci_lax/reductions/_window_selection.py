@@ -5,6 +5,7 @@ from typing import Any
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import Primitive, ShapedArray, define, trace_to_jaxpr, unsupported
+from ricci_lax._law_examples import of_windows
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge_p, select_n
 from ricci_lax.shapes._joining import stack, unstack
@@ -106,6 +107,9 @@ def _scatter_lower(ctx: Lowering, source: Value, operand: Value, *, select_prim,
     return traced(lambda x: slice_array(x, starts, limits))(ctx, result)
 
 
+_no_complex_order = "complex numbers have no order: accepted, but refused when lowered, as by JAX"
+_pads_with_infinity = "it pads with infinity, which no integer is, here or in JAX"
+
 select_and_scatter_add_p = define(
     "select_and_scatter_add",
     abstract_eval=_scatter_aval,
@@ -115,6 +119,11 @@ select_and_scatter_add_p = define(
         select_and_scatter_add_p, axis, args, dims, select_prim, window
     ),
     lower=_scatter_lower,
+    exempt={
+        **of_windows,
+        "bool": "Booleans are not added here; JAX gives their disjunction",
+        "complex": _no_complex_order,
+    },
 )
 
 
@@ -195,6 +204,12 @@ select_and_gather_add_p = define(
         select_and_gather_add_p, axis, args, dims, select_prim, window
     ),
     lower=_gather_lower,
+    exempt={
+        **of_windows,
+        "complex": _no_complex_order,
+        "int": _pads_with_infinity,
+        "uint": _pads_with_infinity,
+    },
 )
 
 
@@ -269,4 +284,8 @@ select_and_scatter_p = define(
     transpose=unsupported("what is scattered by a function that is not known need not be linear"),
     batch=_general_batch,
     lower=_general_lower,
+    exempt={
+        **of_windows,
+        "transpose": "its derivative is not defined; select_and_scatter_add has one",
+    },
 )

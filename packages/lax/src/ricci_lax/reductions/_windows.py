@@ -25,6 +25,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unguarded,
 )
+from ricci_lax._law_examples import no_order, of_windows
 from ricci_lax.elementwise._arithmetic import add, max, min
 from ricci_lax.elementwise._comparison import ge_p, le_p
 from ricci_lax.programs._check_rules import checks_nan, makes_no_nan
@@ -92,7 +93,7 @@ def _windowed(
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 
-    given = {"checkify": checks_nan, **rules}
+    given = {"checkify": checks_nan, "exempt": of_windows, **rules}
     primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
     return primitive
 
@@ -150,6 +151,7 @@ reduce_window_max_p = _windowed(
     jvp=_extremum_jvp(lambda: reduce_window_max_p, ge_p),
     transpose=not_linear,
     checkify=makes_no_nan,
+    exempt={**of_windows, **no_order},
 )
 reduce_window_min_p = _windowed(
     "reduce_window_min",
@@ -159,6 +161,7 @@ reduce_window_min_p = _windowed(
     jvp=_extremum_jvp(lambda: reduce_window_min_p, le_p),
     transpose=not_linear,
     checkify=makes_no_nan,
+    exempt={**of_windows, **no_order},
 )
 
 
@@ -279,6 +282,7 @@ reduce_window_p = define(
     batch=_reduce_window_batch,
     lower=_reduce_window_lower,
     checkify=checks_nan,
+    exempt=of_windows,
 )
 
 # Computations that have a primitive of their own, with the initial value that it starts from.

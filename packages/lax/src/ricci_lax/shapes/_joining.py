@@ -7,6 +7,7 @@ from typing import Any
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, as_array, define, get_aval
+from ricci_lax._law_examples import along_an_axis
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._shapes import (
     broadcast_in_dim,
@@ -104,6 +105,7 @@ concatenate_p = define(
     ),
     lower=lambda ctx, *xs, dimension: _lower_concatenate(ctx, xs, dimension, ctx.out),
     exact=exact.concatenate,
+    exempt=along_an_axis,
 )
 
 
@@ -184,6 +186,7 @@ split_p = define(
     batch=_split_batch,
     lower=_split_lower,
     exact=exact.split,
+    exempt=along_an_axis,
 )
 
 
@@ -297,6 +300,7 @@ unstack_p = define(
     transpose=lambda ct, x, *, axis: [stack([instantiate(c) for c in ct], axis)],
     batch=_unstack_batch,
     lower=_unstack_lower,
+    exempt=along_an_axis,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import finfo, get_aval, unsupported
+from ricci_lax._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -58,6 +59,7 @@ erf_inv_p = nary(
     floating,
     lambda t, y, x: mul(scalar_like(x, sqrt_pi / 2), mul(t, exp(square(y)))),
     from_result=True,
+    examples=samples(UNIT, specials=False),
 )
 
 erf = unary_function(erf_p, "Elementwise error function.", "float(erf(0.0)) -> 0.0")
@@ -70,9 +72,19 @@ erf_inv = unary_function(
 
 # Gamma function
 
-lgamma_p = nary("lgamma", "chlo.lgamma", floating, lambda t, x: mul(t, digamma(x)))
+lgamma_p = nary(
+    "lgamma",
+    "chlo.lgamma",
+    floating,
+    lambda t, x: mul(t, digamma(x)),
+    examples=samples(POSITIVE, specials=False),
+)
 digamma_p = nary(
-    "digamma", "chlo.digamma", floating, lambda t, x: mul(t, polygamma(scalar_like(x, 1), x))
+    "digamma",
+    "chlo.digamma",
+    floating,
+    lambda t, x: mul(t, polygamma(scalar_like(x, 1), x)),
+    examples=samples(POSITIVE, specials=False),
 )
 
 
@@ -89,12 +101,14 @@ polygamma_p = nary(
     floating,
     _no_order_derivative,
     lambda t, order, x: mul(t, polygamma(add(order, scalar_like(order, 1)), x)),
+    examples=samples(WHOLE, POSITIVE, fixed=(0,)),
 )
 zeta_p = nary(
     "zeta",
     "chlo.zeta",
     floating,
     jvp=unsupported("no derivative of the Hurwitz zeta function is known here"),
+    examples=samples(ABOVE_ONE, POSITIVE, fixed=(0,)),
 )
 
 lgamma = unary_function(
@@ -245,8 +259,16 @@ bessel_i0e_p = nary(
     floating,
     lambda t, y, x: mul(t, sub(bessel_i1e(x), mul(sign(x), y))),
     from_result=True,
+    examples=samples(ANY, specials=False),
 )
-bessel_i1e_p = nary("bessel_i1e", "chlo.bessel_i1e", floating, _i1e_derivative, from_result=True)
+bessel_i1e_p = nary(
+    "bessel_i1e",
+    "chlo.bessel_i1e",
+    floating,
+    _i1e_derivative,
+    from_result=True,
+    examples=samples(ANY, specials=False),
+)
 
 bessel_i0e = unary_function(
     bessel_i0e_p,

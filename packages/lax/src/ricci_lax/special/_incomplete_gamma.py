@@ -12,6 +12,7 @@ import numpy as np
 
 from ricci_autodiff import jvp
 from ricci_ir import finfo, get_aval, unsupported
+from ricci_lax._law_examples import ABOVE_ONE, FRACTION, POSITIVE, samples
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sub
 from ricci_lax.elementwise._comparison import (
     bitwise_and,
@@ -311,13 +312,18 @@ def _density(a, x):
 _not_known = "no formula for this derivative is known here; stop the gradient"
 
 igamma_grad_a_p = nary(
-    "igamma_grad_a", _gamma(_gamma_grad_a, derivative=True), floating, jvp=unsupported(_not_known)
+    "igamma_grad_a",
+    _gamma(_gamma_grad_a, derivative=True),
+    floating,
+    jvp=unsupported(_not_known),
+    examples=samples(POSITIVE, ABOVE_ONE),
 )
 random_gamma_grad_p = nary(
     "random_gamma_grad",
     _gamma(_sample_slope, derivative=True),
     floating,
     jvp=unsupported(_not_known),
+    examples=samples(POSITIVE, ABOVE_ONE),
 )
 igamma_p = nary(
     "igamma",
@@ -325,6 +331,7 @@ igamma_p = nary(
     floating,
     lambda t, a, x: mul(t, igamma_grad_a(a, x)),
     lambda t, a, x: mul(t, _density(a, x)),
+    examples=samples(POSITIVE, ABOVE_ONE, order=1),
 )
 igammac_p = nary(
     "igammac",
@@ -332,6 +339,7 @@ igammac_p = nary(
     floating,
     lambda t, a, x: neg(mul(t, igamma_grad_a(a, x))),
     lambda t, a, x: neg(mul(t, _density(a, x))),
+    examples=samples(POSITIVE, ABOVE_ONE, order=1),
 )
 
 
@@ -488,6 +496,7 @@ regularized_incomplete_beta_p = nary(
     _no_parameter_derivative,
     _no_parameter_derivative,
     _beta_density,
+    examples=samples(POSITIVE, ABOVE_ONE, FRACTION, fixed=(0, 1)),
 )
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from ricci_autodiff import linear
 from ricci_batching import elementwise
 from ricci_ir import define
+from ricci_lax._law_examples import ANY, samples
 
 from . import _exact_rules as exact
 
@@ -20,4 +21,5 @@ copy_p = define(
     batch=elementwise,
     lower=lambda ctx, x: x,
     exact=exact.elementwise(np.copy),
+    examples=samples(ANY),
 )

@@ -18,6 +18,7 @@ from ricci_ir import (
     shaped_like,
     unsupported,
 )
+from ricci_lax._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from . import _exact_rules as exact
@@ -59,6 +60,7 @@ iota_p = define(
     batch=unsupported("there is no operand to map over"),
     lower=_iota_lower,
     exact=exact.iota,
+    exempt=without_operands,
 )
 
 

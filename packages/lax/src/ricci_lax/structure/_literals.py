@@ -19,6 +19,7 @@ from ricci_ir import (
     unsupported,
 )
 from ricci_ir import dtype as dtype_of
+from ricci_lax._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value
 
 from ._filling import full
@@ -83,6 +84,7 @@ empty_p = define(
     transpose=not_linear,
     batch=unsupported("there is no operand to map over"),
     lower=_empty_lower,
+    exempt=without_operands,
 )
 
 

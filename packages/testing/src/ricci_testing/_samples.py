@@ -1,0 +1,122 @@
+"""Examples that a primitive's block brings: operands from domains, in all dtypes it accepts."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Primitive, bfloat16, primitives, unsupported
+from ricci_lax.authoring import Domain, Samples, example_rules, exempt_rules
+
+from ._example import Example
+from ._variants import accepts
+
+F32, C64, BF16, F16 = np.float32, np.complex64, bfloat16, np.float16
+I32, U8, I8, U32 = np.int32, np.uint8, np.int8, np.uint32
+
+# Values without ties, none where a function has a kink.
+ANY = np.array([[0.3, -0.7, 1.2], [-1.9, 0.55, 2.4]])
+OTHER = np.array([[1.1, 0.4, -1.6], [0.8, -2.2, 0.9]])
+THIRD = np.array([[-0.6, 1.7, 0.25], [1.3, -0.85, -2.1]])
+POSITIVE = np.array([[0.3, 0.7, 1.2], [1.9, 0.55, 2.4]])
+UNIT = np.array([[0.3, -0.7, 0.2], [-0.9, 0.55, 0.4]])
+ABOVE_ONE = np.array([[1.3, 1.7, 2.2], [3.9, 1.55, 2.4]])
+WHOLE = np.array([[1.0, 2, 0], [3, 1, 2]])
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
+INTEGERS = np.array([[5, -7, 0], [-128, 127, 3]])
+DIVISORS = np.array([[3, 2, 0], [-1, -5, 7]])
+
+# For each domain, the values of an operand by its place; those further on start again.
+VALUES: dict[Domain, tuple[np.ndarray, ...]] = {
+    Domain.ANY: (ANY, OTHER, THIRD),
+    Domain.POSITIVE: (POSITIVE, POSITIVE, np.abs(OTHER)),
+    Domain.UNIT: (UNIT, 0.4 * OTHER, 0.4 * THIRD),
+    Domain.FRACTION: (np.abs(UNIT), np.abs(0.4 * OTHER), np.abs(UNIT)),
+    Domain.ABOVE_ONE: (ABOVE_ONE, ABOVE_ONE, 1 + np.abs(THIRD)),
+    Domain.WHOLE: (WHOLE, WHOLE[::-1], WHOLE),
+}
+
+
+def with_imaginary_part(values: np.ndarray) -> np.ndarray:
+    """Complex numbers of these real parts, and of imaginary parts of their size."""
+    return (values + 0.4j * values[::-1]).astype(C64)
+
+
+def block_examples() -> dict[str, list[Example]]:
+    """The examples that blocks bring, for each primitive by name.
+
+    A primitive whose examples are ``unsupported`` has none.
+    """
+    found = {}
+    for name, primitive in primitives.items():
+        rule = example_rules.get(primitive)
+        if rule is not None and not isinstance(rule, unsupported):
+            found[name] = examples_of(primitive)
+    return found
+
+
+@cache
+def examples_of(primitive: Primitive) -> list[Example]:
+    """The examples that the block of a primitive brings.
+
+    Raises:
+      ValueError: if the primitive accepts none of them.
+    """
+    rule = example_rules[primitive]
+    if not isinstance(rule, Samples):
+        return [Example(tuple(map(np.asarray, args)), dict(params)) for args, params in rule()]
+    found = [e for e in _candidates(primitive, rule) if accepts(primitive, e)]
+    if not found:
+        count = len(rule.domains)
+        raise ValueError(
+            f"the primitive {primitive.name!r} accepts no example of {count} operand(s). Give its "
+            "block examples=samples(...) with a domain for each operand, and params= if it has any."
+        )
+    return found
+
+
+def _candidates(primitive: Primitive, rule: Samples) -> Iterator[Example]:
+    values = [VALUES[d][place % 3] for place, d in enumerate(rule.domains)]
+    exempt = exempt_rules.get(primitive, {})
+    options: dict[str, Any] = {"fixed": rule.fixed, "order": rule.order}
+    for params in rule.params:
+
+        def made(*args: Any, smooth: bool = True, params: dict[str, Any] = params) -> Example:
+            return Example(tuple(map(np.asarray, args)), params, smooth=smooth, **options)
+
+        yield from (made(*args) for args in _floats(values))
+        specials = len(values) == 1 if rule.specials is None else rule.specials
+        if specials:
+            grids = np.meshgrid(*[SPECIAL.astype(F32)] * len(values))
+            yield made(*grids, smooth=False)
+        smooth = "complex derivatives" not in exempt
+        yield made(*map(with_imaginary_part, values), smooth=smooth)
+        yield from (made(*args) for args in _discrete(len(values)))
+
+
+def _floats(values: Sequence[np.ndarray]) -> Iterator[list[Any]]:
+    """Operands of floats: arrays, and scalars or sizes of 1 among them, which are repeated."""
+    single = [x.astype(F32) for x in values]
+    yield single
+    if len(values) == 1:
+        yield [x[0, 0] for x in single]
+    else:
+        yield [single[0][:, :1], *(x[:1] for x in single[1:])]
+        for place in range(len(values)):
+            yield [x[0, i] if i != place else x for i, x in enumerate(single)]
+        yield [x[0, 1] for x in single]
+    yield [x[0].astype(BF16) for x in values]
+    yield [x[-1 if len(values) == 1 else 0].astype(F16) for x in values]
+    yield [np.zeros((2, 0), F32) for _ in values]
+
+
+def _discrete(count: int) -> Iterator[list[np.ndarray]]:
+    """Operands of integers, with the least and greatest of 8 bits, and of Booleans."""
+    whole = [INTEGERS, DIVISORS, np.flip(INTEGERS)]
+    for dtype in (I32, I8):
+        yield [whole[i % 3].astype(dtype) for i in range(count)]
+    unsigned = [np.array(x, U8) for x in ([0, 7, 200], [0, 9, 3], [1, 255, 4])]
+    yield [unsigned[i % 3] for i in range(count)] if count > 1 else [np.array([0, 1, 200], U8)]
+    truth = [np.array(x) for x in ([True, False, True], [True, True, False], [False, True, True])]
+    yield [truth[i % 3] for i in range(count)]
