@@ -1,0 +1,22 @@
+"""Examples in docstrings need a backend and operators, whichever package they are in."""
+
+import importlib
+from importlib.util import find_spec
+
+import pytest
+
+# One backend is enough, whichever is installed. The tests of a package say what they need.
+BACKENDS = ("ricci_xla", "ricci_reference")
+OPERATORS = "ricci_numpy"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give an example what it computes with, so that one module's examples run alone."""
+    if not hasattr(item, "dtest") or find_spec("ricci_ir") is None:
+        return
+    has_backend = importlib.import_module("ricci_ir").has_backend
+    for name in BACKENDS:
+        if not has_backend() and find_spec(name) is not None:
+            importlib.import_module(name)
+    if find_spec(OPERATORS) is not None:
+        importlib.import_module(OPERATORS)
