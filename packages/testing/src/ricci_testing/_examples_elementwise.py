@@ -165,6 +165,14 @@ def _conj() -> list[Example]:
     return _each("conj", lax.conj, (_complex(ANY), ANY.astype(F32), np.asarray(F32(2))))
 
 
+def _add_any() -> list[Example]:
+    # Tangents of one type: nothing is repeated.
+    return [
+        Example((ANY.astype(F32), OTHER.astype(F32))),
+        Example((_complex(ANY), _complex(OTHER))),
+    ]
+
+
 def _stop_gradient() -> list[Example]:
     # Its derivative is zero by decree.
     return [Example((ANY.astype(F32),), smooth=False), Example((np.asarray(I32(2)),))]
@@ -175,6 +183,7 @@ def _optimization_barrier() -> list[Example]:
 
 
 _TABLE: dict[str, Callable[[], list[Example]]] = {
+    "add_any": _add_any,
     "bitcast_convert_type": _bitcast,
     "clamp": _clamp,
     "conj": _conj,

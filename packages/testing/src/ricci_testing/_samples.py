@@ -103,9 +103,10 @@ def _floats(values: Sequence[np.ndarray]) -> Iterator[list[Any]]:
         yield [x[0, 0] for x in single]
     else:
         yield [single[0][:, :1], *(x[:1] for x in single[1:])]
-        for place in range(len(values)):
-            yield [x[0, i] if i != place else x for i, x in enumerate(single)]
-        yield [x[0, 1] for x in single]
+        scalars = [x[0, 0] if i else x[0, 1] for i, x in enumerate(single)]
+        for place, x in enumerate(single):
+            yield [x if i == place else scalar for i, scalar in enumerate(scalars)]
+        yield [x[1, 1] if i else x[0, 1] for i, x in enumerate(single)]
     yield [x[0].astype(BF16) for x in values]
     yield [x[-1 if len(values) == 1 else 0].astype(F16) for x in values]
     yield [np.zeros((2, 0), F32) for _ in values]
