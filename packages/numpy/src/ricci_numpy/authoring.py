@@ -1,4 +1,4 @@
-"""What packages above write functions in the manner of the NumPy API with.
+"""What functions in the manner of the NumPy API are written with; ``docs/extending.md`` shows how.
 
 Their arguments are promoted, checked and named in messages by the same functions as NumPy's own.
 Users have no need of them, so they are not among the names of ``ricci_numpy``.
@@ -6,9 +6,12 @@ Users have no need of them, so they are not among the names of ``ricci_numpy``.
 
 from ._promotion import COMPLEX_DTYPES as COMPLEX_DTYPES
 from ._promotion import check_arraylike as check_arraylike
+from ._promotion import constant as constant
 from ._promotion import convert as convert
 from ._promotion import operands as operands
+from ._promotion import promote_args as promote_args
 from ._promotion import promote_args_inexact as promote_args_inexact
+from ._promotion import promote_args_numeric as promote_args_numeric
 from ._promotion import promote_dtypes as promote_dtypes
 from ._promotion import promote_dtypes_inexact as promote_dtypes_inexact
 from .indexing._entries import ds as ds
@@ -22,3 +25,8 @@ from .statistics._exponential_sums import logsumexp as logsumexp
 from .statistics._exponential_sums import reduced_axes as reduced_axes
 from .statistics._exponential_sums import softmax as softmax
 from .statistics._exponential_sums import to_inexact as to_inexact
+from .ufuncs._makers import alias as alias
+from .ufuncs._makers import binary as binary
+from .ufuncs._makers import publish as publish
+from .ufuncs._makers import unary as unary
+from .ufuncs._unary import to_float as to_float
