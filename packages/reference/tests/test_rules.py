@@ -12,6 +12,7 @@ from ricci_ir import (
     primitives,
     staged_call,
 )
+from ricci_lax.authoring import nary
 from ricci_reference import missing_rule, reference_backend, rules
 from ricci_stablehlo import traced
 
@@ -121,7 +122,7 @@ def test_special_values(function, args, expected):
 @pytest.fixture
 def block(request):
     """Defines an elementwise primitive, for the length of a test."""
-    yield lambda *args, **rules: lax.nary(request.node.name, *args, **rules)
+    yield lambda *args, **rules: nary(request.node.name, *args, **rules)
     primitives.pop(request.node.name, None)
 
 

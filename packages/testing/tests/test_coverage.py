@@ -28,7 +28,7 @@ NAMES = sorted(examples())
 def test_every_primitive_has_examples():
     missing = [
         f"{name!r} ({defined_at(p)}) has no examples: give its block examples=samples(...), or "
-        'examples=unsupported("why not")'
+        'examples=no_examples("why not")'
         for name, p in primitives.items()
         if p.abstract_eval.__module__.startswith("ricci_lax")
         and name not in examples()

@@ -1,22 +1,10 @@
-"""What neighbours build on beside the public operations: pieces of primitives, and how to write one.
+"""What neighbours build on beside the public operations: primitives are written with it.
 
 The factories and the rules that a block gives are shown in ``docs/extending.md``; the others are
 checks of arguments and operations that packages above share. Users who only call functions have no
 need of these names, so they are not among those of ``ricci_lax``.
 """
 
-from ._law_examples import ABOVE_ONE as ABOVE_ONE
-from ._law_examples import ANY as ANY
-from ._law_examples import Domain as Domain
-from ._law_examples import FRACTION as FRACTION
-from ._law_examples import POSITIVE as POSITIVE
-from ._law_examples import Samples as Samples
-from ._law_examples import Topic as Topic
-from ._law_examples import UNIT as UNIT
-from ._law_examples import WHOLE as WHOLE
-from ._law_examples import example_rules as example_rules
-from ._law_examples import exempt_rules as exempt_rules
-from ._law_examples import samples as samples
 from .control_flow._cond import index_of_platform as index_of_platform
 from .elementwise._factories import binary_function as binary_function
 from .elementwise._factories import filled_like as filled_like
@@ -37,6 +25,19 @@ from .random_bits._threefry import threefry2x32 as threefry2x32
 from .random_bits._threefry import threefry2x32_numpy as threefry2x32_numpy
 from .random_bits._threefry import threefry2x32_p as threefry2x32_p
 from .reductions._approximate_top_k import reduced_size as reduced_size
+from .structure._law_examples import ABOVE_ONE as ABOVE_ONE
+from .structure._law_examples import ANY as ANY
+from .structure._law_examples import FRACTION as FRACTION
+from .structure._law_examples import POSITIVE as POSITIVE
+from .structure._law_examples import UNIT as UNIT
+from .structure._law_examples import WHOLE as WHOLE
+from .structure._law_examples import Domain as Domain
+from .structure._law_examples import Samples as Samples
+from .structure._law_examples import Topic as Topic
+from .structure._law_examples import example_rules as example_rules
+from .structure._law_examples import exempt_rules as exempt_rules
+from .structure._law_examples import no_examples as no_examples
+from .structure._law_examples import samples as samples
 from .structure._operand_types import anything as anything
 from .structure._operand_types import floating as floating
 from .structure._operand_types import inexact as inexact

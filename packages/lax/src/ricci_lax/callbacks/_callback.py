@@ -23,6 +23,7 @@ from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.effects._kinds import io_set
 from ricci_lax.shapes._joining import stack
 from ricci_lax.shapes._slicing import slice_in_dim
+from ricci_lax.structure._law_examples import no_examples
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, squeeze
 from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, host_call, tokens_at
@@ -301,7 +302,7 @@ pure_callback_p = define(
     batch=_pure_batch,
     lower=_writer("pure_callback"),
     host=_runner("pure_callback"),
-    examples=unsupported("the types that it gives are parameters, and do not follow its operands'"),
+    examples=no_examples("the types that it gives are parameters, and do not follow its operands'"),
 )
 
 io_callback_p = define(
@@ -317,7 +318,7 @@ io_callback_p = define(
     lower=_writer("io_callback"),
     order=tokens_at(0),
     host=_runner("io_callback"),
-    examples=unsupported("what it gives is not a function of its operands"),
+    examples=no_examples("what it gives is not a function of its operands"),
 )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Source, api_boundary, caller_source, define, derived, get_aval, unsupported
+from ricci_ir import Source, api_boundary, caller_source, define, derived, get_aval
 from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
+from ricci_lax.structure._law_examples import no_examples
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, host_call, tokens_at
 
@@ -93,7 +94,7 @@ debug_callback_p = define(
     lower=lambda ctx, *xs, callback, effect, partitioned: _lower(ctx, xs, callback, partitioned),
     host=_run_callback,
     **_shared,
-    examples=unsupported("it gives nothing"),
+    examples=no_examples("it gives nothing"),
 )
 
 
@@ -249,7 +250,7 @@ debug_print_p = define(
     lower=_print_lower,
     host=_run_print,
     **_shared,
-    examples=unsupported("it gives nothing"),
+    examples=no_examples("it gives nothing"),
 )
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, issubdtype
-from ricci_lax._law_examples import of_matrices
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -23,6 +22,7 @@ from ricci_lax.reductions._cumulative import cumsum
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full
+from ricci_lax.structure._law_examples import of_matrices
 from ricci_lax.structure._shapes import broadcast_in_dim, placement, shape_of, transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 

@@ -29,6 +29,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsupported,
 )
+from ricci_lax.structure._law_examples import no_examples
 from ricci_lax.structure._shapes import reduce_sum
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
@@ -443,7 +444,7 @@ custom_vjp_tangent_p = define(
     lower=_tangent_lower,
     program=_tangent_program,
     shown=_tangent_shown,
-    examples=unsupported(
+    examples=no_examples(
         "it stands for a tangent's program on a tape, and is only ever transposed"
     ),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 from ricci_autodiff import Zero, instantiate, not_linear
 from ricci_ir import AbstractToken, Effect, abstract_token, define, unsupported
+from ricci_lax.structure._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
@@ -32,7 +33,7 @@ create_token_p = define(
     transpose=not_linear,
     batch=_no_batch,
     lower=_create_token_lower,
-    examples=unsupported("it gives a token, which holds no value"),
+    examples=no_examples("it gives a token, which holds no value"),
 )
 
 
@@ -71,7 +72,7 @@ after_all_p = define(
     transpose=not_linear,
     batch=_no_batch,
     lower=_after_all_lower,
-    examples=unsupported("its operands are tokens, which hold no values"),
+    examples=no_examples("its operands are tokens, which hold no values"),
 )
 
 

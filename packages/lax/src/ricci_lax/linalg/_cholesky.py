@@ -7,13 +7,13 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, get_aval, issubdtype, python_scalar_dtype, unsupported
-from ricci_lax._law_examples import of_matrices
 from ricci_lax.elementwise._arithmetic import abs as absolute
 from ricci_lax.elementwise._arithmetic import add, complex, div, imag, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or, eq, gt, select_n
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._transcendental import sqrt
+from ricci_lax.structure._law_examples import of_matrices
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (

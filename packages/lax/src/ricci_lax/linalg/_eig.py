@@ -8,7 +8,6 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, config, define, get_aval, warn_user
-from ricci_lax._law_examples import of_matrices, up_to_phase
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import (
     abs,
@@ -29,6 +28,7 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.reductions._axis_reductions import argmax
 from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._law_examples import of_matrices, up_to_phase
 from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of, transpose
 from ricci_stablehlo import Lowering, Value
 

@@ -8,13 +8,13 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, canonicalize_dtype, define, get_aval, issubdtype
-from ricci_lax._law_examples import of_matrices, up_to_phase
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar
 from ricci_lax.shapes._slicing import slice_in_dim
+from ricci_lax.structure._law_examples import of_matrices, up_to_phase
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 

@@ -8,7 +8,6 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, canonicalize_dtype, composite, config, define, unsupported
-from ricci_lax._law_examples import of_matrices
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, conj, mul, real, sub
 from ricci_lax.elementwise._conversion import converted
@@ -17,6 +16,7 @@ from ricci_lax.reductions._sorting import sort
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._filling import iota
+from ricci_lax.structure._law_examples import of_matrices
 from ricci_lax.structure._operand_types import check_same_dtype
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
 from ricci_stablehlo import Lowering, Value, traced

@@ -5,9 +5,9 @@ from typing import Any
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, unsupported
-from ricci_lax._law_examples import of_matrices
 from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._factories import scalar_like
+from ricci_lax.structure._law_examples import of_matrices
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import flag, gpu_kernel

@@ -12,6 +12,7 @@ from ricci_ir import ShapedArray, define, explicit_dtype, unsupported
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import full
+from ricci_lax.structure._law_examples import no_examples
 from ricci_lax.structure._shapes import (
     as_sizes,
     check_nonnegative,
@@ -110,7 +111,7 @@ rng_bit_generator_p = define(
     transpose=not_linear,
     batch=_rng_bit_generator_batch,
     lower=_rng_bit_generator_lower,
-    examples=unsupported("all examples of a batch draw from one key, so that vmap is not the loop"),
+    examples=no_examples("all examples of a batch draw from one key, so that vmap is not the loop"),
 )
 
 
@@ -215,7 +216,7 @@ rng_uniform_p = define(
     transpose=not_linear,
     batch=unsupported(_STATEFUL),
     lower=_rng_uniform_lower,
-    examples=unsupported("it computes other numbers with every call"),
+    examples=no_examples("it computes other numbers with every call"),
 )
 
 

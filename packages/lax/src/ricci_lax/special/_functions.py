@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import finfo, get_aval, unsupported
-from ricci_lax._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -18,6 +17,7 @@ from ricci_lax.elementwise._factories import (
     unary_function,
 )
 from ricci_lax.elementwise._transcendental import exp, sqrt
+from ricci_lax.structure._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
 from ricci_lax.structure._operand_types import floating
 from ricci_stablehlo import traced
 

@@ -5,9 +5,9 @@ run. For editors, ``primitives.pyi`` lists their names; ``tools/primitive_names.
 """
 
 # Importing these packages registers their primitives.
-import ricci_lax.linalg  # noqa: F401
-import ricci_parallel  # noqa: F401
-import ricci_random  # noqa: F401
+import ricci_lax.linalg
+import ricci_parallel
+import ricci_random
 from ricci_ir import Primitive, eval_jaxpr_p, primitives
 
 # What libraries written for JAX call some of them.

@@ -8,10 +8,10 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ricci_ir import rule_table
+from ricci_ir import rule_table, unsupported
 
 # ``Samples``; or a function without arguments that gives pairs of operands and parameters; or
-# ``unsupported("reason")`` for a primitive that the laws are not checked on.
+# ``no_examples("reason")`` for a primitive that the laws are not checked on.
 example_rules = rule_table("examples", required=False)
 
 # A dictionary: what the laws leave out, and why.
@@ -67,6 +67,11 @@ class Samples:
 def samples(*domains: Domain, **options: Any) -> Samples:
     """``Samples`` of operands from these domains; ``options`` are its other attributes."""
     return Samples(domains, **options)
+
+
+def no_examples(reason: str) -> unsupported:
+    """What a block says of a primitive that the laws are not checked on, and why they are not."""
+    return unsupported(reason)
 
 
 # What several families leave out.
