@@ -17,6 +17,7 @@ from .nan import *
 from .programs import *
 from .random_bits import *
 from .reductions import *
+from .rules import *
 from .shapes import *
 from .special import *
 from .structure import *

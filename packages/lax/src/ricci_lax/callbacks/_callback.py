@@ -21,9 +21,9 @@ from ricci_ir import (
 )
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.effects._kinds import io_set
+from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._joining import stack
 from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._law_examples import no_examples
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, squeeze
 from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, host_call, tokens_at

@@ -12,7 +12,7 @@ import numpy as np
 
 from ricci_ir import Source, api_boundary, caller_source, define, derived, get_aval
 from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
-from ricci_lax.structure._law_examples import no_examples
+from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, host_call, tokens_at
 

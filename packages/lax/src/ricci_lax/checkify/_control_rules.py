@@ -8,8 +8,8 @@ from ricci_lax.control_flow._cond import cond_p
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.control_flow._while import while_p
 from ricci_lax.derivatives._checkpoint import remat_p
-from ricci_lax.programs._check_rules import check_rules
 from ricci_lax.programs._staged_call import jit_p
+from ricci_lax.rules._checkify import check_rules
 from ricci_pytree import tree_unflatten
 
 from ._error import check_p

@@ -12,7 +12,7 @@ from ricci_ir import Primitive, eval_jaxpr, get_aval
 from ricci_lax.custom._jvp import custom_jvp_call_p
 from ricci_lax.custom._vjp import custom_vjp_call_p
 from ricci_lax.custom._vmap import custom_vmap_p
-from ricci_lax.programs._check_rules import check_rules
+from ricci_lax.rules._checkify import check_rules
 
 from ._log import Checked, Log
 

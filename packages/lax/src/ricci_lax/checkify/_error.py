@@ -9,8 +9,8 @@ import numpy as np
 from ricci_autodiff import not_linear
 from ricci_batching import batched_at
 from ricci_ir import Effect, api_boundary, as_array, define, is_concrete
+from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._slicing import index_in_dim
-from ricci_lax.structure._law_examples import no_examples
 from ricci_lax.structure._shapes import shape_of
 from ricci_pytree import register_pytree_node, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value

@@ -8,8 +8,8 @@ import numpy as np
 from ricci_ir import Primitive, get_aval
 from ricci_lax.elementwise._comparison import bitwise_or, gt, lt
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.programs._check_rules import bound, check_rules
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
+from ricci_lax.rules._checkify import bound, check_rules
 from ricci_lax.shapes._dynamic_slicing import (
     dynamic_index_in_dim,
     dynamic_slice_p,

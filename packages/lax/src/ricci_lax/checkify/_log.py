@@ -22,8 +22,8 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.elementwise._comparison import bitwise_or, eq, ne
-from ricci_lax.programs._check_rules import bound, check_rules
 from ricci_lax.reductions._axis_reductions import reduce_or
+from ricci_lax.rules._checkify import bound, check_rules
 from ricci_lax.structure._shapes import shape_of
 from ricci_pytree import tree_flatten
 

@@ -10,10 +10,10 @@ from ricci_autodiff import bilinear
 from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, issubdtype
 from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.programs._check_rules import checks_nan
 from ricci_lax.reductions._window_shape import dilated, dilated_shape
+from ricci_lax.rules._checkify import checks_nan
+from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import rev
-from ricci_lax.structure._law_examples import of_windows
 from ricci_lax.structure._shapes import placement, reshape, shape_of, write, zeros_of
 from ricci_stablehlo import Lowering, Value, traced
 

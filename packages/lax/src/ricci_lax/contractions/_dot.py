@@ -19,7 +19,7 @@ from ricci_ir import (
     lattice_result_type,
 )
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.programs._check_rules import checks_nan
+from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._shapes import placement, shape_of, transpose, write
 from ricci_stablehlo import Lowering, Value, int_list
 

@@ -14,10 +14,10 @@ from ricci_ir import ShapedArray, composite, define, get_aval, issubdtype
 from ricci_lax.elementwise._arithmetic import conj, div, mul
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
-from ricci_lax.programs._check_rules import checks_nan
+from ricci_lax.rules._checkify import checks_nan
+from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._law_examples import along_an_axis
 from ricci_lax.structure._shapes import broadcast_in_dim, write
 from ricci_stablehlo import Lowering, Value, int_list
 

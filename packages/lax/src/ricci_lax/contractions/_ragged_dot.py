@@ -19,10 +19,10 @@ from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._cumulative import cumsum
+from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full
-from ricci_lax.structure._law_examples import of_matrices
 from ricci_lax.structure._shapes import broadcast_in_dim, placement, shape_of, transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 

@@ -13,8 +13,8 @@ from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, trace_to_jax
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.programs._composite import attribute_fields, lower_composite
+from ricci_lax.rules._law_examples import discrete, of_matrices
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._law_examples import discrete, of_matrices
 from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of
 from ricci_stablehlo import Lowering, Value
 

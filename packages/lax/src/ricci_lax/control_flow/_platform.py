@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_ir import ShapedArray, define, get_aval, unsupported
-from ricci_lax.structure._law_examples import without_operands
+from ricci_lax.rules._law_examples import without_operands
 from ricci_pytree import tree_flatten
 from ricci_stablehlo import Lowering, Value
 

@@ -18,9 +18,9 @@ from ricci_autodiff import (
 from ricci_batching import batched_at, moved_to
 from ricci_ir import ExtendedDType, ShapedArray, Steps, define, hides, staged_call
 from ricci_lax.elementwise._comparison import compare
+from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
-from ricci_lax.structure._law_examples import along_an_axis
 from ricci_lax.structure._shapes import expand_dims, write, zeros_of
 from ricci_stablehlo import Lowering, Value, int_list, thread_tokens, tokens_at, traced
 

@@ -16,7 +16,7 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_jaxpr, batched_at
 from ricci_ir import Jaxpr, Literal, define, eval_jaxpr, jaxpr_as_fun, set_trace, trace_to_jaxpr
-from ricci_lax.structure._law_examples import discrete
+from ricci_lax.rules._law_examples import discrete
 from ricci_stablehlo import Lowering, Value
 
 from ._call import bind_once

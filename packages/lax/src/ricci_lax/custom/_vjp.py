@@ -29,7 +29,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsupported,
 )
-from ricci_lax.structure._law_examples import no_examples
+from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.structure._shapes import reduce_sum
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value

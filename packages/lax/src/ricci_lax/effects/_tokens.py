@@ -4,7 +4,7 @@ from typing import Any
 
 from ricci_autodiff import Zero, instantiate, not_linear
 from ricci_ir import AbstractToken, Effect, abstract_token, define, unsupported
-from ricci_lax.structure._law_examples import no_examples
+from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 

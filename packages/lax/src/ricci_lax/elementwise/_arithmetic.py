@@ -8,10 +8,10 @@ import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
 from ricci_ir import ShapedArray, explicit_dtype, get_aval, issubdtype
-from ricci_lax.nan._singular import Singular
-from ricci_lax.programs._check_rules import checks_division, makes_no_nan
+from ricci_lax.rules._checkify import checks_division, makes_no_nan
+from ricci_lax.rules._law_examples import ANY, UNIT, no_order, samples
+from ricci_lax.rules._singular import Singular
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._law_examples import ANY, UNIT, no_order, samples
 from ricci_lax.structure._operand_types import (
     anything,
     broadcast_result_shape,

@@ -8,9 +8,9 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, extended, get_aval, issubdtype
-from ricci_lax.programs._check_rules import makes_no_nan
+from ricci_lax.rules._checkify import makes_no_nan
+from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._law_examples import ANY, no_order, samples
 from ricci_lax.structure._operand_types import anything, check_same_dtype, integral, logical
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, write, zeros_of
 from ricci_stablehlo import Lowering, Value, tensor_type

@@ -23,8 +23,8 @@ from ricci_ir import (
     scalar_type_of,
     set_trace,
 )
-from ricci_lax.programs._check_rules import checks_nan
-from ricci_lax.structure._law_examples import ANY, samples
+from ricci_lax.rules._checkify import checks_nan
+from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure._operand_types import broadcast_result_shape, check_dtype, check_same_dtype
 from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, reshape, shape_of
 from ricci_stablehlo import Lowering, Value, tensor_type

@@ -9,9 +9,9 @@ import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
 from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype, unsupported
-from ricci_lax.nan._singular import Singular
-from ricci_lax.programs._check_rules import makes_no_nan
-from ricci_lax.structure._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
+from ricci_lax.rules._checkify import makes_no_nan
+from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
+from ricci_lax.rules._singular import Singular
 from ricci_lax.structure._operand_types import (
     broadcast_result_shape,
     check_dtype,

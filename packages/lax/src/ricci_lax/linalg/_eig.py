@@ -27,8 +27,8 @@ from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.reductions._axis_reductions import argmax
+from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._law_examples import of_matrices, up_to_phase
 from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of, transpose
 from ricci_stablehlo import Lowering, Value
 

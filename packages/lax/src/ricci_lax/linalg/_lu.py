@@ -12,9 +12,9 @@ from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._law_examples import of_matrices
 from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 

@@ -13,10 +13,10 @@ from ricci_lax.elementwise._arithmetic import add, conj, mul, real, sub
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar
 from ricci_lax.reductions._sorting import sort
+from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._filling import iota
-from ricci_lax.structure._law_examples import of_matrices
 from ricci_lax.structure._operand_types import check_same_dtype
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
 from ricci_stablehlo import Lowering, Value, traced

@@ -9,7 +9,7 @@ from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, unsupported
 from ricci_lax.elementwise._factories import real_part
-from ricci_lax.structure._law_examples import of_matrices, up_to_phase
+from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
 
 from ._kernels import call_kernel, char, check_matrices, lapack, nan_where_failed

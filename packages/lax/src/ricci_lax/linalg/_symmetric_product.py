@@ -7,7 +7,7 @@ from ricci_batching import leading_dims
 from ricci_ir import ShapedArray, define, unsupported
 from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._factories import scalar_like
-from ricci_lax.structure._law_examples import of_matrices
+from ricci_lax.rules._law_examples import of_matrices
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import flag, gpu_kernel

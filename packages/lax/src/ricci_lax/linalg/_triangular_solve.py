@@ -10,7 +10,7 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import ShapedArray, define, get_aval, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import conj, neg
-from ricci_lax.structure._law_examples import of_matrices
+from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact
 from ricci_lax.structure._shapes import expand_dims, reshape, shape_of, squeeze, transpose
 from ricci_stablehlo import Lowering, Value, traced

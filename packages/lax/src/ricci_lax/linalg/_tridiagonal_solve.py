@@ -10,11 +10,11 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import ShapedArray, define
 from ricci_lax.elementwise._arithmetic import div, mul, neg, sub
 from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter_add
 from ricci_lax.shapes._slicing import slice
-from ricci_lax.structure._law_examples import of_matrices
 from ricci_lax.structure._shapes import broadcast_in_dim, expand_dims, reshape, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 

@@ -10,8 +10,8 @@ import linecache
 from typing import Any
 
 from ricci_ir import Source
+from ricci_lax.rules._singular import Singular, singular_of
 
-from ._singular import Singular, singular_of
 from ._watch import Hit, Mask
 
 _SELECTIONS = ("where", "select")

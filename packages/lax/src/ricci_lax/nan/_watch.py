@@ -25,8 +25,7 @@ from ricci_ir import (
     staged_call,
     step_rules,
 )
-
-from ._singular import singular_points
+from ricci_lax.rules._singular import singular_points
 
 
 class Place(NamedTuple):

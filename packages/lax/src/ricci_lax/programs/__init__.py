@@ -1,5 +1,4 @@
 """Programs as primitives: the staged call behind ``jit``, composites, and calls written out."""
 
-from ._check_rules import *
 from ._composite import *
 from ._staged_call import *

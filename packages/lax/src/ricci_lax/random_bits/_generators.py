@@ -9,10 +9,10 @@ import numpy as np
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
 from ricci_ir import ShapedArray, define, explicit_dtype, unsupported
+from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._law_examples import no_examples
 from ricci_lax.structure._shapes import (
     as_sizes,
     check_nonnegative,

@@ -11,10 +11,10 @@ from ricci_autodiff import Zero, not_linear
 from ricci_ir import Jaxpr, ShapedArray, define, get_aval, issubdtype, staged_call, trace_to_jaxpr
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import gt, lt, select_n
+from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._law_examples import along_an_axis
 from ricci_lax.structure._shapes import reshape, shape_of
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 

@@ -21,10 +21,10 @@ from ricci_ir import (
 from ricci_lax.elementwise._arithmetic import div, max, min, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.programs._check_rules import checks_nan, makes_no_nan
+from ricci_lax.rules._checkify import checks_nan, makes_no_nan
+from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full_like
-from ricci_lax.structure._law_examples import along_an_axis
 from ricci_lax.structure._operand_types import anything, check_dtype, logical, numeric
 from ricci_lax.structure._shapes import (
     batched_axes,

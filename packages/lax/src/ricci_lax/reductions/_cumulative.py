@@ -12,9 +12,9 @@ from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.elementwise._arithmetic import abs, add, max, min, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import eq, ge, ne, select_n
 from ricci_lax.elementwise._transcendental import exp, log1p
-from ricci_lax.programs._check_rules import checks_nan
+from ricci_lax.rules._checkify import checks_nan
+from ricci_lax.rules._law_examples import along_an_axis, no_order
 from ricci_lax.structure._filling import full_like
-from ricci_lax.structure._law_examples import along_an_axis, no_order
 from ricci_lax.structure._operand_types import check_dtype, numeric
 from ricci_stablehlo import Lowering, Value
 

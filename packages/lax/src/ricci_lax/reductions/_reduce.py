@@ -23,7 +23,7 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._arithmetic import add, max, min, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
-from ricci_lax.programs._check_rules import checks_nan
+from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._shapes import batched_axes, placement, reduce_sum, reduced_aval, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value

@@ -9,8 +9,8 @@ import numpy as np
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, define, is_extended, issubdtype
+from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._law_examples import along_an_axis
 from ricci_lax.structure._shapes import (
     canonical_axis,
     expand_dims,

@@ -7,10 +7,10 @@ from ricci_batching import batched_at
 from ricci_ir import Primitive, ShapedArray, define, trace_to_jaxpr, unsupported
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge_p, select_n
+from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import stack, unstack
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
-from ricci_lax.structure._law_examples import of_windows
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, numeric
 from ricci_lax.structure._shapes import shape_of
 from ricci_stablehlo import Lowering, Value, traced

@@ -27,10 +27,10 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._arithmetic import add, max, min
 from ricci_lax.elementwise._comparison import ge_p, le_p
-from ricci_lax.programs._check_rules import checks_nan, makes_no_nan
+from ricci_lax.rules._checkify import checks_nan, makes_no_nan
+from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
-from ricci_lax.structure._law_examples import no_order, of_windows
 from ricci_lax.structure._operand_types import anything, check_dtype, numeric
 from ricci_lax.structure._shapes import broadcast, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten

@@ -7,8 +7,8 @@ from typing import Any
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, as_array, define, get_aval
+from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._law_examples import along_an_axis
 from ricci_lax.structure._shapes import (
     broadcast_in_dim,
     canonical_axis,

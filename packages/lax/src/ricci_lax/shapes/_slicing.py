@@ -11,7 +11,7 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import ShapedArray, define, get_aval
 from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
-from ricci_lax.programs._check_rules import checks_nan
+from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._shapes import (

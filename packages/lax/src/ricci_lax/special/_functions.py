@@ -17,7 +17,7 @@ from ricci_lax.elementwise._factories import (
     unary_function,
 )
 from ricci_lax.elementwise._transcendental import exp, sqrt
-from ricci_lax.structure._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
+from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
 from ricci_lax.structure._operand_types import floating
 from ricci_stablehlo import traced
 

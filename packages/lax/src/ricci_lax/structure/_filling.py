@@ -18,10 +18,10 @@ from ricci_ir import (
     shaped_like,
     unsupported,
 )
+from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from . import _exact_rules as exact
-from ._law_examples import without_operands
 from ._operand_types import check_dtype, numeric
 from ._shapes import as_sizes, broadcast_in_dim, check_nonnegative, placement
 

@@ -19,10 +19,10 @@ from ricci_ir import (
     unsupported,
 )
 from ricci_ir import dtype as dtype_of
+from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value
 
 from ._filling import full
-from ._law_examples import without_operands
 from ._shapes import (
     as_sizes,
     broadcast_in_dim,

@@ -12,7 +12,7 @@ import numpy as np
 from ricci_autodiff import linear
 from ricci_batching import array_ops, move_dim
 from ricci_ir import ShapedArray, as_array, define, float0, get_aval, hides
-from ricci_lax.programs._check_rules import checks_nan
+from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, int_list, tensor_type
 
 from . import _exact_rules as exact
