@@ -15,6 +15,7 @@ from ricci_ir import (
     FLOAT6,
     FLOAT8,
     FLOATS,
+    Cache,
     array_dtypes,
     coerce_to_array_dtype,
     context,
@@ -243,7 +244,7 @@ def _add_leading(x: Any, shape: tuple[int, ...], rank: int) -> Any:
     return broadcast_in_dim(x, (*(1,) * lead, *shape), tuple(range(lead, rank)))
 
 
-_constants: dict[tuple[Any, Any], Any] = {}
+_constants: Cache[tuple[Any, Any], Any] = Cache("constants", 4096)
 
 
 def constant(x: Any, value: complex) -> Any:
@@ -271,4 +272,4 @@ def strong_constant(dtype: Any, value: Any) -> Any:
     try:
         return _constants[key]
     except KeyError:
-        return _constants.setdefault(key, np.asarray(value).astype(dtype)[()])
+        return _constants.add(key, np.asarray(value).astype(dtype)[()])
