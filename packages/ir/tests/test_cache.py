@@ -41,7 +41,7 @@ def test_an_entry_that_is_replaced_is_not_there_twice():
     cache = Cache("test", 10)
     for n in range(6):  # 0 is of the older generation now
         cache.add(n, "old")
-    assert cache.get(0) is None
+    assert cache.entries.get(0) is None
     cache.put(0, "new")
     cache.put(5, "new")
     assert (cache.recall(0), cache.recall(5), cache.size.entries) == ("new", "new", 6)
@@ -49,7 +49,7 @@ def test_an_entry_that_is_replaced_is_not_there_twice():
 
 def test_the_first_value_stays():
     cache = Cache("test", 10)
-    assert (cache.add("k", 1), cache.add("k", 2), cache.get("k")) == (1, 1, 1)
+    assert (cache.add("k", 1), cache.add("k", 2), cache.entries.get("k")) == (1, 1, 1)
 
 
 def test_a_key_without_a_hash_is_refused():

@@ -18,7 +18,7 @@ class Zero:
     def from_primal(value: Any) -> "Zero":
         """The zero tangent of a value."""
         aval = get_aval(value)
-        zero = _zeros.get(aval)
+        zero = _zeros.entries.get(aval)
         if zero is None:
             zero = _zeros.add(aval, Zero(tangent_aval(aval)))
         return zero

@@ -44,7 +44,7 @@ _unbatched: Cache[tuple[ShapedArray, int], ShapedArray] = Cache("types of exampl
 def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     """The type of one example of a batch."""
     key = (aval, dim)
-    found = _unbatched.get(key)
+    found = _unbatched.entries.get(key)
     if found is None:
         shape = (*aval.shape[:dim], *aval.shape[dim + 1 :])
         found = _unbatched.add(key, ShapedArray(shape, aval.dtype, aval.weak_type))

@@ -1,13 +1,13 @@
 """Caches: bounded, safe under threads, cleared together and shown by ``cache_sizes``.
 
-A cache is a dict, so that finding an entry costs what a dict's ``get`` costs: no lock, no Python.
-Only a call that does not find its entry goes through the methods here.
+Finding an entry costs what a dict's ``get`` costs: no lock, no Python. Only a call that does not
+find its entry goes through the methods here.
 
-Entries live in two generations. New ones are in the dict itself. When they are half as many as the
-limit, they become the older generation, and what was the older one is dropped. An entry that is
-needed while it is in the older generation moves to the new one. So an entry is dropped only if half
-of the limit of other entries were needed since it was. This comes close to dropping the least
-recently used, and nothing has to be written down where an entry is found.
+Entries live in two generations. When the newer ones are half as many as the limit, they become the
+older generation, and what was the older one is dropped. An entry that is needed while it is in the
+older generation moves to the newer. So an entry is dropped only if half of the limit of other
+entries were needed since it was. This comes close to dropping the least recently used, and nothing
+has to be written down where an entry is found.
 """
 
 import threading
@@ -95,15 +95,18 @@ def clear_caches() -> None:
         cache.clear()
 
 
-class Cache[K, V](dict[K, V]):
+class Cache[K, V]:
     """What was computed for a key, kept for the next time; what is not needed for long is dropped.
 
-    ``cache.get(key)`` is the quick way to an entry. Where it gives ``None``, ask ``make``, or
-    ``recall`` and then ``add``. No value is ``None``.
+    ``cache.entries.get(key)`` is the quick way to a value. Where it gives ``None``, ask ``make``,
+    or ``recall`` and then ``add``. No value is ``None``.
 
     Args:
       name: what ``cache_sizes`` calls it; several caches may have one name.
-      limit: how many entries it may hold, at least 2.
+      limit: how many values it may hold, at least 2.
+
+    Attributes:
+      entries: the newer generation, always the same dict; only the cache itself changes it.
 
     Example:
       >>> squares = Cache("squares", 4)
@@ -113,14 +116,14 @@ class Cache[K, V](dict[K, V]):
       (81, None, 4)
     """
 
-    __slots__ = ("__weakref__", "_dropped", "_older", "limit", "name")
+    __slots__ = ("__weakref__", "_dropped", "_older", "entries", "limit", "name")
 
     def __init__(self, name: str, limit: int):
-        super().__init__()
         self.name = name
         self.limit = limit
-        self._dropped = 0
+        self.entries: dict[K, V] = {}
         self._older: dict[K, V] = {}
+        self._dropped = 0
         register_cache(self)
 
     def make(self, key: K, build: Callable[..., V], *args: Any) -> V:
@@ -133,7 +136,7 @@ class Cache[K, V](dict[K, V]):
 
     def recall(self, key: K) -> V | None:
         """The value of a key, of either generation, or ``None``."""
-        found = self.get(key)
+        found = self.entries.get(key)
         return self._settle(key, None) if found is None and self._older else found
 
     def add(self, key: K, value: V) -> V:
@@ -144,38 +147,36 @@ class Cache[K, V](dict[K, V]):
     def put(self, key: K, value: V) -> None:
         """Keep a value in place of the one that is kept, if there is one."""
         with _lock:
-            if key in self:
-                self[key] = value
-                return
-            self._older.pop(key, None)
+            replaced = self.entries.pop(key, None), self._older.pop(key, None)
+        del replaced  # without the lock, see below
         self._settle(key, value)
 
     def _settle(self, key: K, value: V | None) -> V | None:
         # Dropped values are freed when this returns, without the lock: freeing an executable may
         # wait for a program that calls Python, which may need a cache.
         dropped: dict[K, V] = {}
+        entries = self.entries
         with _lock:
-            found = self.get(key)
-            if found is not None:
-                return found
-            found = self._older.pop(key, value)
-            if found is not None:
-                if len(self) >= self.limit // 2:
-                    dropped, self._older = self._older, dict(self)
-                    self._dropped += len(dropped)
-                    super().clear()
-                self[key] = found
+            found = entries.get(key)
+            if found is None:
+                found = self._older.pop(key, value)
+                if found is not None:
+                    if len(entries) >= self.limit // 2:
+                        dropped, self._older = self._older, entries.copy()
+                        self._dropped += len(dropped)
+                        entries.clear()
+                    entries[key] = found
         return found
 
     def clear(self) -> None:
-        """Forget all entries."""
+        """Forget all values."""
         with _lock:
-            dropped = dict(self), self._older  # freed without the lock, see above
+            dropped = self.entries.copy(), self._older
+            self.entries.clear()
             self._older = {}
-            super().clear()
-        del dropped
+        del dropped  # without the lock, see above
 
     @property
     def size(self) -> CacheSize:
         """How full it is."""
-        return CacheSize(len(self) + len(self._older), self.limit, 1, self._dropped)
+        return CacheSize(len(self.entries) + len(self._older), self.limit, 1, self._dropped)

@@ -270,6 +270,6 @@ def strong_constant(dtype: Any, value: Any) -> Any:
     """A NumPy scalar, made once for each dtype and value."""
     key = (dtype, value)
     try:
-        return _constants[key]
+        return _constants.entries[key]
     except KeyError:
         return _constants.add(key, np.asarray(value).astype(dtype)[()])

@@ -54,7 +54,7 @@ def staged(
             if uses_up and debug_key_reuse.value:
                 use_up(key, name.removeprefix("_"))
             key = unwrap(key)
-        sampler = by_generator.get(impl)
+        sampler = by_generator.entries.get(impl)
         if sampler is None:
             sampler = by_generator.make(impl, on_words, impl)
         return sampler(key, *operands, **params)

@@ -54,7 +54,7 @@ def _new_element_type(dtype: np.dtype) -> str:
 
 def tensor_type(aval: AbstractValue) -> str:
     """The StableHLO type of a value, such as ``tensor<2x3xf32>``."""
-    found = _tensor_types.get(aval)
+    found = _tensor_types.entries.get(aval)
     if found is None:
         if isinstance(aval, AbstractToken):
             found = "!stablehlo.token"

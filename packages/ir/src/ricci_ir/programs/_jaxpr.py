@@ -245,7 +245,7 @@ class Jaxpr:
                 kept = self._derived
                 if kept is None:
                     kept = self._derived = Cache("forms of programs", 1024)
-        found = kept.get(key)
+        found = kept.entries.get(key)
         return kept.make(key, build) if found is None else found
 
     def clear_derived(self) -> None:

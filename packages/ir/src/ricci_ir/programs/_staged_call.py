@@ -70,7 +70,7 @@ def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) 
     """A program of one equation, made once per type; ``None`` if a parameter cannot be hashed."""
     key = (primitive, avals, tuple(params.items()))
     try:
-        jaxpr = _single_equations.get(key)
+        jaxpr = _single_equations.entries.get(key)
     except TypeError:
         return None
     if jaxpr is None:

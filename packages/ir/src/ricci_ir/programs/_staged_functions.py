@@ -90,7 +90,7 @@ class Composite(Applied):
         """The operations for arguments of these types."""
         avals = tuple([x if x is None else get_aval(x) for x in args])
         key = (self, avals, *settings.items(), trace_key())
-        found = _steps.get(key)
+        found = _steps.entries.get(key)
         return _steps.make(key, self._trace, avals, settings) if found is None else found
 
     def _trace(self, avals: tuple, settings: dict[str, Any]) -> Step:

@@ -78,7 +78,7 @@ class Primitive:
             return self.abstract_eval(*avals, **params)
         key = (avals, tuple(params.items())) if params else avals
         try:
-            result = memo.get(key)
+            result = memo.entries.get(key)
         except TypeError:  # a parameter that cannot be hashed
             return self.abstract_eval(*avals, **params)
         if result is None:

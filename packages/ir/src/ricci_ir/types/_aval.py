@@ -61,6 +61,7 @@ abstract_token = AbstractToken()
 # A type that is in use is found by ``_living`` as long as it lives, so that two objects never stand
 # for one type. ``_interned`` finds the usual ones quickly, and keeps them for their next use.
 _interned: Cache[Any, "ShapedArray"] = Cache("array types", 8192)
+_usual = _interned.entries
 _living: weakref.WeakValueDictionary[Any, "ShapedArray"] = weakref.WeakValueDictionary()
 _lock = threading.RLock()  # a type may be made by a destructor, in the middle of this
 
@@ -120,7 +121,7 @@ class ShapedArray(AbstractValue):
                 "arrays, not of types. Leave sharding out, or constrain the value that has it."
             )
         try:
-            return _interned[shape, dtype, weak_type]
+            return _usual[shape, dtype, weak_type]
         except (KeyError, TypeError):
             return _intern(shape, dtype, weak_type)
 

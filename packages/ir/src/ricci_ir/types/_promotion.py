@@ -166,7 +166,7 @@ def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
     """
     # Not the mode itself: the hash of an enumeration's member is Python code.
     key = (pairs, enable_x64.value, numpy_dtype_promotion.value is _STANDARD_MODE)
-    found = _results.get(key)
+    found = _results.entries.get(key)
     return _results.make(key, _lattice_result_type, pairs) if found is None else found
 
 

@@ -206,7 +206,7 @@ _combiners: Cache[Any, Jaxpr] = Cache("scatter combiners", 256)
 def combiner(fun: Callable[[Any, Any], Any], dtype: Any) -> Jaxpr:
     """The program that combines an element with its update, made once for each dtype."""
     key = (fun, dtype)
-    found = _combiners.get(key)
+    found = _combiners.entries.get(key)
     if found is None:
         scalar = ShapedArray((), dtype)
         found = _combiners.make(key, trace_to_jaxpr, lambda x, y: [fun(x, y)], [scalar, scalar])

@@ -122,7 +122,7 @@ _INT_FORM = (1, 1, False, True)
 
 def _row(x: Any, index: int) -> Any:
     key = x.aval, enable_x64.value
-    row = _rows.get(key)
+    row = _rows.entries.get(key)
     if row is None:
         row = _rows.make(key, _row_step, x.aval)
     size, params = row
@@ -220,7 +220,7 @@ def _windows_now(x: Any, index: tuple) -> Any:
         return x
     forms.extend([(n, 1, False, False) for n in shape[axis:]])
     key = (aval, *forms, enable_x64.value)
-    params = _steps.get(key)
+    params = _steps.entries.get(key)
     if params is None:
         params = _steps.make(key, _step, aval, len(starts), tuple(forms))
     return eval_trace.process(staged_call.call, (x, *starts), params)[0]

@@ -175,7 +175,7 @@ _products: Cache[Any, Operation] = Cache("products", 4096)
 def known_product(a: Any, b: Any) -> Operation | None:
     """The product of vectors or matrices of these types, if it has been taken before."""
     types = getattr(a, "aval", None), getattr(b, "aval", None)
-    return _products.recall((types, type(a), type(b), trace_key()))
+    return _products.entries.get((types, type(a), type(b), trace_key()))
 
 
 def _know_product(a: Any, b: Any, dims: Any) -> None:

@@ -240,7 +240,7 @@ def _plain_sum(a: Any, axis: Any) -> Operation | None:
     kind, aval = type(a), getattr(a, "aval", None)
     kept = axis is None or type(axis) is int
     key = (kind, aval, axis, trace_key()) if kept else None
-    found = _sums.get(key)
+    found = _sums.entries.get(key)
     if found is not None or aval is None or not hasattr(kind, "aval"):
         return found
     if aval.weak_type or aval.dtype not in _SUMMED_AS_THEY_ARE:

@@ -70,7 +70,9 @@ class XlaBackend:
     def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
         try:
-            function = self._callables.get((primitive, *params.items()) if params else primitive)
+            function = self._callables.entries.get(
+                (primitive, *params.items()) if params else primitive
+            )
         except TypeError:  # a parameter that cannot be hashed
             function = None
         if function is None:

@@ -179,7 +179,7 @@ def trace_program(fun: Callable, split: Split, avals: tuple, cache: Cache[Key, P
 
 
 def _explain(fun: Callable, split: Split, key: Key, cache: Cache[Key, Program]) -> CacheMiss:
-    known = [(earlier, program.arg_names) for earlier, program in cache.copy().items()]
+    known = [(earlier, program.arg_names) for earlier, program in cache.entries.copy().items()]
     names = argument_names(fun, split)
 
     def static_name(where: Any) -> str:
