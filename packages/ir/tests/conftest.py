@@ -63,7 +63,8 @@ def toy():
     """The toy primitives, with their backend in place and ``call`` as the staged call."""
     staged = ir.staged_call.call
     ir.staged_call.register(call)
-    with ir.use_backend(NumpyBackend()):
+    old = ir.set_backend(NumpyBackend())  # of all threads
+    try:
         yield SimpleNamespace(
             sin=sin.bind,
             mul=mul.bind,
@@ -74,4 +75,6 @@ def toy():
             primitives=SimpleNamespace(sin=sin, mul=mul, split=split, show=show, call=call),
             effect=PRINT,
         )
-    ir.staged_call.register(staged)
+    finally:
+        ir.set_backend(old)
+        ir.staged_call.register(staged)

@@ -84,6 +84,75 @@ def test_override_is_of_its_thread(option):
         assert _in_thread(lambda: option.value) == 0
 
 
+def _enter(override):
+    override.__enter__()
+
+
+def _leave(override):
+    override.__exit__(None, None, None)
+
+
+def test_an_override_that_is_left_in_another_thread_stays_where_it_was_entered(option):
+    override = option(1)
+    _enter(override)
+    assert _in_thread(lambda: (_leave(override), option.value)) == (None, 0)
+    assert option.value == 1
+    _leave(override)
+    assert option.value == 0
+    _leave(override)
+    assert option.value == 0
+
+
+def test_leaving_what_another_thread_entered_does_not_end_an_override_of_ones_own(option):
+    override = option(1)
+    _enter(override)
+
+    def other():
+        with option(2):
+            _leave(override)
+            inside = option.value
+        return inside, option.value
+
+    assert _in_thread(other) == (2, 0)
+    _leave(override)
+    assert option.value == 0
+
+
+def test_an_outer_override_ends_those_inside_that_were_left_elsewhere(option):
+    outer, inner = option(1), option(2)
+    _enter(outer)
+    _enter(inner)
+    _in_thread(lambda: _leave(inner))
+    assert option.value == 2
+    _leave(outer)
+    assert option.value == 0
+    with option(3):
+        assert option.value == 3
+    assert option.value == 0
+
+
+def test_an_override_can_be_entered_again_and_in_several_threads(option):
+    override = option(1)
+    with override, override:
+        assert _in_thread(lambda: (_enter(override), option.value, _leave(override)))[1] == 1
+        assert option.value == 1
+    assert option.value == 0
+
+
+def test_the_key_of_traces_is_right_after_an_override_was_left_elsewhere():
+    def entered_here_left_elsewhere():
+        before = trace_key()
+        override = numpy_dtype_promotion("strict")
+        _enter(override)
+        inside = trace_key()
+        _in_thread(lambda: _leave(override))
+        assert trace_key() is inside is not before
+        _leave(override)
+        return trace_key() is before
+
+    assert _in_thread(entered_here_left_elsewhere)
+
+
 def test_new_thread_sees_global_value(option):
     option.set_global(5)
     assert _in_thread(lambda: option.value) == 5

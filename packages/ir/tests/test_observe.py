@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ricci_ir import (
+    Cache,
     NotReversible,
     ShapedArray,
     ShapeDtypeStruct,
@@ -40,7 +41,7 @@ def test_observers_end_with_an_exception():
     with pytest.raises(KeyError), observing(lambda event: None, anew=True):
         raise KeyError
     assert not is_observed()
-    table = {}
+    table = Cache("programs", 8)
     assert kept_programs(table) is table
 
 
@@ -54,15 +55,16 @@ def test_other_threads_are_not_observed():
 
 
 def test_what_is_traced_anew_is_kept_apart_and_forgotten():
-    table = {"f": 1}
+    table = Cache("programs", 8)
+    table.add("f", 1)
     with observing(lambda event: None, anew=True):
-        assert kept_programs(table) == {}
-        kept_programs(table)["f"] = 2
-        assert kept_programs(table) == {"f": 2}
+        assert kept_programs(table).entries == {}
+        kept_programs(table).add("f", 2)
+        assert kept_programs(table).entries == {"f": 2}
         with observing(lambda event: None):
-            assert kept_programs(table) == {"f": 2}
+            assert kept_programs(table).entries == {"f": 2}
     assert kept_programs(table) is table
-    assert table == {"f": 1}
+    assert table.entries == {"f": 1}
 
 
 def test_an_abandoned_trace_has_what_was_recorded():

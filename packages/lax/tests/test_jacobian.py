@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ricci_batching import vmap
-from ricci_ir import ShapeDtypeStruct, float0, make_jaxpr
+from ricci_ir import ShapeDtypeStruct, enable_x64, float0, make_jaxpr
 from ricci_lax import (
     convert_element_type,
     custom_vjp,
@@ -140,6 +140,14 @@ def test_each_argument_keeps_its_dtype(jac):
     assert wide.dtype == np.float32
     # Forward mode gives tangents of the result, reverse mode cotangents of the argument.
     assert narrow.dtype == (np.float32 if jac is jacfwd else np.float16)
+
+
+@ALL
+def test_wide_types_change_nothing_for_narrow_arguments(jac):
+    narrow = make_jaxpr(jac(total))(of(2))
+    with enable_x64(True):
+        wide = make_jaxpr(jac(total))(of(2))
+    assert wide.out_avals == narrow.out_avals
 
 
 @ALL

@@ -104,9 +104,9 @@ def test_int_out_of_bounds_gives_the_nearest_row(index, moved_to, as_array, back
 def test_ints_of_one_form_share_a_program(backend):
     x = jnp.asarray(M)
     x[0, 1], x[1:2, 0]
-    before = len(_brackets._steps)
+    before = len(_brackets._steps.entries)
     x[2, 3], x[-1, -1], x[2:3, 3]
-    assert len(_brackets._steps) == before
+    assert len(_brackets._steps.entries) == before
 
 
 def test_windows(backend):

@@ -315,6 +315,7 @@ def _split_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
             outs = eval_jaxpr(jaxpr, jaxpr.consts, *operands)
         finally:
             context.trace = previous
+            tape.alive = False
         mine = list(map(tape.has, outs))
         return (
             tape,
@@ -359,7 +360,7 @@ def linearize_flat(
             results, out_tangents, _ = trace.split(fun(*args))
     finally:
         context.trace = previous
-        trace.alive = False
+        trace.alive = tape.alive = False
     if check_tracer_leaks.value:
         del args
         check_leaks(trace)

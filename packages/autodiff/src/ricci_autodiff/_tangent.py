@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ricci_ir import AbstractValue, ShapedArray, float0, get_aval, to_tangent_dtype
+from ricci_ir import AbstractValue, Cache, ShapedArray, float0, get_aval, to_tangent_dtype
 
 
 class Zero:
@@ -18,16 +18,16 @@ class Zero:
     def from_primal(value: Any) -> "Zero":
         """The zero tangent of a value."""
         aval = get_aval(value)
-        zero = _zeros.get(aval)
+        zero = _zeros.entries.get(aval)
         if zero is None:
-            zero = _zeros[aval] = Zero(tangent_aval(aval))
+            zero = _zeros.add(aval, Zero(tangent_aval(aval)))
         return zero
 
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
 
 
-_zeros: dict[AbstractValue, Zero] = {}
+_zeros: Cache[AbstractValue, Zero] = Cache("zero tangents", 4096)
 
 
 class SymbolicZero:

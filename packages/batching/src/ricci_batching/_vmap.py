@@ -8,6 +8,7 @@ from ricci_ir import (
     AbstractValue,
     Array,
     ArrayLike,
+    Cache,
     Jaxpr,
     Primitive,
     ShapedArray,
@@ -37,16 +38,16 @@ from ricci_pytree import (
 from ._mapped_axes import check_axis, mapped_dims
 from ._rules import Axis, array_ops, batch_rules, batched_at, named_axes
 
-_unbatched: dict[tuple[ShapedArray, int], ShapedArray] = {}
+_unbatched: Cache[tuple[ShapedArray, int], ShapedArray] = Cache("types of examples", 4096)
 
 
 def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     """The type of one example of a batch."""
     key = (aval, dim)
-    found = _unbatched.get(key)
+    found = _unbatched.entries.get(key)
     if found is None:
         shape = (*aval.shape[:dim], *aval.shape[dim + 1 :])
-        found = _unbatched[key] = ShapedArray(shape, aval.dtype, aval.weak_type)
+        found = _unbatched.add(key, ShapedArray(shape, aval.dtype, aval.weak_type))
     return found
 
 

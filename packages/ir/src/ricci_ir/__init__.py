@@ -1,5 +1,6 @@
 """The intermediate representation: types, primitives, traces and traced programs."""
 
+from ._cache import *
 from ._config import *
 from ._errors import *
 from ._extension import *

@@ -57,7 +57,17 @@ class State:
         if not self._overrides:
             return self._global
         stack = getattr(self._local, "stack", None)
-        return stack[-1] if stack else self._global
+        return stack[-1].value if stack else self._global
+
+    @property
+    def shared_value(self) -> Any:
+        """The global value, whatever this thread overrides it with."""
+        return self._global
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether any thread has an override."""
+        return self._overrides > 0
 
     def parse(self, value: Any) -> Any:
         """The value to store for what the user gave."""
@@ -84,7 +94,7 @@ class State:
     def get_local(self) -> Any:
         """The override of this thread, or ``UNSET``."""
         stack = getattr(self._local, "stack", None)
-        return stack[-1] if stack else UNSET
+        return stack[-1].value if stack else UNSET
 
     def on_change(self, callback: Callable[[Any, bool], object]) -> None:
         """Call ``callback(value, local)`` now and after each change.
@@ -113,30 +123,39 @@ class State:
     def __repr__(self) -> str:
         return f"State({self.name}={self.value!r})"
 
-    def _push(self, value: Any) -> None:
+    def _push(self, override: "Override") -> None:
         local = self._local
         stack = getattr(local, "stack", None)
         if stack is None:
             stack = local.stack = []
         with _lock:
-            stack.append(value)
+            stack.append(override)
             self._overrides += 1
             if self.traced:
                 _keys.overrides += 1
         try:
-            self._changed_here(value)
+            self._changed_here(override.value)
         except BaseException:
-            self._pop()
+            self._pop(override)
             raise
 
-    def _pop(self) -> None:
-        stack = self._local.stack
+    def _pop(self, override: "Override") -> None:
+        """End an override of this thread, with those that were entered after it and never left.
+
+        One that was entered in another thread goes on there: what C++ knows of a thread's options
+        cannot be changed from elsewhere.
+        """
+        stack = getattr(self._local, "stack", None) or []
+        start = next((i for i in reversed(range(len(stack))) if stack[i] is override), None)
+        if start is None:
+            return
         with _lock:
-            stack.pop()
-            self._overrides -= 1
+            ended = len(stack) - start
+            del stack[start:]
+            self._overrides -= ended
             if self.traced:
-                _keys.overrides -= 1
-        self._changed_here(stack[-1] if stack else UNSET)
+                _keys.overrides -= ended
+        self._changed_here(stack[-1].value if stack else UNSET)
 
     def _changed_here(self, value: Any) -> None:
         if self.traced:
@@ -146,7 +165,10 @@ class State:
 
 
 class Override:
-    """A value for an option within a ``with`` block or a decorated function; reusable."""
+    """A value for an option within a ``with`` block or a decorated function; reusable.
+
+    It holds in the thread that entered it, until that thread leaves it.
+    """
 
     __slots__ = ("state", "value")
 
@@ -154,10 +176,10 @@ class Override:
         self.state, self.value = state, value
 
     def __enter__(self) -> None:
-        self.state._push(self.value)
+        self.state._push(self)
 
     def __exit__(self, *exc_info: object) -> None:
-        self.state._pop()
+        self.state._pop(self)
 
     def __call__(self, fun: Callable) -> Callable:
         @wraps(fun)

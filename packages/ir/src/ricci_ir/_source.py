@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
-_internal_modules: dict[str | None, bool] = {}
+_internal_modules: dict[str | None, bool] = {}  # as many as there are modules
 
 
 class NameStack(tuple):

@@ -15,6 +15,7 @@ from ricci_ir import (
     FLOAT6,
     FLOAT8,
     FLOATS,
+    Cache,
     array_dtypes,
     coerce_to_array_dtype,
     context,
@@ -243,7 +244,7 @@ def _add_leading(x: Any, shape: tuple[int, ...], rank: int) -> Any:
     return broadcast_in_dim(x, (*(1,) * lead, *shape), tuple(range(lead, rank)))
 
 
-_constants: dict[tuple[Any, Any], Any] = {}
+_constants: Cache[tuple[Any, Any], Any] = Cache("constants", 4096)
 
 
 def constant(x: Any, value: complex) -> Any:
@@ -269,6 +270,6 @@ def strong_constant(dtype: Any, value: Any) -> Any:
     """A NumPy scalar, made once for each dtype and value."""
     key = (dtype, value)
     try:
-        return _constants[key]
+        return _constants.entries[key]
     except KeyError:
-        return _constants.setdefault(key, np.asarray(value).astype(dtype)[()])
+        return _constants.add(key, np.asarray(value).astype(dtype)[()])

@@ -1,6 +1,5 @@
 """The primitives on keys: what jaxprs say of them, whichever generator the keys are for."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,8 @@ import ricci_lax as lax
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import batched_at, elementwise, move_dim
 from ricci_ir import (
+    Cache,
+    Jaxpr,
     ShapedArray,
     Tracer,
     convert_constvars,
@@ -54,9 +55,11 @@ def _words(keys: ShapedArray) -> ShapedArray:
     return keys.dtype.physical_aval(keys)
 
 
-@lru_cache(maxsize=4096)
-def _program(fun: Any, avals: tuple, params: tuple, key: Any) -> Any:
-    jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **dict(params))], avals, origin=no_origin)
+_programs: Cache[Any, Jaxpr] = Cache("programs of generators", 1024)
+
+
+def _program(fun: Any, avals: tuple, params: dict[str, Any]) -> Jaxpr:
+    jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **params)], avals, origin=no_origin)
     return convert_constvars(jaxpr)
 
 
@@ -64,7 +67,8 @@ def _call(ctx: Lowering, name: str, fun: Any, operands: list[Value], **params: A
     """Write a call of ``fun`` on words; keys of the same types share the function."""
     out = ctx.out
     avals = tuple(x.aval for x in operands)
-    program = _program(fun, avals, tuple(params.items()), trace_key())
+    key = (fun, avals, tuple(params.items()), trace_key())
+    program = _programs.make(key, _program, fun, avals, params)
     return Value(ctx.call(program, name, operands)[0].name, out)
 
 

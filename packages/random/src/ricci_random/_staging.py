@@ -5,10 +5,10 @@ behind them, so that a runtime need not know what keys are.
 """
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from typing import Any
 
-from ricci_ir import Composite, debug_key_reuse, get_aval, is_recording
+from ricci_ir import Cache, Composite, debug_key_reuse, get_aval, is_recording
 
 from ._key_reuse import use_up
 from ._key_type import Generator, KeyType, find_generator
@@ -30,7 +30,8 @@ def staged(
     name = name or fun.__name__
     on_keys = Composite(fun, name)
 
-    @cache
+    by_generator: Cache[Generator, Composite] = Cache("samplers", 16)
+
     def on_words(impl: Generator) -> Composite:
         @wraps(fun)
         def step(words: Any, *xs: Any, **params: Any) -> Any:
@@ -53,6 +54,9 @@ def staged(
             if uses_up and debug_key_reuse.value:
                 use_up(key, name.removeprefix("_"))
             key = unwrap(key)
-        return on_words(impl)(key, *operands, **params)
+        sampler = by_generator.entries.get(impl)
+        if sampler is None:
+            sampler = by_generator.make(impl, on_words, impl)
+        return sampler(key, *operands, **params)
 
     return call

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_ir import issubdtype
 
-_wide: dict[np.dtype, np.dtype] = {}
+_wide: dict[np.dtype, np.dtype] = {}  # as many as there are dtypes
 
 
 def wide_dtype(dtype: np.dtype) -> np.dtype:

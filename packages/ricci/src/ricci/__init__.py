@@ -22,6 +22,7 @@ from ricci_ir import array_garbage_collection_guard as array_garbage_collection_
 from ricci_ir import auto_pcast as auto_pcast
 from ricci_ir import check_tracer_leaks as check_tracer_leaks
 from ricci_ir import checking_leaks as checking_leaks
+from ricci_ir import clear_caches as clear_caches
 from ricci_ir import config as config
 from ricci_ir import debug_infs as debug_infs
 from ricci_ir import debug_key_reuse as debug_key_reuse
@@ -89,7 +90,6 @@ from ricci_xla import NamedSharding as NamedSharding
 from ricci_xla import P as P
 from ricci_xla import Shard as Shard
 from ricci_xla import block_until_ready as block_until_ready
-from ricci_xla import clear_caches as clear_caches
 from ricci_xla import copy_to_host_async as copy_to_host_async
 from ricci_xla import default_backend as default_backend
 from ricci_xla import device_count as device_count

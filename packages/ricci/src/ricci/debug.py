@@ -1,5 +1,6 @@
 """Looking into programs as they run. See ``ricci_lax`` and ``ricci_parallel``."""
 
+from ricci_ir import cache_sizes as caches
 from ricci_ir import guard_public as _guard_public
 from ricci_lax import DebugEffect as DebugEffect
 from ricci_lax import OrderedDebugEffect as OrderedDebugEffect

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ricci_ir import AbstractToken, AbstractValue, ExtendedDType, ShapedArray, float0
+from ricci_ir import AbstractToken, AbstractValue, Cache, ExtendedDType, ShapedArray, float0
 
 _special_names = {
     "bool": "i1",
@@ -27,8 +27,8 @@ _special_names = {
 # Elements narrower than a byte. NumPy keeps each in a byte of its own, and MLIR's parser expects
 # them packed, so they are not written as raw bytes.
 _packed = frozenset({"i2", "i4", "ui2", "ui4", "f4E2M1FN"})
-_element_types: dict[np.dtype, str] = {}
-_tensor_types: dict[AbstractValue, str] = {}
+_element_types: dict[np.dtype, str] = {}  # as many as there are dtypes
+_tensor_types: Cache[AbstractValue, str] = Cache("written types", 4096)
 
 
 def element_type(dtype: np.dtype) -> str:
@@ -54,7 +54,7 @@ def _new_element_type(dtype: np.dtype) -> str:
 
 def tensor_type(aval: AbstractValue) -> str:
     """The StableHLO type of a value, such as ``tensor<2x3xf32>``."""
-    found = _tensor_types.get(aval)
+    found = _tensor_types.entries.get(aval)
     if found is None:
         if isinstance(aval, AbstractToken):
             found = "!stablehlo.token"
@@ -64,7 +64,7 @@ def tensor_type(aval: AbstractValue) -> str:
             found = f"tensor<{''.join(f'{n}x' for n in array.shape)}{element_type(array.dtype)}>"
         else:
             raise TypeError(f"values of type {aval} have no StableHLO type")
-        _tensor_types[aval] = found
+        _tensor_types.add(aval, found)
     return found
 
 

@@ -1,8 +1,10 @@
 """Jaxprs: traced programs as data."""
 
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ricci_ir._cache import Cache
 from ricci_ir._source import NameStack, Source, unknown_source
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.types._aval import AbstractValue, get_aval
@@ -27,6 +29,7 @@ __all__ = [
 
 Effects = frozenset
 no_effects: frozenset = frozenset()
+_lock = threading.RLock()
 _python_numbers = frozenset({int, float, complex})
 
 
@@ -204,7 +207,7 @@ class Jaxpr:
         self.effects = effects
         self.debug_info = debug_info
         self.consts = list(consts)
-        self._derived: dict[Hashable, Any] = {}
+        self._derived: Cache[Hashable, Any] | None = None  # made when it is needed
 
     @property
     def jaxpr(self) -> "Jaxpr":
@@ -232,18 +235,23 @@ class Jaxpr:
         return [*self.constvars, *self.invars]
 
     def derived(self, key: Hashable, build: Callable[[], Any]) -> Any:
-        """What ``build`` gives, computed once for this jaxpr and kept as long as it lives.
+        """What ``build`` gives, kept with this jaxpr for the next time.
 
         The transposed, batched and compiled forms of a jaxpr are kept here.
         """
-        found = self._derived.get(key)
-        if found is None:
-            found = self._derived.setdefault(key, build())
-        return found
+        kept = self._derived
+        if kept is None:
+            with _lock:
+                kept = self._derived
+                if kept is None:
+                    kept = self._derived = Cache("forms of programs", 1024)
+        found = kept.entries.get(key)
+        return kept.make(key, build) if found is None else found
 
     def clear_derived(self) -> None:
         """Forget all derived forms."""
-        self._derived.clear()
+        if self._derived is not None:
+            self._derived.clear()
 
     def replace(self, **changes: Any) -> "Jaxpr":
         """A copy with some of the fields replaced."""

@@ -3,6 +3,7 @@
 import weakref
 from typing import Any
 
+from ricci_ir._cache import Cache
 from ricci_ir._source import no_origin
 from ricci_ir.traces._primitive import Primitive, rule_table
 
@@ -10,7 +11,6 @@ from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import trace_to_jaxpr
 
 __all__ = [
-    "clear_single_equations",
     "equation_program",
     "host_rules",
     "program_rules",
@@ -53,7 +53,7 @@ class StagedCall:
 
 staged_call = StagedCall()
 
-_single_equations: dict[Any, Jaxpr] = {}
+_single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)
 
 
 def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr:
@@ -70,15 +70,9 @@ def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) 
     """A program of one equation, made once per type; ``None`` if a parameter cannot be hashed."""
     key = (primitive, avals, tuple(params.items()))
     try:
-        jaxpr = _single_equations.get(key)
+        jaxpr = _single_equations.entries.get(key)
     except TypeError:
         return None
     if jaxpr is None:
-        program = equation_program(primitive, avals, params)
-        jaxpr = _single_equations.setdefault(key, program)
+        jaxpr = _single_equations.make(key, equation_program, primitive, avals, params)
     return jaxpr
-
-
-def clear_single_equations() -> None:
-    """Forget the programs of one equation, and what was derived from them."""
-    _single_equations.clear()

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ricci_ir._cache import Cache
 from ricci_ir._config import disable_jit_state
 from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
-from ricci_ir.traces._backend import backend
+from ricci_ir.traces._backend import Applied, Backend, backend
 from ricci_ir.traces._trace import context, eval_trace
 from ricci_ir.types._aval import get_aval
 
@@ -47,27 +48,31 @@ class Step(NamedTuple):
         return outs[0] if self.single else tuple(outs)
 
 
-class Composite:
+# By the composite, the types, the settings and the ``trace_key``.
+_steps: "Cache[Any, Step]" = Cache("composite functions", 4096)
+
+
+class Composite(Applied):
     """A function of arrays, given by position, and of hashable settings, given by keyword.
 
     It returns an array or a tuple of arrays. ``None`` may stand for an array that is not given.
     """
 
     def __init__(self, fun: Callable[..., Any], name: str):
+        super().__init__()
         update_wrapper(self, fun)
         self.fun = fun
         self.name = name
-        self._steps: dict[Any, Step] = {}
-        self._evaluate: Any = None
-        self._dispatch: Callable[..., Any] = self._apply_now
 
     def __call__(self, *args: Any, **settings: Any) -> Any:
         if context.trace is not eval_trace:
             return self.apply(args, settings)
         if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
-            self._dispatch = backend().dispatcher(self) or self._apply_now
-            self._evaluate = eval_trace.process
-        return self._dispatch(tuple(settings.items()) if settings else (), *args)
+            return self._application()(tuple(settings.items()) if settings else (), *args)
+        return self._apply(tuple(settings.items()) if settings else (), *args)
+
+    def _make_application(self, backend: Backend) -> Callable[..., Any]:
+        return backend.dispatcher(self) or self._apply_now
 
     def apply(self, args: tuple, settings: dict[str, Any]) -> Any:
         """Apply it in the current trace."""
@@ -84,9 +89,9 @@ class Composite:
     def step(self, args: tuple, settings: dict[str, Any]) -> Step:
         """The operations for arguments of these types."""
         avals = tuple([x if x is None else get_aval(x) for x in args])
-        key = (avals, *settings.items(), trace_key())
-        found = self._steps.get(key)
-        return self._steps.setdefault(key, self._trace(avals, settings)) if found is None else found
+        key = (self, avals, *settings.items(), trace_key())
+        found = _steps.entries.get(key)
+        return _steps.make(key, self._trace, avals, settings) if found is None else found
 
     def _trace(self, avals: tuple, settings: dict[str, Any]) -> Step:
         single = True

@@ -1,11 +1,13 @@
 """The protocol by which the front end meets a runtime."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
+from ricci_ir._cache import Cache
+from ricci_ir._settings import Override, State
 from ricci_ir.types._aval import get_aval
 from ricci_ir.types._dtypes import float0
 
@@ -105,36 +107,78 @@ class _Missing:
 
 
 _array_p = Primitive("array")
-_backend: Backend = _Missing()
-eval_trace.process = _backend.evaluate
+_state = State("backend", None, _Missing())
 
 
 def backend() -> Backend:
-    """The backend that evaluates primitives outside of any trace."""
-    return _backend
+    """The backend that evaluates primitives outside of any trace, in this thread."""
+    return _state.value
+
+
+def _evaluate_here(primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    return _state.value.evaluate(primitive, args, params)
+
+
+class _Evaluation:
+    """Sets ``eval_trace.process``: the backend of all threads itself, if none has its own."""
+
+    def __init__(self):
+        self._lock = threading.RLock()
+        self._shared: Any = None
+        _state.on_change(self._changed)
+
+    def _changed(self, value: Any, local: bool) -> None:
+        with self._lock:
+            if not local:
+                self._shared = value.evaluate
+            eval_trace.process = _evaluate_here if _state.is_overridden else self._shared
+
+
+_evaluation = _Evaluation()
+# How backends apply operations and composite functions; they are the keys, with the backend.
+_applications: Cache[Any, Callable[..., Any]] = Cache("applied operations", 4096)
+
+
+class Applied:
+    """What each backend has a function of its own for; the shared backend's is at hand.
+
+    ``_evaluate`` is the ``eval_trace.process`` for which ``_apply`` holds.
+    """
+
+    __slots__ = ("_apply", "_evaluate")
+
+    _apply: Callable[..., Any]
+
+    def __init__(self):
+        self._evaluate: Any = None
+
+    def _make_application(self, backend: Backend) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    def _application(self) -> Callable[..., Any]:
+        """The function of this thread's backend."""
+        evaluate, here = eval_trace.process, backend()
+        found = _applications.make((self, here), self._make_application, here)
+        if evaluate is not _evaluate_here:
+            self._apply, self._evaluate = found, evaluate
+        return found
 
 
 def set_backend(new: Backend) -> Backend:
-    """Make ``new`` the backend; returns the one it replaces."""
-    global _backend
-    old, _backend = _backend, new
-    eval_trace.process = new.evaluate
+    """Make ``new`` the backend of all threads that use no other; returns the one it replaces."""
+    old = _state.shared_value
+    _state.set_global(new)
     return old
 
 
 def has_backend() -> bool:
     """Whether any backend has been set."""
-    return not isinstance(_backend, _Missing)
+    return not isinstance(_state.value, _Missing)
 
 
-@contextmanager
-def use_backend(new: Backend) -> Iterator[None]:
-    """Evaluate with another backend inside a ``with`` block."""
-    old = set_backend(new)
-    try:
-        yield
-    finally:
-        set_backend(old)
+def use_backend(new: Backend) -> Override:
+    """Evaluate with another backend inside a ``with`` block, in this thread."""
+    return _state(new)
 
 
 def as_array(x: Any) -> Any:
@@ -147,4 +191,4 @@ def as_array(x: Any) -> Any:
     aval: Any = get_aval(x)
     if aval.dtype == float0:
         return x
-    return _backend.array(np.asarray(x, aval.dtype), aval)
+    return backend().array(np.asarray(x, aval.dtype), aval)

@@ -7,6 +7,7 @@ itself no longer shows. Nothing is collected unless this thread is ``observing``
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ricci_ir._cache import Cache
 from ricci_ir._source import Source, caller_source
 
 from ._trace import Trace, context
@@ -151,7 +152,7 @@ def notify(event: Event) -> None:
         observer(event)
 
 
-def kept_programs[K, V](table: dict[K, V]) -> dict[K, V]:
+def kept_programs[K, V](table: Cache[K, V]) -> Cache[K, V]:
     """Where the programs of users' functions are kept: ``table``.
 
     Where an observer has functions traced anew, a table of that time's own.
@@ -159,7 +160,10 @@ def kept_programs[K, V](table: dict[K, V]) -> dict[K, V]:
     anew = context.kept_anew
     if anew is None:
         return table
-    return anew.setdefault(id(table), (table, {}))[1]
+    found = anew.get(id(table))
+    if found is None:
+        found = anew[id(table)] = table, Cache(table.name, table.limit)
+    return found[1]
 
 
 def current_source() -> Source:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ._backend import backend
+from ._backend import Applied, Backend
 from ._primitive import Primitive
 from ._trace import context, eval_trace
 
@@ -12,7 +12,7 @@ __all__ = [
 ]
 
 
-class Operation:
+class Operation(Applied):
     """A primitive with all its parameters, applied to arrays without looking for its program.
 
     Example:
@@ -22,20 +22,20 @@ class Operation:
       { lambda ; a:f32[3]. let b:f32[3] = scale[by=2] a in (b,) }
     """
 
-    __slots__ = ("_apply", "_evaluate", "params", "primitive")
-
-    _apply: Callable[..., Any]
+    __slots__ = ("params", "primitive")
 
     def __init__(self, primitive: Primitive, **params: Any):
+        super().__init__()
         self.primitive = primitive
         self.params = params
-        self._evaluate: Any = None
 
     def __call__(self, *args: Any) -> Any:
         trace = context.trace
         if trace is not eval_trace:
             return trace.process(self.primitive, args, {**self.params})
         if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
-            self._apply = backend().operation(self.primitive, self.params)
-            self._evaluate = eval_trace.process
+            return self._application()(*args)
         return self._apply(*args)
+
+    def _make_application(self, backend: Backend) -> Callable[..., Any]:
+        return backend.operation(self.primitive, self.params)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
+from ricci_ir._cache import Cache
+
 from ._trace import context
 
 __all__ = [
@@ -66,7 +68,7 @@ class Primitive:
         self.abstract_eval = abstract_eval or _no_abstract_eval(name)
         self.multiple_results = multiple_results
         self.effects = effects
-        self.aval_memo: dict[Any, Any] | None = {} if memo else None
+        self.aval_memo: Cache[Any, Any] | None = Cache("types of results", 2048) if memo else None
         self.impl: Callable[..., Any] | None = None
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -80,11 +82,13 @@ class Primitive:
             return self.abstract_eval(*avals, **params)
         key = (avals, tuple(params.items())) if params else avals
         try:
-            result = memo.get(key)
+            result = memo.entries.get(key)
         except TypeError:  # a parameter that cannot be hashed
             return self.abstract_eval(*avals, **params)
         if result is None:
-            result = memo[key] = self.abstract_eval(*avals, **params)
+            result = memo.recall(key)
+            if result is None:
+                result = memo.add(key, self.abstract_eval(*avals, **params))
         return result
 
     def bind_with_trace(self, trace: Any, args: Any, avals: Any, params: dict[str, Any]) -> Any:

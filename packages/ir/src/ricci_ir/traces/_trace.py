@@ -6,6 +6,7 @@ process it; a trace that does not care passes it on to its parent, down to evalu
 
 import threading
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,15 +44,24 @@ __all__ = [
 
 
 class Trace:
-    """An interpretation of primitives. ``parent`` is the one it is built on."""
+    """An interpretation of primitives. ``parent`` is the one it is built on.
 
-    __slots__ = ("alive", "parent")
+    Its tracers may be used by the thread that made it, as long as it is ``alive``.
+    """
+
+    __slots__ = ("alive", "parent", "thread")
 
     parent: "Trace | None"
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent = parent
         self.alive = True
+        self.thread = get_ident()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its tracers may be used here and now."""
+        return self.alive and self.thread == get_ident()
 
     @property
     def main(self) -> "Trace":
@@ -186,13 +196,21 @@ def _concretization(function: str):
 
 
 def leaked_tracer(tracer: Tracer, primitive: "Primitive | None" = None) -> UnexpectedTracerError:
-    """The error for a tracer that is used after the function it belongs to was traced."""
+    """The error for a tracer that is used where the trace it belongs to has ended or is not."""
     use = f" was passed to {primitive.name!r}" if primitive is not None else " was used"
+    trace = tracer._trace
+    if trace.alive and trace.thread != get_ident():
+        when = "in another thread than the one that traces that function"
+        advice = "Start threads outside of functions that are transformed, or pass arrays to them."
+    else:
+        when = "after that trace had ended"
+        advice = (
+            "Return the value from the function instead of saving it in a global, an attribute or "
+            "a list outside of it."
+        )
     return UnexpectedTracerError(
         f"A traced value of type {tracer.aval.str_short()} escaped from the function that was "
-        f"being transformed, and{use} after that trace had ended.{tracer._origin_message()}\n"
-        "Return the value from the function instead of saving it in a global, an attribute or a "
-        "list outside of it."
+        f"being transformed, and{use} {when}.{tracer._origin_message()}\n{advice}"
     )
 
 

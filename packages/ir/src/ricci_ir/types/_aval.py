@@ -1,11 +1,15 @@
 """Abstract values: what is known of a value while a program is traced."""
 
+import threading
+import weakref
 from collections.abc import Callable
 from math import prod
 from operator import index
 from typing import Any
 
 import numpy as np
+
+from ricci_ir._cache import Cache
 
 from ._dtypes import (
     ExtendedDType,
@@ -54,7 +58,12 @@ class AbstractToken(AbstractValue):
 
 abstract_token = AbstractToken()
 
-_interned: dict[Any, "ShapedArray"] = {}
+# A type that is in use is found by ``_living`` as long as it lives, so that two objects never stand
+# for one type. ``_interned`` finds the usual ones quickly, and keeps them for their next use.
+_interned: Cache[Any, "ShapedArray"] = Cache("array types", 8192)
+_usual = _interned.entries
+_living: weakref.WeakValueDictionary[Any, "ShapedArray"] = weakref.WeakValueDictionary()
+_lock = threading.RLock()  # a type may be made by a destructor, in the middle of this
 
 
 class TypeSharding:
@@ -112,7 +121,7 @@ class ShapedArray(AbstractValue):
                 "arrays, not of types. Leave sharding out, or constrain the value that has it."
             )
         try:
-            return _interned[shape, dtype, weak_type]
+            return _usual[shape, dtype, weak_type]
         except (KeyError, TypeError):
             return _intern(shape, dtype, weak_type)
 
@@ -185,14 +194,23 @@ def _intern(shape, dtype, weak_type) -> ShapedArray:
         dtype = np.dtype(dtype)
     weak_type = bool(weak_type)
     key = (shape, dtype, weak_type)
-    found = _interned.get(key)
-    if found is not None:
+    found = _interned.recall(key)
+    return _interned.add(key, _living_type(key)) if found is None else found
+
+
+def _living_type(key: tuple[tuple[int, ...], Any, bool]) -> ShapedArray:
+    """The type that something still refers to, else a new one."""
+    shape, dtype, weak_type = key
+    strong = ShapedArray(shape, dtype) if weak_type else None
+    with _lock:
+        found = _living.get(key)
+        if found is None:
+            found = object.__new__(ShapedArray)
+            found.shape, found.dtype, found.weak_type = key
+            found.ndim, found.size = len(shape), prod(shape)
+            found._strong = found if strong is None else strong
+            _living[key] = found
         return found
-    aval = object.__new__(ShapedArray)
-    aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
-    aval.ndim, aval.size = len(shape), prod(shape)
-    aval._strong = ShapedArray(shape, dtype) if weak_type else aval
-    return _interned.setdefault(key, aval)
 
 
 def shaped_like(x: Any) -> ShapedArray:

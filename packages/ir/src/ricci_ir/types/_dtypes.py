@@ -469,7 +469,7 @@ def coerce_to_array_dtype(x: Any) -> Any:
     return canonicalize_dtype(found, allow_extended_dtype=True)
 
 
-_short_names: dict[Any, str] = {float0: "float0"}
+_short_names: dict[Any, str] = {float0: "float0"}  # as many as there are dtypes
 
 
 def short_name(dtype: Any) -> str:

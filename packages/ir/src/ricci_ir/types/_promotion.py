@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ricci_ir._cache import Cache
 from ricci_ir._config import enable_x64, numpy_dtype_promotion
 from ricci_ir._option_kinds import NumpyDtypePromotion
 
@@ -146,7 +147,7 @@ def _kind(dtype: Any) -> type | None:
 
 
 _STANDARD_MODE = NumpyDtypePromotion.STANDARD
-_results: dict[Any, tuple[Any, bool]] = {}
+_results: Cache[Any, tuple[Any, bool]] = Cache("promotions", 4096)
 
 
 def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
@@ -165,8 +166,8 @@ def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
     """
     # Not the mode itself: the hash of an enumeration's member is Python code.
     key = (pairs, enable_x64.value, numpy_dtype_promotion.value is _STANDARD_MODE)
-    found = _results.get(key)
-    return _results.setdefault(key, _lattice_result_type(pairs)) if found is None else found
+    found = _results.entries.get(key)
+    return _results.make(key, _lattice_result_type, pairs) if found is None else found
 
 
 def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:

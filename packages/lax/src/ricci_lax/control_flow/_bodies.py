@@ -1,6 +1,5 @@
 """Tracing the functions that control flow is given, and checking what they return."""
 
-import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from ricci_ir import (
     DebugInfo,
     Jaxpr,
     ShapedArray,
+    TracedFunctions,
     Tracer,
     Var,
     check_results,
@@ -18,7 +18,6 @@ from ricci_ir import (
     eval_jaxpr,
     get_aval,
     is_observed,
-    kept_programs,
     lattice_result_type,
     notify,
     trace_key,
@@ -52,7 +51,7 @@ class Body(NamedTuple):
         return self.jaxpr.out_avals
 
 
-_bodies: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_bodies: TracedFunctions[Any, Body] = TracedFunctions("bodies of loops and branches", 1024)
 
 
 def trace_body(
@@ -70,15 +69,11 @@ def trace_body(
       TypeError: if the function returns something that is no array.
     """
     key = (what, tree, tuple(avals), tuple(carry), trace_key())
-    try:
-        kept = kept_programs(_bodies.setdefault(fun, {}))
-        found = kept.get(key)
-    except TypeError:  # a function that has no hash or cannot be referred to weakly
-        kept = found = None
+    found = _bodies.recall(fun, key)
     if found is None:
         found = _trace(what, fun, tree, avals, carry)
-        if kept is not None and not any(isinstance(x, Tracer) for x in found.consts):
-            kept[key] = found
+        if not any(isinstance(x, Tracer) for x in found.consts):
+            _bodies.put(fun, key, found)
     return found
 
 

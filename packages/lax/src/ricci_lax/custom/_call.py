@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import Tape
 from ricci_ir import (
+    Cache,
     DebugInfo,
     Jaxpr,
     Primitive,
@@ -74,7 +75,7 @@ class CustomFunction:
             order = list(self.signature.parameters)
             numbers = (*numbers, *(order.index(name) for name in names))
         self.nondiff_argnums = tuple(sorted(set(numbers)))
-        self._jaxprs: dict[Any, tuple[Jaxpr, Any]] = {}
+        self._jaxprs: Cache[Any, tuple[Jaxpr, Any]] = Cache("functions with custom rules", 1024)
 
     @property
     def name(self) -> str:
@@ -141,13 +142,13 @@ class CustomFunction:
         key = (call.tree, avals, _static_key(call.static), trace_key())
         kept = kept_programs(self._jaxprs)
         try:
-            found = kept.get(key)
+            found = kept.recall(key)
         except TypeError:
             found = key = None
         if found is None:
             found = self._trace(call, avals)
             if key is not None and not closes_over_tracers(found[0]):
-                kept[key] = found
+                found = kept.add(key, found)
         return found
 
     def _aval(self, x: Any, i: int, call: Call) -> Any:

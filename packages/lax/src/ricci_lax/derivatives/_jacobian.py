@@ -367,7 +367,7 @@ def _standard_basis(avals: Sequence[Any]) -> list[Any]:
     size = _total(avals)
     dtype = result_type(*avals)
     row, column = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
-    matrix = converted(eq(add(row, 0), column), dtype)
+    matrix = converted(eq(add(row, np.int32(0)), column), dtype)
     parts = split(matrix, [aval.size for aval in avals], axis=1)
     return [
         converted(_shaped(part, (size, *aval.shape)), aval.dtype, aval.weak_type)

@@ -1,14 +1,22 @@
 """The greatest or smallest elements, of which a few may be missed: ``approx_max_k``."""
 
 import math
-from functools import lru_cache
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear
-from ricci_ir import Jaxpr, ShapedArray, define, get_aval, issubdtype, staged_call, trace_to_jaxpr
+from ricci_ir import (
+    Cache,
+    Jaxpr,
+    ShapedArray,
+    define,
+    get_aval,
+    issubdtype,
+    staged_call,
+    trace_to_jaxpr,
+)
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import gt, lt, select_n
 from ricci_lax.rules._law_examples import along_an_axis
@@ -117,7 +125,9 @@ def _approx_top_k_aval(
     return [ShapedArray(shape, x.dtype), ShapedArray(shape, np.dtype(np.int32))]
 
 
-@lru_cache(maxsize=256)
+_programs: Cache[Any, Jaxpr] = Cache("approximate top k", 256)
+
+
 def _take_along(dtype: Any, shape: tuple[int, ...], count: int, axis: int) -> Jaxpr:
     """The program that takes elements at indices along an axis; outside of it there are NaNs."""
 
@@ -147,7 +157,8 @@ def _approx_top_k_jvp(primals, tangents, *, reduction_dimension, **params):
         return [values, indices], [Zero.from_primal(values), Zero.from_primal(indices)]
     aval: Any = get_aval(t)
     axis = reduction_dimension % aval.ndim
-    program = _take_along(aval.dtype, aval.shape, shape_of(indices)[axis], axis)
+    key = (aval.dtype, aval.shape, shape_of(indices)[axis], axis)
+    program = _programs.make(key, _take_along, *key)
     (tangent,) = staged_call.bind(program, "take_along_axis", [t, indices])
     return [values, indices], [tangent, Zero.from_primal(indices)]
 
@@ -159,7 +170,6 @@ def _approx_top_k_batch(_axis, args, dims, *, reduction_dimension, **params):
     return results, [dim, dim]
 
 
-@lru_cache(maxsize=64)
 def _comparator(dtype: Any, is_max_k: bool) -> Jaxpr:
     scalars = [ShapedArray((), dtype)] * 2 + [ShapedArray((), np.dtype(np.int32))] * 2
     better = gt if is_max_k else lt
@@ -182,7 +192,8 @@ def _approx_top_k_lower(
     order = "gt" if is_max_k else "lt"
     (kind,) = tensor_type(ShapedArray((), x.dtype)).removeprefix("tensor<").split(">")[:1]
     compare = ctx.module.function_for(
-        _comparator(x.dtype, is_max_k), f"top_k_{order}_{kind}_comparator"
+        _programs.make((x.dtype, is_max_k), _comparator, x.dtype, is_max_k),
+        f"top_k_{order}_{kind}_comparator",
     )
     iota = trace_to_jaxpr(lambda: [broadcasted_iota(np.dtype(np.int32), x.shape, axis)], [])
     (positions,) = ctx.inline(iota, [])

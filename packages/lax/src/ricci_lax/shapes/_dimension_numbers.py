@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
+from ricci_ir import Cache, Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
 from ricci_lax.structure._shapes import write
 from ricci_stablehlo import Lowering, Value, int_list
 
@@ -200,15 +200,14 @@ def dimension_tuple(dims: Any) -> Any:
     return type(dims)(*(tuple(map(index, field)) for field in dims))
 
 
-_combiners: dict[Any, Jaxpr] = {}
+_combiners: Cache[Any, Jaxpr] = Cache("scatter combiners", 256)
 
 
 def combiner(fun: Callable[[Any, Any], Any], dtype: Any) -> Jaxpr:
     """The program that combines an element with its update, made once for each dtype."""
     key = (fun, dtype)
-    found = _combiners.get(key)
+    found = _combiners.entries.get(key)
     if found is None:
         scalar = ShapedArray((), dtype)
-        jaxpr = trace_to_jaxpr(lambda x, y: [fun(x, y)], [scalar, scalar])
-        found = _combiners.setdefault(key, jaxpr)
+        found = _combiners.make(key, trace_to_jaxpr, lambda x, y: [fun(x, y)], [scalar, scalar])
     return found

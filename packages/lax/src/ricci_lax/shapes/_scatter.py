@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,11 +13,11 @@ from ricci_ir import (
     Jaxpr,
     Primitive,
     ShapedArray,
+    TracedFunctions,
     Tracer,
     define,
     get_aval,
     iinfo,
-    kept_programs,
     trace_key,
     trace_to_jaxpr,
 )
@@ -507,22 +506,18 @@ scatter_max = _public(
 )
 
 
-_update_programs: WeakKeyDictionary = WeakKeyDictionary()
+_update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functions", 64)
 
 
 def _update_program(func: Callable[[Any], Any], dtype: Any) -> Jaxpr:
     """The program of a function of an element, kept by function so that it is compiled once."""
     key = dtype, trace_key()
-    try:
-        kept = kept_programs(_update_programs.setdefault(func, {}))
-        found = kept.get(key)
-    except TypeError:  # a function that has no hash or cannot be referred to weakly
-        kept = found = None
+    found = _update_programs.recall(func, key)
     if found is None:
         scalar = ShapedArray((), dtype)
         found = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
-        if kept is not None and not any(isinstance(const, Tracer) for const in found.consts):
-            kept[key] = found
+        if not any(isinstance(const, Tracer) for const in found.consts):
+            _update_programs.put(func, key, found)
     return found
 
 

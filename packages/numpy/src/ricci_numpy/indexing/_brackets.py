@@ -11,6 +11,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    Cache,
     composite,
     config,
     context,
@@ -114,16 +115,16 @@ def _check_position(index: int, size: int, axis: int) -> None:
 # The hot paths: ints and slices, outside of any trace. Positions are operands of a compiled step,
 # kept by type and by the form of the index.
 
-_rows: dict[Any, Any] = {}
-_steps: dict[Any, Any] = {}
+_rows: Cache[Any, tuple[int, dict[str, Any]]] = Cache("rows", 4096)
+_steps: Cache[Any, dict[str, Any]] = Cache("index steps", 4096)
 _INT_FORM = (1, 1, False, True)
 
 
 def _row(x: Any, index: int) -> Any:
     key = x.aval, enable_x64.value
-    row = _rows.get(key)
+    row = _rows.entries.get(key)
     if row is None:
-        row = _rows[key] = _row_step(x.aval)
+        row = _rows.make(key, _row_step, x.aval)
     size, params = row
     if not 0 <= index < size:
         index = _clamped(index, size, 0)
@@ -219,9 +220,9 @@ def _windows_now(x: Any, index: tuple) -> Any:
         return x
     forms.extend([(n, 1, False, False) for n in shape[axis:]])
     key = (aval, *forms, enable_x64.value)
-    params = _steps.get(key)
+    params = _steps.entries.get(key)
     if params is None:
-        params = _steps.setdefault(key, _step(aval, len(starts), tuple(forms)))
+        params = _steps.make(key, _step, aval, len(starts), tuple(forms))
     return eval_trace.process(staged_call.call, (x, *starts), params)[0]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from opt_einsum import contract_path
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval, is_recording
+from ricci_ir import Cache, composite, get_aval, is_recording
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 from ricci_numpy.arrays._creation import placed
@@ -218,18 +218,18 @@ def _run(
     return value if labels == expression.output else _single(value, labels, expression.output)
 
 
-_programs: dict[Any, tuple[Expression, tuple]] = {}
+_programs: Cache[Any, tuple[Expression, tuple]] = Cache("einsum", 1024)
 
 
 def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression, Any]:
     if isinstance(optimize, list | tuple):
         optimize = tuple(map(tuple, optimize))
     key = (subscripts, shapes, optimize)
-    found = _programs.get(key)
+    found = _programs.recall(key)
     if found is None:
         expression = _read(subscripts, shapes)
         order = _description(expression, shapes, optimize)[0] if len(shapes) > 1 else ()
-        found = _programs[key] = expression, tuple(order)
+        found = _programs.add(key, (expression, tuple(order)))
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import (
     BOOL,
+    Cache,
     Operation,
     composite,
     default_matmul_precision,
@@ -168,13 +169,13 @@ def matmul(
 
 # By the operands' types, the products of arrays that need no promotion. The classes belong to the
 # key: what holds an array may show that array's type.
-_products: dict[Any, Operation] = {}
+_products: Cache[Any, Operation] = Cache("products", 4096)
 
 
 def known_product(a: Any, b: Any) -> Operation | None:
     """The product of vectors or matrices of these types, if it has been taken before."""
     types = getattr(a, "aval", None), getattr(b, "aval", None)
-    return _products.get((types, type(a), type(b), trace_key()))
+    return _products.entries.get((types, type(a), type(b), trace_key()))
 
 
 def _know_product(a: Any, b: Any, dims: Any) -> None:
@@ -184,13 +185,14 @@ def _know_product(a: Any, b: Any, dims: Any) -> None:
     types = a.aval, b.aval
     weak = types[0].weak_type or types[1].weak_type
     if types[0].dtype == types[1].dtype and not weak and default_matmul_precision.value is None:
-        _products[types, type(a), type(b), trace_key()] = Operation(
+        product = Operation(
             lax.dot_general_p,
             dimension_numbers=dims,
             precision=None,
             preferred_element_type=types[0].dtype,
             out_sharding=None,
         )
+        _products.add((types, type(a), type(b), trace_key()), product)
 
 
 def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Any:

@@ -10,6 +10,7 @@ import ricci_lax as lax
 from ricci_ir import (
     BOOL,
     UINTS,
+    Cache,
     Operation,
     bfloat16,
     canonicalize_dtype,
@@ -231,7 +232,7 @@ _SUMMED_AS_THEY_ARE = frozenset(
 )
 
 # By the array's type and the axis, the sums that need no promotion.
-_sums: dict[Any, Operation] = {}
+_sums: Cache[Any, Operation] = Cache("sums", 4096)
 
 
 def _plain_sum(a: Any, axis: Any) -> Operation | None:
@@ -239,7 +240,7 @@ def _plain_sum(a: Any, axis: Any) -> Operation | None:
     kind, aval = type(a), getattr(a, "aval", None)
     kept = axis is None or type(axis) is int
     key = (kind, aval, axis, trace_key()) if kept else None
-    found = _sums.get(key)
+    found = _sums.entries.get(key)
     if found is not None or aval is None or not hasattr(kind, "aval"):
         return found
     if aval.weak_type or aval.dtype not in _SUMMED_AS_THEY_ARE:
@@ -248,9 +249,7 @@ def _plain_sum(a: Any, axis: Any) -> Operation | None:
         return None
     axes = reduced_axes("sum", axis, aval.ndim)
     found = Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
-    if kept:
-        _sums[key] = found
-    return found
+    return _sums.add(key, found) if kept else found
 
 
 def sum(

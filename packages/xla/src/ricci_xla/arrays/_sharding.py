@@ -321,7 +321,7 @@ GSPMDSharding.__repr__ = _gspmd_repr
 GSPMDSharding.with_memory_kind = _gspmd_with_memory_kind
 
 
-_single: dict[Any, Any] = {}
+_single: dict[Any, Any] = {}  # as many as there are devices
 
 
 def single_device_sharding(device: Any) -> Any:

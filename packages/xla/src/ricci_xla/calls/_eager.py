@@ -1,6 +1,5 @@
 """The backend: primitives evaluated on arrays, each compiled once for its parameters and types."""
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
@@ -9,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    Cache,
     CallbackError,
     Jaxpr,
     OneStep,
     Primitive,
     Trace,
     Tracer,
-    clear_single_equations,
+    clear_caches,
     convert_constvars,
     disable_jit_state,
     eager_rules,
@@ -41,15 +41,13 @@ from ricci_xla.devices._client import local_devices
 from ricci_xla.devices._errors import JaxRuntimeError
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.executables._compiled import Options, compile_program
-from ricci_xla.executables._dispatch import clear_caches as clear_dispatch
 from ricci_xla.executables._dispatch import make_fast_callable
 from ricci_xla.executables._effects import runtime_tokens
-from ricci_xla.programs._program import Program, programs
+from ricci_xla.programs._program import Program
 
 from . import _first_calls as first_calls
 
 __all__ = [
-    "clear_caches",
     "xla_backend",
     "XlaBackend",
 ]
@@ -67,12 +65,14 @@ class XlaBackend:
     name = "xla"
 
     def __init__(self):
-        self._callables: dict[Any, Any] = {}
+        self._callables: Cache[Any, Any] = Cache("single operations", 4096)
 
     def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
         try:
-            function = self._callables.get((primitive, *params.items()) if params else primitive)
+            function = self._callables.entries.get(
+                (primitive, *params.items()) if params else primitive
+            )
         except TypeError:  # a parameter that cannot be hashed
             function = None
         if function is None:
@@ -98,7 +98,7 @@ class XlaBackend:
             if owner is not None:
                 return owner.derived(("callable", primitive, *params.items()), make)
             key = (primitive, *params.items()) if params else primitive
-            return self._callables.setdefault(key, make())
+            return self._callables.make(key, make)
         except TypeError:  # a parameter that cannot be hashed: compiled anew
             return make()
 
@@ -123,10 +123,7 @@ class XlaBackend:
 
     def clear(self) -> None:
         """Forget all traced and compiled programs."""
-        programs.clear()
-        self._callables.clear()
-        clear_single_equations()
-        clear_dispatch()
+        clear_caches()
 
 
 def _eagerly(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> Any:
@@ -157,18 +154,19 @@ def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any
 
 def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
     many = primitive.multiple_results
-    calls: Counter[Any] = Counter()  # that NumPy has computed, by the operands' types
+    calls: Cache[Any, int] = Cache("first calls", 256)  # that NumPy did, by the operands' types
 
     def on_miss(*args: Any) -> tuple[Any, Any]:
         trace = _trace_of(args, primitive)
         if trace is not None:
             return _in_trace(trace, primitive, args, params), None
         avals = tuple(get_aval(x) for x in args)
-        before = calls[avals]
+        before = calls.recall(avals) or 0
         if before < first_calls.CALLS:
             outs = first_calls.compute(primitive, avals, args, params)
-            calls[avals] = first_calls.CALLS if outs is None else before + 1
-            if before and calls[avals] == first_calls.CALLS:
+            count = first_calls.CALLS if outs is None else before + 1
+            calls.put(avals, count)
+            if before and count == first_calls.CALLS:
                 function._clear_cache()  # C++ would leave all further calls to Python
             if outs is not None:
                 return (outs if many else outs[0]), None
@@ -232,13 +230,13 @@ def _trace_of(args: tuple, primitive: Primitive | None) -> Trace | None:
     """The innermost trace of the arguments that are traced, inside ``ensure_compile_time_eval``.
 
     Raises:
-      UnexpectedTracerError: if the trace of one has ended.
+      UnexpectedTracerError: if the trace of one has ended, or belongs to another thread.
     """
     found = None
     for x in args:
         if not isinstance(x, Tracer):
             continue
-        if not x._trace.alive:
+        if not x._trace.is_usable:
             raise leaked_tracer(x, primitive)
         if found is None or not found.accepts(x):
             found = x._trace
@@ -253,8 +251,3 @@ def _in_trace(trace: Trace, primitive: Primitive, args: tuple, params: dict[str,
 xla_backend = XlaBackend()
 set_backend(xla_backend)
 register_array_type(ArrayImpl)
-
-
-def clear_caches() -> None:
-    """Forget all traced and compiled programs; they are made again when needed."""
-    xla_backend.clear()

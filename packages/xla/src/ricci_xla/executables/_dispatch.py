@@ -5,7 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import ShapedArray, Token, Tracer, api_boundary, float0, get_aval
+from ricci_ir import (
+    CacheSize,
+    ShapedArray,
+    Token,
+    Tracer,
+    api_boundary,
+    float0,
+    get_aval,
+    register_cache,
+)
 from ricci_pytree import default_registry
 from ricci_xla.arrays._array import ArrayImpl, check_not_deleted
 from ricci_xla.arrays._placement import array_from_host, move_array
@@ -166,7 +175,20 @@ def make_fast_callable(
     )
 
 
-def clear_caches() -> None:
-    """Forget what every fast callable knows; programs in use are freed when they are done."""
-    PjitFunctionCache.clear_all()  # what living callables know
-    _shared_cache.clear()  # and what was known by those that are gone
+class _DispatchCache:
+    """What C++ knows of calls, as one of the caches that are shown and cleared together."""
+
+    name = "calls known to C++"
+
+    @property
+    def size(self) -> CacheSize:
+        return CacheSize(_shared_cache.size(), _shared_cache.capacity())
+
+    def clear(self) -> None:
+        """Forget what every fast callable knows; programs in use are freed when they are done."""
+        PjitFunctionCache.clear_all()  # what living callables know
+        _shared_cache.clear()  # and what was known by those that are gone
+
+
+_dispatch_cache = _DispatchCache()
+register_cache(_dispatch_cache)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ricci_ir import (
+    ByFunction,
+    Cache,
     DebugInfo,
     Jaxpr,
     Tracer,
@@ -27,7 +29,6 @@ from ricci_pytree import (
 from ._arguments import Arguments, Split, join_static, position_name
 from ._cache_misses import CacheMiss, Key, explain_miss
 from ._compile_log import timed
-from ._functions import ByFunction
 
 
 class Program:
@@ -138,7 +139,7 @@ class ProgramCache:
     def __init__(self):
         self._by_function: ByFunction[dict] = ByFunction(dict)
 
-    def of(self, fun: Callable, arguments: Arguments, inline: Any = None) -> dict:
+    def of(self, fun: Callable, arguments: Arguments, inline: Any = None) -> Cache[Key, Program]:
         """The programs of a function traced with given static arguments.
 
         Args:
@@ -146,25 +147,22 @@ class ProgramCache:
         """
         by_arguments = self._by_function.of(fun)
         key = (arguments.static_argnums, arguments.static_argnames, inline)
-        return by_arguments.setdefault(key, {})
-
-    def clear(self) -> None:
-        """Forget all programs."""
-        for by_arguments in self._by_function.values():
-            for cache in by_arguments.values():
-                cache.clear()
+        found = by_arguments.get(key)
+        if found is None:
+            found = by_arguments.setdefault(key, Cache("programs of jit", 4096))
+        return found
 
 
 programs = ProgramCache()
 
 
-def trace_program(fun: Callable, split: Split, avals: tuple, cache: dict) -> Program:
+def trace_program(fun: Callable, split: Split, avals: tuple, cache: Cache[Key, Program]) -> Program:
     """The program of a call; traced only if ``cache`` has none for its key."""
     by_position, by_name = split.static
     types = tuple([type(value) for _, value in (*by_position, *by_name)])
     key = Key(split.tree, avals, split.static, types, trace_key())
     kept = kept_programs(cache)
-    program = kept.get(key)
+    program = kept.recall(key)
     if program is None:
         miss = _explain(fun, split, key, cache) if explain_cache_misses.value else None
         program = _trace(fun, split, avals)
@@ -176,12 +174,12 @@ def trace_program(fun: Callable, split: Split, avals: tuple, cache: dict) -> Pro
         )
         # Constants that are tracers belong to the trace around this call.
         if not any(isinstance(const, Tracer) for const in program.consts):
-            kept[key] = program
+            program = kept.add(key, program)
     return program
 
 
-def _explain(fun: Callable, split: Split, key: Key, cache: dict) -> CacheMiss:
-    known = [(earlier, program.arg_names) for earlier, program in cache.items()]
+def _explain(fun: Callable, split: Split, key: Key, cache: Cache[Key, Program]) -> CacheMiss:
+    known = [(earlier, program.arg_names) for earlier, program in cache.entries.copy().items()]
     names = argument_names(fun, split)
 
     def static_name(where: Any) -> str:

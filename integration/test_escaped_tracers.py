@@ -1,0 +1,226 @@
+"""Tracers that are used after their trace has ended, or in another thread: errors, as in JAX."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+from ricci import lax
+from ricci.errors import ConcretizationTypeError, TracerArrayConversionError, UnexpectedTracerError
+
+XS = np.arange(1.0, 4.0, dtype=np.float32)
+X = XS[1]
+
+
+def _custom_jvp(save):
+    f = ricci.custom_jvp(jnp.sin)
+    f.defjvp(lambda primals, tangents: (jnp.sin(*primals), save(tangents[0]) * jnp.cos(*primals)))
+    return f
+
+
+def _custom_jvp_result(save):
+    f = ricci.custom_jvp(jnp.sin)
+    f.defjvp(lambda primals, tangents: (jnp.sin(*primals), save(tangents[0] * jnp.cos(*primals))))
+    return f
+
+
+def _custom_vjp(save):
+    f = ricci.custom_vjp(jnp.sin)
+    f.defvjp(lambda x: (jnp.sin(x), save(x)), lambda x, ct: (ct * jnp.cos(x),))
+    return f
+
+
+def _custom_vjp_backward(save):
+    f = ricci.custom_vjp(jnp.sin)
+    f.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (save(ct * jnp.cos(x)),))
+    return f
+
+
+# What a function saves: ``save`` keeps its argument and returns it.
+LEAKS = {
+    "argument": lambda save: lambda x: jnp.sin(save(x)),
+    "value": lambda save: lambda x: save(jnp.sin(x)) * 2,
+    "tangent of custom_jvp": _custom_jvp,
+    "result of custom_jvp": _custom_jvp_result,
+    "forward rule of custom_vjp": _custom_vjp,
+    "backward rule of custom_vjp": _custom_vjp_backward,
+    "carry of scan": lambda save: lambda x: lax.scan(lambda c, v: (save(c) + v, None), x, XS)[0],
+    "element of scan": lambda save: lambda x: lax.scan(lambda c, v: (c + save(v), None), x, XS)[0],
+    "fori_loop": lambda save: lambda x: lax.fori_loop(0, 3, lambda i, c: save(c) * 2, x),
+    "branch": lambda save: lambda x: lax.cond(x > 0, lambda c: save(c) * 2, lambda c: c, x),
+    "checkpoint": lambda save: ricci.checkpoint(lambda x: jnp.sin(save(x))),
+}
+# How the function is run.
+RUNS = {
+    "grad": lambda f: ricci.grad(f)(X),
+    "linearize": lambda f: ricci.linearize(f, X),
+    "vjp": lambda f: ricci.vjp(f, X)[1](X),
+    "jvp": lambda f: ricci.jvp(f, (X,), (X,)),
+    "jit": lambda f: ricci.jit(f)(X),
+    "vmap": lambda f: ricci.vmap(f)(XS),
+    "jit of grad": lambda f: ricci.jit(ricci.grad(f))(X),
+    "grad of jit": lambda f: ricci.grad(ricci.jit(f))(X),
+    "vmap of grad": lambda f: ricci.vmap(ricci.grad(f))(XS),
+    "hessian": lambda f: ricci.hessian(f)(X),
+}
+# Where the rule is not run, or is given arrays.
+NO_TRACERS = {
+    *((leak, run) for leak in LEAKS for run in ("jit", "vmap") if "custom_" in leak),
+    *((leak, "jvp") for leak in LEAKS if "custom_jvp" in leak),
+    ("backward rule of custom_vjp", "linearize"),
+}
+# A function that has a rule for reverse mode only.
+REVERSE_ONLY = {(leak, "jvp") for leak in LEAKS if "custom_vjp" in leak}
+
+
+def _at_compile_time(t):
+    with ricci.ensure_compile_time_eval():
+        return t + 1
+
+
+def _in_a_rule(t):
+    f = ricci.custom_jvp(jnp.sin)
+    f.defjvp(lambda primals, tangents: (jnp.sin(*primals), tangents[0] * t))
+    return ricci.grad(f)(1.0)
+
+
+USES = {
+    "operator": lambda t: t + 1,
+    "function": lambda t: jnp.sin(t),
+    "itself": lambda t: t * t,
+    "stack": lambda t: jnp.stack([t, t]),
+    "argument of jit": lambda t: ricci.jit(lambda y: y + 1)(t),
+    "closed over by jit": lambda t: ricci.jit(lambda y: y + t)(1.0),
+    "returned by jit": lambda t: ricci.jit(lambda y: t)(1.0),
+    "closed over by vmap": lambda t: ricci.vmap(lambda y: y + t)(XS),
+    "closed over by grad": lambda t: ricci.grad(lambda y: y * t)(1.0),
+    "beside a tangent": lambda t: ricci.grad(lambda y: jnp.sin(y) * t + t)(1.0),
+    "argument of grad": lambda t: ricci.grad(lambda y: y * 2)(t),
+    "tangent of jvp": lambda t: ricci.jvp(jnp.sin, (jnp.float32(1),), (t,)),
+    "closed over by checkpoint": lambda t: ricci.grad(ricci.checkpoint(lambda y: y * t))(1.0),
+    "closed over by scan": lambda t: lax.scan(lambda c, _: (c + t, None), 0.0, length=2),
+    "in a rule": _in_a_rule,
+    "at compile time": _at_compile_time,
+}
+
+
+def _leaked(leak, run):
+    saved = []
+    RUNS[run](LEAKS[leak](lambda x: (saved.append(x), x)[1]))
+    return [x for x in saved if isinstance(x, ricci.core.Tracer)]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_tracer_whose_trace_has_ended_is_an_error(leak, run, x64):
+    with ricci.enable_x64(x64):
+        if (leak, run) in REVERSE_ONLY:
+            with pytest.raises(TypeError, match="reverse mode"):
+                _leaked(leak, run)
+            return
+        found = _leaked(leak, run)
+        assert bool(found) == ((leak, run) not in NO_TRACERS)
+        for tracer in found:
+            for use in (USES["operator"], USES["argument of jit"], USES["beside a tangent"]):
+                with pytest.raises(UnexpectedTracerError, match="after that trace had ended"):
+                    use(tracer)
+        assert float(ricci.grad(jnp.sin)(0.0)) == 1.0  # nothing is left behind
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize(
+    ("leak", "run"),
+    [
+        ("tangent of custom_jvp", "grad"),
+        ("result of custom_jvp", "linearize"),
+        ("tangent of custom_jvp", "vmap of grad"),
+        ("argument", "grad"),
+        ("value", "vmap"),
+        ("carry of scan", "jit"),
+    ],
+)
+def test_each_use_of_it_is_an_error(leak, run, use):
+    for _ in range(2):
+        for tracer in _leaked(leak, run):
+            with pytest.raises(UnexpectedTracerError):
+                use(tracer)
+    ricci.clear_caches()
+    for tracer in _leaked(leak, run):
+        with pytest.raises(UnexpectedTracerError):
+            use(tracer)
+
+
+@pytest.mark.parametrize("run", ["grad", "linearize", "vjp", "jit of grad", "vmap of grad"])
+def test_the_linear_function_of_a_rule_can_be_used_after_its_tape_has_ended(run):
+    f = LEAKS["tangent of custom_jvp"](lambda x: x)
+    for _ in range(2):
+        RUNS[run](f)
+    out, pushforward = ricci.linearize(f, X)
+    for _ in range(2):
+        assert float(pushforward(X)) == pytest.approx(X * np.cos(X))
+    assert float(out) == pytest.approx(np.sin(X))
+
+
+# Threads
+
+TRANSFORMS = {name: run for name, run in RUNS.items() if name not in ("hessian", "grad of jit")} | {
+    "scan": lambda f: lax.scan(lambda c, _: (f(c), None), X, length=2),
+    "checkpoint": lambda f: ricci.grad(ricci.checkpoint(f))(X),
+    "make_jaxpr": lambda f: ricci.make_jaxpr(f)(X),
+}
+
+
+def _in_thread(fun, *args):
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(fun, *args).exception()
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_tracer_that_is_used_in_another_thread_is_an_error(transform, use):
+    errors = []
+
+    def f(x):
+        errors.append(_in_thread(use, x))
+        return x * 2
+
+    transform(f)
+    assert errors
+    for error in errors:
+        assert isinstance(error, UnexpectedTracerError), error
+        assert "in another thread" in str(error) or "closed over" in str(error)
+
+
+def test_a_use_in_another_thread_leaves_nothing_in_the_program():
+    def f(x):
+        _in_thread(USES["operator"], x)
+        return x * 2
+
+    assert str(ricci.make_jaxpr(f)(X)) == str(ricci.make_jaxpr(lambda x: x * 2)(X))
+
+
+def test_what_a_thread_computes_with_arrays_is_no_error():
+    def f(x):
+        with ThreadPoolExecutor(1) as other:
+            y = other.submit(lambda: ricci.jit(ricci.grad(jnp.sin))(0.0)).result()
+        return x * y
+
+    assert float(ricci.jit(f)(X)) == X
+
+
+@pytest.mark.parametrize(
+    ("read", "error"),
+    [
+        (lambda x: x.shape, None),
+        (repr, None),
+        (np.asarray, TracerArrayConversionError),
+        (int, ConcretizationTypeError),
+    ],
+)
+def test_the_type_of_a_tracer_can_be_read_in_another_thread(read, error):
+    errors = []
+    ricci.jit(lambda x: (errors.append(_in_thread(read, x)), x)[1])(X)
+    assert list(map(type, errors)) == [type(None) if error is None else error]

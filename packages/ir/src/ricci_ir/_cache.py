@@ -1,0 +1,182 @@
+"""Caches: bounded, safe under threads, cleared together and shown by ``cache_sizes``.
+
+Finding an entry costs what a dict's ``get`` costs: no lock, no Python. Only a call that does not
+find its entry goes through the methods here.
+
+Entries live in two generations. When the newer ones are half as many as the limit, they become the
+older generation, and what was the older one is dropped. An entry that is needed while it is in the
+older generation moves to the newer. So an entry is dropped only if half of the limit of other
+entries were needed since it was. This comes close to dropping the least recently used, and nothing
+has to be written down where an entry is found.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+__all__ = [
+    "Cache",
+    "cache_sizes",
+    "CacheSize",
+    "clear_caches",
+    "register_cache",
+]
+
+_lock = threading.RLock()
+
+
+class CacheSize(NamedTuple):
+    """How full the caches of one name are.
+
+    Attributes:
+      entries: how many values they hold.
+      limit: how many one of them may hold.
+      caches: how many there are: one for each function or program, or a single one.
+      dropped: how many values had to go because a limit was reached, where that is known.
+    """
+
+    entries: int
+    limit: int
+    caches: int = 1
+    dropped: int | None = None
+
+
+class Clearable(Protocol):
+    """A cache as the register of all caches sees it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def size(self) -> CacheSize: ...
+
+    def clear(self) -> None: ...
+
+
+# A cache lives as long as what it belongs to: a module, a function or a program.
+_caches: weakref.WeakValueDictionary[int, Clearable] = weakref.WeakValueDictionary()
+
+
+def register_cache(cache: Clearable) -> None:
+    """Let ``cache_sizes`` show a cache and ``clear_caches`` clear it, as long as it lives."""
+    with _lock:
+        _caches[id(cache)] = cache
+
+
+def _all_caches() -> list[Clearable]:
+    with _lock:
+        found = [reference() for reference in _caches.valuerefs()]
+    return [cache for cache in found if cache is not None]
+
+
+def cache_sizes() -> dict[str, CacheSize]:
+    """How full each cache is, by its name; caches of one name are counted together.
+
+    Example:
+      >>> cache_sizes()["array types"].limit
+      8192
+    """
+    sizes: dict[str, CacheSize] = {}
+    for cache in _all_caches():
+        size, known = cache.size, sizes.get(cache.name)
+        if known is not None:
+            dropped = None if size.dropped is None else size.dropped + (known.dropped or 0)
+            size = CacheSize(
+                size.entries + known.entries, size.limit, size.caches + known.caches, dropped
+            )
+        sizes[cache.name] = size
+    return dict(sorted(sizes.items()))
+
+
+def clear_caches() -> None:
+    """Forget all that is kept between calls; it is made again when it is needed."""
+    for cache in _all_caches():
+        cache.clear()
+
+
+class Cache[K, V]:
+    """What was computed for a key, kept for the next time; what is not needed for long is dropped.
+
+    ``cache.entries.get(key)`` is the quick way to a value. Where it gives ``None``, ask ``make``,
+    or ``recall`` and then ``add``. No value is ``None``.
+
+    Args:
+      name: what ``cache_sizes`` calls it; several caches may have one name.
+      limit: how many values it may hold, at least 2.
+
+    Attributes:
+      entries: the newer generation, always the same dict; only the cache itself changes it.
+
+    Example:
+      >>> squares = Cache("squares", 4)
+      >>> [squares.make(n, pow, n, 2) for n in range(10)][-1]
+      81
+      >>> squares.recall(9), squares.recall(0), squares.size.entries
+      (81, None, 4)
+    """
+
+    __slots__ = ("__weakref__", "_dropped", "_older", "entries", "limit", "name")
+
+    def __init__(self, name: str, limit: int):
+        self.name = name
+        self.limit = limit
+        self.entries: dict[K, V] = {}
+        self._older: dict[K, V] = {}
+        self._dropped = 0
+        register_cache(self)
+
+    def make(self, key: K, build: Callable[..., V], *args: Any) -> V:
+        """The value of a key: the one that is kept, else what ``build(*args)`` gives.
+
+        Threads that build at once all get the value of the one that was first.
+        """
+        found = self.recall(key)
+        return self.add(key, build(*args)) if found is None else found
+
+    def recall(self, key: K) -> V | None:
+        """The value of a key, of either generation, or ``None``."""
+        found = self.entries.get(key)
+        return self._settle(key, None) if found is None and self._older else found
+
+    def add(self, key: K, value: V) -> V:
+        """Keep a value if there is none for the key; returns the one that is kept."""
+        kept = self._settle(key, value)
+        return value if kept is None else kept
+
+    def put(self, key: K, value: V) -> None:
+        """Keep a value in place of the one that is kept, if there is one."""
+        with _lock:
+            replaced = self.entries.pop(key, None), self._older.pop(key, None)
+        del replaced  # without the lock, see below
+        self._settle(key, value)
+
+    def _settle(self, key: K, value: V | None) -> V | None:
+        # Dropped values are freed when this returns, without the lock: freeing an executable may
+        # wait for a program that calls Python, which may need a cache.
+        dropped: dict[K, V] = {}
+        entries = self.entries
+        with _lock:
+            found = entries.get(key)
+            if found is None:
+                found = self._older.pop(key, value)
+                if found is not None:
+                    if len(entries) >= self.limit // 2:
+                        dropped, self._older = self._older, entries.copy()
+                        self._dropped += len(dropped)
+                        entries.clear()
+                    entries[key] = found
+        return found
+
+    def clear(self) -> None:
+        """Forget all values."""
+        with _lock:
+            dropped = self.entries.copy(), self._older
+            self.entries.clear()
+            self._older = {}
+        del dropped  # without the lock, see above
+
+    @property
+    def size(self) -> CacheSize:
+        """How full it is."""
+        return CacheSize(len(self.entries) + len(self._older), self.limit, 1, self._dropped)
