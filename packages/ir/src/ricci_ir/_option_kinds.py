@@ -158,7 +158,6 @@ class Member:
         return ", ".join(self.cls.__members__).lower()
 
 
-@dataclass(frozen=True)
 class Text:
     """A string, which must be one: it is read at once."""
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from ricci_ir import Jaxpr, config, error_checks
 
-_options = {
-    kind: config.state(f"jax_error_checking_behavior_{kind}") for kind in ("nan", "divide", "oob")
-}
+_nan = config.state("jax_error_checking_behavior_nan")
+_divide = config.state("jax_error_checking_behavior_divide")
+_oob = config.state("jax_error_checking_behavior_oob")
 
 
 def checks_errors() -> bool:
     """Whether programs are checked in this thread."""
-    return any(option.value == "raise" for option in _options.values())
+    return _nan.value == "raise" or _divide.value == "raise" or _oob.value == "raise"
 
 
 def check_errors(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> None:
@@ -26,7 +26,12 @@ def check_errors(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> None:
     Raises:
       ValueError: saying what went wrong.
     """
-    kinds = {kind: option.value == "raise" for kind, option in _options.items()}
-    error = error_checks.find(jaxpr, args, **kinds)
+    error = error_checks.find(
+        jaxpr,
+        args,
+        nan=_nan.value == "raise",
+        divide=_divide.value == "raise",
+        oob=_oob.value == "raise",
+    )
     if error is not None:
         raise ValueError(f"jit({name}): {error}") from error
