@@ -21,7 +21,7 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
-from ricci_lax.authoring import shape_of
+from ricci_lax.authoring import KeyRole, shape_of
 from ricci_stablehlo import Lowering, Value
 
 from ._key_array import KeyArray
@@ -84,6 +84,7 @@ random_seed_p = define(
     transpose=not_linear,
     batch=elementwise,
     lower=lambda ctx, seeds, *, impl: _call(ctx, f"{impl.name}_seed", impl.seed, [seeds]),
+    key_role=KeyRole.SEED,
 )
 
 
@@ -118,6 +119,7 @@ random_wrap_p = define(
     transpose=not_linear,
     batch=lambda axis, args, dims, *, impl: (wrap(move_dim(args[0], dims[0], 0), impl), 0),
     lower=lambda ctx, words, *, impl: Value(words.name, ctx.out),
+    key_role=KeyRole.WRAP,
 )
 
 
@@ -136,6 +138,7 @@ random_unwrap_p = define(
     transpose=not_linear,
     batch=lambda axis, args, dims: (unwrap(args[0]), dims[0]),
     lower=lambda ctx, keys: Value(keys.name, ctx.out),
+    key_role=KeyRole.UNWRAP,
 )
 
 
@@ -148,6 +151,7 @@ random_clone_p = define(
     transpose=not_linear,
     batch=elementwise,
     lower=lambda ctx, keys: keys,
+    key_role=KeyRole.CLONE,
 )
 
 
@@ -190,6 +194,7 @@ random_split_p = define(
     transpose=not_linear,
     batch=each_key,
     lower=_split_lower,
+    key_role=KeyRole.SPLIT,
 )
 
 
@@ -235,6 +240,7 @@ random_fold_in_p = define(
     transpose=not_linear,
     batch=_fold_in_batch,
     lower=_fold_in_lower,
+    key_role=KeyRole.FOLD_IN,
 )
 
 
@@ -261,4 +267,5 @@ random_bits_p = define(
     transpose=not_linear,
     batch=each_key,
     lower=_bits_lower,
+    key_role=KeyRole.DRAW,
 )
