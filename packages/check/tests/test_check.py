@@ -17,7 +17,16 @@ import ricci_random as random
 from ricci_autodiff import grad, jvp, linearize
 from ricci_batching import vmap
 from ricci_check import RULES, CheckError, check
-from ricci_ir import ShapeDtypeStruct, enable_x64
+from ricci_ir import (
+    ShapedArray,
+    ShapeDtypeStruct,
+    define,
+    enable_x64,
+    primitives,
+    unsupported,
+)
+from ricci_lax.authoring import KeyRole, Positions, nary
+from ricci_stablehlo import traced
 from ricci_xla import jit
 
 LINES = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -654,3 +663,52 @@ def test_what_is_no_array_is_passed_as_it_is():
 def test_only_functions_are_checked():
     with pytest.raises(TypeError, match="check expects a function"):
         check(3)
+
+
+# Primitives that the linter has not heard of, but for what their blocks say
+
+
+@pytest.fixture
+def block():
+    """Defines primitives for the length of a test."""
+    before = dict(primitives)
+    yield define
+    for name in set(primitives) - set(before):
+        del primitives[name]
+
+
+def test_known_numbers_are_followed_through_a_new_elementwise_primitive(block):
+    doubled = nary("doubled", traced(lambda x: lax.add(x, x)), (np.integer,))
+
+    def fun(x):
+        return lax.dynamic_slice(x, [doubled.bind(np.int32(7))], (1,))  # RC501
+
+    assert marked(check(fun)(VECTOR)) == ["RC501"]
+
+
+def test_a_new_primitive_that_draws_from_keys_uses_them_up(block):
+    noise = block(
+        "noise",
+        abstract_eval=lambda key: ShapedArray(key.shape, np.dtype(np.float32)),
+        key_role=KeyRole.DRAW,
+        **dict.fromkeys(("jvp", "transpose", "batch", "lower"), unsupported("not needed here")),
+    )
+
+    def fun(key):
+        return noise.bind(key) + noise.bind(key)  # RC101
+
+    assert marked(check(fun)(KEY)) == ["RC101"]
+
+
+def test_a_new_primitive_that_reads_at_positions_is_checked(block):
+    read = block(
+        "read_at",
+        abstract_eval=lambda x, i: ShapedArray((), x.dtype),
+        positions=lambda avals, params: Positions((1,), (0,), (1,), "is read"),
+        **dict.fromkeys(("jvp", "transpose", "batch", "lower"), unsupported("not needed here")),
+    )
+
+    def fun(x):
+        return read.bind(x, np.int32(5)) + read.bind(x, np.int32(4))  # RC501
+
+    assert marked(check(fun)(VECTOR)) == ["RC501"]

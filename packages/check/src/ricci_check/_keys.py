@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_ir import JaxprEqn, Source
+from ricci_lax.authoring import KeyRole
 
 from ._place import Place
 from ._values import Symbols, Value, is_tracked, may_hold_keys
@@ -290,14 +291,13 @@ def _clone(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
     return keys.place.unknown(eqn.outvars[0].aval)
 
 
-# By name: the package that defines them stands above.
-key_rules: dict[str, Callable[..., Value]] = {
-    "random_bits": _bits,
-    "random_clone": _clone,
-    "random_fold_in": _fold_in,
-    "random_gamma": _bits,
-    "random_seed": _seed,
-    "random_split": _split,
-    "random_unwrap": _unwrap,
-    "random_wrap": _wrap,
+# For each role of keys, how an equation is read that has it.
+key_readers: dict[KeyRole, Callable[..., Value]] = {
+    KeyRole.CLONE: _clone,
+    KeyRole.DRAW: _bits,
+    KeyRole.FOLD_IN: _fold_in,
+    KeyRole.SEED: _seed,
+    KeyRole.SPLIT: _split,
+    KeyRole.UNWRAP: _unwrap,
+    KeyRole.WRAP: _wrap,
 }

@@ -20,14 +20,13 @@ from ricci_ir import (
     jaxprs_in_params,
     program_rules,
 )
+from ricci_lax.authoring import ALL_OPERANDS, follow_rules, key_role_rules, position_rules
 from ricci_reference import rule_for
 
 from ._bounds import check_bounds
-from ._keys import KeyUse, key_rules
+from ._keys import KeyUse, key_readers
 from ._place import Place
 from ._values import Value, is_keys, is_tracked, may_hold_keys
-
-_INDEXING = frozenset({"dynamic_slice", "dynamic_update_slice", "gather"})
 
 
 class Reader:
@@ -71,19 +70,20 @@ class Reader:
         return [value(atom) for atom in jaxpr.outvars]
 
     def _step(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
-        name = eqn.primitive.name
-        handler = _STRUCTURED.get(name)
+        handler = _STRUCTURED.get(eqn.primitive.name)
         if handler is not None:
             return handler(self, eqn, operands)
-        key_rule = key_rules.get(name)
-        if key_rule is not None:
-            return [key_rule(self.keys, eqn, *operands)]
+        role = key_role_rules.get(eqn.primitive)
+        if role is not None:
+            return [key_readers[role](self.keys, eqn, *operands)]
         program = program_rules.get(eqn.primitive)
         if program is not None:
             return self._call(eqn, program(**eqn.params)[0], operands)
         inner = list(jaxprs_in_params(eqn.params))
-        if name in _INDEXING or name.startswith("scatter"):
-            check_bounds(self.place, eqn, operands)
+        positions = position_rules.get(eqn.primitive)
+        if positions is not None:
+            avals = [x.aval for x in operands]
+            check_bounds(self.place, eqn, operands, positions(avals, eqn.params))
         elif len(inner) == 1 and len(inner[0].invars) == len(operands):
             return self._other_program(eqn, inner[0], operands)
         return self._plain(eqn, operands, bool(inner))
@@ -98,8 +98,9 @@ class Reader:
         rule = rule_for(eqn.primitive)
         if eqn.effects or has_programs or rule is None or not all(map(is_tracked, avals)):
             return [self.place.unknown(aval, depth) for aval in avals]
-        name = eqn.primitive.name
-        if (name in _FOLDED or name in _MOVING) and all(x.known is not None for x in operands):
+        # Positions that a program computes by sorting or summing may be meant to fall outside, so
+        # that only what blocks say is computed.
+        if eqn.primitive in follow_rules and all(x.known is not None for x in operands):
             return self._computed(eqn, rule, avals, [x.known for x in operands])
         if not all(is_tracked(x.aval) for x in operands):
             return [self.place.unknown(aval, depth) for aval in avals]
@@ -118,10 +119,10 @@ class Reader:
         self, eqn: JaxprEqn, rule: Any, avals: Any, operands: list[Value]
     ) -> list[Value] | None:
         """The results of an operation that only moves elements: their symbols move."""
-        count = _MOVING.get(eqn.primitive.name)
-        if count is None:
+        count = follow_rules.get(eqn.primitive, 0)
+        if not count:
             return None
-        count = len(operands) if count < 0 else count
+        count = len(operands) if count == ALL_OPERANDS else count
         rest = [x.known for x in operands[count:]]
         if any(x is None for x in rest) or eqn.params.get("fill_value") is not None:
             return None
@@ -283,31 +284,6 @@ class _Unheard:
 
 _STRUCTURED = {"scan": Reader._scan, "while": Reader._while, "cond": Reader._cond}
 
-# What is computed of known numbers: how indices are normalized, and little more. Positions that a
-# program computes by sorting or summing may be meant to fall outside.
-_FOLDED = frozenset(
-    "add and clamp convert_element_type div eq ge gt iota le lt max min mul ne neg not or rem "
-    "select_n sub".split()
-)
-
-# Operations that only move elements, and how many of their operands hold those; -1 is all.
-_MOVING = {
-    "broadcast_in_dim": 1,
-    "concatenate": -1,
-    "copy": 1,
-    "copy_p": 1,
-    "dynamic_slice": 1,
-    "expand_dims": 1,
-    "gather": 1,
-    "reshape": 1,
-    "rev": 1,
-    "slice": 1,
-    "split": 1,
-    "squeeze": 1,
-    "transpose": 1,
-    "unstack": 1,
-}
-
 
 def _is_internal(jaxpr: Jaxpr) -> bool:
     """Whether a program is one of Ricci's own, rather than traced from the user's code."""
@@ -323,8 +299,7 @@ def _may_matter(jaxpr: Jaxpr) -> bool:
     if any(is_tracked(aval) for aval in jaxpr.out_avals):
         return True
     for eqn in jaxpr.eqns:
-        name = eqn.primitive.name
-        if name in _INDEXING or name.startswith(("scatter", "random_")):
+        if eqn.primitive in position_rules or eqn.primitive in key_role_rules:
             return True
         if any(_is_worth_reading(inner) for inner in jaxprs_in_params(eqn.params)):
             return True

@@ -6,6 +6,10 @@ import ricci_batching as _batching
 import ricci_stablehlo as _stablehlo
 from ricci_ir import export_names as _export_names
 
+from . import rules as _rules
+
+# isort: split
+
 from .callbacks import *
 from .contractions import *
 from .control_flow import *

@@ -10,6 +10,7 @@ import ricci_lax as lax
 from ricci_autodiff import not_linear, per_operand_with_result
 from ricci_batching import batched_at, vmap
 from ricci_ir import ShapedArray, define, issubdtype, prng_key
+from ricci_lax.authoring import KeyRole
 from ricci_stablehlo import traced
 
 from ._arguments import float_dtype, float_info, placed, sampled_shape, to_shape
@@ -125,6 +126,7 @@ random_gamma_p = define(
     transpose=not_linear,
     batch=_random_gamma_batch,
     lower=traced(_random_gamma),
+    key_role=KeyRole.DRAW,
 )
 
 

@@ -22,6 +22,7 @@ from ricci_ir import (
     prng_key,
     register_key_checks,
 )
+from ricci_lax.authoring import KeyRole, key_role_rules
 
 from ._key_array import ADVICE, KeyArray
 
@@ -145,7 +146,6 @@ def _where(eqn: JaxprEqn) -> str:
 
 
 _RULES: dict[str, Callable[[JaxprEqn], Uses]] = {
-    **dict.fromkeys(("random_bits", "random_gamma", "random_split"), _all_operands),
     **dict.fromkeys(
         ("concatenate", "optimization_barrier", "rev", "select_n", "stack", "unstack"),
         _all_operands,
@@ -156,6 +156,12 @@ _RULES: dict[str, Callable[[JaxprEqn], Uses]] = {
     "slice": _slice,
     "while": _while,
 }
+
+
+def _uses_of_equation(eqn: JaxprEqn) -> Uses:
+    if key_role_rules.get(eqn.primitive) in (KeyRole.DRAW, KeyRole.SPLIT):
+        return _all_operands(eqn)
+    return _RULES.get(eqn.primitive.name, _nothing)(eqn)
 
 
 # What programs do
@@ -181,7 +187,7 @@ def _read(jaxpr: Jaxpr) -> Uses:
     for eqn in jaxpr.eqns:
         if not any(map(_is_key, eqn.invars)) and next(jaxprs_in_params(eqn.params), None) is None:
             continue
-        uses = _RULES.get(eqn.primitive.name, _nothing)(eqn)
+        uses = _uses_of_equation(eqn)
         for i, (x, mask) in enumerate(zip(eqn.invars, uses.used, strict=True)):
             key = root(x)
             if key is None or mask is None:

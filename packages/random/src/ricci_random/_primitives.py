@@ -22,7 +22,7 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
-from ricci_lax.authoring import shape_of
+from ricci_lax.authoring import KeyRole, shape_of
 from ricci_stablehlo import Lowering, Value
 
 from ._key_array import KeyArray
@@ -88,6 +88,7 @@ random_seed_p = define(
     transpose=not_linear,
     batch=elementwise,
     lower=lambda ctx, seeds, *, impl: _call(ctx, f"{impl.name}_seed", impl.seed, [seeds]),
+    key_role=KeyRole.SEED,
 )
 
 
@@ -122,6 +123,7 @@ random_wrap_p = define(
     transpose=not_linear,
     batch=lambda axis, args, dims, *, impl: (wrap(move_dim(args[0], dims[0], 0), impl), 0),
     lower=lambda ctx, words, *, impl: Value(words.name, ctx.out),
+    key_role=KeyRole.WRAP,
 )
 
 
@@ -140,6 +142,7 @@ random_unwrap_p = define(
     transpose=not_linear,
     batch=lambda axis, args, dims: (unwrap(args[0]), dims[0]),
     lower=lambda ctx, keys: Value(keys.name, ctx.out),
+    key_role=KeyRole.UNWRAP,
 )
 
 
@@ -152,6 +155,7 @@ random_clone_p = define(
     transpose=not_linear,
     batch=elementwise,
     lower=lambda ctx, keys: keys,
+    key_role=KeyRole.CLONE,
 )
 
 
@@ -194,6 +198,7 @@ random_split_p = define(
     transpose=not_linear,
     batch=each_key,
     lower=_split_lower,
+    key_role=KeyRole.SPLIT,
 )
 
 
@@ -239,6 +244,7 @@ random_fold_in_p = define(
     transpose=not_linear,
     batch=_fold_in_batch,
     lower=_fold_in_lower,
+    key_role=KeyRole.FOLD_IN,
 )
 
 
@@ -265,4 +271,5 @@ random_bits_p = define(
     transpose=not_linear,
     batch=each_key,
     lower=_bits_lower,
+    key_role=KeyRole.DRAW,
 )

@@ -311,6 +311,7 @@ select_n_p = define(
     batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True),
     lower=_select_n_lower,
     exact=exact.select,
+    follow=0,
 )
 
 

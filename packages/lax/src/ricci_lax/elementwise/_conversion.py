@@ -81,6 +81,7 @@ convert_element_type_p = define(
     lower=_convert_lower,
     shown=hides(sharding=None),
     exact=exact.convert,
+    follow=0,
 )
 
 

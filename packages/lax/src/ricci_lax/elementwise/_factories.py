@@ -222,6 +222,7 @@ def nary(
         "batch": elementwise,
         "lower": lower_to(op) if isinstance(op, str) else op,
         "checkify": checks_nan,
+        "follow": 0,
         **rules,
     }
     return define(name, **rules)

@@ -21,6 +21,7 @@ from ricci_ir import (
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.rules._reading import Positions
 from ricci_lax.structure._shapes import (
     as_sizes,
     canonical_axis,
@@ -124,6 +125,11 @@ def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes):
     return write(ctx, text, [x, *indices], ctx.out)
 
 
+def _slice_positions(avals, params) -> Positions:
+    axes = range(len(avals) - 1)
+    return Positions(tuple(i + 1 for i in axes), axes, params["slice_sizes"], "is read")
+
+
 dynamic_slice_p = define(
     "dynamic_slice",
     abstract_eval=_dynamic_slice_aval,
@@ -131,6 +137,8 @@ dynamic_slice_p = define(
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
+    follow=1,
+    positions=_slice_positions,
 )
 
 
@@ -283,6 +291,11 @@ def _dynamic_update_slice_lower(ctx: Lowering, *operands: Value):
     return write(ctx, f"stablehlo.dynamic_update_slice {names}", operands, ctx.out)
 
 
+def _update_positions(avals, params) -> Positions:
+    axes = range(len(avals) - 2)
+    return Positions(tuple(i + 2 for i in axes), axes, avals[1].shape, "is written")
+
+
 dynamic_update_slice_p = define(
     "dynamic_update_slice",
     abstract_eval=_dynamic_update_slice_aval,
@@ -290,6 +303,7 @@ dynamic_update_slice_p = define(
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
     lower=_dynamic_update_slice_lower,
+    positions=_update_positions,
 )
 
 

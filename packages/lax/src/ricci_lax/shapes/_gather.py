@@ -10,6 +10,7 @@ from ricci_batching import move_dim
 from ricci_ir import define, get_aval, iinfo, issubdtype, primitives
 from ricci_lax.elementwise._arithmetic import add, rem
 from ricci_lax.elementwise._comparison import lt, select_n, write_select
+from ricci_lax.rules._reading import Positions, outside_of_gather
 from ricci_lax.structure._shapes import (
     as_sizes,
     canonical_axis,
@@ -232,6 +233,11 @@ def _gather_transpose(
     return [into, None]
 
 
+def _gather_positions(avals, params) -> Positions:
+    axes = params["dimension_numbers"].start_index_map
+    return Positions((1,), axes, params["slice_sizes"], outside_of_gather(params["mode"]))
+
+
 gather_p = define(
     "gather",
     abstract_eval=_gather_aval,
@@ -239,6 +245,8 @@ gather_p = define(
     transpose=_gather_transpose,
     batch=_gather_batch,
     lower=_gather_lower,
+    follow=1,
+    positions=_gather_positions,
 )
 
 

@@ -8,6 +8,7 @@ from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
 from ricci_ir import ShapedArray, as_array, define, get_aval
 from ricci_lax.rules._law_examples import along_an_axis
+from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._shapes import (
     broadcast_in_dim,
@@ -106,6 +107,7 @@ concatenate_p = define(
     lower=lambda ctx, *xs, dimension: _lower_concatenate(ctx, xs, dimension, ctx.out),
     exact=exact.concatenate,
     exempt=along_an_axis,
+    follow=ALL_OPERANDS,
 )
 
 
@@ -187,6 +189,7 @@ split_p = define(
     lower=_split_lower,
     exact=exact.split,
     exempt=along_an_axis,
+    follow=1,
 )
 
 
@@ -301,6 +304,7 @@ unstack_p = define(
     batch=_unstack_batch,
     lower=_unstack_lower,
     exempt=along_an_axis,
+    follow=1,
 )
 
 
@@ -407,6 +411,7 @@ rev_p = define(
     lower=lambda ctx, x, *, dimensions: ctx.emit(
         "stablehlo.reverse", [x], ctx.out, f", dims = {int_list(dimensions)}"
     ),
+    follow=1,
 )
 
 

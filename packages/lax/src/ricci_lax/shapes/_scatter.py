@@ -24,6 +24,7 @@ from ricci_ir import (
 from ricci_lax.elementwise._arithmetic import add, div, max, min, mul, neg, sub
 from ricci_lax.elementwise._comparison import eq, select
 from ricci_lax.elementwise._factories import scalar
+from ricci_lax.rules._reading import Positions, outside_of_scatter
 from ricci_lax.structure._filling import broadcasted_iota, full
 from ricci_lax.structure._operand_types import check_dtype, numeric
 from ricci_lax.structure._shapes import as_sizes, reshape, shape_of, zeros_of
@@ -215,6 +216,15 @@ def _scatter_lower(
     return ctx.generic("stablehlo.scatter", operands, [out], attributes, [region])[0]
 
 
+def _scatter_positions(avals, params) -> Positions:
+    numbers = params["dimension_numbers"]
+    given = iter(avals[2].shape[d] for d in numbers.update_window_dims)
+    left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    sizes = [1 if d in left_out else next(given) for d in range(len(avals[0].shape))]
+    axes = numbers.scatter_dims_to_operand_dims
+    return Positions((1,), axes, sizes, outside_of_scatter(params["mode"]))
+
+
 def _scatter(name: str, accepts: Sequence[type] | None, jvp: Callable, transpose: Callable):
     """A primitive of the family, and all its rules but the derivatives."""
 
@@ -232,6 +242,7 @@ def _scatter(name: str, accepts: Sequence[type] | None, jvp: Callable, transpose
         transpose=lambda ct, *args, **params: transpose(primitive, ct, *args, **params),
         batch=lambda axis, args, dims, **params: batch(axis, args, dims, **params),
         lower=_scatter_lower,
+        positions=_scatter_positions,
     )
     batch = _scatter_batch(primitive)
     return primitive

@@ -105,6 +105,7 @@ slice_p = define(
     batch=_slice_batch,
     lower=_slice_lower,
     exact=exact.slice_of,
+    follow=1,
 )
 
 

@@ -22,4 +22,5 @@ copy_p = define(
     lower=lambda ctx, x: x,
     exact=exact.elementwise(np.copy),
     examples=samples(ANY),
+    follow=1,
 )

@@ -61,6 +61,7 @@ iota_p = define(
     lower=_iota_lower,
     exact=exact.iota,
     exempt=without_operands,
+    follow=0,
 )
 
 

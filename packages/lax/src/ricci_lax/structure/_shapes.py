@@ -183,6 +183,7 @@ broadcast_in_dim_p = define(
     lower=_broadcast_in_dim_lower,
     shown=_broadcast_in_dim_shown,
     exact=exact.broadcast_in_dim,
+    follow=1,
 )
 
 
@@ -304,6 +305,7 @@ reshape_p = define(
     batch=_reshape_batch,
     lower=_reshape_lower,
     exact=exact.reshape,
+    follow=1,
 )
 
 
@@ -365,6 +367,7 @@ squeeze_p = define(
     batch=_squeeze_batch,
     lower=lambda ctx, x, *, dimensions: write(ctx, f"stablehlo.reshape {x}", [x], ctx.out),
     exact=exact.squeeze,
+    follow=1,
 )
 
 
@@ -427,6 +430,7 @@ transpose_p = define(
     batch=_transpose_batch,
     lower=lambda ctx, x, *, permutation: lower_transpose(ctx, x, permutation),
     exact=exact.transpose,
+    follow=1,
 )
 
 
