@@ -62,7 +62,8 @@ def content(module: ModuleType) -> str:
     brings them, and else when they are first asked for, as there.
     """
     name = module.__name__
-    lines = [f'"""The names of ``{name}``.', "", f"{MARK}.", '"""', ""]
+    head = [f'"""The names of ``{name}``.', "", f"{MARK}.", '"""', ""]
+    lines: list[str] = []
     inside = inner_names(module)
     eager = [n for n in inside if n in vars(module)]
     late = [n for n in inside if n not in eager and n in dir(module)]
@@ -78,9 +79,13 @@ def content(module: ModuleType) -> str:
         names = [*others, *(n for n in inside if n in module.__all__)]
         lines += [f"from {name} import {n} as {n}" for n in others] + ours
         lines += ["", "__all__ = [", *(f'    "{n}",' for n in names), "]"]
+    if eager or late:  # in the form by which type checkers know that they are public
+        head += ["import typing as _typing", ""]
+        lines += ["", "# isort: split", "if _typing.TYPE_CHECKING:"]
+        lines += [f"    from . import {n} as {n}" for n in sorted([*eager, *late])]
     if eager:
-        lines += ["", "# isort: split"]
-        lines += [f"import {renamed(name)}.{n} as {n}" for n in sorted(eager)]
+        lines += ["else:"]
+        lines += [f"    import {renamed(name)}.{n} as {n}" for n in sorted(eager)]
     if collected:
         public = [n for n in module.__all__ if isinstance(vars(module)[n], ModuleType)]
         arguments = ["globals()", *(f'"{n}"' for n in public)]
@@ -94,7 +99,7 @@ def content(module: ModuleType) -> str:
     elif "__getattr__" in vars(module):
         lines += ["", "# isort: split"]
         lines += [f"from {name} import {hook} as {hook}" for hook in ("__dir__", "__getattr__")]
-    return "\n".join(lines) + "\n"
+    return "\n".join(head + lines) + "\n"
 
 
 def written() -> dict[Path, str]:

@@ -1,7 +1,7 @@
 """``jvp``, ``vjp``, ``linearize`` and ``linear_transpose`` on functions of pytrees."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -72,6 +72,54 @@ class FlatFunction:
         """The output leaves and the aux leaves."""
         count = len(flat) - self.aux_count
         return list(flat[:count]), list(flat[count:])
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def jvp[R](
+        fun: Callable[..., R],
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        has_aux: Literal[False] = False,
+    ) -> tuple[R, R]: ...
+    @overload
+    def jvp[R, Aux](
+        fun: Callable[..., tuple[R, Aux]],
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        has_aux: Literal[True],
+    ) -> tuple[R, R, Aux]: ...
+    @overload
+    def linearize[R](
+        fun: Callable[..., R],
+        *primals: Any,
+        has_aux: Literal[False] = False,
+        in_nzs: Any = None,
+    ) -> tuple[R, Callable[..., R]]: ...
+    @overload
+    def linearize[R, Aux](
+        fun: Callable[..., tuple[R, Aux]],
+        *primals: Any,
+        has_aux: Literal[True],
+        in_nzs: Any = None,
+    ) -> tuple[R, Callable[..., R], Aux]: ...
+    @overload
+    def vjp[R](
+        fun: Callable[..., R],
+        *primals: Any,
+        has_aux: Literal[False] = False,
+        reduce_axes: Sequence[Any] = (),
+        in_nzs: Any = None,
+    ) -> tuple[R, Pullback]: ...
+    @overload
+    def vjp[R, Aux](
+        fun: Callable[..., tuple[R, Aux]],
+        *primals: Any,
+        has_aux: Literal[True],
+        reduce_axes: Sequence[Any] = (),
+        in_nzs: Any = None,
+    ) -> tuple[R, Pullback, Aux]: ...
 
 
 @api_boundary
@@ -195,7 +243,9 @@ def _linearized(transform: str, fun: Callable, primals: tuple, has_aux: bool, in
 
 
 @api_boundary
-def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a function that is promised to be linear.
 
     Args:

@@ -2,26 +2,108 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from ricci_ir import api_boundary, as_array, float0, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, api_boundary, as_array, float0, get_aval, issubdtype
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._linearize import linearize_flat
 from ._tangent import Zero, instantiate
 from ._transpose import pull_back_tape
 
+if TYPE_CHECKING:
+    # The gradient has the structure of the arguments, which annotations do not tell: an argument
+    # that is annotated as ``ArrayLike`` or ``float`` has an array for its gradient.
 
-def grad[**P](
-    fun: Callable[P, Any],
+    class GradOptions(TypedDict, total=False):
+        """The keywords of ``grad`` that do not change the result's type."""
+
+        holomorphic: bool
+        allow_int: bool
+        reduce_axes: Sequence[Any]
+
+    @overload
+    def grad[**P](
+        fun: Callable[P, ArrayLike],
+        argnums: int = 0,
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> Callable[P, Any]: ...
+    @overload
+    def grad[**P](
+        fun: Callable[P, ArrayLike],
+        argnums: Sequence[int],
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> Callable[P, tuple[Any, ...]]: ...
+    @overload
+    def grad[**P, Aux](
+        fun: Callable[P, tuple[ArrayLike, Aux]],
+        argnums: int | Sequence[int] = 0,
+        *,
+        has_aux: Literal[True],
+        **options: Unpack[GradOptions],
+    ) -> Callable[P, tuple[Any, Aux]]: ...
+    @overload
+    def grad[**P, Aux](
+        fun: Callable[P, tuple[ArrayLike, Aux]],
+        argnums: int | Sequence[int],
+        has_aux: Literal[True],
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> Callable[P, tuple[Any, Aux]]: ...
+    @overload
+    def value_and_grad[**P](
+        fun: Callable[P, ArrayLike],
+        argnums: int = 0,
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> Callable[P, tuple[Array, Any]]: ...
+    @overload
+    def value_and_grad[**P](
+        fun: Callable[P, ArrayLike],
+        argnums: Sequence[int],
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> Callable[P, tuple[Array, tuple[Any, ...]]]: ...
+    @overload
+    def value_and_grad[**P, Aux](
+        fun: Callable[P, tuple[ArrayLike, Aux]],
+        argnums: int | Sequence[int] = 0,
+        *,
+        has_aux: Literal[True],
+        **options: Unpack[GradOptions],
+    ) -> Callable[P, tuple[tuple[Array, Aux], Any]]: ...
+    @overload
+    def value_and_grad[**P, Aux](
+        fun: Callable[P, tuple[ArrayLike, Aux]],
+        argnums: int | Sequence[int],
+        has_aux: Literal[True],
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> Callable[P, tuple[tuple[Array, Aux], Any]]: ...
+
+
+def grad(
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[P, Any]:
+) -> Callable[..., Any]:
     """The function that computes the gradient of a scalar function.
 
     Args:
@@ -45,21 +127,21 @@ def grad[**P](
 
     @wraps(fun, updated=())
     @api_boundary
-    def grad_fun(*args: P.args, **kwargs: P.kwargs):
+    def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, gradient = value_and_grad_fun(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
     return grad_fun
 
 
-def value_and_grad[**P](
-    fun: Callable[P, Any],
+def value_and_grad(
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[P, tuple[Any, Any]]:
+) -> Callable[..., Any]:
     """The function that computes a scalar function and its gradient; see ``grad``.
 
     Returns:
@@ -71,14 +153,15 @@ def value_and_grad[**P](
 
     @wraps(fun, updated=())
     @api_boundary
-    def value_and_grad_fun(*args: P.args, **kwargs: P.kwargs):
+    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         wanted = [_normalize(p, len(args), fun) for p in positions]
         leaves, tree = tree_flatten(tuple(args[p] for p in wanted))
         paths = _Paths(fun, args, kwargs, wanted)
         smooth = [
             _check_input(leaf, i, paths, holomorphic, allow_int) for i, leaf in enumerate(leaves)
         ]
-        out_tree = aux_tree = None
+        out_tree: Any = None
+        aux_tree: Any = None
 
         def flat_fun(*flat):
             nonlocal out_tree, aux_tree

@@ -1,6 +1,7 @@
 """The names of a public module: collected from what it imports, or loaded when asked for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -8,11 +9,33 @@ from typing import Any
 __all__ = [
     "export_names",
     "lazy_names",
+    "public_names",
 ]
 
 
+def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> list[str]:
+    """Return what ``dir`` lists of a module: no name that it has only for its own use.
+
+    Args:
+      namespace: the module's ``globals()``. Its public names are those in ``__all__``, or, where it
+        has none, all without a leading underscore; and the modules inside it.
+      others: further names.
+    """
+    listed = namespace.get("__all__", namespace)
+    inside = f"{namespace['__name__']}."
+
+    def is_public(name: str, value: Any) -> bool:
+        if name.startswith("_"):
+            return name.startswith("__")
+        return name in listed or (
+            isinstance(value, ModuleType) and value.__name__.startswith(inside)
+        )
+
+    return sorted({*(n for n, value in namespace.items() if is_public(n, value)), *others})
+
+
 def export_names(namespace: dict[str, Any], *modules: str) -> None:
-    """Set a module's ``__all__`` to the public names that it has imported.
+    """Set a module's ``__all__`` to the public names that it has imported; ``dir`` lists those.
 
     A name is public if it does not begin with an underscore and is no module. So each name is
     written once, in the ``__all__`` of the module that defines it; checkers see through the
@@ -33,6 +56,7 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
         for name, value in namespace.items()
         if name in modules or not (name.startswith("_") or isinstance(value, ModuleType))
     )
+    namespace.setdefault("__dir__", partial(public_names, namespace))
 
 
 def lazy_names(
@@ -59,6 +83,6 @@ def lazy_names(
         return value
 
     def names() -> list[str]:
-        return sorted({*namespace, *sources})
+        return public_names(namespace, sources)
 
     return load, names

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import ricci
 from ricci import *
+from ricci_ir import public_names
 
 from . import _installation
 from . import _src as _src
@@ -21,21 +22,52 @@ from .version import __version_info__ as __version_info__
 if TYPE_CHECKING:
     from . import ad_checkpoint as ad_checkpoint
     from . import api_util as api_util
+    from . import checkpoint_policies as checkpoint_policies
+    from . import core as core
+    from . import custom_batching as custom_batching
+    from . import custom_derivatives as custom_derivatives
+    from . import debug as debug
+    from . import dlpack as dlpack
+    from . import dtypes as dtypes
+    from . import errors as errors
+    from . import experimental as experimental
+    from . import extend as extend
+    from . import flatten_util as flatten_util
+    from . import image as image
+    from . import interpreters as interpreters
+    from . import lax as lax
+    from . import monitoring as monitoring
+    from . import nn as nn
+    from . import numpy as numpy
+    from . import ops as ops
+    from . import profiler as profiler
+    from . import random as random
+    from . import scipy as scipy
+    from . import sharding as sharding
+    from . import stages as stages
+    from . import test_util as test_util
+    from . import tree as tree
+    from . import tree_util as tree_util
+    from . import typing as typing
+    from . import version as version
 
 _FOLDER = str(Path(__file__).parent)
 
 _installation.warn_of_others()
 
 
-def __getattr__(name: str) -> Any:
-    if not name.startswith("__") and find_spec(f"jax.{name}") is not None:
-        return import_module(f"jax.{name}")
-    try:
-        return getattr(ricci, name)
-    except AttributeError:
-        raise AttributeError(f"module 'jax' has no attribute {name!r}") from None
+if not TYPE_CHECKING:  # to type checkers it would say that every name is there
+
+    def __getattr__(name: str) -> Any:
+        if not name.startswith("__") and find_spec(f"jax.{name}") is not None:
+            return import_module(f"jax.{name}")
+        try:
+            return getattr(ricci, name)
+        except AttributeError:
+            raise AttributeError(f"module 'jax' has no attribute {name!r}") from None
 
 
 def __dir__() -> list[str]:
     inside = (info.name for info in pkgutil.iter_modules([_FOLDER]))
-    return sorted({*globals(), *(name for name in inside if not name.startswith("_"))})
+    modules = [name for name in inside if not name.startswith("_")]
+    return public_names({**globals(), "__all__": ricci.__all__}, modules)

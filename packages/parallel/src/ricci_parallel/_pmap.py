@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ricci_batching import mapped_dims, vmap
 from ricci_ir import DebugInfo, get_aval
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
-from ricci_xla import Mesh, PartitionSpec, jit, local_devices
+from ricci_xla import Mesh, PartitionSpec, Wrapped, jit, local_devices
 
 from ._shard_map import shard_map_call
 
@@ -38,8 +38,8 @@ def _inside(size: int) -> Iterator[None]:
         _enclosing.size = outer
 
 
-def pmap(
-    fun: Callable,
+def pmap[**P, R](
+    fun: Callable[P, R],
     axis_name: Any = None,
     *,
     in_axes: Any = 0,
@@ -50,7 +50,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
     global_arg_shapes: Any = None,
-) -> Any:
+) -> Wrapped[P, R]:
     """Run a function on several devices, one slice of the arguments on each.
 
     Within a function that ``pmap`` runs, each device maps its own slice by itself.
@@ -82,6 +82,7 @@ def pmap(
     """
     if global_arg_shapes is not None:
         raise NotImplementedError("pmap: global_arg_shapes belongs to multi-process pmap.")
+    call = cast(Callable[..., Any], fun)
     static = _as_tuple(static_broadcasted_argnums)
     name = getattr(fun, "__name__", type(fun).__name__)
     axis = _unnamed if axis_name is None else axis_name
@@ -105,7 +106,7 @@ def pmap(
             for i in static:
                 full.insert(i, args[i])
             with _inside(size):
-                return fun(*full, **given_kwargs)
+                return call(*full, **given_kwargs)
 
         if _enclosing.size:
             mapped = vmap(on_one, tuple(dims), out_axes, axis_name=axis, axis_size=size)

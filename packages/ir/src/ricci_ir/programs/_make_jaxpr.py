@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._errors import api_boundary
@@ -26,6 +26,24 @@ __all__ = [
     "eval_shape",
     "make_jaxpr",
 ]
+
+if TYPE_CHECKING:
+
+    @overload
+    def make_jaxpr(
+        fun: Callable[..., Any],
+        static_argnums: int | Sequence[int] = (),
+        axis_env: Sequence[tuple[Any, int]] | None = None,
+        return_shape: Literal[False] = False,
+    ) -> Callable[..., Jaxpr]: ...
+    @overload
+    def make_jaxpr(
+        fun: Callable[..., Any],
+        static_argnums: int | Sequence[int] = (),
+        axis_env: Sequence[tuple[Any, int]] | None = None,
+        *,
+        return_shape: Literal[True],
+    ) -> Callable[..., tuple[Jaxpr, Any]]: ...
 
 
 def make_jaxpr(

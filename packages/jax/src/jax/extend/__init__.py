@@ -3,13 +3,22 @@
 Written by tools/drop_in.py.
 """
 
+import typing as _typing
+
 from ricci.extend import *
 from ricci_ir import export_names as _export_names
 from ricci_ir import lazy_names as _lazy_names
 
 # isort: split
-import jax.extend.core as core
-import jax.extend.linear_util as linear_util
+if _typing.TYPE_CHECKING:
+    from . import backend as backend
+    from . import core as core
+    from . import linear_util as linear_util
+    from . import random as random
+    from . import source_info_util as source_info_util
+else:
+    import jax.extend.core as core
+    import jax.extend.linear_util as linear_util
 
 _export_names(globals(), "core", "linear_util")
 

@@ -3,10 +3,15 @@
 Written by tools/drop_in.py.
 """
 
+import typing as _typing
+
 from ricci.nn import *
 from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.nn.initializers as initializers
+if _typing.TYPE_CHECKING:
+    from . import initializers as initializers
+else:
+    import jax.nn.initializers as initializers
 
 _export_names(globals(), "initializers")

@@ -3,11 +3,17 @@
 Written by tools/drop_in.py.
 """
 
+import typing as _typing
+
 from ricci.numpy import *
 from ricci_ir import export_names as _export_names
 
 # isort: split
-import jax.numpy.fft as fft
-import jax.numpy.linalg as linalg
+if _typing.TYPE_CHECKING:
+    from . import fft as fft
+    from . import linalg as linalg
+else:
+    import jax.numpy.fft as fft
+    import jax.numpy.linalg as linalg
 
 _export_names(globals(), "fft", "linalg")

@@ -3,6 +3,8 @@
 Written by tools/drop_in.py.
 """
 
+import typing as _typing
+
 from ricci_ir import lazy_names as _lazy_names
 
 __all__ = [
@@ -19,6 +21,21 @@ __all__ = [
     "special",
     "stats",
 ]
+
+# isort: split
+if _typing.TYPE_CHECKING:
+    from . import cluster as cluster
+    from . import fft as fft
+    from . import integrate as integrate
+    from . import interpolate as interpolate
+    from . import linalg as linalg
+    from . import ndimage as ndimage
+    from . import optimize as optimize
+    from . import signal as signal
+    from . import sparse as sparse
+    from . import spatial as spatial
+    from . import special as special
+    from . import stats as stats
 
 __getattr__, __dir__ = _lazy_names(
     globals(),

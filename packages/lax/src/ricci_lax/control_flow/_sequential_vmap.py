@@ -1,7 +1,7 @@
 """``sequential_vmap``: a function whose batched form is a loop over the examples."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ricci_ir import api_boundary
 from ricci_lax.custom._vmap import custom_vmap
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @api_boundary
-def sequential_vmap(f: Callable) -> custom_vmap:
+def sequential_vmap[**P, R](f: Callable[P, R]) -> custom_vmap[P, R]:
     """A function that ``vmap`` applies to one example after another, in a loop.
 
     It suits functions that cannot be batched, or need too much memory when they are.
@@ -32,6 +32,7 @@ def sequential_vmap(f: Callable) -> custom_vmap:
       [1.0, 9.0]
     """
     one_at_a_time = custom_vmap(f)
+    again = cast(Callable[..., Any], one_at_a_time)
 
     @one_at_a_time.def_vmap
     def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
@@ -41,7 +42,7 @@ def sequential_vmap(f: Callable) -> custom_vmap:
         def one(mapped: list[Any]) -> Any:
             given = iter(mapped)
             full = [next(given) if flag else x for x, flag in zip(leaves, flags, strict=True)]
-            return one_at_a_time(*tree_unflatten(tree, full))
+            return again(*tree_unflatten(tree, full))
 
         batches = [x for x, flag in zip(leaves, flags, strict=True) if flag]
         out = map_in_order(one, batches)

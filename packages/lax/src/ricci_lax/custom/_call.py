@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, Self, cast, overload
 
 from ricci_autodiff import Tape
 from ricci_ir import (
@@ -49,12 +49,12 @@ class Call(NamedTuple):
         return tuple(args)
 
 
-class CustomFunction:
+class CustomFunction[**P, R]:
     """A function with a rule of its own, of which kind subclasses say."""
 
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Iterable[str] = (),
     ):
@@ -62,7 +62,7 @@ class CustomFunction:
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             if hasattr(fun, name):
                 setattr(self, name, getattr(fun, name))
-        self.fun = fun
+        self.fun: Callable[..., Any] = fun
         try:
             self.signature = inspect.signature(fun)
         except (TypeError, ValueError):
@@ -82,14 +82,26 @@ class CustomFunction:
         """What the function is called in messages and programs."""
         return getattr(self.fun, "__name__", type(self.fun).__name__)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; each kind of rule binds a primitive of its own."""
         raise NotImplementedError
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+        @overload
+        def __get__[S, **Q, T](
+            self: "CustomFunction[Concatenate[S, Q], T]",
+            instance: S,
+            owner: type[Any] | None = None,
+        ) -> Callable[Q, T]: ...
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        return lambda *args, **kwargs: self(instance, *args, **kwargs)
+        call = cast(Callable[..., Any], self)
+        return lambda *args, **kwargs: call(instance, *args, **kwargs)
 
     def resolve(self, args: tuple, kwargs: dict) -> Call:
         """Put a call's arguments in positional order and part them."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from ricci_autodiff import tangent_aval
 from ricci_ir import DebugInfo, Jaxpr, eval_jaxpr, get_aval, trace_to_jaxpr
@@ -30,7 +30,26 @@ register_pytree_node(
 )
 
 
-def custom_gradient(fun: Callable | None = None, *, with_logs: bool = False) -> Any:
+if TYPE_CHECKING:
+
+    class CustomGradientDecorator(Protocol):
+        """What ``custom_gradient`` with keywords alone returns."""
+
+        def __call__[**P, R](
+            self, fun: Callable[P, tuple[R, Callable[..., Any]]], /
+        ) -> Callable[P, R]: ...
+
+    @overload
+    def custom_gradient[**P, R](
+        fun: Callable[P, tuple[R, Callable[..., Any]]], *, with_logs: bool = False
+    ) -> Callable[P, R]: ...
+    @overload
+    def custom_gradient(
+        fun: None = None, *, with_logs: bool = False
+    ) -> CustomGradientDecorator: ...
+
+
+def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = False) -> Any:
     """A function whose reverse-mode rule it returns itself, along with its value.
 
     Args:

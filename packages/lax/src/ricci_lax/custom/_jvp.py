@@ -1,7 +1,7 @@
 """``custom_jvp``: a function with a forward-mode derivative rule of its own."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ricci_autodiff import (
     SymbolicZero,
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class custom_jvp(CustomFunction):
+class custom_jvp[**P, R](CustomFunction[P, R]):
     """A function whose jvp is given rather than derived.
 
     Args:
@@ -52,19 +52,28 @@ class custom_jvp(CustomFunction):
       ...     return f(x), mul(cos(x), t)
     """
 
+    if TYPE_CHECKING:
+        # For pyright, to which partial(custom_jvp, ...) is a decorator of unknown type without it.
+        def __new__[**Q, T](
+            cls,
+            fun: Callable[Q, T],
+            nondiff_argnums: Sequence[int] = (),
+            nondiff_argnames: Iterable[str] = (),
+        ) -> "custom_jvp[Q, T]": ...
+
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Iterable[str] = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable | None = None
+        self.jvp: Callable[..., tuple[Any, Any]] | None = None
         self.symbolic_zeros = False
         # Whether it serves one call, so that nothing is to be compiled for later ones.
         self.made_once = False
 
-    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+    def defjvp[F: Callable[..., tuple[Any, Any]]](self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule: ``jvp(*nondiff_args, primals, tangents) -> (output, output_tangent)``.
 
         With ``symbolic_zeros``, tangents known to be zero are passed as ``SymbolicZero``.
@@ -74,13 +83,15 @@ class custom_jvp(CustomFunction):
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable | None) -> None:
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule for each argument: ``rule(tangent, output, *primals)``; ``None`` for zero."""
         if self.nondiff_argnums:
             raise TypeError("defjvps cannot be used with nondiff_argnums; use defjvp instead.")
 
-        def jvp(primals, tangents):
-            output = self(*primals)
+        call = cast(Callable[..., Any], self)
+
+        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            output = call(*primals)
             terms = [
                 rule(t, output, *primals)
                 for rule, t in zip(jvps, tangents, strict=True)
@@ -95,7 +106,7 @@ class custom_jvp(CustomFunction):
         self.defjvp(jvp)
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(
                 f"{self.name} has no derivative yet: its custom_jvp rule is missing. Give one "
@@ -118,7 +129,7 @@ class Rule:
 
     __slots__ = ("call", "const_count", "custom", "out_tree")
 
-    def __init__(self, custom: custom_jvp, call: Call, const_count: int, out_tree: Any):
+    def __init__(self, custom: custom_jvp[..., Any], call: Call, const_count: int, out_tree: Any):
         self.custom = custom
         self.call = call._replace(leaves=[], paths=list)
         self.const_count = const_count

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricci_autodiff import (
     SymbolicZero,
@@ -55,7 +55,7 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-class custom_vjp(CustomFunction):
+class custom_vjp[**P, R](CustomFunction[P, R]):
     """A function whose vjp is given rather than derived.
 
     Args:
@@ -72,21 +72,30 @@ class custom_vjp(CustomFunction):
       >>> f.defvjp(lambda x: (sin(x), cos(x)), lambda cos_x, ct: (mul(ct, cos_x),))
     """
 
+    if TYPE_CHECKING:
+        # For pyright, to which partial(custom_vjp, ...) is a decorator of unknown type without it.
+        def __new__[**Q, T](
+            cls,
+            fun: Callable[Q, T],
+            nondiff_argnums: Sequence[int] = (),
+            nondiff_argnames: Iterable[str] = (),
+        ) -> "custom_vjp[Q, T]": ...
+
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Iterable[str] = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable | None = None
-        self.bwd: Callable | None = None
+        self.fwd: Callable[..., tuple[Any, Any]] | None = None
+        self.bwd: Callable[..., tuple[Any, ...]] | None = None
         self.symbolic_zeros = False
 
     def defvjp(
         self,
-        fwd: Callable,
-        bwd: Callable,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., tuple[Any, ...]],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
@@ -104,7 +113,7 @@ class custom_vjp(CustomFunction):
         self.symbolic_zeros = symbolic_zeros
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"{self.name} has no derivative yet: its custom_vjp rules are missing. Give "
@@ -129,7 +138,7 @@ class Rules:
 
     __slots__ = ("call", "const_count", "custom", "out_tree")
 
-    def __init__(self, custom: custom_vjp, call: Call, const_count: int, out_tree: Any):
+    def __init__(self, custom: custom_vjp[..., Any], call: Call, const_count: int, out_tree: Any):
         self.custom = custom
         self.call = call._replace(leaves=[], paths=list)
         self.const_count = const_count

@@ -42,7 +42,7 @@ __all__ = [
 FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
 
 
-class custom_vmap(CustomFunction):
+class custom_vmap[**P, R](CustomFunction[P, R]):
     """A function whose batched form is given rather than derived.
 
     Args:
@@ -61,11 +61,11 @@ class custom_vmap(CustomFunction):
       [-1.0, -2.0]
     """
 
-    def __init__(self, fun: Callable):
+    def __init__(self, fun: Callable[P, R]):
         super().__init__(fun)
-        self.vmap_rule: Callable | None = None
+        self.vmap_rule: Callable[..., tuple[Any, Any]] | None = None
 
-    def def_vmap(self, vmap_rule: Callable) -> Callable:
+    def def_vmap[F: Callable[..., tuple[Any, Any]]](self, vmap_rule: F) -> F:
         """Set the rule: ``vmap_rule(axis_size, in_batched, *args) -> (out, out_batched)``.
 
         ``in_batched`` is a list with, for each argument, a pytree like it of whether each array is
@@ -77,7 +77,7 @@ class custom_vmap(CustomFunction):
         return vmap_rule
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.vmap_rule is None:
             raise AttributeError(
                 f"{self.name} has no batching rule yet. Give one with {self.name}.def_vmap."
@@ -99,7 +99,9 @@ class UserRule:
 
     __slots__ = ("const_count", "in_tree", "name", "out_tree", "rule")
 
-    def __init__(self, custom: custom_vmap, const_count: int, in_tree: Any, out_tree: Any):
+    def __init__(
+        self, custom: custom_vmap[..., Any], const_count: int, in_tree: Any, out_tree: Any
+    ):
         self.name = custom.name
         self.rule: Any = custom.vmap_rule
         self.const_count = const_count

@@ -1,5 +1,7 @@
 """The public names of ``ricci_numpy``, each a boundary where internal frames end."""
 
+import typing as _typing
+
 from ricci_ir import guard_public as _guard_public
 from ricci_numpy import *
 from ricci_numpy import __array_api_version__ as __array_api_version__
@@ -7,7 +9,11 @@ from ricci_numpy import __array_namespace_info__ as __array_namespace_info__
 
 # isort: split
 # Not ricci_numpy's modules of these names, which came with the star.
-import ricci.numpy.fft as fft
-import ricci.numpy.linalg as linalg
+if _typing.TYPE_CHECKING:
+    from . import fft as fft
+    from . import linalg as linalg
+else:
+    import ricci.numpy.fft as fft
+    import ricci.numpy.linalg as linalg
 
 _guard_public(globals(), "fft", "linalg")

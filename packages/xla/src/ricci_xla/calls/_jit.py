@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 from ricci_ir import (
     DonatingCall,
@@ -39,7 +39,7 @@ from ricci_xla.programs._program import (
     trace_program,
 )
 
-from ._stages import Traced
+from ._stages import Traced, Wrapped
 
 __all__ = [
     "jit",
@@ -90,6 +90,34 @@ class JitInfo:
             leaves = flatten_axes("jit out_shardings", program.out_tree, self.out_shardings)
             options = options._replace(out_shardings=tuple(leaves))
         return options
+
+
+if TYPE_CHECKING:
+
+    class JitOptions(TypedDict, total=False):
+        """The keywords of ``jit``."""
+
+        in_shardings: Any
+        out_shardings: Any
+        static_argnums: int | Sequence[int] | None
+        static_argnames: str | Iterable[str] | None
+        donate_argnums: int | Sequence[int] | None
+        donate_argnames: str | Iterable[str] | None
+        keep_unused: bool
+        device: Any
+        backend: str | None
+        inline: bool | Inline
+        compiler_options: Mapping[str, Any] | None
+
+    class JitDecorator(Protocol):
+        """What ``jit`` with keywords alone returns."""
+
+        def __call__[**P, R](self, fun: Callable[P, R], /) -> Wrapped[P, R]: ...
+
+    @overload
+    def jit[**P, R](fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> Wrapped[P, R]: ...
+    @overload
+    def jit(fun: None = None, /, **options: Unpack[JitOptions]) -> JitDecorator: ...
 
 
 def jit(

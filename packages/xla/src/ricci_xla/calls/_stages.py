@@ -1,7 +1,7 @@
 """The stages of ``jit``, one at a time: traced, lowered, compiled."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overload
 
 from ricci_ir import Jaxpr, ShapeDtypeStruct, Tracer, api_boundary
 from ricci_pytree import tree_flatten, tree_unflatten
@@ -31,10 +31,42 @@ __all__ = [
 CompilerOptions = dict[str, str | bool | int | float]
 
 
-class Wrapped(Protocol):
-    """What ``jit`` returns: a function that can also be taken through its stages one by one."""
+@final
+class _Untyped:
+    """No function takes this, so that a parameter which accepts it has no annotation."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+
+class Wrapped[**P, R](Protocol):
+    """What ``jit`` returns: a function that can also be taken through its stages one by one.
+
+    The stages take descriptions of arrays (``ShapeDtypeStruct``) as well, whatever the function's
+    parameters are annotated with.
+    """
+
+    if TYPE_CHECKING:
+        __name__: str
+
+        @property
+        def __wrapped__(self) -> Callable[P, R]: ...
+
+        @overload
+        def __get__(self, instance: None, owner: type[Any], /) -> Self: ...
+        @overload
+        def __get__[T](
+            self: "Wrapped[Concatenate[_Untyped, ...], T]",
+            instance: object,
+            owner: type[Any] | None = None,
+            /,
+        ) -> Callable[..., T]: ...
+        @overload
+        def __get__[S, **Q, T](
+            self: "Wrapped[Concatenate[S, Q], T]",
+            instance: S,
+            owner: type[Any] | None = None,
+            /,
+        ) -> Callable[Q, T]: ...
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the function, compiled for the arguments' types."""
         ...
 
@@ -44,6 +76,14 @@ class Wrapped(Protocol):
 
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
         """Trace it and write the program as StableHLO."""
+        ...
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Trace it and describe the result: a pytree of ``ShapeDtypeStruct``."""
+        ...
+
+    def clear_cache(self) -> None:
+        """Forget the function's programs; they are made again when needed."""
         ...
 
 
