@@ -9,15 +9,13 @@ from typing import Any
 
 from ricci_ir._errors import api_boundary, is_boundary
 
-from ._trace import Tracer
-
 __all__ = [
     "Array",
     "define_array_methods",
     "register_array_type",
 ]
 
-_types: list[type] = [Tracer]
+_types: list[type] = []
 _methods: dict[str, Any] = {}
 
 

@@ -7,7 +7,7 @@ process it; a trace that does not care passes it on to its parent, down to evalu
 import threading
 from collections.abc import Callable, Iterable
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,11 +21,7 @@ from ricci_ir._errors import (
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 from ricci_ir.types._scalars import check_index, check_number, check_truth
 
-if TYPE_CHECKING:
-    from ._array_type import Array as _Array
-    from ._primitive import Primitive
-else:
-    _Array = object  # a tracer becomes an ``Array`` in ``_array_type``, which imports this module
+from ._array_type import Array, register_array_type
 
 __all__ = [
     "axis_size",
@@ -41,6 +37,16 @@ __all__ = [
     "Trace",
     "Tracer",
 ]
+
+
+# To checkers a tracer is an ``Array``; when it runs, ``Array`` recognises it by its registration.
+_Base = Array if TYPE_CHECKING else object
+
+
+class Named(Protocol):
+    """What is asked of a primitive here; ``Primitive`` binds through traces, so it comes later."""
+
+    name: str
 
 
 class Trace:
@@ -68,16 +74,14 @@ class Trace:
         """What tells this trace from others, by identity."""
         return self
 
-    def process(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
         """Apply a primitive to operands that may be tracers of this trace or of its parents.
 
         A trace that is written outside of Ricci gives ``process_primitive`` instead.
         """
         return self.process_primitive(primitive, args, params)
 
-    def process_primitive(
-        self, primitive: "Primitive", tracers: Any, params: dict[str, Any]
-    ) -> Any:
+    def process_primitive(self, primitive: Any, tracers: Any, params: dict[str, Any]) -> Any:
         """See ``process``."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it applies primitives")
 
@@ -95,7 +99,7 @@ class Trace:
         return False
 
 
-class Tracer(_Array):
+class Tracer(_Base):
     """Stands for an array while a function is traced."""
 
     __slots__ = ("__weakref__", "_trace", "aval")
@@ -189,13 +193,16 @@ class Tracer(_Array):
         return f"Traced<{self.aval}>with<{type(self._trace).__name__}>"
 
 
+register_array_type(Tracer)
+
+
 def _concretization(function: str):
     return lambda tracer: ConcretizationTypeError(
         tracer, f"The problem arose with the `{function}` function."
     )
 
 
-def leaked_tracer(tracer: Tracer, primitive: "Primitive | None" = None) -> UnexpectedTracerError:
+def leaked_tracer(tracer: Tracer, primitive: Named | None = None) -> UnexpectedTracerError:
     """The error for a tracer that is used where the trace it belongs to has ended or is not."""
     use = f" was passed to {primitive.name!r}" if primitive is not None else " was used"
     trace = tracer._trace
