@@ -53,6 +53,11 @@ def checked_dtype(dtype: Any, name: str) -> Any:
     )
 
 
+def chosen_dtype(dtype: Any, name: str) -> Any:
+    """The dtype that the caller of a function chooses for its result, checked; ``None`` stays."""
+    return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
+
+
 def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
     """``x`` on a device or with a sharding, if one is given."""
     where = device if out_sharding is None else out_sharding

@@ -417,13 +417,26 @@ def tensordot(
     return contract("tensordot", a, b, dims, precision, preferred_element_type, out_sharding)
 
 
-def _check_core(name: str, x1: Any, i: int, x2: Any, j: int) -> None:
-    first, second = np.shape(x1), np.shape(x2)
+# Of each operand the rank that it has at least, and the dimension that is summed over.
+_CORES = {"matvec": ((2, -1), (1, -1)), "vecmat": ((1, -1), (2, -2))}
+
+
+def _core_operands(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Check the operands of a product of vectors and matrices with leading dimensions."""
+    x1, x2 = operands(name, x1, x2)
+    shapes = np.shape(x1), np.shape(x2)
+    for shape, (rank, _) in zip(shapes, _CORES[name], strict=True):
+        if len(shape) < rank:
+            raise ValueError(
+                f"{name}: an operand of shape {shape} needs at least {rank} dimensions."
+            )
+    (first, second), ((_, i), (_, j)) = shapes, _CORES[name]
     if first[i] != second[j]:
         raise ValueError(
             f"{name}: shapes {first} and {second} do not fit: size {first[i]} of dimension {i} of "
             f"the first stands against {second[j]} of dimension {j} of the second."
         )
+    return x1, x2
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
@@ -443,11 +456,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.matvec.
     """
-    x1, x2 = operands("matvec", x1, x2)
-    _check_rank("matvec", x1, 2)
-    _check_rank("matvec", x2, 1)
-    _check_core("matvec", x1, -1, x2, -1)
-    return _matvec(x1, x2)
+    return _matvec(*_core_operands("matvec", x1, x2))
 
 
 @composite("matvec")
@@ -475,11 +484,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 
     Source: numpy.vecmat.
     """
-    x1, x2 = operands("vecmat", x1, x2)
-    _check_rank("vecmat", x1, 1)
-    _check_rank("vecmat", x2, 2)
-    _check_core("vecmat", x1, -1, x2, -2)
-    return _vecmat(x1, x2)
+    return _vecmat(*_core_operands("vecmat", x1, x2))
 
 
 @composite("vecmat")
@@ -489,13 +494,6 @@ def _vecmat(x1: Any, x2: Any) -> Any:
     if rank == 1:
         return matmul(x1, x2)
     return lax.squeeze(matmul(lax.expand_dims(x1, (rank - 1,)), x2), (-2,))
-
-
-def _check_rank(name: str, x: Any, rank: int) -> None:
-    if np.ndim(x) < rank:
-        raise ValueError(
-            f"{name}: an operand of shape {np.shape(x)} needs at least {rank} dimensions."
-        )
 
 
 def kron(a: Any, b: Any) -> Any:

@@ -1,8 +1,9 @@
 """Reductions: sums, extremes, logical reductions, means, and where extremes are."""
 
 import builtins
+from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from ricci_ir import (
     bfloat16,
     canonicalize_dtype,
     composite,
-    explicit_dtype,
     get_aval,
     iinfo,
     inlined,
@@ -29,7 +29,7 @@ from ricci_numpy._promotion import (
     operands,
     strong_constant,
 )
-from ricci_numpy.arrays._creation import asarray, checked_dtype
+from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
 __all__ = [
@@ -161,25 +161,107 @@ def accumulated_dtype(dtype: Any) -> Any:
     return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
 
 
-def _sum_or_product(
-    name: str,
-    a: Any,
-    axis: Any,
-    dtype: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-    promote_integers: bool,
-    identity: int,
+class _Kind(NamedTuple):
+    """A kind of reduction.
+
+    Attributes:
+      primitive: what reduces an array along axes.
+      combine: what adds the caller's ``initial`` to the result.
+      neutral: from a dtype, the value in place of the elements that a mask leaves out.
+      params: the primitive's parameters beside the axes.
+    """
+
+    primitive: Any
+    combine: Callable[[Any, Any], Any]
+    neutral: Callable[[Any], Any]
+    params: dict[str, Any]
+
+
+_UNSHARDED = {"out_sharding": None}
+_KINDS = {
+    "sum": _Kind(lax.reduce_sum_p, lax.add, lambda dtype: 0, _UNSHARDED),
+    "prod": _Kind(lax.reduce_prod_p, lax.mul, lambda dtype: 1, {}),
+    "max": _Kind(lax.reduce_max_p, lax.max, _lowest, _UNSHARDED),
+    "min": _Kind(lax.reduce_min_p, lax.min, _highest, _UNSHARDED),
+    "all": _Kind(lax.reduce_and_p, lax.bitwise_and, lambda dtype: True, {}),
+    "any": _Kind(lax.reduce_or_p, lax.bitwise_or, lambda dtype: False, {}),
+}
+# Sums and products of booleans.
+_OF_BOOLEANS = {"sum": "any", "prod": "all"}
+
+
+def _reduced(
+    name: str, kind: str, a: Any, where: Any, initial: Any, axes: Any, keepdims: bool
 ) -> Any:
+    """Reduce an array of the dtype that is computed in, for the function ``name``."""
+    primitive, combine, neutral, params = _KINDS[kind]
+    if where is not None:
+        a = select_where(where, a, strong_constant(a.dtype, neutral(a.dtype)), name)
+    result = primitive.bind(a, axes=axes, **params)
+    if initial is not None:
+        result = combine(_initial(name, initial, a.dtype), result)
+    return keep_axes(result, axes) if keepdims else result
+
+
+def reduction_operands(
+    name: str, a: Any, axis: Any, where: Any = None, initial: Any = None
+) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """Check the arguments that reductions have in common.
+
+    Returns:
+      The array, the mask and the initial value as operands, or ``None``, and the axes.
+    """
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if where is not None:
         where = checked_mask(name, where)
     if initial is not None:
         (initial,) = operands(name, initial)
-    step = _prod if identity else _sum
-    return step(
+    return a, where, initial, axes
+
+
+def _total_step(name: str) -> Callable[..., Any]:
+    """The part of a sum or product behind the checks, kept by type."""
+
+    @inlined(name)
+    def step(a, where, initial, *, axes, dtype, keepdims, promote_integers):
+        a = asarray(a)
+        result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
+        computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
+        kind = _OF_BOOLEANS[name] if computed == BOOL else name
+        result = _reduced(name, kind, convert(a, computed), where, initial, axes, keepdims)
+        return convert(result, result_dtype)
+
+    return step
+
+
+def _extreme_step(name: str) -> Callable[..., Any]:
+    @inlined(name)
+    def step(a, where, initial, *, axes, keepdims):
+        a = asarray(a)
+        return _reduced(name, name, convert(a, a.dtype), where, initial, axes, keepdims)
+
+    return step
+
+
+def _logical_step(name: str) -> Callable[..., Any]:
+    @inlined(name)
+    def step(a, where, *, axes, keepdims):
+        return _reduced(name, name, convert(asarray(a), BOOL), where, None, axes, keepdims)
+
+    return step
+
+
+_STEPS = {
+    **{name: _total_step(name) for name in ("sum", "prod")},
+    **{name: _extreme_step(name) for name in ("max", "min")},
+    **{name: _logical_step(name) for name in ("all", "any")},
+}
+
+
+def _total(name, a, axis, dtype, keepdims, initial, where, promote_integers) -> Any:
+    a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
+    return _STEPS[name](
         a,
         where,
         initial,
@@ -190,41 +272,34 @@ def _sum_or_product(
     )
 
 
-@inlined("sum")
-def _sum(a: Any, where: Any, initial: Any, **settings: Any) -> Any:
-    return _accumulate("sum", 0, a, where, initial, **settings)
+def _extreme(name, a, axis, out, keepdims, initial, where) -> Any:
+    no_out(name, out)
+    a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
+    if initial is None:
+        aval: Any = get_aval(a)
+        if where is not None:
+            raise ValueError(
+                f"{name}: with where=..., give initial=..., the result where nothing is selected."
+            )
+        if aval.size == 0 and any_zero(aval.shape, axes):
+            raise ValueError(
+                f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, so no "
+                f"{name}. Give initial=..., the result for that case."
+            )
+        if not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
+            return _KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
+    return _STEPS[name](a, where, initial, axes=axes, keepdims=bool(keepdims))
 
 
-@inlined("prod")
-def _prod(a: Any, where: Any, initial: Any, **settings: Any) -> Any:
-    return _accumulate("prod", 1, a, where, initial, **settings)
+def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+    """Whether one of the axes has size 0."""
+    return builtins.any(shape[i] == 0 for i in axes)
 
 
-def _accumulate(
-    name: str, identity: int, a, where, initial, *, axes, dtype, keepdims, promote_integers
-) -> Any:
-    a = asarray(a)
-    result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
-    computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
-    a = convert(a, computed)
-    if where is not None:
-        a = select_where(where, a, strong_constant(computed, identity), name)
-    if computed == BOOL:
-        reduce, combine = (
-            (lax.reduce_and_p, lax.bitwise_and) if identity else (lax.reduce_or_p, lax.bitwise_or)
-        )
-        result = reduce.bind(a, axes=axes)
-    elif identity:
-        combine = lax.mul
-        result = lax.reduce_prod_p.bind(a, axes=axes)
-    else:
-        combine = lax.add
-        result = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
-    if initial is not None:
-        result = combine(_initial(name, initial, computed), result)
-    if keepdims:
-        result = keep_axes(result, axes)
-    return convert(result, result_dtype)
+def _logical(name, a, axis, out, keepdims, where) -> Any:
+    no_out(name, out)
+    a, where, _, axes = reduction_operands(name, a, axis, where)
+    return _STEPS[name](a, where, axes=axes, keepdims=bool(keepdims))
 
 
 _SUMMED_AS_THEY_ARE = frozenset(
@@ -291,9 +366,8 @@ def sum(
             total = plain(a)
             return keep_axes(total, plain.params["axes"]) if keepdims else total
     no_out("sum", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "sum"), "sum")
-    return _sum_or_product("sum", a, axis, dtype, keepdims, initial, where, promote_integers, 0)
+    dtype = chosen_dtype(dtype, "sum")
+    return _total("sum", a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
 def prod(
@@ -316,76 +390,8 @@ def prod(
     Source: numpy.prod.
     """
     no_out("prod", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "prod"), "prod")
-    return _sum_or_product("prod", a, axis, dtype, keepdims, initial, where, promote_integers, 1)
-
-
-def _extreme(
-    name: str,
-    a: Any,
-    axis: Any,
-    out: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-    reduce: Any,
-) -> Any:
-    no_out(name, out)
-    (a,) = operands(name, a)
-    aval: Any = get_aval(a)
-    axes = reduced_axes(name, axis, aval.ndim)
-    if where is not None:
-        where = checked_mask(name, where)
-    if initial is None:
-        if where is not None:
-            raise ValueError(
-                f"{name}: with where=..., give initial=..., the result where nothing is selected."
-            )
-        if aval.size == 0 and any_zero(aval.shape, axes):
-            raise ValueError(
-                f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, so no "
-                f"{name}. Give initial=..., the result for that case."
-            )
-    if initial is not None:
-        (initial,) = operands(name, initial)
-    elif not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
-        return reduce.bind(a, axes=axes, out_sharding=None)
-    step = _max if name == "max" else _min
-    return step(a, where, initial, axes=axes, keepdims=bool(keepdims))
-
-
-@inlined("max")
-def _max(a: Any, where: Any, initial: Any, *, axes: Any, keepdims: bool) -> Any:
-    return _extreme_step("max", a, where, initial, axes, keepdims)
-
-
-@inlined("min")
-def _min(a: Any, where: Any, initial: Any, *, axes: Any, keepdims: bool) -> Any:
-    return _extreme_step("min", a, where, initial, axes, keepdims)
-
-
-def _extreme_step(name: str, a, where, initial, axes, keepdims) -> Any:
-    reduce, combine, neutral = _EXTREMES[name]
-    a = asarray(a)
-    a = convert(a, a.dtype)
-    if where is not None:
-        a = select_where(where, a, strong_constant(a.dtype, neutral(a.dtype)), name)
-    result = reduce.bind(a, axes=axes, out_sharding=None)
-    if initial is not None:
-        result = combine(_initial(name, initial, a.dtype), result)
-    return keep_axes(result, axes) if keepdims else result
-
-
-_EXTREMES = {
-    "max": (lax.reduce_max_p, lax.max, _lowest),
-    "min": (lax.reduce_min_p, lax.min, _highest),
-}
-
-
-def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether one of the axes has size 0."""
-    return builtins.any(shape[i] == 0 for i in axes)
+    dtype = chosen_dtype(dtype, "prod")
+    return _total("prod", a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
 def max(
@@ -417,7 +423,7 @@ def max(
 
     Source: numpy.max.
     """
-    return _extreme("max", a, axis, out, keepdims, initial, where, lax.reduce_max_p)
+    return _extreme("max", a, axis, out, keepdims, initial, where)
 
 
 def min(
@@ -437,7 +443,7 @@ def min(
 
     Source: numpy.min.
     """
-    return _extreme("min", a, axis, out, keepdims, initial, where, lax.reduce_min_p)
+    return _extreme("min", a, axis, out, keepdims, initial, where)
 
 
 amax, amin = max, min
@@ -468,33 +474,6 @@ def minmax(
     )
 
 
-def _logical(name: str, a: Any, axis: Any, out: Any, keepdims: bool, where: Any, step: Any) -> Any:
-    no_out(name, out)
-    (a,) = operands(name, a)
-    axes = reduced_axes(name, axis, np.ndim(a))
-    if where is not None:
-        where = checked_mask(name, where)
-    return step(a, where, axes=axes, keepdims=bool(keepdims))
-
-
-@inlined("all")
-def _all(a: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
-    return _logical_step(lax.reduce_and_p, True, a, where, axes, keepdims)
-
-
-@inlined("any")
-def _any(a: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
-    return _logical_step(lax.reduce_or_p, False, a, where, axes, keepdims)
-
-
-def _logical_step(reduce: Any, neutral: bool, a, where, axes, keepdims) -> Any:
-    a = convert(asarray(a), BOOL)
-    if where is not None:
-        a = select_where(where, a, strong_constant(BOOL, neutral))
-    result = reduce.bind(a, axes=axes)
-    return keep_axes(result, axes) if keepdims else result
-
-
 def all(
     a: Any,
     axis: Any = None,
@@ -523,7 +502,7 @@ def all(
 
     Source: numpy.all.
     """
-    return _logical("all", a, axis, out, keepdims, where, _all)
+    return _logical("all", a, axis, out, keepdims, where)
 
 
 def any(
@@ -543,7 +522,7 @@ def any(
 
     Source: numpy.any.
     """
-    return _logical("any", a, axis, out, keepdims, where, _any)
+    return _logical("any", a, axis, out, keepdims, where)
 
 
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
@@ -557,8 +536,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     Source: numpy.ptp.
     """
     no_out("ptp", out)
-    (a,) = operands("ptp", a)
-    axes = reduced_axes("ptp", axis, np.ndim(a))
+    a, *_, axes = reduction_operands("ptp", a, axis)
     return _ptp(a, axes=axes, keepdims=bool(keepdims))
 
 
@@ -577,8 +555,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
     Source: numpy.count_nonzero.
     """
-    (a,) = operands("count_nonzero", a)
-    axes = reduced_axes("count_nonzero", axis, np.ndim(a))
+    a, *_, axes = reduction_operands("count_nonzero", a, axis)
     return _count_nonzero(a, axes=axes, keepdims=bool(keepdims))
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, explicit_dtype, python_scalar_dtype
+from ricci_ir import BOOL, composite, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
-from ricci_numpy.arrays._creation import asarray, checked_dtype
+from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
 from ._axis_reductions import no_out, reduced_axes, sum_dtype
@@ -64,10 +64,6 @@ def _run(a: Any, operation: Any, *, axis: int | None, dtype: Any, neutral: int |
     return operation(convert(a, dtype), axis)
 
 
-def _dtype(name: str, dtype: Any) -> Any:
-    return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
-
-
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """The sums of the elements so far, along an axis.
 
@@ -89,7 +85,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     Source: numpy.cumsum.
     """
     no_out("cumsum", out)
-    return _running("cumsum", a, axis, _dtype("cumsum", dtype), lax.cumsum)
+    return _running("cumsum", a, axis, chosen_dtype(dtype, "cumsum"), lax.cumsum)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -103,7 +99,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     Source: numpy.cumprod.
     """
     no_out("cumprod", out)
-    return _running("cumprod", a, axis, _dtype("cumprod", dtype), lax.cumprod)
+    return _running("cumprod", a, axis, chosen_dtype(dtype, "cumprod"), lax.cumprod)
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -117,7 +113,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     Source: numpy.nancumsum.
     """
     no_out("nancumsum", out)
-    return _running("nancumsum", a, axis, _dtype("nancumsum", dtype), lax.cumsum, 0)
+    return _running("nancumsum", a, axis, chosen_dtype(dtype, "nancumsum"), lax.cumsum, 0)
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -131,7 +127,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
     Source: numpy.nancumprod.
     """
     no_out("nancumprod", out)
-    return _running("nancumprod", a, axis, _dtype("nancumprod", dtype), lax.cumprod, 1)
+    return _running("nancumprod", a, axis, chosen_dtype(dtype, "nancumprod"), lax.cumprod, 1)
 
 
 def _cumulative(
@@ -148,7 +144,7 @@ def _cumulative(
     (axis,) = reduced_axes(name, index(axis), x.ndim)
     # Sums of short integers are taken as default integers, products are not.
     wide = operation is lax.cumsum
-    result = _running(name, x, axis, _dtype(name, dtype), operation, promote_integers=wide)
+    result = _running(name, x, axis, chosen_dtype(dtype, name), operation, promote_integers=wide)
     if not include_initial:
         return result
     shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))

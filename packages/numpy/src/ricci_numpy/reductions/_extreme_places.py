@@ -16,7 +16,14 @@ __all__ = [
 ]
 
 
-def _where_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, step: Any) -> Any:
+def place_of_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, step: Any) -> Any:
+    """Find where an extreme is, with the checks and the empty case of ``argmax``.
+
+    Args:
+      name: the function, for messages.
+      a, axis, out, keepdims: its arguments; see ``argmax``.
+      step: what finds the index in an array, given ``axis`` and ``keepdims``.
+    """
     no_out(name, out)
     (a,) = operands(name, a)
     a = asarray(a)
@@ -66,7 +73,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
     Source: numpy.argmax.
     """
-    return _where_extreme("argmax", a, axis, out, keepdims, _argmax)
+    return place_of_extreme("argmax", a, axis, out, keepdims, _argmax)
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -79,4 +86,4 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
     Source: numpy.argmin.
     """
-    return _where_extreme("argmin", a, axis, out, keepdims, _argmin)
+    return place_of_extreme("argmin", a, axis, out, keepdims, _argmin)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, explicit_dtype, inlined
+from ricci_ir import composite, inlined
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
@@ -14,7 +14,7 @@ from ricci_numpy._promotion import (
     operands,
     strong_constant,
 )
-from ricci_numpy.arrays._creation import asarray, checked_dtype
+from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
 from ._axis_reductions import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes, sum
@@ -73,8 +73,7 @@ def mean(
     Source: numpy.mean.
     """
     no_out("mean", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "mean"), "mean")
+    dtype = chosen_dtype(dtype, "mean")
     return mean_of("mean", a, axis, dtype, keepdims, where)
 
 
@@ -141,8 +140,7 @@ def var(
     Source: numpy.var.
     """
     no_out("var", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "var"), "var")
+    dtype = chosen_dtype(dtype, "var")
     return _variance("var", a, axis, dtype, _ddof("var", ddof, correction), keepdims, where, mean)
 
 
@@ -168,8 +166,7 @@ def std(
     Source: numpy.std.
     """
     no_out("std", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "std"), "std")
+    dtype = chosen_dtype(dtype, "std")
     ddof = _ddof("std", ddof, correction)
     return _variance("std", a, axis, dtype, ddof, keepdims, where, mean)
 

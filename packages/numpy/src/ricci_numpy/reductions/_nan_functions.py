@@ -1,28 +1,18 @@
 """Reductions that leave NaNs out."""
 
-from operator import index
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, explicit_dtype
-from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
-from ricci_numpy.arrays._creation import checked_dtype
+from ricci_ir import Composite, composite
+from ricci_numpy._promotion import INEXACT_DTYPES, convert, strong_constant
+from ricci_numpy.arrays._creation import chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
-from ._axis_reductions import (
-    all,
-    checked_mask,
-    keep_axes,
-    max,
-    min,
-    no_out,
-    prod,
-    reduced_axes,
-    sum,
-)
-from ._extreme_places import argmax, argmin
+from ._axis_reductions import all, keep_axes, max, min, no_out, prod, reduction_operands, sum
+from ._extreme_places import argmax, argmin, place_of_extreme
 from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes
 
 __all__ = [
@@ -53,6 +43,60 @@ def _valid(a: Any, where: Any) -> Any:
     return select_where(where, valid, strong_constant(valid.dtype, False))
 
 
+def _total_step(name: str, reduction: Callable[..., Any], neutral: float) -> Composite:
+    """A sum or product with ``neutral`` in place of NaNs."""
+
+    @composite(name)
+    def step(a, initial, where, *, axes, dtype, keepdims):
+        return reduction(_filled(name, a, neutral), axes, dtype, None, keepdims, initial, where)
+
+    return step
+
+
+def _extreme_step(name: str, reduction: Callable[..., Any], neutral: float) -> Composite:
+    """An extreme with ``neutral`` in place of NaNs; NaN if nothing else is there."""
+
+    @composite(name)
+    def step(a, initial, where, *, axes, keepdims):
+        result = reduction(_filled(name, a, neutral), axes, None, keepdims, initial, where)
+        if initial is not None or a.dtype not in INEXACT_DTYPES:
+            return result
+        nothing = all(lax.ne(a, a), axes, None, keepdims)
+        return select_where(nothing, strong_constant(a.dtype, np.nan), result)
+
+    return step
+
+
+def _place_step(name: str, find: Callable[..., Any], neutral: float) -> Composite:
+    """The place of an extreme with ``neutral`` in place of NaNs; -1 if nothing else is there."""
+
+    @composite(f"_{name}")
+    def step(a, *, axis, keepdims):
+        found = find(_filled(name, a, neutral), axis, None, keepdims)
+        if a.dtype not in INEXACT_DTYPES:
+            return found
+        nothing = all(lax.ne(a, a), axis, None, keepdims)
+        return select_where(nothing, strong_constant(found.dtype, -1), found)
+
+    return step
+
+
+_STEPS = {
+    "nansum": _total_step("nansum", sum, 0),
+    "nanprod": _total_step("nanprod", prod, 1),
+    "nanmax": _extreme_step("nanmax", max, -np.inf),
+    "nanmin": _extreme_step("nanmin", min, np.inf),
+    "nanargmax": _place_step("nanargmax", argmax, -np.inf),
+    "nanargmin": _place_step("nanargmin", argmin, np.inf),
+}
+
+
+def _reduce(name, a, axis, out, keepdims, initial, where, **settings) -> Any:
+    no_out(name, out)
+    a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
+    return _STEPS[name](a, initial, where, axes=axes, keepdims=bool(keepdims), **settings)
+
+
 def nansum(
     a: Any,
     axis: Any = None,
@@ -71,8 +115,8 @@ def nansum(
 
     Source: numpy.nansum.
     """
-    no_out("nansum", out)
-    return _total("nansum", _nansum, a, axis, dtype, keepdims, initial, where)
+    dtype = chosen_dtype(dtype, "nansum")
+    return _reduce("nansum", a, axis, out, keepdims, initial, where, dtype=dtype)
 
 
 def nanprod(
@@ -93,61 +137,8 @@ def nanprod(
 
     Source: numpy.nanprod.
     """
-    no_out("nanprod", out)
-    return _total("nanprod", _nanprod, a, axis, dtype, keepdims, initial, where)
-
-
-def _total(name: str, step: Any, a, axis, dtype, keepdims, initial, where) -> Any:
-    (a,) = operands(name, a)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, name), name)
-    if where is not None:
-        where = checked_mask(name, where)
-    if initial is not None:
-        (initial,) = operands(name, initial)
-    axes = reduced_axes(name, axis, np.ndim(a))
-    return step(a, initial, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
-
-
-@composite("nansum")
-def _nansum(a: Any, initial: Any, where: Any, *, axes, dtype, keepdims) -> Any:
-    return sum(_filled("nansum", a, 0), axes, dtype, None, keepdims, initial, where)
-
-
-@composite("nanprod")
-def _nanprod(a: Any, initial: Any, where: Any, *, axes, dtype, keepdims) -> Any:
-    return prod(_filled("nanprod", a, 1), axes, dtype, None, keepdims, initial, where)
-
-
-def _extreme(name: str, step: Any, a, axis, out, keepdims, initial, where) -> Any:
-    no_out(name, out)
-    (a,) = operands(name, a)
-    if where is not None:
-        where = checked_mask(name, where)
-    if initial is not None:
-        (initial,) = operands(name, initial)
-    axes = reduced_axes(name, axis, np.ndim(a))
-    return step(a, initial, where, axes=axes, keepdims=bool(keepdims))
-
-
-@composite("nanmax")
-def _nanmax(a: Any, initial: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
-    result = max(_filled("nanmax", a, -np.inf), axes, None, keepdims, initial, where)
-    return result if initial is not None else _or_nan(a, result, axes, keepdims)
-
-
-@composite("nanmin")
-def _nanmin(a: Any, initial: Any, where: Any, *, axes: Any, keepdims: bool) -> Any:
-    result = min(_filled("nanmin", a, np.inf), axes, None, keepdims, initial, where)
-    return result if initial is not None else _or_nan(a, result, axes, keepdims)
-
-
-def _or_nan(a: Any, result: Any, axes: Any, keepdims: bool) -> Any:
-    """A result of a reduction, or NaN where all elements are."""
-    if a.dtype not in INEXACT_DTYPES:
-        return result
-    nothing = all(lax.ne(a, a), axes, None, keepdims)
-    return select_where(nothing, strong_constant(a.dtype, np.nan), result)
+    dtype = chosen_dtype(dtype, "nanprod")
+    return _reduce("nanprod", a, axis, out, keepdims, initial, where, dtype=dtype)
 
 
 def nanmax(
@@ -167,7 +158,7 @@ def nanmax(
 
     Source: numpy.nanmax.
     """
-    return _extreme("nanmax", _nanmax, a, axis, out, keepdims, initial, where)
+    return _reduce("nanmax", a, axis, out, keepdims, initial, where)
 
 
 def nanmin(
@@ -187,33 +178,7 @@ def nanmin(
 
     Source: numpy.nanmin.
     """
-    return _extreme("nanmin", _nanmin, a, axis, out, keepdims, initial, where)
-
-
-def _where_extreme(name: str, step: Any, a, axis, out, keepdims) -> Any:
-    no_out(name, out)
-    (a,) = operands(name, a)
-    if axis is not None:
-        (axis,) = reduced_axes(name, index(axis), np.ndim(a))
-    return step(a, axis=axis, keepdims=bool(keepdims))
-
-
-@composite("_nanargmax")
-def _nanargmax(a: Any, **settings: Any) -> Any:
-    return _place(a, argmax, -np.inf, **settings)
-
-
-@composite("_nanargmin")
-def _nanargmin(a: Any, **settings: Any) -> Any:
-    return _place(a, argmin, np.inf, **settings)
-
-
-def _place(a: Any, find: Any, fill: float, *, axis: int | None, keepdims: bool) -> Any:
-    found = find(_filled("argmax", a, fill), axis, None, keepdims)
-    if a.dtype not in INEXACT_DTYPES:
-        return found
-    nothing = all(lax.ne(a, a), axis, None, keepdims)
-    return select_where(nothing, strong_constant(found.dtype, -1), found)
+    return _reduce("nanmin", a, axis, out, keepdims, initial, where)
 
 
 def nanargmax(
@@ -228,7 +193,7 @@ def nanargmax(
 
     Source: numpy.nanargmax.
     """
-    return _where_extreme("nanargmax", _nanargmax, a, axis, out, keepdims)
+    return place_of_extreme("nanargmax", a, axis, out, keepdims, _STEPS["nanargmax"])
 
 
 def nanargmin(
@@ -243,7 +208,7 @@ def nanargmin(
 
     Source: numpy.nanargmin.
     """
-    return _where_extreme("nanargmin", _nanargmin, a, axis, out, keepdims)
+    return place_of_extreme("nanargmin", a, axis, out, keepdims, _STEPS["nanargmin"])
 
 
 def nanmean(
@@ -264,12 +229,8 @@ def nanmean(
     Source: numpy.nanmean.
     """
     no_out("nanmean", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "nanmean"), "nanmean")
-    (a,) = operands("nanmean", a)
-    if where is not None:
-        where = checked_mask("nanmean", where)
-    axes = reduced_axes("nanmean", axis, np.ndim(a))
+    dtype = chosen_dtype(dtype, "nanmean")
+    a, where, _, axes = reduction_operands("nanmean", a, axis, where)
     return _nanmean(a, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
 
@@ -299,10 +260,7 @@ def nanvar(
 
     Source: numpy.nanvar.
     """
-    no_out("nanvar", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "nanvar"), "nanvar")
-    return _nan_variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
+    return _nan_variance("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
 
 
 def nanstd(
@@ -324,19 +282,13 @@ def nanstd(
 
     Source: numpy.nanstd.
     """
-    no_out("nanstd", out)
-    if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "nanstd"), "nanstd")
-    return _nan_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean)
+    return _nan_variance("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean)
 
 
-def _nan_variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
-    (a,) = operands(name, a)
-    if where is not None:
-        where = checked_mask(name, where)
-    if mean is not None:
-        (mean,) = operands(name, mean)
-    axes = reduced_axes(name, axis, np.ndim(a))
+def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, where, mean) -> Any:
+    no_out(name, out)
+    dtype = chosen_dtype(dtype, name)
+    a, where, mean, axes = reduction_operands(name, a, axis, where, mean)
     step = _nanvar if name == "nanvar" else _nanstd
     return step(a, where, mean, ddof, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
