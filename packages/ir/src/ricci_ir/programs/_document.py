@@ -5,7 +5,7 @@ A document is a string, a ``Break``, a list of documents in sequence, or one of 
 new lines. After P. Wadler, "A prettier printer", without lookahead past the end of a group.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 type Document = str | Break | Nest | Group | Styled | Comment | list[Document]
@@ -108,7 +108,8 @@ hard_line = Break("\n")
 class _Page:
     """Lines under construction: their texts, their widths, and the comments beside them."""
 
-    def __init__(self, use_color: bool):
+    def __init__(self, width: int, use_color: bool):
+        self.width = width
         self.use_color = use_color
         self.lines: list[list[str]] = [[]]
         self.widths = [0]
@@ -150,29 +151,62 @@ class _Page:
         return "\n".join(result)
 
 
+# A document that is to be laid, with its indent and whether it is laid flat.
+type _Task = tuple[int, bool, Any]
+
+
+def _lay_text(page: _Page, indent: int, flat: bool, node: str) -> Iterable[_Task]:
+    page.write(node)
+    return ()
+
+
+def _lay_list(page: _Page, indent: int, flat: bool, node: list) -> Iterable[_Task]:
+    return [(indent, flat, part) for part in reversed(node)]
+
+
+def _lay_break(page: _Page, indent: int, flat: bool, node: Break) -> Iterable[_Task]:
+    if flat and node is not hard_line:
+        page.write(node.flat)
+    else:
+        page.new_line(indent)
+    return ()
+
+
+def _lay_group(page: _Page, indent: int, flat: bool, node: Group) -> Iterable[_Task]:
+    return ((indent, flat or page.widths[-1] + node.width <= page.width, node.content),)
+
+
+def _lay_nest(page: _Page, indent: int, flat: bool, node: Nest) -> Iterable[_Task]:
+    return ((indent + node.indent, flat, node.content),)
+
+
+def _lay_styled(page: _Page, indent: int, flat: bool, node: Styled) -> Iterable[_Task]:
+    page.write(node.text, node.on, node.off)
+    return ()
+
+
+def _lay_comment(page: _Page, indent: int, flat: bool, node: Comment) -> Iterable[_Task]:
+    page.comments[-1].append(node.text)
+    return ()
+
+
+# How each kind of document is laid on a page; what is returned is to be laid next, the last first.
+_LAY: dict[type, Callable[..., Iterable[_Task]]] = {
+    str: _lay_text,
+    list: _lay_list,
+    Break: _lay_break,
+    Group: _lay_group,
+    Nest: _lay_nest,
+    Styled: _lay_styled,
+    Comment: _lay_comment,
+}
+
+
 def layout(document: Document, width: int = 80, use_color: bool = False) -> str:
     """The text of a document on a page of the given width."""
-    page = _Page(use_color)
-    todo: list[tuple[int, bool, Any]] = [(0, False, document)]
+    page = _Page(width, use_color)
+    todo: list[_Task] = [(0, False, document)]
     while todo:
         indent, flat, node = todo.pop()
-        kind = type(node)
-        if kind is str:
-            page.write(node)
-        elif kind is list:
-            todo.extend((indent, flat, part) for part in reversed(node))
-        elif kind is Break:
-            if flat and node is not hard_line:
-                page.write(node.flat)
-            else:
-                page.new_line(indent)
-        elif kind is Group:
-            flat = flat or page.widths[-1] + node.width <= width
-            todo.append((indent, flat, node.content))
-        elif kind is Nest:
-            todo.append((indent + node.indent, flat, node.content))
-        elif kind is Styled:
-            page.write(node.text, node.on, node.off)
-        else:
-            page.comments[-1].append(node.text)
+        todo.extend(_LAY[type(node)](page, indent, flat, node))
     return page.text()

@@ -210,7 +210,7 @@ def _from_value(x: Any, dtype: Any, copy: bool, name: str) -> Any:
         return from_host(np.asarray(x).astype(dtype), dtype=dtype)
     if x is None:
         raise ValueError(f"{name} cannot make an array of None.")
-    if hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__"):
+    if _has_array(x):
         return _from_value(as_operand(x), dtype, copy, name)
     if isinstance(x, list | tuple):
         return _from_sequence(x, dtype, name)
@@ -260,6 +260,24 @@ def _is_regular(x: Any) -> bool:
     return True
 
 
+def _has_array(x: Any) -> bool:
+    """Whether an object is none of ours, but gives an array when it is asked for one."""
+    return hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__")
+
+
+def _type_of_other(x: Any, name: str) -> tuple[Any, bool]:
+    """The dtype that NumPy gives to an element of a sequence, and whether it is weak."""
+    for kind in (int, float, complex):  # of these, subclasses
+        if isinstance(x, kind):
+            return python_scalar_dtype(kind), True
+    if x is None:
+        raise ValueError(f"{name} cannot make an array of a sequence that holds None.")
+    found = np.asarray(x)
+    if found.dtype not in array_dtypes:
+        _refuse(x, name, found.dtype)
+    return coerce_to_array_dtype(found), False
+
+
 class _Elements:
     """What a nested sequence holds: the types of its elements, and its arrays."""
 
@@ -278,28 +296,22 @@ class _Elements:
             elif kind is list or kind is tuple:
                 self.collect(part, name)
             else:
-                self._collect_leaf(part, name)
+                self.add(part, name)
 
-    def _collect_leaf(self, x: Any, name: str) -> None:
+    def add(self, x: Any, name: str) -> None:
+        """Add an element that is neither a scalar of Python's nor one of its sequences."""
         if hasattr(type(x), "aval"):
             self.arrays.append(x)
             self.types.add((x.aval.dtype, x.aval.weak_type))
         elif isinstance(x, np.ndarray | np.generic):
-            if x.size or x.ndim == 0:
+            if x.size or not x.ndim:
                 self.types.add((coerce_to_array_dtype(x), False))
-        elif x is None:
-            raise ValueError(f"{name} cannot make an array of a sequence that holds None.")
-        elif hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__"):
-            self._collect_leaf(as_operand(x), name)
+        elif _has_array(x):
+            self.add(as_operand(x), name)
         elif isinstance(x, list | tuple):
             self.collect(x, name)
-        elif isinstance(x, int | float | complex):
-            self.kinds.add(next(t for t in (int, float, complex) if isinstance(x, t)))
         else:
-            found = np.asarray(x)
-            if found.dtype not in array_dtypes:
-                _refuse(x, name, found.dtype)
-            self.types.add((coerce_to_array_dtype(found), False))
+            self.types.add(_type_of_other(x, name))
 
     def dtype(self) -> Any:
         pairs = [(python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]

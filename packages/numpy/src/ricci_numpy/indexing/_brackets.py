@@ -165,65 +165,70 @@ def _step(aval: Any, count: int, forms: tuple) -> dict[str, Any]:
 def _windows_now(x: Any, index: tuple) -> Any:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
     aval = x.aval
-    shape = aval.shape
+    sizes = aval.shape
     forms: list[Any] = []
     starts: list[int] = []
     axis = 0
-    moved = False
     for part in index:
-        kind = type(part)
-        if kind is int:
-            if axis >= len(shape):
-                return None
-            size = shape[axis]
-            starts.append(part if 0 <= part < size else _clamped(part, size, axis))
-            forms.append(_INT_FORM)
-        elif kind is slice:
-            if axis >= len(shape):
-                return None
-            size = shape[axis]
-            try:
-                start, stop, step = part.indices(size)
-            except TypeError:
-                return None
-            if step == 1:
-                span = stop - start if stop > start else 0
-                if span == size:
-                    forms.append((size, 1, False, False))
-                    axis += 1
-                    continue
-            else:
-                count = len(range(start, stop, step))
-                span = (count - 1) * abs(step) + 1 if count else 0
-                if step < 0:
-                    start += (count - 1) * step
-            if span != size:
-                starts.append(start if span else 0)
-            forms.append((span, abs(step), step < 0, False))
-        elif part is None:
+        if part is None:
             forms.append(None)
-            moved = True
             continue
-        elif part is Ellipsis:
-            rest = sum(kind is int or kind is slice for kind in map(type, index))
-            if rest > len(shape) or sum(p is Ellipsis for p in index) > 1:
-                return None
-            stop = axis + len(shape) - rest
-            forms.extend((n, 1, False, False) for n in shape[axis:stop])
+        if part is Ellipsis:
+            stop = axis + _left_out(index, len(sizes))
+            forms.extend([(n, *_WHOLE) for n in sizes[axis:stop]])
             axis = stop
             continue
-        else:
+        if axis >= len(sizes):
             return None
+        size = sizes[axis]
+        if type(part) is int:
+            starts.append(part if 0 <= part < size else _clamped(part, size, axis))
+            forms.append(_INT_FORM)
+        else:
+            form, start = _window(part, size) if type(part) is slice else _NO_WINDOW
+            if form is None:
+                return None
+            if form[0] != size:
+                starts.append(start if form[0] else 0)
+            forms.append(form)
         axis += 1
-        moved = True
-    if not moved:
+    if axis > len(sizes):
+        return None
+    forms.extend([(n, *_WHOLE) for n in sizes[axis:]])
+    if not starts and all(form is not None and form[1:] == _WHOLE for form in forms):
         return x
-    forms.extend([(n, 1, False, False) for n in shape[axis:]])
     key = (aval, *forms, enable_x64.value)
     params = _steps.entries.get(key)
     if params is None:
         params = _steps.make(key, _step, aval, len(starts), tuple(forms))
     return eval_trace.process(staged_call.call, (x, *starts), params)[0]
+
+
+# Of a window that spans its dimension: its stride, and whether it is reversed or squeezed.
+_WHOLE = (1, False, False)
+_NO_WINDOW = None, 0
+
+
+def _left_out(index: tuple, rank: int) -> int:
+    """How many dimensions ``...`` stands for; too many if the index has another one."""
+    ellipses = sum(part is Ellipsis for part in index)
+    taken = sum(type(part) is int or type(part) is slice for part in index)
+    return rank - taken if ellipses == 1 and taken <= rank else rank + 1
+
+
+def _window(part: slice, size: int) -> tuple[Any, int]:
+    """The form of a slice's window, ``None`` if the slice holds arrays, and its lowest position."""
+    try:
+        start, stop, step = part.indices(size)
+    except TypeError:
+        return _NO_WINDOW
+    if step == 1:
+        return (stop - start if stop > start else 0, 1, False, False), start
+    count = len(range(start, stop, step))
+    if step > 0:
+        return ((count - 1) * step + 1 if count else 0, step, False, False), start
+    reach = (count - 1) * step
+    return (1 - reach if count else 0, -step, True, False), start + reach
 
 
 def _window_at(x: Any, starts: tuple, sizes: tuple[int, ...]) -> Any:

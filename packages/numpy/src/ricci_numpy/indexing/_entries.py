@@ -120,23 +120,24 @@ def _as_part(part: Any) -> Any:
     """One part of an index as a slice, a window, ``None``, ``...``, a bool, an int or an array."""
     if part is None or part is Ellipsis or isinstance(part, slice | Window | bool | np.bool_):
         return part
-    if hasattr(type(part), "aval"):
-        dtype = part.aval.dtype
-    elif isinstance(part, np.ndarray):
-        dtype = part.dtype
-    elif isinstance(part, int | np.integer):
+    if hasattr(type(part), "aval") or isinstance(part, np.ndarray):
+        return _as_index_array(part)
+    if isinstance(part, int | np.integer):
         return int(part)
-    elif isinstance(part, list | tuple):
-        part = asarray(part) if len(part) else np.zeros(0, np.int32)
-        dtype = part.dtype
-    elif hasattr(part, "__jax_array__") or hasattr(part, "__ricci_array__"):
+    if isinstance(part, list | tuple):
+        return _as_index_array(asarray(part) if len(part) else np.zeros(0, np.int32))
+    if hasattr(part, "__jax_array__") or hasattr(part, "__ricci_array__"):
         return _as_part(as_operand(part))
-    elif hasattr(part, "__index__") and not isinstance(part, np.generic):
+    if isinstance(part, np.generic):
+        return _as_index_array(part)
+    if hasattr(part, "__index__"):
         return as_int(part)
-    elif isinstance(part, np.generic):
-        dtype = part.dtype
-    else:
-        raise _refused(part)
+    raise _refused(part)
+
+
+def _as_index_array(part: Any) -> Any:
+    """An array of an index: integers in a dtype that arrays can have, or a mask with its values."""
+    dtype = part.aval.dtype if hasattr(type(part), "aval") else part.dtype
     if dtype == BOOL:
         return _as_mask(part)
     if not issubdtype(dtype, np.integer):

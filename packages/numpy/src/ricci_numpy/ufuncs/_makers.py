@@ -44,59 +44,48 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Call
 
 
 def binary(operation: Operation, accepted: frozenset, general: Operation) -> Callable[..., Any]:
-    """A function of two operands; see ``unary``."""
+    """A function of two operands; see ``unary``.
+
+    Beside an array of the default float or integer dtype a Python scalar is passed on, as a weakly
+    typed literal. It is a float then, or an integer beside integers.
+    """
     operation = getattr(operation, "bind", operation)
 
     def function(x, y, /):
         kind = type(y)
         if kind is float or kind is int:
-            try:
-                type(x).aval  # noqa: B018
-                dtype = x.aval.dtype
-            except AttributeError:
-                return general(x, y)
-            if dtype in accepted:
-                if dtype is python_scalar_dtype(float):
-                    if kind is float:
-                        return operation(x, y)
-                    if -0x80000000 <= y < 0x80000000:
-                        return operation(x, float(y))
-                elif kind is int and dtype is python_scalar_dtype(int):
-                    return operation(x, y)
-            return general(x, y)
-        kind = type(x)
-        if kind is float or kind is int:
-            try:
-                type(y).aval  # noqa: B018
-                dtype = y.aval.dtype
-            except AttributeError:
-                return general(x, y)
-            if dtype in accepted:
-                if dtype is python_scalar_dtype(float):
-                    if kind is float:
-                        return operation(x, y)
-                    if -0x80000000 <= x < 0x80000000:
-                        return operation(float(x), y)
-                elif kind is int and dtype is python_scalar_dtype(int):
-                    return operation(x, y)
-            return general(x, y)
+            array, scalar = x, y
+        else:
+            kind = type(x)
+            if kind is not float and kind is not int:
+                try:
+                    type(x).aval, type(y).aval
+                    a = x.aval
+                    b = y.aval
+                except AttributeError:
+                    return general(x, y)
+                fits = a is b or (
+                    a.dtype is b.dtype
+                    and a.weak_type is b.weak_type
+                    and (not a.shape or not b.shape or a.shape == b.shape)
+                )
+                return operation(x, y) if fits and a.dtype in accepted else general(x, y)
+            array, scalar = y, x
         try:
-            type(x).aval, type(y).aval
-            a = x.aval
-            b = y.aval
+            type(array).aval  # noqa: B018
+            dtype = array.aval.dtype
         except AttributeError:
             return general(x, y)
-        if a is b:
-            if a.dtype in accepted:
-                return operation(x, y)
-        elif (
-            a.dtype is b.dtype
-            and a.weak_type is b.weak_type
-            and (not a.shape or not b.shape or a.shape == b.shape)
-            and a.dtype in accepted
-        ):
-            return operation(x, y)
-        return general(x, y)
+        if dtype not in accepted:
+            return general(x, y)
+        if dtype is python_scalar_dtype(float):
+            if kind is int:
+                if not -0x80000000 <= scalar < 0x80000000:
+                    return general(x, y)
+                scalar = float(scalar)
+        elif kind is float or dtype is not python_scalar_dtype(int):
+            return general(x, y)
+        return operation(array, scalar) if array is x else operation(scalar, array)
 
     return function
 
