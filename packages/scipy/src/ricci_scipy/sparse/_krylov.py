@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -127,40 +127,60 @@ def _cg(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: An
     return lax.while_loop(goes_on, step, (x0, r, _real_dot(r, p), p, 0))[0]
 
 
+class _Stabilised(NamedTuple):
+    """How far Bi-CGSTAB has come, in the letters of its paper.
+
+    Attributes:
+      x: the solution so far.
+      r: its residual, b - A x.
+      p: the direction of the next step.
+      rho: the inner product of the first residual and ``r``.
+      steps: how many have been taken.
+      is_stuck: whether a coefficient is zero, so that no direction follows from the last one.
+    """
+
+    x: Any
+    r: Any
+    p: Any
+    rho: Any
+    steps: Any
+    is_stuck: Any
+
+
 def _bicgstab(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
+    """Bi-CGSTAB, preconditioned from the right.
+
+    A step is one of the biconjugate gradients, which makes the residual orthogonal to what A has
+    made of the first one, and then one that stabilises: along the residual's own direction to
+    where the residual is smallest.
+    """
     limit = _limit(b, tol, atol)
+    first = _sub(b, A(x0))
 
-    def goes_on(state: Any) -> Any:
-        _, r, *_, k, broke_down = state
-        unfinished = jnp.logical_and(_real_dot(r, r) > limit, k < maxiter)
-        return jnp.logical_and(unfinished, jnp.logical_not(broke_down))
+    def goes_on(state: _Stabilised) -> Any:
+        unfinished = jnp.logical_and(_real_dot(state.r, state.r) > limit, state.steps < maxiter)
+        return jnp.logical_and(unfinished, jnp.logical_not(state.is_stuck))
 
-    def step(state: Any) -> Any:
-        x, r, alpha, omega, rho, p, q, k, _ = state
-        new = _full_dot(start, r)
-        beta = new / rho * alpha / omega
-        p = _add(r, _scaled(beta, _sub(p, _scaled(omega, q))))
-        p_hat = M(p)
-        q = A(p_hat)
-        alpha = new / _full_dot(start, q)
-        s = _sub(r, _scaled(alpha, q))
-        ends_early = _real_dot(s, s) < limit
+    def step(state: _Stabilised) -> _Stabilised:
+        p_hat = M(state.p)
+        v = A(p_hat)
+        alpha = state.rho / _full_dot(first, v)
+        x, s = _add(state.x, _scaled(alpha, p_hat)), _sub(state.r, _scaled(alpha, v))
         s_hat = M(s)
         t = A(s_hat)
         omega = _full_dot(t, s) / _full_dot(t, t)
-        half = _add(x, _scaled(alpha, p_hat))
-        whole = _add(half, _scaled(omega, s_hat))
-        choose = lambda a, b: tree_map(partial(jnp.where, ends_early), a, b)
-        broke_down = jnp.logical_or(new == 0, jnp.logical_or(alpha == 0, omega == 0))
-        state = choose(half, whole), choose(s, _sub(s, _scaled(omega, t)))
-        return *state, alpha, omega, new, p, q, k + 1, broke_down
+        # Where s is small enough already, t may be nothing but rounding, and omega anything.
+        stays = partial(jnp.where, _real_dot(s, s) < limit)
+        x = tree_map(stays, x, _add(x, _scaled(omega, s_hat)))
+        r = tree_map(stays, s, _sub(s, _scaled(omega, t)))
+        rho = _full_dot(first, r)
+        beta = rho / state.rho * alpha / omega
+        p = _add(r, _scaled(beta, _sub(state.p, _scaled(omega, v))))
+        is_stuck = jnp.logical_or(state.rho == 0, jnp.logical_or(alpha == 0, omega == 0))
+        return _Stabilised(x, r, p, rho, state.steps + 1, is_stuck)
 
-    start = _sub(b, A(x0))
-    dtype = jnp.result_type(*tree_leaves(b))
-    one = np.ones((), dtype)[()]
-    zeros = tree_map(jnp.zeros_like, start)
-    state = (x0, start, one, one, one, zeros, zeros, 0, False)
-    return lax.while_loop(goes_on, step, state)[0]
+    start = _Stabilised(x0, first, first, _full_dot(first, first), 0, False)
+    return lax.while_loop(goes_on, step, start).x
 
 
 def _gmres(
@@ -289,7 +309,8 @@ def bicgstab(
       >>> x.round(3).tolist()
       [1.0, 1.0]
 
-    Source: van der Vorst, "Bi-CGSTAB", 1992.
+    Source: van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the
+    solution of nonsymmetric linear systems", 1992.
     """
     return _solved("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, is_symmetric=False)
 
