@@ -150,3 +150,9 @@ def test_cumulative_functions(backend):
 def test_errors_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         make_jaxpr(call)(ShapeDtypeStruct((2, 3), np.dtype("float32")))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "nanargmax", "nanargmin"])
+def test_a_place_among_no_elements_is_refused_by_the_function_itself(name, backend):
+    with pytest.raises(ValueError, match=rf"^{name}: .* no elements"):
+        getattr(jnp, name)(jnp.zeros((2, 0)), axis=1)
