@@ -5,7 +5,7 @@ from functools import update_wrapper
 from math import prod
 from typing import Any
 
-from ricci_ir import ShapeDtypeStruct, api_boundary, extend_axes
+from ricci_ir import Cache, ShapeDtypeStruct, api_boundary, extend_axes
 from ricci_pytree import tree_unflatten
 from ricci_stablehlo import lower_jaxpr
 from ricci_xla.devices._client import get_backend, get_default_device, platform_alias
@@ -102,7 +102,9 @@ def xla_computation(
     def computation_of(*args: Any, **kwargs: Any) -> Any:
         split = split_static(arguments, fun, args, kwargs)
         with extend_axes(axes.items()):
-            program = trace_program(fun, split, abstract_leaves(fun, split), {})
+            # What it is lowered to depends on the axes, too: nothing is kept.
+            unkept = Cache("programs of xla_computation", 2)
+            program = trace_program(fun, split, abstract_leaves(fun, split), unkept)
         donated = donated_leaves(arguments, args, kwargs)
         as_tuple = len(split.leaves) > _many_arguments if tuple_args is None else tuple_args
         found = to_hlo(
