@@ -23,8 +23,6 @@ from .reductions._approximate_top_k import reduced_size as reduced_size
 from .rules._checkify import checks_division as checks_division
 from .rules._checkify import checks_nan as checks_nan
 from .rules._checkify import makes_no_nan as makes_no_nan
-from .rules._key_roles import KeyRole as KeyRole
-from .rules._key_roles import key_role_rules as key_role_rules
 from .rules._law_examples import ABOVE_ONE as ABOVE_ONE
 from .rules._law_examples import ANY as ANY
 from .rules._law_examples import FRACTION as FRACTION
@@ -39,8 +37,10 @@ from .rules._law_examples import exempt_rules as exempt_rules
 from .rules._law_examples import no_examples as no_examples
 from .rules._law_examples import samples as samples
 from .rules._reading import ALL_OPERANDS as ALL_OPERANDS
+from .rules._reading import KeyRole as KeyRole
 from .rules._reading import Positions as Positions
 from .rules._reading import follow_rules as follow_rules
+from .rules._reading import key_role_rules as key_role_rules
 from .rules._reading import position_rules as position_rules
 from .rules._singular import Singular as Singular
 from .rules._singular import singular_points as singular_points

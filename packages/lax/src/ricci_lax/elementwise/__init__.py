@@ -3,4 +3,6 @@
 from ._arithmetic import *
 from ._comparison import *
 from ._conversion import *
+from ._extremes import *
+from ._rounding import *
 from ._transcendental import *

@@ -1,4 +1,4 @@
-"""Transcendental functions, powers and roundings."""
+"""Transcendental functions, roots and powers."""
 
 import enum
 from collections.abc import Callable, Sequence
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
-from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype, unsupported
-from ricci_lax.rules._checkify import makes_no_nan
+from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure._operand_types import (
@@ -43,10 +42,8 @@ from ._factories import (
     document,
     filled_like,
     nary,
-    nary_aval,
     repeat_to,
     scalar_like,
-    to_bool,
     unary_function,
 )
 
@@ -68,8 +65,6 @@ __all__ = [
     "atanh_p",
     "cbrt",
     "cbrt_p",
-    "ceil",
-    "ceil_p",
     "cos",
     "cos_p",
     "cosh",
@@ -80,8 +75,6 @@ __all__ = [
     "exp_p",
     "expm1",
     "expm1_p",
-    "is_finite",
-    "is_finite_p",
     "log",
     "log1p",
     "log1p_p",
@@ -90,13 +83,8 @@ __all__ = [
     "log_p",
     "logistic",
     "logistic_p",
-    "nextafter",
-    "nextafter_p",
     "pow",
     "pow_p",
-    "round",
-    "round_p",
-    "RoundingMethod",
     "rsqrt",
     "rsqrt_p",
     "sin",
@@ -540,80 +528,3 @@ pow = binary_function(
     "Elementwise ``x ** y``; the exponent may be of an integer dtype.",
     "float(pow(2.0, 3.0)) -> 8.0",
 )
-
-# Roundings
-
-
-class RoundingMethod(enum.IntEnum):
-    """Where numbers half-way between two integers are rounded to."""
-
-    AWAY_FROM_ZERO = 0
-    TO_NEAREST_EVEN = 1
-
-
-_rounding_ops = {
-    RoundingMethod.AWAY_FROM_ZERO: "stablehlo.round_nearest_afz",
-    RoundingMethod.TO_NEAREST_EVEN: "stablehlo.round_nearest_even",
-}
-
-round_p = nary(
-    "round",
-    lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
-    floating,
-    checkify=makes_no_nan,
-)
-ceil_p = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan, examples=samples(ANY))
-is_finite_p = nary(
-    "is_finite",
-    "stablehlo.is_finite",
-    floating,
-    abstract_eval=nary_aval("is_finite", floating, to_bool),
-    examples=samples(ANY),
-)
-nextafter_p = nary(
-    "nextafter",
-    "chlo.next_after",
-    floating,
-    jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
-    checkify=makes_no_nan,
-    examples=samples(ANY, ANY),
-    exempt={"transpose": "it is linear but for the last bit, and has no derivative"},
-)
-
-ceil = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")
-is_finite = unary_function(
-    is_finite_p, "Elementwise test for neither infinity nor NaN.", "bool(is_finite(1.0)) -> True"
-)
-
-
-def nextafter(x1: Any, x2: Any) -> Any:
-    """Elementwise next number after ``x1`` towards ``x2``.
-
-    Args:
-      x1, x2: arrays of floats.
-
-    Raises:
-      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
-
-    Example:
-      >>> float(nextafter(1.0, 1.0))
-      1.0
-    """
-    return nextafter_p.bind(x1, x2)
-
-
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-    """Elementwise rounding to the nearest integer.
-
-    Args:
-      x: an array of floats.
-      rounding_method: where to round numbers half-way between two integers.
-
-    Raises:
-      ValueError: if ``rounding_method`` is not a ``RoundingMethod``.
-
-    Example:
-      >>> float(round(2.5)), float(round(2.5, RoundingMethod.TO_NEAREST_EVEN))
-      (3.0, 2.0)
-    """
-    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))

@@ -25,6 +25,8 @@ from ricci_ir import (
     staged_call,
     step_rules,
 )
+from ricci_lax.control_flow._while import while_p
+from ricci_lax.elementwise._comparison import select_n_p
 from ricci_lax.rules._singular import singular_points
 
 
@@ -206,7 +208,7 @@ class Watch:
         """The results of an operation, run step by step where it holds programs."""
         rule = step_rules.get(primitive)
         if rule is not None:
-            results = rule(Runs(self, place, primitive.name, self.count), *operands, **params)
+            results = rule(Runs(self, place, primitive, self.count), *operands, **params)
             if results is not None:
                 return results
         program = program_rules.get(primitive)
@@ -238,7 +240,7 @@ class Watch:
         self, primitive: Primitive, operands: Sequence[Any], results: Sequence[Any], place: Place
     ) -> None:
         """Take note of the results of an operation."""
-        if primitive.name == "select_n":
+        if primitive is select_n_p:
             self._select(operands, place)
         known = self.events_of(operands)
         forward = is_differentiated(place.names)
@@ -354,17 +356,17 @@ def _fresh(primitive: Primitive, operands: Sequence[Any], mask: Any, finder: Any
 class Runs:
     """The ``Steps`` of one operation that holds programs."""
 
-    __slots__ = ("_operation", "_place", "_since", "_watch")
+    __slots__ = ("_place", "_primitive", "_since", "_watch")
 
-    def __init__(self, watch: Watch, place: Place, operation: str, since: int):
+    def __init__(self, watch: Watch, place: Place, primitive: Primitive, since: int):
         self._watch = watch
         self._place = place
-        self._operation = operation
+        self._primitive = primitive
         self._since = since
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """The results of a program that the operation holds."""
-        if self._operation == "while":
+        if self._primitive is while_p:
             # A NaN that is carried on is there to stay, and may keep the loop from ending.
             for event in self._watch.events_of(operands):
                 if event.kind == "nan" and event.order > self._since:

@@ -18,9 +18,10 @@ from ricci_ir import (
     issubdtype,
     trace_to_jaxpr,
 )
-from ricci_lax.elementwise._arithmetic import div, max, min, mul
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim

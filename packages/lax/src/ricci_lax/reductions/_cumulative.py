@@ -9,8 +9,9 @@ import numpy as np
 from ricci_autodiff import Zero, jvp_flat, linear, not_linear
 from ricci_ir import Primitive, ShapedArray, define, get_aval, issubdtype, trace_to_jaxpr
 from ricci_lax.custom._jvp import custom_jvp
-from ricci_lax.elementwise._arithmetic import abs, add, max, min, mul, neg, real, sub
+from ricci_lax.elementwise._arithmetic import abs, add, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import eq, ge, ne, select_n
+from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._transcendental import exp, log1p
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis, no_order

@@ -21,8 +21,9 @@ from ricci_ir import (
     trace_to_jaxpr,
     unguarded,
 )
-from ricci_lax.elementwise._arithmetic import add, max, min, mul
+from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
+from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._shapes import batched_axes, placement, reduce_sum, reduced_aval, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten

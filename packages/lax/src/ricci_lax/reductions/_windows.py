@@ -25,8 +25,9 @@ from ricci_ir import (
     trace_to_jaxpr,
     unguarded,
 )
-from ricci_lax.elementwise._arithmetic import add, max, min
+from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge_p, le_p
+from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad

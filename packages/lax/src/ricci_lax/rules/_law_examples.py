@@ -5,8 +5,7 @@ not apply and why. Both are data, so that nothing here depends on the tests.
 """
 
 import enum
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ricci_ir import rule_table, unsupported
 
@@ -44,8 +43,7 @@ class Domain(enum.Enum):
 ANY, POSITIVE, UNIT, FRACTION, ABOVE_ONE, WHOLE = Domain
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Samples:
+class Samples(NamedTuple):
     """Examples of an elementwise primitive: operands in all dtypes that it accepts.
 
     Attributes:

@@ -1,9 +1,10 @@
-"""What a reader of programs asks of an operation, without running it: two kinds of rules.
+"""What a reader of programs asks of an operation, without running it: three kinds of rules.
 
-``ricci_check`` follows known integers through a program, and compares positions with the sizes of
-the arrays that they are in.
+``ricci_check`` follows known integers through a program, compares positions with the sizes of the
+arrays that they are in, and finds random keys that are used twice.
 """
 
+import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ ALL_OPERANDS = -1
 # ``rule(avals, params)`` gives the ``Positions`` at which an operation reads or writes its first
 # operand.
 position_rules = rule_table("positions", required=False)
+
+# A ``KeyRole``. Checks of key reuse go by it: those of programs, and those of calls.
+key_role_rules = rule_table("key_role", required=False)
 
 
 class Positions(NamedTuple):
@@ -49,3 +53,15 @@ def outside_of_scatter(mode: Any) -> str:
 
 def _starts(mode: Any, text: str) -> bool:
     return getattr(mode, "name", str(mode)).startswith(text)
+
+
+class KeyRole(enum.Enum):
+    """What becomes of the keys among an operation's operands."""
+
+    DRAW = "numbers are drawn from them, which uses them up"
+    SPLIT = "they are split into new keys, which uses them up"
+    FOLD_IN = "they are joined with integers into new keys"
+    SEED = "there are none: keys are made of seeds"
+    WRAP = "there are none: keys are made of the integers behind them"
+    UNWRAP = "the integers behind them are taken"
+    CLONE = "they are copied as new keys"

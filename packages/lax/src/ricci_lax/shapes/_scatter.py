@@ -21,8 +21,9 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
-from ricci_lax.elementwise._arithmetic import add, div, max, min, mul, neg, sub
+from ricci_lax.elementwise._arithmetic import add, div, mul, neg, sub
 from ricci_lax.elementwise._comparison import eq, select
+from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._factories import scalar
 from ricci_lax.rules._reading import Positions, outside_of_scatter
 from ricci_lax.structure._filling import broadcasted_iota, full

@@ -26,7 +26,8 @@ from ricci_lax.elementwise._comparison import (
     select,
 )
 from ricci_lax.elementwise._factories import filled_like, in_full_shape, nary, scalar_like
-from ricci_lax.elementwise._transcendental import exp, is_finite, log, log1p
+from ricci_lax.elementwise._rounding import is_finite
+from ricci_lax.elementwise._transcendental import exp, log, log1p
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.rules._law_examples import ABOVE_ONE, FRACTION, POSITIVE, samples
 from ricci_lax.structure._operand_types import floating

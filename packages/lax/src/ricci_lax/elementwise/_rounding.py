@@ -1,0 +1,105 @@
+"""Roundings, and what tells finite numbers from others and finds their neighbours."""
+
+import enum
+from typing import Any
+
+from ricci_ir import unsupported
+from ricci_lax.rules._checkify import makes_no_nan
+from ricci_lax.rules._law_examples import ANY, samples
+from ricci_lax.structure._operand_types import (
+    floating,
+)
+
+from ._factories import (
+    nary,
+    nary_aval,
+    to_bool,
+    unary_function,
+)
+
+__all__ = [
+    "ceil",
+    "ceil_p",
+    "is_finite",
+    "is_finite_p",
+    "nextafter",
+    "nextafter_p",
+    "round",
+    "round_p",
+    "RoundingMethod",
+]
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where numbers half-way between two integers are rounded to."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+_rounding_ops = {
+    RoundingMethod.AWAY_FROM_ZERO: "stablehlo.round_nearest_afz",
+    RoundingMethod.TO_NEAREST_EVEN: "stablehlo.round_nearest_even",
+}
+
+round_p = nary(
+    "round",
+    lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
+    floating,
+    checkify=makes_no_nan,
+)
+ceil_p = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan, examples=samples(ANY))
+is_finite_p = nary(
+    "is_finite",
+    "stablehlo.is_finite",
+    floating,
+    abstract_eval=nary_aval("is_finite", floating, to_bool),
+    examples=samples(ANY),
+)
+nextafter_p = nary(
+    "nextafter",
+    "chlo.next_after",
+    floating,
+    jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
+    checkify=makes_no_nan,
+    examples=samples(ANY, ANY),
+    exempt={"transpose": "it is linear but for the last bit, and has no derivative"},
+)
+
+ceil = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")
+is_finite = unary_function(
+    is_finite_p, "Elementwise test for neither infinity nor NaN.", "bool(is_finite(1.0)) -> True"
+)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """Elementwise next number after ``x1`` towards ``x2``.
+
+    Args:
+      x1, x2: arrays of floats.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> float(nextafter(1.0, 1.0))
+      1.0
+    """
+    return nextafter_p.bind(x1, x2)
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """Elementwise rounding to the nearest integer.
+
+    Args:
+      x: an array of floats.
+      rounding_method: where to round numbers half-way between two integers.
+
+    Raises:
+      ValueError: if ``rounding_method`` is not a ``RoundingMethod``.
+
+    Example:
+      >>> float(round(2.5)), float(round(2.5, RoundingMethod.TO_NEAREST_EVEN))
+      (3.0, 2.0)
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
