@@ -8,7 +8,7 @@ import pytest
 from ricci.lax import add, mul, sin
 from ricci_ir import config
 from ricci_xla import JaxRuntimeError, compile_options, devices, jit
-from ricci_xla.devices import _plugins
+from ricci_xla.devices import _client, _plugins
 
 
 @pytest.fixture
@@ -23,6 +23,12 @@ def setting():
     yield update
     for name, value in before.items():
         config.update(name, value)
+
+
+@pytest.fixture
+def no_devices(monkeypatch):
+    """As before there are any: options of devices can be set."""
+    monkeypatch.setattr(_client._clients, "made", None)
 
 
 def test_programs_are_written_to_the_folder(setting, tmp_path):
@@ -105,19 +111,19 @@ def test_loggers_are_as_before_afterwards(setting):
 
 
 @pytest.mark.parametrize("text", ["one", ":1", "a:1;b"])
-def test_malformed_options_for_plugins_are_named(setting, text):
+def test_malformed_options_for_plugins_are_named(no_devices, setting, text):
     setting("jax_pjrt_client_create_options", text)
     with pytest.raises(ValueError, match="expected name:value"):
         _plugins.client_options()
 
 
-def test_malformed_numbers_of_devices_are_named(setting):
+def test_malformed_numbers_of_devices_are_named(no_devices, setting):
     setting("jax_cuda_visible_devices", "first")
     with pytest.raises(ValueError, match="jax_cuda_visible_devices='first'"):
         _plugins.visible_devices()
 
 
-def test_plugins_are_given_their_options(setting, monkeypatch):
+def test_plugins_are_given_their_options(no_devices, setting, monkeypatch):
     given = []
     monkeypatch.setattr(
         _plugins.xla_client, "make_c_api_client", lambda *args: given.append(args[1])
