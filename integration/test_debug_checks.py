@@ -10,6 +10,7 @@ from ricci import (
     config,
     debug_infs,
     debug_nans,
+    enable_checks,
     errors,
     grad,
     hessian,
@@ -141,6 +142,12 @@ CLEAN = {
 @pytest.mark.parametrize("case", CLEAN)
 def test_no_leaks_are_found(case):
     with checking_leaks():
+        CLEAN[case]()
+
+
+@pytest.mark.parametrize("case", CLEAN)
+def test_programs_that_are_traced_are_well_formed(case):
+    with enable_checks(True):
         CLEAN[case]()
 
 

@@ -452,9 +452,12 @@ def test_every_honoured_option_is_demonstrated():
 
 
 @pytest.fixture
-def tools(monkeypatch, tmp_path, capfd):
+def tools(monkeypatch, tmp_path, capfd, request):
+    ricci.devices()  # made with what the tests' configuration sets
     for name in _SET_BY_TESTS:
         monkeypatch.setattr(config.state(name), "_global", OPTIONS[name].default)
+    if request.node.callspec.params["name"] in _client._CLIENT_OPTIONS:
+        monkeypatch.setattr(_client._clients, "made", None)  # as before there are devices
     return Tools(monkeypatch, tmp_path, capfd)
 
 
@@ -470,6 +473,39 @@ def test_an_honoured_option_changes_what_it_says(name, tools):
     finally:
         config.update(name, OPTIONS[name].default)
     assert row.observe(tools) == row.default  # and the process goes on
+
+
+STRICT = [name for name, strict in _client._CLIENT_OPTIONS.items() if strict]
+LATE = {"jax_platforms": "tpu", "jax_cuda_visible_devices": "0"}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_devices_cannot_be_counted_anew(name):
+    """As in the oracle, whose class of error this is."""
+    ricci.devices()
+    before = config.read(name)
+    with pytest.raises(RuntimeError, match=f"{name}=77 comes too late"):
+        config.update(name, 77)
+    assert config.read(name) == before
+    config.update(name, before)
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_platforms_are_chosen_before_there_are_devices(name):
+    ricci.devices()
+    before = config.read(name)
+    with pytest.warns(UserWarning, match=f"{name}='{LATE[name]}' comes too late"):
+        config.update(name, LATE[name])
+    config.update(name, before)
+
+
+def test_the_platform_in_use_may_be_chosen_again():
+    platform = next(iter(_client.backends()))
+    before = config.jax_platforms
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config.update("jax_platforms", platform)
+        config.update("jax_platforms", before)
 
 
 def test_an_override_is_of_its_thread():

@@ -131,3 +131,16 @@ def test_the_environment_warns_at_import():
 )
 def test_variables_of_the_environment(name, environ, expected):
     assert from_environment(name, OPTIONS[name].kind, environ) == expected
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("wrong", ["zz", 3, None, [1], 2.5], ids=repr)
+def test_a_value_that_is_refused_is_named_with_its_option(name, wrong):
+    kind = OPTIONS[name].kind
+    try:
+        kind.parse(name, wrong)
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        assert name in message and repr(wrong) in message
+        if isinstance(kind, OneOf):
+            assert all(value in message for value in kind.values)

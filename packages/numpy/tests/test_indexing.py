@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
-from ricci_ir import NonConcreteBooleanIndexError, ShapeDtypeStruct, make_jaxpr, staged_call
+from ricci_ir import (
+    NonConcreteBooleanIndexError,
+    ShapeDtypeStruct,
+    config,
+    make_jaxpr,
+    staged_call,
+)
 from ricci_numpy.indexing import _brackets
 from ricci_numpy.indexing._entries import ds
 
@@ -176,3 +182,31 @@ def test_an_ellipsis_for_no_dimension_separates(index, shape, backend):
 def test_part_that_is_no_index_is_a_type_error(part):
     with pytest.raises(TypeError):
         make_jaxpr(lambda x: x[None, part])(ShapeDtypeStruct((3, 4), np.dtype("float32")))
+
+
+static_indices = config.state("jax_check_static_indices")
+
+OUTSIDE = [3, -4, (0, 4), (slice(None), -5), (None, 3), (3, IV), (Ellipsis, 4), np.int32(3)]
+NOT_CHECKED = [2, -3, slice(2, 9), (IV + 9,), (1, slice(-9, 9)), np.array(5)]
+
+
+@pytest.mark.parametrize("index", OUTSIDE, ids=repr)
+def test_integers_out_of_bounds_are_an_error_where_the_option_says_so(index):
+    x = jnp.asarray(M)
+    with static_indices(True):
+        with pytest.raises(IndexError, match="out of bounds for axis"):
+            x[index]
+        with pytest.raises(IndexError, match="out of bounds for axis"):
+            make_jaxpr(lambda x: x[index])(M)
+    assert x[index].dtype == M.dtype
+
+
+@pytest.mark.parametrize("index", NOT_CHECKED, ids=repr)
+def test_other_indices_are_not_checked(index):
+    with static_indices(True):
+        assert jnp.asarray(M)[index].dtype == M.dtype
+
+
+def test_updates_out_of_bounds_are_left_out_as_ever():
+    with static_indices(True):
+        assert jnp.asarray(M).at[9].set(1.0).tolist() == M.tolist()

@@ -6,7 +6,7 @@ import pytest
 import ricci_numpy as jnp
 import ricci_random as random
 from ricci_batching import vmap
-from ricci_ir import Array, issubdtype, make_jaxpr, prng_key
+from ricci_ir import Array, issubdtype, legacy_prng_key, make_jaxpr, prng_key
 
 xla = pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 
@@ -139,3 +139,47 @@ REFUSED = [
 def test_what_is_no_key_or_seed_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# What takes a raw array as a key, and what does not ask whether it may be one.
+USES = {
+    "normal": lambda k: random.normal(k),
+    "bits": lambda k: random.bits(k),
+    "split": random.split,
+    "fold_in": lambda k: random.fold_in(k, 1),
+    "key_data": random.key_data,
+    "key_impl": random.key_impl,
+    "inside of vmap": lambda k: vmap(lambda i: random.fold_in(k, i))(np.arange(2)),
+    "inside of a program": make_jaxpr(lambda k: random.uniform(k)),
+}
+OTHER_USES = {
+    "PRNGKey": lambda k: random.PRNGKey(0),
+    "clone": random.clone,
+    "wrap_key_data": random.wrap_key_data,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_words_as_a_key_are_an_error_where_the_option_says_so(use):
+    with legacy_prng_key("error"), pytest.raises(ValueError, match="jax_legacy_prng_key"):
+        USES[use](WORDS)
+    USES[use](WORDS)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_words_as_a_key_warn_once_for_each_use(use):
+    with legacy_prng_key("warn"), pytest.warns(UserWarning, match="uint32 array") as caught:
+        USES[use](WORDS)
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("use", OTHER_USES)
+def test_words_that_are_not_used_as_a_key_are_allowed(use):
+    with legacy_prng_key("error"):
+        OTHER_USES[use](WORDS)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_keys_are_never_refused(use):
+    with legacy_prng_key("error"):
+        USES[use](KEY)

@@ -158,7 +158,10 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "jax_enable_custom_prng": _traced(BOOL, False, "PRNGKey returns keys rather than integers"),
     "jax_default_prng_impl": _traced(
-        PRNG_IMPL, "threefry2x32", "the generator that keys are for if none is named"
+        PRNG_IMPL,
+        "threefry2x32",
+        "the generator that keys are for if none is named; one that is not here (threefry4x32, "
+        "philox) is an error when a key is made",
     ),
     "jax_threefry_partitionable": _traced(
         BOOL, True, "Threefry draws each number by its position, so that devices share the work"

@@ -4,7 +4,7 @@ import threading
 import warnings
 from typing import Any
 
-from ricci_ir import config
+from ricci_ir import UNSET, config, warn_user
 
 from . import _state as _state
 from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
@@ -45,6 +45,19 @@ default_device = config.state("jax_default_device")
 
 # What a user may call a platform, and the platforms that go by that name.
 _ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
+# What clients are made with, and whether setting it afterwards is an error.
+_CLIENT_OPTIONS = {
+    "jax_platforms": False,
+    "jax_platform_name": False,
+    "jax_num_cpu_devices": True,
+    "jax_cpu_enable_async_dispatch": False,
+    "jax_cpu_collectives_implementation": False,
+    "jax_cpu_get_local_topology_timeout_minutes": True,
+    "jax_cpu_get_global_topology_timeout_minutes": True,
+    "jax_cuda_visible_devices": False,
+    "jax_pjrt_client_create_options": False,
+}
+_PLATFORM_OPTIONS = ("jax_platforms", "jax_platform_name")
 _PLATFORMS = ("cpu", "tpu", *_ALIASES)
 
 
@@ -65,6 +78,7 @@ class _Clients:
     def __init__(self):
         self.lock = threading.RLock()
         self.made: dict[str, Any] | None = None
+        self.options: dict[str, Any] = {}  # that clients were made with
         self.failed: dict[str, str] = {}
         self.distributed: dict[str, Any] = {}
 
@@ -74,6 +88,7 @@ class _Clients:
             with self.lock:
                 if self.made is None:
                     made = self.make()
+                    self.options = {name: config.read(name) for name in _CLIENT_OPTIONS}
                     introduce_array_types(next(iter(made.values())).local_devices()[0])
                     self.made = made
                 made = self.made
@@ -121,6 +136,41 @@ class _Clients:
 _clients = _Clients()
 
 
+def _is_default_platform(wanted: list[str] | None) -> bool:
+    """Whether the first platform that is asked for is the default one of the clients made."""
+    made = next(iter(_clients.made or ()), None)
+    return bool(wanted) and made in _ALIASES.get(wanted[0], (wanted[0],))
+
+
+def _keep_with_clients(name: str, strict: bool) -> None:
+    """Have an option that clients are made with say so when it is set after they were made.
+
+    Args:
+      name: what it is called.
+      strict: whether that is an error, else a warning.
+    """
+
+    def check(value: Any, local: bool) -> None:
+        if _clients.made is None or value is UNSET or value == _clients.options.get(name):
+            return
+        if name in _PLATFORM_OPTIONS and _is_default_platform(_wanted_platforms()):
+            return
+        message = (
+            f"the option {name}={value!r} comes too late: the devices were made with "
+            f"{_clients.options.get(name)!r}. Set it before the first array is made or device "
+            "asked for."
+        )
+        if strict:
+            raise RuntimeError(message)
+        warn_user(message)
+
+    config.on_change(name, check)
+
+
+for _name, _strict in _CLIENT_OPTIONS.items():
+    _keep_with_clients(_name, _strict)
+
+
 def _wanted_platforms() -> list[str] | None:
     text = config.jax_platforms or config.jax_platform_name
     if not text:
@@ -143,7 +193,7 @@ def _make_cpu_client(distributed: dict[str, Any]) -> Any:
                 xla_client.register_custom_call_target(
                     name, target, platform=platform, api_version=version
                 )
-    count = config.jax_num_cpu_devices
+    count = config.jax_num_cpu_devices or -1
     return xla_client.make_cpu_client(
         asynchronous=config.jax_cpu_enable_async_dispatch,
         num_devices=count if count > 0 else None,
@@ -168,6 +218,11 @@ def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
         case "mpi":
             collectives = runtime.make_mpi_collectives()
             collectives.Init()
+        case "megascale":
+            raise RuntimeError(
+                "jax_cpu_collectives_implementation='megascale' is not supported; use 'gloo' or "
+                "'mpi'."
+            )
         case _:
             return cluster
     return {**cluster, "collectives": collectives}

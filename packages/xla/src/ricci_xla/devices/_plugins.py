@@ -118,7 +118,7 @@ def visible_devices() -> dict[str, list[int]]:
     Raises:
       ValueError: if it says neither numbers nor ``all``.
     """
-    text = config.jax_cuda_visible_devices
+    text = config.jax_cuda_visible_devices or "all"
     if text == "all":
         return {}
     try:

@@ -85,7 +85,7 @@ def compile_options(
     found.device_assignment = build.device_assignment = assignment
     build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
     build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
-    found.profile_version = config.jax_xla_profile_version
+    found.profile_version = config.jax_xla_profile_version or 0
     debug = build.debug_options
     if config.jax_disable_most_optimizations:
         debug.xla_backend_optimization_level = 0

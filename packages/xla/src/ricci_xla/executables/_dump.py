@@ -28,7 +28,8 @@ def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
         return
     folder = _dump_folder(_folder.value)
     safe = re.sub(r"[^\w.-]", "_", name)
-    for mode in filter(None, (part.strip() for part in config.jax_dump_ir_modes.split(","))):
+    modes = (config.jax_dump_ir_modes or "").split(",")
+    for mode in filter(None, map(str.strip, modes)):
         number = next(_counter)
         if mode == "stablehlo":
             whole = config.jax_include_debug_info_in_dumps
