@@ -74,8 +74,11 @@ def cache_sizes() -> dict[str, CacheSize]:
     """How full each cache is, by its name; caches of one name are counted together.
 
     Example:
-      >>> cache_sizes()["array types"].limit
-      8192
+      >>> cache = Cache("examples", 16)
+      >>> cache.add("one", 1)
+      1
+      >>> cache_sizes()["examples"]
+      CacheSize(entries=1, limit=16, caches=1, dropped=0)
     """
     sizes: dict[str, CacheSize] = {}
     for cache in _all_caches():

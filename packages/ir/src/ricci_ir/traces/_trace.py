@@ -243,7 +243,7 @@ class _Context(threading.local):
     origin: tuple[Any, int] | None = None
     observers: tuple[Callable[[Any], object], ...] = ()
     # The programs of functions that are traced although theirs are known, by what they replace.
-    kept_anew: dict[int, tuple[Any, dict]] | None = None
+    kept_anew: dict[int, tuple[Any, Any]] | None = None
 
 
 context = _Context()
