@@ -21,6 +21,8 @@ from workspace import EXAMPLES, ROOT
 VALUES = (
     "integration/test_nonsymmetric.py",
     "integration/test_recorded_values.py",
+    "integration/test_spec_examples.py",
+    "integration/test_spec_notebook.py",
     "packages/lax/tests/test_linalg_nonsymmetric.py",
     "packages/lax/tests/test_linalg_solving.py",
     "packages/lax/tests/test_linalg_spectral.py",
@@ -39,11 +41,7 @@ VALUES = (
     "packages/scipy/tests/test_stats.py",
 )
 FIRST_CALLS = ("integration/test_first_calls.py",)  # NumPy's bits are XLA's
-SHORT = (
-    "integration/test_recorded_values.py",
-    "packages/nn/src",
-    "packages/numpy/src/ricci_numpy",
-)
+_RECORDED = "integration/test_recorded_values.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class Machine:
       openblas: the processor whose kernels OpenBLAS uses.
       numpy: patterns of the features, of those NumPy has loops for, that it must not use.
       plugins: modules of this folder that pytest loads.
-      short: whether it is part of the short run.
+      short: what the short run has of it.
     """
 
     name: str
@@ -65,18 +63,30 @@ class Machine:
     openblas: str = ""
     numpy: str = ""
     plugins: tuple[str, ...] = ()
-    short: bool = False
+    short: tuple[str, ...] = ()
 
 
 _AVX512 = "avx512f avx512cd avx512bw avx512dq avx512vl"
 _AFTER_SKYLAKE = "AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 MACHINES = (
-    Machine("nehalem", "sse4_2", "SSE4_2", "Nehalem", "*", ("without_float16",), short=True),
+    Machine(
+        "nehalem",
+        "sse4_2",
+        "SSE4_2",
+        "Nehalem",
+        "*",
+        plugins=("without_float16",),
+        short=(_RECORDED, *FIRST_CALLS),
+    ),
     Machine("sandybridge", "avx", "AVX", "Sandybridge", "*"),
     Machine("haswell", "avx2 fma", "AVX2", "Haswell", "X86_V4 AVX512*"),
     Machine("zen", "avx2 fma", "AVX2", "Zen", "X86_V4 AVX512*"),
     Machine("skylake-x", _AVX512, "AVX512", "SkylakeX", _AFTER_SKYLAKE),
-    Machine("last-place", plugins=("last_place",), short=True),
+    Machine(
+        "last-place",
+        plugins=("last_place",),
+        short=(_RECORDED, "packages/nn/src", "packages/numpy/src"),
+    ),
 )
 
 
@@ -113,7 +123,7 @@ def environment(machine: Machine) -> dict[str, str]:
 def command(machine: Machine, short: bool, arguments: Sequence[str]) -> list[str]:
     """The command that runs the tests on a machine."""
     first_calls = () if "last_place" in machine.plugins else FIRST_CALLS
-    paths = (*SHORT, *first_calls) if short else (*VALUES, *first_calls, *EXAMPLES)
+    paths = machine.short if short else (*VALUES, *first_calls, *EXAMPLES)
     plugins = [part for name in machine.plugins for part in ("-p", name)]
     options = ["--doctest-modules", "--doctest-glob=*.md", "-q", "-n", "auto"]
     return [sys.executable, "-m", "pytest", *plugins, *options, *paths, *arguments]
@@ -123,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tests on each machine that this one can pass for; the status tells of failures."""
     names = [machine.name for machine in MACHINES]
     parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
+        description=__doc__,
         epilog="Other arguments go to pytest.",
         allow_abbrev=False,
     )
