@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from environments import Environment  # noqa: E402
 from import_census import libraries  # noqa: E402
 from workspace import (  # noqa: E402
+    EXAMPLES,
     PACKAGES,
     closure,
     dependency_group,
@@ -125,18 +126,26 @@ def tests_together(session: nox.Session) -> None:
 @nox.session
 def doctest(session: nox.Session) -> None:
     """Run the examples in the docstrings of every package and in the documents."""
-    sources = [f"packages/{package}/src" for package in PACKAGES]
-    readmes = [f"packages/{package}/README.md" for package in PACKAGES]
-    documents = [
-        "README.md",
-        "docs",
-        "tools/workspace.py",
-        "tools/set_version.py",
-        "tools/check_light.py",
-        "tools/surface.py",
-    ]
     options = ["--doctest-modules", "--doctest-glob=*.md", "-n", "auto"]
-    run_pytest(session, workspace(), *options, *sources, *readmes, *documents)
+    run_pytest(session, workspace(), *options, *EXAMPLES)
+
+
+def run_machines(session: nox.Session, *arguments: str) -> None:
+    """Run tools/machines.py, with the session's own arguments behind the given ones."""
+    command = [workspace().python, "tools/machines.py", *arguments, *session.posargs]
+    session.run(*command, env={**CPU_DEVICES, **oracle_variables()}, external=True)
+
+
+@nox.session
+def machines(session: nox.Session) -> None:
+    """Run what rests on arithmetic as other processors would; see tools/machines.py --help."""
+    run_machines(session)
+
+
+@nox.session(name="machines-short")
+def machines_short(session: nox.Session) -> None:
+    """Run a part of that under the oldest instruction set, and with the last places changed."""
+    run_machines(session, "--short")
 
 
 @nox.session(name="integration-cpu")

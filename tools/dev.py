@@ -31,6 +31,7 @@ CHECKS = (
     "oracle",
     "tests-together",
     "doctest",
+    "machines-short",
     "integration-cpu",
     "build",
 )

@@ -11,6 +11,17 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(file.parent.name for file in ROOT.glob("packages/*/pyproject.toml"))
+# What holds examples that run: docstrings and documents.
+EXAMPLES = (
+    *(f"packages/{package}/src" for package in PACKAGES),
+    *(f"packages/{package}/README.md" for package in PACKAGES),
+    "README.md",
+    "docs",
+    "tools/workspace.py",
+    "tools/set_version.py",
+    "tools/check_light.py",
+    "tools/surface.py",
+)
 
 
 def version() -> str:

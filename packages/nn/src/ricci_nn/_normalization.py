@@ -67,7 +67,7 @@ def standardize(
 
     Example:
       >>> standardize(np.float32([1.0, 3.0]))
-      Array([-0.999995,  0.999995], dtype=float32)
+      Array([-0.99999..., 0.99999...], dtype=float32)
 
     Source: the normalization of Ioffe and Szegedy, "Batch normalization", 2015.
     """

@@ -100,7 +100,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Example:
       >>> uniform(10.0)(random.PRNGKey(0), (2,))
-      Array([9.47667 , 9.785799], dtype=float32)
+      Array([9.4766..., 9.7857...], dtype=float32)
     """
     default = dtype
 
@@ -121,7 +121,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Example:
       >>> normal(1.0)(random.PRNGKey(0), (2,))
-      Array([1.6226422, 2.0252647], dtype=float32)
+      Array([1.6226..., 2.0252...], dtype=float32)
     """
     default = dtype
 

@@ -59,7 +59,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
     Example:
       >>> normal(PRNGKey(0), (2,))
-      Array([1.6226422, 2.0252647], dtype=float32)
+      Array([1.6226..., 2.0252...], dtype=float32)
     """
     key = check_key(key, "normal")
     dtype = float_dtype("normal", dtype, np.inexact)

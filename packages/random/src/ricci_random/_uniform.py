@@ -108,7 +108,7 @@ def uniform(
 
     Example:
       >>> uniform(PRNGKey(0), (2,))
-      Array([0.947667 , 0.9785799], dtype=float32)
+      Array([0.9476..., 0.9785...], dtype=float32)
     """
     key = check_key(key, "uniform")
     dtype = float_dtype("uniform", dtype)

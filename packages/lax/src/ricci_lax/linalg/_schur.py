@@ -96,7 +96,7 @@ def schur(
 
     Example:
       >>> t, q = schur(np.float32([[1, 2], [0, 3]]))
-      >>> np.asarray(t).tolist()
+      >>> np.asarray(t).round(2).tolist()
       [[1.0, 2.0], [0.0, 3.0]]
 
     Source: LAPACK ``gees``.

@@ -81,7 +81,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+      >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])).round(2).tolist()
       [[2.0, 0.0], [1.0, 2.0]]
 
     Source: numpy.linalg.cholesky.
@@ -116,7 +116,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     Example:
       >>> import ricci_numpy as jnp
       >>> w, v = jnp.linalg.eigh(jnp.array([[3.0, 0.0], [0.0, 2.0]]))
-      >>> w.tolist()
+      >>> w.round(2).tolist()
       [2.0, 3.0]
 
     Source: numpy.linalg.eigh.
@@ -147,7 +147,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.eigvalsh(jnp.array([[3.0, 0.0], [0.0, 2.0]])).tolist()
+      >>> jnp.linalg.eigvalsh(jnp.array([[3.0, 0.0], [0.0, 2.0]])).round(2).tolist()
       [2.0, 3.0]
 
     Source: numpy.linalg.eigvalsh.
@@ -178,7 +178,7 @@ def eig(a: Any) -> EigResult:
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.eig(jnp.array([[3.0, 1.0], [0.0, 2.0]])).eigenvalues.tolist()
+      >>> jnp.linalg.eig(jnp.array([[3.0, 1.0], [0.0, 2.0]])).eigenvalues.round(2).tolist()
       [(3+0j), (2+0j)]
 
     Source: numpy.linalg.eig.
@@ -209,7 +209,7 @@ def eigvals(a: Any) -> Any:
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.eigvals(jnp.array([[3.0, 1.0], [0.0, 2.0]])).tolist()
+      >>> jnp.linalg.eigvals(jnp.array([[3.0, 1.0], [0.0, 2.0]])).round(2).tolist()
       [(3+0j), (2+0j)]
 
     Source: numpy.linalg.eigvals.
@@ -294,7 +294,7 @@ def svd(
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.svd(jnp.array([[0.0, 2.0], [3.0, 0.0]])).S.tolist()
+      >>> jnp.linalg.svd(jnp.array([[0.0, 2.0], [3.0, 0.0]])).S.round(2).tolist()
       [3.0, 2.0]
 
     Source: numpy.linalg.svd.
@@ -357,7 +357,7 @@ def svdvals(x: Any, /) -> Any:
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [3.0, 0.0]])).tolist()
+      >>> jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [3.0, 0.0]])).round(2).tolist()
       [3.0, 2.0]
 
     Source: numpy.linalg.svdvals.

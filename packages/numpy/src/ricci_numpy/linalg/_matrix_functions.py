@@ -154,7 +154,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> float(jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]])))
+      >>> round(float(jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]]))), 3)
       2.0
 
     Source: numpy.linalg.cond.

@@ -42,7 +42,8 @@ def solve(a: Any, b: Any) -> Any:
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0])).tolist()
+      >>> x = jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
+      >>> x.round(2).tolist()
       [1.0, 0.5]
 
     Source: numpy.linalg.solve.
@@ -246,7 +247,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])).tolist()
+      >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])).round(2).tolist()
       [[0.5, 0.0], [0.0, 0.0]]
 
     Source: numpy.linalg.pinv.
@@ -358,7 +359,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> jnp.linalg.tensorsolve(jnp.eye(4).reshape(4, 2, 2), jnp.arange(4.0)).tolist()
+      >>> jnp.linalg.tensorsolve(jnp.eye(4).reshape(4, 2, 2), jnp.arange(4.0)).round(2).tolist()
       [[0.0, 1.0], [2.0, 3.0]]
 
     Source: numpy.linalg.tensorsolve.

@@ -102,7 +102,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
     Example:
       >>> log_softmax(np.float32([0.0, 0.0]))
-      Array([-0.6931472, -0.6931472], dtype=float32)
+      Array([-0.6931..., -0.6931...], dtype=float32)
     """
     masks = () if where is None else (where,)
     return _log_softmax(to_inexact(x, "log_softmax"), *masks, axis=as_axis(axis))
@@ -132,7 +132,7 @@ def logsumexp(
 
     Example:
       >>> logsumexp(np.float32([1000.0, 1000.0]))
-      Array(1000.6932, dtype=float32)
+      Array(1000.69..., dtype=float32)
 
     Source: scipy.special.logsumexp.
     """

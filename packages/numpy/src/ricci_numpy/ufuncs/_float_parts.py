@@ -269,7 +269,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
     Example:
       >>> import ricci_numpy as jnp
-      >>> float(jnp.angle(1j, deg=True))
+      >>> round(float(jnp.angle(1j, deg=True)), 3)
       90.0
 
     Source: numpy.angle.

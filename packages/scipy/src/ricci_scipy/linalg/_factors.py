@@ -35,7 +35,7 @@ def cholesky(
       ValueError: if its matrices are not square.
 
     Example:
-      >>> cholesky(np.float32([[4.0, 2.0], [2.0, 5.0]])).tolist()
+      >>> cholesky(np.float32([[4.0, 2.0], [2.0, 5.0]])).round(2).tolist()
       [[2.0, 1.0], [0.0, 2.0]]
 
     Source: scipy.linalg.cholesky.
@@ -73,7 +73,7 @@ def svd(
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
 
     Example:
-      >>> svd(np.float32([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False).tolist()
+      >>> svd(np.float32([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False).round(2).tolist()
       [4.0, 3.0]
 
     Source: scipy.linalg.svd.
@@ -151,7 +151,7 @@ def lu(
 
     Example:
       >>> p, l, u = lu(np.float32([[1.0, 2.0], [2.0, 2.0]]))
-      >>> l.tolist(), u.tolist()
+      >>> l.tolist(), u.round(2).tolist()
       ([[1.0, 0.0], [0.5, 1.0]], [[2.0, 2.0], [0.0, 1.0]])
 
     Source: scipy.linalg.lu.
@@ -206,7 +206,7 @@ def eigh(
       ValueError: if its matrices are not square.
 
     Example:
-      >>> eigh(np.float32([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).tolist()
+      >>> eigh(np.float32([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.eigh.
@@ -311,7 +311,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 
     Example:
       >>> t, z = schur(np.float32([[1.0, 2.0], [0.0, 3.0]]))
-      >>> t.tolist()
+      >>> t.round(2).tolist()
       [[1.0, 2.0], [0.0, 3.0]]
 
     Source: scipy.linalg.schur.

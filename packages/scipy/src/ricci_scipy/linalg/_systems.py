@@ -82,7 +82,7 @@ def solve_triangular(
 
     Example:
       >>> a = np.array([[2.0, 0.0], [1.0, 4.0]], np.float32)
-      >>> solve_triangular(a, np.float32([2.0, 9.0]), lower=True).tolist()
+      >>> solve_triangular(a, np.float32([2.0, 9.0]), lower=True).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.solve_triangular.
@@ -128,7 +128,7 @@ def cho_factor(
 
     Example:
       >>> factor = cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
-      >>> cho_solve(factor, np.float32([4.0, 18.0])).tolist()
+      >>> cho_solve(factor, np.float32([4.0, 18.0])).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.cho_factor.
@@ -153,7 +153,7 @@ def cho_solve(
 
     Example:
       >>> factor = cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
-      >>> cho_solve(factor, np.float32([4.0, 18.0])).tolist()
+      >>> cho_solve(factor, np.float32([4.0, 18.0])).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.cho_solve.
@@ -243,7 +243,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
     Example:
       >>> factors, pivots = lu_factor(np.float32([[1.0, 2.0], [2.0, 2.0]]))
-      >>> factors.tolist(), pivots.tolist()
+      >>> factors.round(2).tolist(), pivots.tolist()
       ([[2.0, 2.0], [0.5, 1.0]], [1, 1])
 
     Source: scipy.linalg.lu_factor.
@@ -273,7 +273,8 @@ def lu_solve(
       ValueError: if shapes do not fit, or ``trans`` is another.
 
     Example:
-      >>> lu_solve(lu_factor(np.float32([[0.0, 2.0], [4.0, 0.0]])), np.float32([2.0, 8.0])).tolist()
+      >>> factors = lu_factor(np.float32([[0.0, 2.0], [4.0, 0.0]]))
+      >>> lu_solve(factors, np.float32([2.0, 8.0])).round(2).tolist()
       [2.0, 1.0]
 
     Source: scipy.linalg.lu_solve.

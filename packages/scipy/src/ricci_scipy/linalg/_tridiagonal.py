@@ -40,7 +40,8 @@ def eigh_tridiagonal(
       NotImplementedError: for ``select="v"``, a range of values.
 
     Example:
-      >>> eigh_tridiagonal(np.float32([2.0, 1.0]), np.float32([0.0]), eigvals_only=True).tolist()
+      >>> d, e = np.float32([2.0, 1.0]), np.float32([0.0])
+      >>> eigh_tridiagonal(d, e, eigvals_only=True).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.eigh_tridiagonal.

@@ -30,6 +30,6 @@ def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
     Example:
       >>> import numpy as np
       >>> log_softmax(np.float32([0.0, 0.0]))
-      Array([-0.6931472, -0.6931472], dtype=float32)
+      Array([-0.6931..., -0.6931...], dtype=float32)
     """
     return authoring.log_softmax(x, axis)

@@ -161,7 +161,7 @@ beta = distribution(
         "cdf": ("0.5, 2.0, 3.0", 0.6875),
         "logcdf": ("0.5, 2.0, 3.0", -0.3747),
         "sf": ("0.5, 2.0, 3.0", 0.3125),
-        "logsf": ("0.5, 2.0, 3.0", -1.1632),
+        "logsf": ("0.3, 2.0, 3.0", -0.4282),
     },
     shapes={"a": "the first shape, a number above 0", "b": "the second shape, a number above 0"},
     support=(0.0, 1.0),
