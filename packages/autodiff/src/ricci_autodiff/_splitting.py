@@ -78,6 +78,8 @@ def _split_jaxpr(jaxpr: Jaxpr, unknown: tuple[bool, ...], wanted: tuple[bool, ..
         # Operands count, too: an equation with effects may have no results.
         waits = any(id(v) in marked for v in (*eqn.invars, *eqn.outvars))
         (unknown_eqns if waits else known_eqns).append(eqn)
+    # A residual is a known value that the second program reads or returns. Constants are none:
+    # both programs are closed over them.
     known_args = [v for v, u in zip(jaxpr.invars, unknown, strict=True) if not u]
     unknown_args = [v for v, u in zip(jaxpr.invars, unknown, strict=True) if u]
     constants = {id(v) for v in jaxpr.constvars}

@@ -48,6 +48,8 @@ def _pull_back(
 ) -> None:
     # The equations of a scope share their name stack, so its transposed form is found by identity.
     transposed: dict[int, tuple[str, ...]] = {}
+    # A variable is read only after the equation that defines it. In reverse order, its cotangent
+    # is therefore complete when that equation is reached, and can be taken out of the table.
     for eqn in reversed(eqns):
         primitive = eqn.primitive
         if primitive.multiple_results:
@@ -139,6 +141,7 @@ def transpose_flat(
         else:
             env[id(var)] = arg
 
+    # Equations that depend on no linear argument are evaluated forwards; the others are transposed.
     eqns, known = [], []
     for eqn in jaxpr.eqns:
         if any(id(atom) in depends for atom in eqn.invars):
