@@ -225,7 +225,7 @@ def refuse_groups(name: str, groups: object) -> None:
     if groups is not None:
         raise NotImplementedError(
             f"{name}: axis_index_groups is not supported. Split the axis into two named axes "
-            "instead, one of which goes along the groups and the other inside of them."
+            "instead: one over the groups, and one within each group."
         )
 
 

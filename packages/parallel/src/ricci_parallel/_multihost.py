@@ -1,7 +1,7 @@
 """Communication between the processes of a program.
 
 Programs of several processes are not supported yet: every function raises ``NotImplementedError``
-there. In a program of one process they do what they do with one member.
+there. In a program of one process, each is the operation on that process alone.
 """
 
 import numpy as np
