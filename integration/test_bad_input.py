@@ -69,7 +69,7 @@ CASES = {
     "tracer as a shape": Case(lambda: jit(lambda x: jnp.zeros(x))(3), TypeError, ("static",)),
     "leaked tracer": Case(_leak, errors.UnexpectedTracerError, ("escaped", "mul")),
     "non-scalar loss": Case(
-        lambda: grad(lambda x: x * 2)(jnp.ones(3)), TypeError, ("one number", "(3,)")
+        lambda: grad(lambda x: x * 2)(jnp.ones(3)), TypeError, ("scalar-output function", "(3,)")
     ),
     "integer input to grad": Case(
         lambda: grad(lambda weights: weights * 2)(3), TypeError, ("weights", "int32", "allow_int")

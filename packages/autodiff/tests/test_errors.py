@@ -17,7 +17,7 @@ ERRORS = {
     "not a scalar": (
         lambda t: ad.grad(loss)(X),
         TypeError,
-        "grad: loss returned an array of shape",
+        "grad requires a scalar-output function, but loss returned an array of shape",
     ),
     "a tree": (lambda t: ad.grad(lambda x: (x, x))(1.0), TypeError, "returned the tree"),
     "a list of one": (lambda t: ad.grad(lambda x: [x])(1.0), TypeError, "returned the tree"),
@@ -37,7 +37,7 @@ ERRORS = {
     "argnums out of range": (
         lambda t: ad.grad(loss, argnums=2)(1.0),
         TypeError,
-        "Pass it by position; arguments passed by",
+        "Pass the argument by position; arguments passed by",
     ),
     "argnums negative out of range": (
         lambda t: ad.grad(loss, argnums=-2)(1.0),
@@ -69,7 +69,7 @@ ERRORS = {
     "jvp structure": (
         lambda t: ad.jvp(loss, (1.0,), [(1.0,)]),
         TypeError,
-        "jvp: primals have structure PyTreeDef",
+        "jvp: primals and tangents must have the same tree structure, but primals have PyTreeDef",
     ),
     "jvp shape": (
         lambda t: ad.jvp(loss, ({"k": X},), ({"k": X[:2]},)),
@@ -83,7 +83,7 @@ ERRORS = {
     "linearized structure": (
         lambda t: ad.linearize(loss, 1.0)[1]((1.0,)),
         TypeError,
-        "the linearized function takes tangents in",
+        "linearize: the tangents must have the tree structure of the primals",
     ),
     "vjp structure": (lambda t: ad.vjp(loss, 1.0)[1]((1.0,)), ValueError, "tree structure"),
     "vjp shape": (

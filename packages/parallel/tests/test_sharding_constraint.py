@@ -115,10 +115,10 @@ def test_it_prints_as_jax_does(mesh):
         (ValueError, "sharding None", {"a": ONES}, {"a": None}),
         (RuntimeError, "no mesh is entered", ONES, P("i")),
         (ValueError, "a scalar takes PartitionSpec", 1.0, "i"),
-        (ValueError, "x has shape .8,., and .* is for 2 dimensions", ONES, ("i", "j")),
+        (ValueError, "x has shape .8,., but .* is for 2 dimensions", ONES, ("i", "j")),
         (TypeError, "neither a sharding nor a PartitionSpec", ONES, 3),
         (ValueError, "does not match", (ONES, ONES), (P(),)),
-        (ValueError, "Only axes that the compiler decides on", ONES, AxisType.Explicit),
+        (ValueError, "Only axes of type Auto", ONES, AxisType.Explicit),
     ],
 )
 def test_errors_name_the_argument(mesh, error, message, x, where):

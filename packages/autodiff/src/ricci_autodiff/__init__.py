@@ -1,4 +1,4 @@
-"""Differentiation: jvp, linearize, transpose and vjp of functions of arrays."""
+"""Automatic differentiation: jvp, linearize, transposition, vjp and grad of functions of arrays."""
 
 from ._api import FlatFunction as FlatFunction
 from ._api import jvp as jvp
@@ -34,11 +34,6 @@ from ._linearize import live_equations as live_equations
 from ._linearize import split_by_linearizing as split_by_linearizing
 from ._linearize import split_call as split_call
 from ._linearize import tape_to_jaxpr as tape_to_jaxpr
-from ._partial import Split as Split
-from ._partial import dependent as dependent
-from ._partial import program as program
-from ._partial import split_jaxpr as split_jaxpr
-from ._partial import with_zeros as with_zeros
 from ._rules import UndefinedPrimal as UndefinedPrimal
 from ._rules import bilinear as bilinear
 from ._rules import is_undefined_primal as is_undefined_primal
@@ -51,6 +46,11 @@ from ._rules import per_operand_with_result as per_operand_with_result
 from ._rules import split_rules as split_rules
 from ._rules import transpose_rules as transpose_rules
 from ._rules import zero_derivative as zero_derivative
+from ._splitting import Split as Split
+from ._splitting import dependent as dependent
+from ._splitting import program as program
+from ._splitting import split_jaxpr as split_jaxpr
+from ._splitting import with_zeros as with_zeros
 from ._tangent import SymbolicZero as SymbolicZero
 from ._tangent import Zero as Zero
 from ._tangent import add_tangents as add_tangents

@@ -1,4 +1,4 @@
-"""``jvp``, ``vjp``, ``linearize`` and ``linear_transpose`` on functions of pytrees."""
+"""``jvp``, ``vjp``, ``linearize`` and ``linear_transpose`` of functions of pytrees."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from ricci_ir import (
+    ArrayLike,
+    JaxprEqn,
+    PyTree,
+    ShapedArray,
     api_boundary,
     argument_aval,
     as_array,
@@ -15,6 +19,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_pytree import (
+    PyTreeDef,
     flatten_axes,
     keystr,
     tree_flatten,
@@ -39,26 +44,40 @@ from ._transpose import transpose_flat
 
 
 class FlatFunction:
-    """A function of pytrees as one of flat arrays; remembers the structure of what it returned."""
+    """A function of pytrees as a function of flat arrays.
+
+    Attributes:
+      fun: the function of pytrees.
+      in_tree: the structure of its arguments.
+      has_aux: whether it returns a pair, whose second element is not differentiated.
+      out_tree, aux_tree: the structures of what it returned when it was called.
+      aux_count: the number of leaves of the second element.
+    """
 
     __slots__ = ("aux_count", "aux_tree", "fun", "has_aux", "in_tree", "out_tree")
 
-    def __init__(self, fun: Callable, in_tree: Any, has_aux: bool = False):
+    fun: Callable[..., PyTree]
+    in_tree: PyTreeDef
+    has_aux: bool
+    out_tree: PyTreeDef
+    aux_tree: PyTreeDef
+    aux_count: int
+
+    def __init__(self, fun: Callable[..., PyTree], in_tree: PyTreeDef, has_aux: bool = False):
         self.fun = fun
         self.in_tree = in_tree
         self.has_aux = has_aux
-        self.out_tree: Any = None
-        self.aux_tree: Any = None
         self.aux_count = 0
 
-    def __call__(self, *flat: Any) -> list[Any]:
+    def __call__(self, *flat: ArrayLike) -> list[ArrayLike]:
+        """Call the function on the leaves of its arguments; returns the leaves of its result."""
         out = self.fun(*tree_unflatten(self.in_tree, flat))
         aux_leaves: list[Any] = []
         if self.has_aux:
             if not isinstance(out, tuple | list) or len(out) != 2:
                 raise TypeError(
-                    "with has_aux=True the function must return a pair (output, aux), "
-                    f"but it returned {type(out).__name__}."
+                    "With has_aux=True, the function must return a pair (output, aux), but it "
+                    f"returned {type(out).__name__}."
                 )
             out, aux = out
             aux_leaves, self.aux_tree = tree_flatten(aux)
@@ -68,8 +87,8 @@ class FlatFunction:
             get_aval(leaf)
         return [*leaves, *aux_leaves]
 
-    def split_aux(self, flat: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The output leaves and the aux leaves."""
+    def split_aux[T](self, flat: Sequence[T]) -> tuple[list[T], list[T]]:
+        """The leaves of the output, and those of the auxiliary data."""
         count = len(flat) - self.aux_count
         return list(flat[:count]), list(flat[count:])
 
@@ -126,14 +145,14 @@ if TYPE_CHECKING:
 def jvp(
     fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """A function's value and its directional derivative.
+    """The value of a function and its directional derivative, by forward-mode differentiation.
 
     Args:
       fun: a function of pytrees of arrays.
-      primals: a tuple or list of its arguments.
+      primals: a tuple or list of the function's arguments.
       tangents: a tuple or list of the same structure: the direction. A tangent has the shape and
-        dtype of its primal, or dtype ``float0`` where the primal is of an integer dtype.
-      has_aux: whether ``fun`` returns a pair whose second element is passed through.
+        dtype of its primal, or dtype ``float0`` if the primal has an integer dtype.
+      has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
 
     Returns:
       ``(fun(*primals), tangent)``, followed by aux if ``has_aux``.
@@ -144,20 +163,21 @@ def jvp(
     for name, value in (("primals", primals), ("tangents", tangents)):
         if not isinstance(value, tuple | list):
             raise TypeError(
-                f"jvp: {name} must be a tuple or a list, one entry for each argument of the "
+                f"jvp: {name} must be a tuple or a list with one entry for each argument of the "
                 f"function, got {type(value).__name__}. Write jvp(f, (x,), (t,))."
             )
     leaves, tree = tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
     if tree != tangent_tree:
         raise TypeError(
-            f"jvp: primals have structure {tree} and tangents {tangent_tree}. Give one tangent for "
-            "each primal."
+            "jvp: primals and tangents must have the same tree structure, but primals have "
+            f"{tree} and tangents have {tangent_tree}. Give one tangent for each primal."
         )
     flat = FlatFunction(fun, tree, has_aux)
+    avals: list[Any] = list(map(get_aval, leaves))
     given = [
-        checked_tangent("jvp", i, get_aval(x), t, tuple(primals))
-        for i, (x, t) in enumerate(zip(leaves, tangent_leaves, strict=True))
+        checked_tangent("jvp", i, aval, t, tuple(primals))
+        for i, (aval, t) in enumerate(zip(avals, tangent_leaves, strict=True))
     ]
     results, out_tangents = jvp_flat(flat, leaves, given)
     results, aux = flat.split_aux(results)
@@ -173,19 +193,19 @@ def jvp(
 def linearize(
     fun: Callable, *primals: Any, has_aux: bool = False, in_nzs: Any = None
 ) -> tuple[Any, ...]:
-    """A function's value and its derivative as a linear function.
+    """The value of a function and its derivative as a linear function.
 
     Args:
       fun: a function of pytrees of arrays.
-      primals: its arguments.
-      has_aux: whether ``fun`` returns a pair whose second element is passed through.
-      in_nzs: a pytree of Booleans that is a prefix of ``primals``: which of them may vary. The
-        tangents of others count as zero; by default all vary.
+      primals: the function's arguments.
+      has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
+      in_nzs: a pytree of Booleans that is a prefix of ``primals``: whether each has a tangent other
+        than zero. By default, all have.
 
     Returns:
-      ``(fun(*primals), f_jvp)``, where ``f_jvp(*tangents)`` gives the directional derivative
-      without evaluating ``fun`` again; followed by aux if ``has_aux``. ``f_jvp`` is a pytree,
-      whose leaves are the arrays that it needs.
+      ``(fun(*primals), f_jvp)``, followed by aux if ``has_aux``. ``f_jvp(*tangents)`` returns the
+      directional derivative without evaluating ``fun`` again. It is a pytree whose leaves are its
+      residuals.
     """
     value, eqns, tangents, signature, aux = _linearized("linearize", fun, primals, has_aux, in_nzs)
     return value, Pushforward(eqns, tangents, signature), *aux
@@ -199,30 +219,40 @@ def vjp(
     reduce_axes: Sequence[Any] = (),
     in_nzs: Any = None,
 ) -> tuple[Any, ...]:
-    """A function's value and the function that pulls cotangents back through it.
+    """The value of a function and its pullback, by reverse-mode differentiation.
 
     Args:
       fun: a function of pytrees of arrays.
-      primals: its arguments.
-      has_aux: whether ``fun`` returns a pair whose second element is passed through.
-      reduce_axes: named axes over which cotangents are summed instead of kept per example.
-      in_nzs: a pytree of Booleans that is a prefix of ``primals``: which of them to differentiate
-        with respect to. The cotangents of others are zero; by default, none are.
+      primals: the function's arguments.
+      has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
+      reduce_axes: named axes over which cotangents are summed instead of kept for each example.
+      in_nzs: a pytree of Booleans that is a prefix of ``primals``: whether to differentiate with
+        respect to each. The cotangents of the others are zero. By default, all are differentiated.
 
     Returns:
-      ``(fun(*primals), f_vjp)``, where ``f_vjp(ct)`` takes a cotangent of the structure, shapes
-      and dtypes of the value and returns a tuple of cotangents, one for each primal; followed by
-      aux if ``has_aux``. What stands for the cotangents of integers and Booleans, arrays of
-      ``float0`` or of any other dtype, is not looked at. ``f_vjp`` is a pytree, whose leaves are
-      the arrays that it needs.
+      ``(fun(*primals), f_vjp)``, followed by aux if ``has_aux``. ``f_vjp(ct)`` takes a cotangent
+      with the structure, shapes and dtypes of the value, and returns a tuple of cotangents, one for
+      each primal. The values and dtypes of cotangents of integer and Boolean outputs are ignored.
+      ``f_vjp`` is a pytree whose leaves are its residuals.
     """
     value, eqns, tangents, signature, aux = _linearized("vjp", fun, primals, has_aux, in_nzs)
     signature = signature._replace(reduce_axes=tuple(reduce_axes))
     return value, Pullback(eqns, tangents, signature), *aux
 
 
-def _linearized(transform: str, fun: Callable, primals: tuple, has_aux: bool, in_nzs: Any) -> tuple:
-    """The value, the live equations of the derivative, its variables and types; the aux if any."""
+def _linearized(
+    transform: str,
+    fun: Callable[..., PyTree],
+    primals: tuple[PyTree, ...],
+    has_aux: bool,
+    in_nzs: PyTree,
+) -> tuple[PyTree, list[JaxprEqn], Tangents, Signature, tuple[PyTree, ...]]:
+    """The value of a function, and its derivative on a tape.
+
+    Returns:
+      The value, the live equations of the tape, its tangents, the signature, and a tuple of the
+      auxiliary data, if there is any.
+    """
     leaves, tree = tree_flatten(primals)
     flat = FlatFunction(fun, tree, has_aux)
     in_avals: tuple[Any, ...] = tuple(map(get_aval, leaves))
@@ -235,7 +265,7 @@ def _linearized(transform: str, fun: Callable, primals: tuple, has_aux: bool, in
     out_vars = tuple(None if type(t) is Zero else t.atom for t in out_tangents[: len(results)])
     eqns = live_equations(tape.eqns, [v for v in out_vars if v is not None])
     tangents = Tangents(tuple(t.atom for t in given), out_vars)
-    out_avals = tuple(map(get_aval, results))
+    out_avals: tuple[Any, ...] = tuple(map(get_aval, results))
     signature = Signature(tree, flat.out_tree, in_avals, out_avals, smooth)
     value = tree_unflatten(flat.out_tree, map(as_array, results))
     extra = (tree_unflatten(flat.aux_tree, aux),) if has_aux else ()
@@ -250,31 +280,33 @@ def linear_transpose(
 
     Args:
       fun: a linear function of pytrees of arrays.
-      primals: arguments that give the shapes and dtypes; anything with ``shape`` and ``dtype``.
-      reduce_axes: named axes over which cotangents are summed instead of kept per example.
+      primals: arguments of the function, or pytrees of objects with ``shape`` and ``dtype``; only
+        their types are used.
+      reduce_axes: named axes over which cotangents are summed instead of kept for each example.
 
     Returns:
-      A function from a cotangent like ``fun``'s output to a tuple of cotangents like ``primals``.
+      A function that maps a cotangent like ``fun``'s output to a tuple of cotangents like
+      ``primals``.
 
     Raises:
-      TypeError: if the function does not map floating-point or complex numbers to such, or
-        integers to integers; or, when called, if the cotangent is not like the output.
+      TypeError: if the function's inputs and outputs are neither all floating-point or complex nor
+        all integers; or, when the result is called, if the cotangent is not like the output.
     """
     axes = tuple(reduce_axes)
     leaves, tree = tree_flatten(primals)
     flat = FlatFunction(fun, tree)
     avals = [argument_aval(x) for x in leaves]
     jaxpr = trace_to_jaxpr(flat, avals)
-    results: list[Any] = [v.aval for v in jaxpr.outvars]
+    results: list[ShapedArray] = [v.aval for v in jaxpr.outvars]
     _check_linear_dtypes([a.dtype for a in avals], [r.dtype for r in results])  # pyright: ignore
 
     @api_boundary
-    def transposed(ct: Any) -> tuple[Any, ...]:
+    def transposed(ct: PyTree) -> tuple[PyTree, ...]:
         ct_leaves, ct_tree = tree_flatten(ct)
         if ct_tree != flat.out_tree:
             raise TypeError(
-                "the cotangent passed to a transposed function must have the tree structure of "
-                f"the function's output: expected {flat.out_tree}, got {ct_tree}."
+                "linear_transpose: the cotangent must have the tree structure of the function's "
+                f"output: expected {flat.out_tree}, got {ct_tree}."
             )
         for i, (aval, leaf) in enumerate(zip(results, ct_leaves, strict=True)):
             _check_cotangent(i, aval, leaf, ct)
@@ -287,7 +319,7 @@ def linear_transpose(
 
 
 def _check_linear_dtypes(given: Sequence[Any], results: Sequence[Any]) -> None:
-    """Raise ``TypeError`` unless linear functions can have these dtypes."""
+    """Raise ``TypeError`` unless a linear function can map these dtypes to those of its results."""
     dtypes = [*given, *results]
     if all(d == float0 or issubdtype(d, np.inexact) for d in dtypes):
         return
@@ -295,14 +327,16 @@ def _check_linear_dtypes(given: Sequence[Any], results: Sequence[Any]) -> None:
         return
     shown = [", ".join(str(d) for d in side) for side in (given, results)]
     raise TypeError(
-        f"linear_transpose: the function maps [{shown[0]}] to [{shown[1]}]. Functions of "
-        "floating-point and complex numbers whose results are such can be transposed, and "
-        "functions of integers whose results are integers."
+        f"linear_transpose: the function maps [{shown[0]}] to [{shown[1]}]. The inputs and outputs "
+        "of a linear function must be all floating-point or complex, or all integers."
     )
 
 
-def _check_cotangent(i: int, aval: Any, value: Any, tree: Any) -> None:
-    """Raise ``TypeError`` unless a value has the type of an output, integers being their own."""
+def _check_cotangent(i: int, aval: ShapedArray, value: ArrayLike, tree: PyTree) -> None:
+    """Raise ``TypeError`` unless a cotangent has the type of its output.
+
+    The cotangents of a linear function of integers are integers, too.
+    """
     found: Any = get_aval(value)
     if (found.shape, found.dtype) == (aval.shape, aval.dtype):
         return

@@ -1,10 +1,12 @@
-"""Derivative rules given one by one, and the interpreters as code outside of Ricci calls them."""
+"""Derivative rules and interpreters in the forms in which libraries written for JAX use them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir import (
     AbstractValue,
+    Array,
+    ArrayLike,
     Jaxpr,
     Primitive,
     WrappedFun,
@@ -15,8 +17,9 @@ from ricci_ir import (
 )
 
 from ._jvp import jvp_flat
-from ._partial import split_jaxpr
 from ._rules import (
+    TransposeRule,
+    UndefinedPrimal,
     is_undefined_primal,
     jvp_rules,
     linear,
@@ -24,11 +27,12 @@ from ._rules import (
     per_operand_with_result,
     transpose_rules,
 )
-from ._tangent import Zero, instantiate, vector_space
+from ._splitting import split_jaxpr
+from ._tangent import Tangent, Zero, instantiate, vector_space
 from ._transpose import transpose_flat
 
 
-def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
+def get_primitive_transpose(p: Primitive) -> TransposeRule:
     """The transpose rule of a primitive.
 
     Raises:
@@ -37,38 +41,51 @@ def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
     return transpose_rules[p]
 
 
-def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
-    """Give a jvp by partial derivatives: ``rule(tangent, *primals, **params)`` for each operand."""
+def defjvp(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> None:
+    """Register a jvp rule made of partial derivatives.
+
+    Args:
+      primitive: the primitive.
+      jvprules: for each operand, ``rule(tangent, *primals, **params)``, which returns its term in
+        the result's tangent, or ``None`` if the derivative is zero.
+    """
     jvp_rules.define(primitive, per_operand(*jvprules))
 
 
-def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
+def defjvp2(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> None:
     """Like ``defjvp``, with rules ``rule(tangent, result, *primals, **params)``."""
     jvp_rules.define(primitive, per_operand_with_result(*jvprules))
 
 
-def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
-    """Say that a primitive is linear: ``transpose_rule(ct, **params)`` gives the cotangents."""
+def deflinear(primitive: Primitive, transpose_rule: TransposeRule) -> None:
+    """Register the rules of a linear primitive.
+
+    Args:
+      primitive: the primitive.
+      transpose_rule: ``transpose_rule(ct, **params)`` returns the cotangents of the operands.
+    """
     deflinear2(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
-def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
-    """Like ``deflinear``, for ``transpose_rule(ct, *operands, **params)``."""
+def deflinear2(primitive: Primitive, transpose_rule: TransposeRule) -> None:
+    """Like ``deflinear``, with the rule ``transpose_rule(ct, *operands, **params)``."""
     jvp_rules.define(primitive, linear)
     transpose_rules[primitive] = transpose_rule
 
 
 def defbilinear(
-    prim: Primitive, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]
+    prim: Primitive, lhs_rule: Callable[..., ArrayLike], rhs_rule: Callable[..., ArrayLike]
 ) -> None:
-    """Say that a primitive is linear in each of two operands.
+    """Register the rules of a primitive that is linear in each of two operands.
 
     Args:
-      lhs_rule, rhs_rule: ``rule(ct, x, y, **params)`` gives the cotangent of the first and of the
-        second operand, of which only the type is known then.
+      prim: the primitive.
+      lhs_rule: ``lhs_rule(ct, x, y, **params)`` returns the cotangent of ``x``, which is an
+        ``UndefinedPrimal``.
+      rhs_rule: the same for ``y``.
     """
 
-    def transpose(ct, x, y, **params):
+    def transpose(ct: ArrayLike, x: Any, y: Any, **params: Any) -> tuple[Tangent | None, ...]:
         if is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
         return None, rhs_rule(ct, x, y, **params)
@@ -84,28 +101,37 @@ def defbilinear(
     transpose_rules[prim] = transpose
 
 
-def add_jaxvals(x: Any, y: Any) -> Any:
+def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two tangents."""
     return vector_space.add(x, y)
 
 
-def zeros_like_aval(aval: Any) -> Any:
+def zeros_like_aval(aval: AbstractValue) -> Array:
     """An array of zeros of a type."""
     return vector_space.zeros(aval)
 
 
 @transformation2
-def _jvp(fun: Callable[..., Any], instantiated: bool, primals: Any, tangents: Any) -> Any:
+def _jvp(
+    fun: Callable[..., Sequence[ArrayLike]],
+    instantiated: bool,
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+) -> tuple[tuple[ArrayLike, ...], tuple[Tangent, ...]]:
     results, found = jvp_flat(fun, primals, tangents)
     return tuple(results), tuple(map(instantiate, found) if instantiated else found)
 
 
 def jvp_fun(fun: WrappedFun, instantiate: bool = True) -> WrappedFun:
-    """A function of primals and tangents, two sequences, that returns both, in two tuples.
+    """The forward-mode derivative of a function.
 
     Args:
       fun: takes and returns flat sequences of arrays.
-      instantiate: whether tangents that are ``Zero`` become arrays.
+      instantiate: whether tangents of the results that are ``Zero`` become arrays.
+
+    Returns:
+      A function of two sequences, primals and tangents, that returns two tuples, the results and
+      their tangents.
     """
     return _jvp(fun, instantiate)
 
@@ -113,18 +139,18 @@ def jvp_fun(fun: WrappedFun, instantiate: bool = True) -> WrappedFun:
 def backward_pass(
     jaxpr: Jaxpr,
     transform_stack: bool,
-    consts: Sequence[Any],
-    primals_in: Sequence[Any],
-    cts_in: Any,
-) -> list[Any]:
+    consts: Sequence[ArrayLike],
+    primals_in: Sequence[ArrayLike | UndefinedPrimal],
+    cts_in: Sequence[Tangent],
+) -> list[Tangent]:
     """Pull cotangents back through a program.
 
     Args:
       jaxpr: the program, linear in the arguments that are ``UndefinedPrimal``.
-      transform_stack: not needed.
-      consts: a value for each of its constants.
+      transform_stack: accepted for compatibility, and ignored.
+      consts: the values of its constants.
       primals_in: the arguments.
-      cts_in: the results' cotangents.
+      cts_in: the cotangents of the results.
 
     Returns:
       A cotangent, or ``Zero``, for each argument.
@@ -132,54 +158,58 @@ def backward_pass(
     linear_args = [is_undefined_primal(x) for x in primals_in]
     found = iter(transpose_flat(jaxpr.with_consts(consts), linear_args, primals_in, cts_in))
     return [
-        next(found) if undefined else Zero.from_primal(x)
-        for undefined, x in zip(linear_args, primals_in, strict=True)
+        next(found) if is_undefined_primal(x) else Zero.from_primal(x)  # pyright: ignore
+        for x in primals_in
     ]
 
 
 class PartialVal(NamedTuple):
-    """A value that is known, or of which only the type is: one of the two is ``None``."""
+    """A value in partial evaluation: a known value, or the type of an unknown one.
+
+    Attributes:
+      aval: the type of an unknown value; ``None`` if the value is known.
+      value: the known value; ``None`` if it is unknown.
+    """
 
     aval: AbstractValue | None
-    value: Any
+    value: ArrayLike | None
 
     @staticmethod
-    def known(value: Any) -> "PartialVal":
-        """One that is known."""
+    def known(value: ArrayLike) -> "PartialVal":
+        """A known value."""
         return PartialVal(None, value)
 
     @staticmethod
     def unknown(aval: AbstractValue) -> "PartialVal":
-        """One of a type."""
+        """An unknown value of a type."""
         return PartialVal(aval, None)
 
     def is_known(self) -> bool:
         """Whether the value is known."""
         return self.aval is None
 
-    def get_known(self) -> Any:
-        """The value, or ``None``."""
+    def get_known(self) -> ArrayLike | None:
+        """The known value; ``None`` if it is unknown."""
         return self.value
 
     def get_aval(self) -> AbstractValue:
-        """The type."""
+        """The type of the value."""
         return get_aval(self.value) if self.aval is None else self.aval
 
 
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
-    """Compute what follows from the known arguments of a function, and record the rest.
+) -> tuple[Jaxpr, list[PartialVal], list[Array]]:
+    """Evaluate a function partially: compute what depends on known arguments alone.
 
     Args:
       fun: takes and returns flat sequences of arrays.
       pvals: the arguments.
-      instantiate: for each result, or for all, whether the program is to give it although it is
-        known.
+      instantiate: for each result (or for all), whether it counts as unknown even if it is known.
 
     Returns:
-      A program from values that were computed, and then the unknown arguments, to the results
-      that are not known; the results; and those values.
+      A jaxpr that takes the residuals, followed by the unknown arguments, and returns the unknown
+      results; the results; and the residuals.
     """
     pvals = [PartialVal(*p) for p in pvals]
     jaxpr = trace_to_jaxpr(fun.call_wrapped, [p.get_aval() for p in pvals], fun.debug_info)

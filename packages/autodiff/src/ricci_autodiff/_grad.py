@@ -104,21 +104,21 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """The function that computes the gradient of a scalar function.
+    """The gradient of a scalar-output function.
 
     Args:
-      fun: returns a real scalar (or ``(scalar, aux)`` if ``has_aux``); a complex one if
-        ``holomorphic``.
-      argnums: which positional argument(s) to differentiate with respect to; each is a pytree of
+      fun: a function that returns a real scalar, or a pair ``(scalar, aux)`` if ``has_aux``. The
+        scalar is complex if ``holomorphic``.
+      argnums: the positional argument(s) to differentiate with respect to. Each is a pytree of
         floating-point or complex arrays.
-      has_aux: whether ``fun`` returns a pair whose second element is passed through.
-      holomorphic: whether ``fun`` is promised to be holomorphic; arguments must be complex.
-      allow_int: whether integer arguments are allowed; their gradient has dtype ``float0``.
-      reduce_axes: named axes over which gradients are summed instead of kept per example.
+      has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
+      holomorphic: whether ``fun`` is promised to be holomorphic. Its arguments are complex then.
+      allow_int: whether integer arguments are allowed. Their gradient has dtype ``float0``.
+      reduce_axes: named axes over which gradients are summed instead of kept for each example.
 
     Returns:
       A function of the same arguments. It returns a pytree like the argument at ``argnums`` (a
-      tuple of them for several), followed by ``aux`` if ``has_aux``.
+      tuple of them for several), or a pair of that and ``aux`` if ``has_aux``.
 
     Raises:
       TypeError: if an argument has the wrong dtype, or ``fun`` does not return a scalar.
@@ -142,7 +142,7 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """The function that computes a scalar function and its gradient; see ``grad``.
+    """The value and the gradient of a scalar-output function; ``grad`` describes the arguments.
 
     Returns:
       A function of the same arguments that returns ``(value, gradient)``, or
@@ -160,25 +160,25 @@ def value_and_grad(
         smooth = [
             _check_input(leaf, i, paths, holomorphic, allow_int) for i, leaf in enumerate(leaves)
         ]
-        out_tree: Any = None
+        out_tree: Any = None  # flat_fun sets both
         aux_tree: Any = None
 
-        def flat_fun(*flat):
+        def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
             nonlocal out_tree, aux_tree
-            full = list(args)
+            full: list[Any] = list(args)
             for p, value in zip(wanted, tree_unflatten(tree, flat), strict=True):
                 full[p] = value
             out = fun(*full, **kwargs)
-            aux_leaves = ()
+            aux_leaves: Sequence[Any] = ()
             if has_aux:
                 out, aux = _check_pair(out, fun)
                 aux_leaves, aux_tree = tree_flatten(aux)
             out_leaves, out_tree = tree_flatten(out)
             if len(out_leaves) != 1 or out is not out_leaves[0]:
                 raise TypeError(
-                    "the gradient is only defined for functions that return one scalar, but "
-                    f"{_name(fun)} returned the tree {out_tree}."
-                    + ("" if has_aux else " To return more beside the loss, pass has_aux=True.")
+                    f"grad requires a scalar-output function, but {_name(fun)} returned the tree "
+                    f"{out_tree}."
+                    + ("" if has_aux else " To return more than the scalar, pass has_aux=True.")
                 )
             return [*out_leaves, *aux_leaves]
 
@@ -205,21 +205,21 @@ def value_and_grad(
 
 
 class AxisSum:
-    """How a value is summed over named axes; the package of collectives gives it."""
+    """The sum over named axes. It is a collective of ``parallel``, which registers it."""
 
-    sum: Callable[[Any, tuple], Any]
+    sum: Callable[[Array, tuple[Any, ...]], Array]
 
-    def register(self, function: Callable[[Any, tuple], Any]) -> None:
+    def register(self, function: Callable[[Array, tuple[Any, ...]], Array]) -> None:
         """Set ``function(x, axis_names)``."""
         self.sum = function
 
 
-axis_sum = AxisSum()
+axis_sum: AxisSum = AxisSum()
 
 
-def reduced(gradient: Any, reduce_axes: tuple) -> Any:
-    """A cotangent summed over named axes."""
-    return axis_sum.sum(gradient, reduce_axes) if reduce_axes else gradient
+def reduced(gradient: ArrayLike, reduce_axes: tuple[Any, ...]) -> ArrayLike:
+    """A cotangent, summed over named axes if there are any."""
+    return axis_sum.sum(gradient, reduce_axes) if reduce_axes else gradient  # pyright: ignore
 
 
 def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:
@@ -230,21 +230,27 @@ def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:
     raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}.")
 
 
-def _normalize(position: int, count: int, fun: Callable) -> int:
+def _normalize(position: int, count: int, fun: Callable[..., Any]) -> int:
     if not -count <= position < count:
-        # The classes are JAX's.
+        # These are the classes that JAX raises.
         raise (TypeError if position >= 0 else ValueError)(
-            f"argnums={position} was to be differentiated, but {_name(fun)} was called with "
-            f"{count} positional arguments. Pass it by position; arguments passed by keyword are "
-            "not differentiated."
+            f"argnums={position} is out of bounds: {_name(fun)} was called with {count} positional "
+            "arguments. Pass the argument by position; arguments passed by keyword are not "
+            "differentiated."
         )
     return position % count
 
 
 class _Paths:
-    """The names of the differentiated leaves, worked out only for an error message."""
+    """The names of the differentiated leaves, computed only for an error message."""
 
-    def __init__(self, fun, args, kwargs, wanted):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        wanted: list[int],
+    ):
         self.parts = (fun, args, kwargs, wanted)
 
     def __getitem__(self, leaf: int) -> str:
@@ -258,8 +264,10 @@ class _Paths:
         return flat[leaf]
 
 
-def _check_input(leaf, i: int, paths: _Paths, holomorphic: bool, allow_int: bool) -> bool:
-    """Whether a leaf is differentiated; raises for one that cannot be."""
+def _check_input(
+    leaf: ArrayLike, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
+) -> bool:
+    """Whether a leaf is differentiated; raises ``TypeError`` for one that cannot be."""
     try:
         dtype = get_aval(leaf).dtype  # pyright: ignore[reportAttributeAccessIssue]
     except TypeError as error:
@@ -267,8 +275,8 @@ def _check_input(leaf, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
     if holomorphic:
         if not issubdtype(dtype, np.complexfloating):
             raise TypeError(
-                f"argument {paths[i]} has dtype {dtype}, and holomorphic=True promises complex "
-                "numbers. Convert it to a complex dtype, or drop holomorphic."
+                f"grad: argument {paths[i]} has dtype {dtype}, but holomorphic=True requires "
+                "complex inputs. Convert it to a complex dtype, or drop holomorphic=True."
             )
         return True
     if issubdtype(dtype, np.inexact):
@@ -276,13 +284,13 @@ def _check_input(leaf, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
     if allow_int:
         return False
     raise TypeError(
-        f"argument {paths[i]} has dtype {dtype}, in which no small changes exist to differentiate "
-        "by. Pass a float (for example 3.0 instead of 3), choose other argnums, or use "
-        "allow_int=True."
+        f"grad requires real or complex inputs (floating-point dtypes), but argument {paths[i]} "
+        f"has dtype {dtype}. Pass a float (for example 3.0 instead of 3), choose other argnums, or "
+        "use allow_int=True."
     )
 
 
-def _check_pair(out: Any, fun: Callable) -> tuple[Any, Any]:
+def _check_pair(out: Any, fun: Callable[..., Any]) -> tuple[Any, Any]:
     if not isinstance(out, tuple | list) or len(out) != 2:
         length = f" of length {len(out)}" if isinstance(out, tuple | list) else ""
         raise TypeError(
@@ -292,39 +300,41 @@ def _check_pair(out: Any, fun: Callable) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def _seed(value: Any, fun: Callable, holomorphic: bool) -> Any:
+def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ArrayLike:
+    """The cotangent of the scalar result: one, of its type."""
     try:
         aval: Any = get_aval(value)
     except TypeError:
         raise TypeError(
-            "the gradient is only defined for functions that return a scalar array, but "
-            f"{_name(fun)} returned {value!r} of type {type(value).__name__}."
+            f"grad requires a scalar-output function, but {_name(fun)} returned {value!r} of type "
+            f"{type(value).__name__}."
         ) from None
     if aval.shape != ():
         raise TypeError(
-            f"grad: {_name(fun)} returned an array of shape {aval.shape}, and a gradient is that "
-            "of one number. Reduce it (mean or sum), or use jacrev or vmap(grad(...)) for several "
+            f"grad requires a scalar-output function, but {_name(fun)} returned an array of shape "
+            f"{aval.shape}. Reduce it (mean or sum), or use jacrev or vmap(grad(...)) for several "
             "outputs."
         )
     if issubdtype(aval.dtype, np.complexfloating) and not holomorphic:
         raise TypeError(
-            f"{_name(fun)} returned dtype {aval.dtype}, but grad differentiates a real number. "
-            "Take the real part or the absolute value, or use holomorphic=True if it applies."
+            f"grad requires real-valued outputs, but {_name(fun)} returned dtype {aval.dtype}. "
+            "Take the real part or the absolute value, or use holomorphic=True for a holomorphic "
+            "function."
         )
     if holomorphic and not issubdtype(aval.dtype, np.complexfloating):
         raise TypeError(
-            f"{_name(fun)} returned dtype {aval.dtype}, and holomorphic=True promises complex "
-            "numbers. Drop holomorphic for a real result."
+            f"grad with holomorphic=True requires complex outputs, but {_name(fun)} returned dtype "
+            f"{aval.dtype}. Drop holomorphic=True for a real result."
         )
     if not issubdtype(aval.dtype, np.inexact):
         raise TypeError(
-            f"{_name(fun)} returned dtype {aval.dtype}, which does not vary smoothly. Convert the "
-            "result to float."
+            f"grad requires a floating-point output, but {_name(fun)} returned dtype {aval.dtype}. "
+            "Convert the result to float."
         )
     if aval.weak_type and aval.dtype == get_aval(1.0).dtype:  # pyright: ignore
         return 1.0
     return aval.dtype.type(1)
 
 
-def _name(fun: Callable) -> str:
+def _name(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", None) or repr(fun)

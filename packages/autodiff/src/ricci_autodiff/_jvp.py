@@ -1,10 +1,14 @@
-"""Forward mode: pushing tangents through a function."""
+"""Forward-mode differentiation: pushing tangents forward through a function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Jaxpr,
+    Primitive,
+    ShapedArray,
     Trace,
     Tracer,
     check_leaks,
@@ -17,21 +21,26 @@ from ricci_ir import (
 )
 
 from ._rules import jvp_rules
-from ._tangent import Zero, instantiate, tangent_aval
+from ._tangent import Tangent, Zero, instantiate, tangent_aval
 
 
 class JVPTracer(Tracer):
-    """A value and its tangent."""
+    """A primal value and its tangent, which is not ``Zero``."""
 
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: Trace, primal: Any, tangent: Any):
+    aval: ShapedArray
+    primal: ArrayLike
+    tangent: ArrayLike
+
+    def __init__(self, trace: "JVPTrace", primal: ArrayLike, tangent: ArrayLike):
         self._trace = trace
-        self.aval = get_aval(primal)
+        self.aval = get_aval(primal)  # pyright: ignore[reportAttributeAccessIssue]
         self.primal = primal
         self.tangent = tangent
 
     def concrete(self) -> Any:
+        """The primal value if it is known now, else ``None``."""
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
     def _origin_message(self) -> str:
@@ -42,13 +51,16 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Computes each operation and its derivative in the parent trace."""
+    """Computes operations and their tangents, both in the parent trace."""
 
     __slots__ = ()
 
-    parent: Trace
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def process(self, primitive, args, params):
+    def process(
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+    ) -> Any:
+        """Apply the jvp rule of a primitive, unless no operand has a tangent."""
         primals, tangents, active = self.split(args)
         if not active:
             return self.parent.process(primitive, args, params)
@@ -62,10 +74,10 @@ class JVPTrace(Trace):
             return [self.join(r, t) for r, t in zip(result, tangent, strict=True)]
         return self.join(result, tangent)
 
-    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[Tangent], bool]:
         """The primals, the tangents, and whether any tangent is not zero."""
-        primals = []
-        tangents = []
+        primals: list[ArrayLike] = []
+        tangents: list[Tangent] = []
         active = False
         for arg in args:
             if isinstance(arg, JVPTracer) and arg._trace is self:
@@ -77,21 +89,28 @@ class JVPTrace(Trace):
                 tangents.append(Zero.from_primal(arg))
         return primals, tangents, active
 
-    def shown(self, primal: Any, tangent: Any) -> str:
-        """What a tracer is printed as."""
+    def shown(self, primal: ArrayLike, tangent: ArrayLike) -> str:
+        """The printed form of a tracer."""
         return f"JVPTracer(primal={primal}, tangent={tangent})"
 
-    def join(self, primal: Any, tangent: Any) -> Any:
-        """A tracer, or the primal itself where the tangent is zero."""
+    def join(self, primal: ArrayLike, tangent: Tangent) -> ArrayLike:
+        """A tracer for a primal and its tangent; the primal itself if the tangent is zero."""
         if type(tangent) is Zero:
             return primal
-        return JVPTracer(self, primal, tangent)
+        return JVPTracer(self, primal, tangent)  # pyright: ignore[reportArgumentType]
 
 
 def run_jvp(
-    trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequence, tangents: Sequence
-) -> tuple[list[Any], list[Any]]:
-    """Run a flat function of arrays under a jvp trace; tangents may be ``Zero`` in and out."""
+    trace: JVPTrace,
+    fun: Callable[..., Sequence[ArrayLike]],
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+) -> tuple[list[ArrayLike], list[Tangent]]:
+    """Run a flat function of arrays under a jvp trace.
+
+    Returns:
+      The results and their tangents, which may be ``Zero``, as the given tangents may.
+    """
     previous = context.trace
     args = [trace.join(x, t) for x, t in zip(primals, tangents, strict=True)]
     context.trace = trace
@@ -108,25 +127,28 @@ def run_jvp(
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
-    """The results of a flat function and their tangents, which may be ``Zero``."""
+    fun: Callable[..., Sequence[ArrayLike]],
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+) -> tuple[list[ArrayLike], list[Tangent]]:
+    """The results of a flat function of arrays, and their tangents, which may be ``Zero``."""
     return run_jvp(JVPTrace(context.trace), fun, primals, tangents)
 
 
 def jvp_jaxpr(
     jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiated: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr that computes a jaxpr's results and tangents.
+    """The jaxpr that computes the results of a jaxpr and their tangents; the jaxpr keeps it.
 
     Args:
-      jaxpr: the program, closed over its constants.
-      nonzeros: for each argument, whether it has a tangent.
-      instantiated: for each result (or all), whether its tangent is given even if it is zero.
+      jaxpr: the program.
+      nonzeros: for each argument, whether its tangent is given. Other tangents are zero.
+      instantiated: for each result (or for all), whether its tangent is returned even if it is
+        zero.
 
     Returns:
-      A jaxpr from the arguments and the tangents of those that have one to the results and the
-      tangents of those that have one; and for each result, whether it has.
+      A jaxpr that takes the arguments and the given tangents, and returns the results and their
+      tangents; and for each result, whether its tangent is returned.
     """
     nonzeros = tuple(nonzeros)
     if isinstance(instantiated, bool):
@@ -137,13 +159,15 @@ def jvp_jaxpr(
     )
 
 
-def _jvp_jaxpr(jaxpr, nonzeros, instantiated):
+def _jvp_jaxpr(
+    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiated: tuple[bool, ...]
+) -> tuple[Jaxpr, list[bool]]:
     count = len(jaxpr.invars)
     out_nonzeros: list[bool] = []
 
-    def fun(*args):
+    def fun(*args: Array) -> list[Any]:
         primals, given = args[:count], iter(args[count:])
-        tangents = [
+        tangents: list[Tangent] = [
             next(given) if nz else Zero(tangent_aval(v.aval))
             for nz, v in zip(nonzeros, jaxpr.invars, strict=True)
         ]

@@ -1,7 +1,7 @@
-"""What ``linearize`` and ``vjp`` return: linear functions that hold what they need as leaves.
+"""The linear functions that ``linearize`` and ``vjp`` return.
 
-They are pytrees, so that they can leave a ``jit`` and be its arguments: the leaves are the
-residuals, the arrays that were computed along the way.
+They are pytrees whose leaves are the residuals, the arrays that the derivative needs from the
+forward pass. So a function under ``jit`` can return one, or take one as an argument.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,22 @@ from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
-from ricci_ir import JaxprEqn, Literal, Var, api_boundary, as_array, float0, get_aval
+from ricci_ir import (
+    AbstractValue,
+    ArrayLike,
+    Atom,
+    JaxprEqn,
+    Literal,
+    PyTree,
+    ShapedArray,
+    Var,
+    api_boundary,
+    as_array,
+    float0,
+    get_aval,
+)
 from ricci_pytree import (
+    PyTreeDef,
     keystr,
     register_pytree_node,
     tree_flatten,
@@ -20,37 +34,43 @@ from ricci_pytree import (
 )
 
 from ._grad import reduced
-from ._tangent import Zero, has_tangent, instantiate, tangent_aval
+from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
 from ._transpose import pull_back_tape
 
 
 class Signature(NamedTuple):
-    """What a linear function maps between.
+    """The arguments and results of the differentiated function.
 
     Attributes:
-      in_tree, out_tree: the structures of the differentiated function's arguments and result.
+      in_tree, out_tree: the structures of the arguments and of the result.
       in_avals, out_avals: the types of their leaves.
       smooth: for each leaf of the arguments, whether it is differentiated.
       reduce_axes: named axes over which cotangents are summed.
     """
 
-    in_tree: Any
-    out_tree: Any
-    in_avals: tuple[Any, ...]
-    out_avals: tuple[Any, ...]
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
     smooth: tuple[bool, ...]
     reduce_axes: tuple[Any, ...] = ()
 
 
 class Tangents(NamedTuple):
-    """A tape's variables: the given tangents, and for each result its tangent, ``None`` if zero."""
+    """The variables of a tape: the given tangents, and the tangents of the results.
+
+    The tangent of a result is ``None`` if it is zero.
+    """
 
     given: tuple[Var, ...]
     results: tuple[Var | None, ...]
 
 
 class _Template:
-    """Equations whose known arrays are variables; two are equal only if they are one object."""
+    """Equations with variables in place of the residuals.
+
+    It is static data of a pytree. Two templates are equal only if they are the same object.
+    """
 
     __slots__ = ("eqns", "variables")
 
@@ -58,8 +78,8 @@ class _Template:
         self.eqns = eqns
         self.variables = variables
 
-    def filled(self, values: Sequence[Any]) -> list[JaxprEqn]:
-        """The equations with arrays for the variables."""
+    def filled(self, values: Sequence[ArrayLike]) -> list[JaxprEqn]:
+        """The equations with residuals in place of the variables."""
         literals = {
             id(var): Literal(value, var.aval)
             for var, value in zip(self.variables, values, strict=True)
@@ -70,27 +90,34 @@ class _Template:
 
 
 class _OnTape:
-    """A linear function whose equations are on a tape, with known arrays as literals."""
+    """A linear function given by the equations of a tape, with residuals as literals."""
 
     __slots__ = ("_parts", "eqns", "signature", "tangents")
+
+    eqns: list[JaxprEqn]
+    tangents: Tangents
+    signature: Signature
+    _parts: tuple[list[Any], _Template] | None
 
     def __init__(self, eqns: list[JaxprEqn], tangents: Tangents, signature: Signature):
         self.eqns = eqns
         self.tangents = tangents
         self.signature = signature
-        self._parts: tuple[list[Any], _Template] | None = None
+        self._parts = None
 
-    def flatten(self) -> tuple[list[Any], tuple]:
-        """The residuals, and the rest."""
+    def flatten(self) -> tuple[list[Any], tuple[_Template, Tangents, Signature]]:
+        """The residuals, and the static data."""
         if self._parts is None:
-            self._parts = _parted(self.eqns)
+            self._parts = _without_residuals(self.eqns)
         values, template = self._parts
         return values, (template, self.tangents, self.signature)
 
     @classmethod
-    def unflatten(cls, rest: tuple, values: Sequence[Any]) -> Self:
-        """The function with these residuals."""
-        template, tangents, signature = rest
+    def unflatten(
+        cls, data: tuple[_Template, Tangents, Signature], values: Sequence[ArrayLike]
+    ) -> Self:
+        """The function with this static data and these residuals."""
+        template, tangents, signature = data
         made = cls(template.filled(values), tangents, signature)
         made._parts = (list(values), template)
         return made
@@ -101,20 +128,20 @@ class _OnTape:
         return f"{type(self).__name__}(residuals=[{shown}])"
 
 
-def _type_of(value: Any) -> str:
-    aval = getattr(value, "aval", None)
+def _type_of(value: object) -> str:
+    aval: AbstractValue | None = getattr(value, "aval", None)
     return repr(value) if aval is None else aval.str_short()
 
 
-def _parted(eqns: Sequence[JaxprEqn]) -> tuple[list[Any], _Template]:
-    """The arrays that equations hold, and the equations with a variable for each."""
+def _without_residuals(eqns: Sequence[JaxprEqn]) -> tuple[list[Any], _Template]:
+    """The residuals in equations, and the equations with variables in their place."""
     found: dict[int, Var] = {}
     values: list[Any] = []
 
-    def atom(operand: Var | Literal) -> Var | Literal:
-        if type(operand) is Var:
+    def atom(operand: Atom) -> Atom:
+        if type(operand) is not Literal:
             return operand
-        value = operand.val  # pyright: ignore[reportAttributeAccessIssue]
+        value = operand.val
         if not hasattr(type(value), "aval") and not isinstance(value, np.ndarray):
             return operand
         if id(value) not in found:
@@ -128,18 +155,22 @@ def _parted(eqns: Sequence[JaxprEqn]) -> tuple[list[Any], _Template]:
 
 @final
 class Pushforward(_OnTape):
-    """The derivative of a function at a point: tangents of its arguments to that of its result."""
+    """The derivative of a function at a point: maps tangents of its arguments to one of its result.
+
+    Calling it does not evaluate the function again.
+    """
 
     __slots__ = ()
 
     @api_boundary
-    def __call__(self, *tangents: Any) -> Any:
+    def __call__(self, *tangents: PyTree) -> PyTree:
+        """The tangent of the result, given one tangent for each argument."""
         signature = self.signature
         leaves, tree = tree_flatten(tangents)
         if tree != signature.in_tree:
             raise TypeError(
-                "the linearized function takes tangents in the structure of the primals, "
-                f"{signature.in_tree}, and was given {tree}."
+                "linearize: the tangents must have the tree structure of the primals: expected "
+                f"{signature.in_tree}, got {tree}."
             )
         checked = [
             checked_tangent("linearize", i, aval, t, tangents)
@@ -163,29 +194,30 @@ class Pushforward(_OnTape):
 
 @final
 class Pullback(_OnTape):
-    """The transposed derivative: a cotangent of the result to a tuple of those of the arguments."""
+    """The transposed derivative: maps a cotangent of the result to cotangents of the arguments."""
 
     __slots__ = ()
 
     @api_boundary
-    def __call__(self, ct: Any) -> tuple[Any, ...]:
+    def __call__(self, ct: PyTree) -> tuple[PyTree, ...]:
+        """The cotangents of the arguments, given the cotangent of the result."""
         signature = self.signature
         ct_leaves, ct_tree = tree_flatten(ct)
         if ct_tree != signature.out_tree:
             raise ValueError(
-                "the cotangent passed to a vjp function must have the tree structure of the "
-                f"function's output: expected {signature.out_tree}, got {ct_tree}."
+                "vjp: the cotangent must have the tree structure of the function's output: "
+                f"expected {signature.out_tree}, got {ct_tree}."
             )
-        cts = []
+        cts: list[Tangent] = []
         for i, (aval, leaf) in enumerate(zip(signature.out_avals, ct_leaves, strict=True)):
             found: Any = get_aval(leaf)
             if has_tangent(aval) or found.shape != aval.shape:
                 check_type("vjp", "cotangent", "output", i, aval, leaf, ct)
-            # The cotangent of an integer is zero: whatever number stands for it is not looked at.
+            # The cotangent of an integer is zero, so its value and dtype are not checked.
             cts.append(strong(leaf, aval))
         results = iter(pull_back_tape(self.eqns, self.tangents.given, self.tangents.results, cts))
         pulled = [
-            _cotangent(next(results), aval, signature.reduce_axes)
+            as_array(reduced(instantiate(next(results)), signature.reduce_axes))
             if is_smooth
             else unperturbed(aval)
             for aval, is_smooth in zip(signature.in_avals, signature.smooth, strict=True)
@@ -197,53 +229,82 @@ register_pytree_node(Pushforward, Pushforward.flatten, Pushforward.unflatten)
 register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
-def _cotangent(found: Any, aval: Any, reduce_axes: tuple) -> Any:
-    return as_array(reduced(instantiate(found), reduce_axes))
-
-
-def unperturbed(aval: Any) -> Any:
-    """The cotangent of an argument that is not differentiated."""
+def unperturbed(aval: ShapedArray) -> ArrayLike:
+    """The cotangent of an argument that is not differentiated: zeros of its tangent type."""
     if has_tangent(aval):
         return as_array(instantiate(Zero(tangent_aval(aval))))
     return np.zeros(aval.shape, float0)
 
 
-def strong(value: Any, aval: Any) -> Any:
-    """A Python scalar as one of the type's, if that is not weak; other values as they are."""
+def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
+    """A Python scalar converted to the dtype of ``aval``, unless that is weak; others unchanged."""
     if type(value) in (float, complex) and not aval.weak_type and has_tangent(aval):
         return aval.dtype.type(value)
     return value
 
 
-def with_float0(tangent: Any) -> Any:
-    """An array in place of a symbolic zero, of ``float0`` where it is an integer's."""
+def with_float0(tangent: Tangent) -> ArrayLike:
+    """A tangent as an array; a symbolic zero of an integer becomes zeros of dtype ``float0``."""
     if type(tangent) is Zero and tangent.aval.dtype == float0:
         return np.zeros(tangent.aval.shape, float0)
     return instantiate(tangent)
 
 
-def checked_tangent(transform: str, i: int, aval: Any, tangent: Any, tree: Any) -> Any:
-    """A tangent given for a primal of a type, ``Zero`` where it has none; raises if it is wrong."""
+def checked_tangent(
+    transform: str, i: int, aval: ShapedArray, tangent: Tangent, tree: PyTree
+) -> Tangent:
+    """Check the tangent that a user gave for a primal.
+
+    Args:
+      transform: the name of the transformation, for messages.
+      i: the position of the tangent among the leaves of ``tree``.
+      aval: the type of the primal.
+      tangent: the tangent.
+      tree: all tangents.
+
+    Returns:
+      The tangent; ``Zero`` if its dtype is ``float0``.
+    """
+    if type(tangent) is Zero:
+        return tangent
     if getattr(tangent, "dtype", None) == float0:
         if has_tangent(aval):
             check_type(transform, "tangent", "primal", i, aval, tangent, tree)
         return Zero(tangent_aval(aval))
-    if type(tangent) is Zero:
-        return tangent
     check_type(transform, "tangent", "primal", i, aval, tangent, tree)
     return strong(tangent, aval)
 
 
 def check_type(
-    transform: str, what: str, of: str, i: int, aval: Any, value: Any, tree: Any
+    transform: str,
+    what: str,
+    of: str,
+    i: int,
+    aval: AbstractValue,
+    value: ArrayLike,
+    tree: PyTree,
 ) -> None:
-    """Raise unless ``value`` has the tangent type of ``aval``; float0 passes for integers."""
+    """Raise an error unless ``value`` has the tangent type of ``aval``.
+
+    Args:
+      transform: the name of the transformation, for messages.
+      what: ``tangent`` or ``cotangent``.
+      of: what has the type ``aval``: ``primal`` or ``output``.
+      i: the position of the value among the leaves of ``tree``.
+      aval: the type of the primal or the output.
+      value: the tangent or cotangent.
+      tree: all tangents or cotangents.
+
+    Raises:
+      TypeError: if the dtype of a jvp's tangent differs.
+      ValueError: if anything else differs.
+    """
     expected: Any = tangent_aval(aval)
     found: Any = get_aval(value)
     if found.shape == expected.shape and found.dtype == expected.dtype:
         return
     path = keystr(tree_flatten_with_path(tree)[0][i][0])
-    # Only a jvp's dtype is a TypeError, as in JAX.
+    # JAX raises TypeError only for the dtype of a jvp's tangent.
     wrong_dtype = transform == "jvp" and found.shape == expected.shape
     raise (TypeError if wrong_dtype else ValueError)(
         f"{transform}: the {what}{f' at {path}' if path else ''} must have the shape and tangent "

@@ -1,14 +1,18 @@
 """Reverse mode, first half: run a function and record its derivative on a tape.
 
-The tape is a trace of its own. A jvp rule that runs under it computes at once, in the parent
-trace, whatever does not depend on a tangent (the residuals), and records the rest.
+The tape is a trace of its own, and jvp rules run under it. An operation of a rule that depends on
+no tangent goes to the parent trace, which computes it at once; its result is a residual. The tape
+records the other operations, which are linear in the tangents.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from ricci_ir import (
     AbstractValue,
+    Array,
+    ArrayLike,
+    Atom,
     DebugInfo,
     Jaxpr,
     JaxprEqn,
@@ -36,13 +40,16 @@ from ricci_ir import (
 
 from ._jvp import JVPTrace
 from ._rules import jvp_rules, linearize_rules, split_rules
-from ._tangent import Zero, instantiate, join_tangents, tangent_aval
+from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
 
 
 class TangentTracer(Tracer):
-    """A tangent whose value is not known yet: ``atom`` stands for it on the tape."""
+    """A tangent whose value is not known yet: the variable ``atom`` stands for it on the tape."""
 
     __slots__ = ("atom",)
+
+    aval: Any
+    atom: Var
 
     def __init__(self, trace: "Tape", var: Var):
         self._trace = trace
@@ -51,28 +58,32 @@ class TangentTracer(Tracer):
 
 
 class Tape(Trace):
-    """Records the operations on tangents; all others pass through to the parent.
+    """Records the operations on tangents, and passes all others on to the parent trace.
 
-    Operands known from the forward pass are recorded as literals that hold their value.
+    Residuals are recorded as literals that hold their values.
     """
 
     __slots__ = ("eqns",)
 
-    parent: Trace
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    eqns: list[JaxprEqn]
 
     def __init__(self, parent: Trace):
         super().__init__(parent)
-        self.eqns: list[JaxprEqn] = []
+        self.eqns = []
 
     def new_tangent(self, aval: AbstractValue) -> TangentTracer:
-        """A tangent given from outside."""
+        """The tangent of an argument of the differentiated function."""
         return TangentTracer(self, Var(aval))
 
-    def has(self, value: Any) -> bool:
+    def has(self, value: object) -> TypeGuard[TangentTracer]:
         """Whether a value is a tangent of this tape."""
         return type(value) is TangentTracer and value._trace is self
 
-    def process(self, primitive, args, params):
+    def process(
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+    ) -> Any:
+        """Record an operation if an operand is a tangent of this tape, else pass it on."""
         for arg in args:
             if type(arg) is TangentTracer and arg._trace is self:
                 rule = split_rules.get(primitive)
@@ -86,10 +97,12 @@ class Tape(Trace):
                     context.trace = previous
         return self.parent.process(primitive, args, params)
 
-    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def record(
+        self, primitive: Primitive, args: Sequence[ArrayLike], params: dict[str, Any]
+    ) -> Any:
         """Append an operation on tangents; its results are new tangents."""
-        atoms: list[Var | Literal] = []
-        avals = []
+        atoms: list[Atom] = []
+        avals: list[AbstractValue] = []
         for arg in args:
             if self.has(arg):
                 atoms.append(arg.atom)
@@ -117,16 +130,26 @@ class LinearizeTrace(JVPTrace):
 
     __slots__ = ("tape",)
 
+    tape: Tape
+
     def __init__(self, parent: Trace):
         super().__init__(parent)
         self.tape = Tape(parent)
 
-    def process(self, primitive, args, params):
+    def process(
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+    ) -> Any:
+        """Linearize an operation, unless no operand has a tangent.
+
+        A primitive's linearize rule comes first. Without one, an eager operation is linearized by
+        a compiled program, and any other by its jvp rule, which runs under the tape.
+        """
         primals, tangents, active = self.split(args)
         if not active:
             return self.parent.process(primitive, args, params)
         rule = linearize_rules.get(primitive)
         previous = context.trace
+        run: Callable[..., tuple[Any, Any]]
         if rule is not None:
             context.trace = self.parent
             run = rule
@@ -148,19 +171,33 @@ class LinearizeTrace(JVPTrace):
             return [self.join(r, self._on_tape(r, t)) for r, t in zip(result, tangent, strict=True)]
         return self.join(result, self._on_tape(result, tangent))
 
-    def shown(self, primal: Any, tangent: Any) -> str:
-        kind = tangent.aval.str_short(short_dtypes=True)
+    def shown(self, primal: ArrayLike, tangent: ArrayLike) -> str:
+        """The printed form of a tracer."""
+        kind = get_aval(tangent).str_short(short_dtypes=True)
         return f"GradTracer(primal={primal}, typeof(tangent)={kind})"
 
-    def _on_tape(self, result: Any, tangent: Any) -> Any:
-        """The tangent of a result; a linear function that depends on no tangent is zero."""
+    def _on_tape(self, result: ArrayLike, tangent: Tangent) -> Tangent:
+        """The tangent of a result: ``Zero`` unless it is on the tape.
+
+        A tangent is linear in the given tangents, so one that depends on none of them is zero.
+        """
         if type(tangent) is TangentTracer and tangent._trace is self.tape:
             return tangent
         return tangent if type(tangent) is Zero else Zero.from_primal(result)
 
 
-def _linearize_one(tape, primitive, primals, tangents, params):
-    """Linearize a primitive on concrete values through a compiled program, kept by type."""
+def _linearize_one(
+    tape: Tape,
+    primitive: Primitive,
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    params: dict[str, Any],
+) -> tuple[Any, Any]:
+    """Linearize an eager operation by a program of one equation, compiled once for each type.
+
+    The forward pass and the transpose cost one dispatch each so. Parameters that cannot be hashed
+    have no kept program; the jvp rule then runs under the tape.
+    """
     jaxpr = single_equation(primitive, tuple(map(get_aval, primals)), params)
     if jaxpr is None:
         context.trace = tape
@@ -174,8 +211,13 @@ def _linearize_one(tape, primitive, primals, tangents, params):
 
 
 def linearize_call(
-    tape: Tape, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, name: str
-) -> tuple[list[Any], list[Any]]:
+    tape: Tape,
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    jaxpr: Jaxpr,
+    name: str,
+) -> tuple[list[Array], list[Tangent]]:
     """The linearize rule of a staged call: call the forward program, record the tangent program."""
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     linearized = linearize_jaxpr(jaxpr, nonzeros)
@@ -196,14 +238,15 @@ def linearize_call(
 
 
 class Linearized(NamedTuple):
-    """A jaxpr split into its forward program and the linear program on tangents.
+    """A jaxpr as two programs: the forward program, and the linear program on tangents.
 
     Attributes:
-      forward: the arguments to the results, followed by the new residuals.
-      tangent: the residuals and the given tangents to the tangents of the results.
-      residuals: the position of each residual among the arguments followed by the outputs of
+      forward: takes the arguments; returns the results, followed by the residuals that are neither
+        arguments nor results.
+      tangent: takes the residuals and the given tangents; returns the tangents of the results.
+      residuals: the position of each residual in the arguments followed by the outputs of
         ``forward``.
-      nonzeros: for each result, whether ``tangent`` gives its tangent.
+      nonzeros: for each result, whether ``tangent`` returns its tangent. Other tangents are zero.
     """
 
     forward: Jaxpr
@@ -213,13 +256,13 @@ class Linearized(NamedTuple):
 
 
 def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
-    """Split a jaxpr, given which of its arguments have a tangent; kept on the jaxpr."""
+    """Linearize a jaxpr, given which arguments have a tangent; the jaxpr keeps the result."""
     nonzeros = tuple(nonzeros)
     return jaxpr.derived(("linearize", nonzeros), lambda: _linearize_jaxpr(jaxpr, nonzeros))
 
 
 def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
-    def run(*args):
+    def run(*args: Array) -> _Run:
         flat = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
         tape, given, results, out_tangents = linearize_flat(flat, args, nonzeros)
         return tape, given, results, [None if type(t) is Zero else t for t in out_tangents]
@@ -227,17 +270,28 @@ def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
     return _two_programs(jaxpr, run, jaxpr.in_avals)
 
 
-def _two_programs(jaxpr: Jaxpr, run: Callable[..., tuple], avals: Sequence[Any]) -> Linearized:
-    """The forward program and the tape's, of ``run(*args)``.
+# A tape, the tangents given to it, the forward results, and the tangent of each result of a jaxpr
+# (``None`` if it is zero).
+type _Run = tuple[
+    Tape, Sequence[TangentTracer], Sequence[ArrayLike], Sequence[TangentTracer | None]
+]
 
-    It returns a tape, the tangents given to it, the forward results, and the tangent of each
-    result of the jaxpr, or ``None``.
+
+def _two_programs(
+    jaxpr: Jaxpr, run: Callable[..., _Run], avals: Sequence[AbstractValue]
+) -> Linearized:
+    """The forward program of ``run(*args)``, and the program of its tape.
+
+    Args:
+      jaxpr: the program that ``run`` linearizes.
+      run: runs that program on arrays under a tape.
+      avals: the types of its arguments.
     """
-    tangent_program: Jaxpr
-    positions: tuple[int, ...]
-    out_nonzeros: tuple[bool, ...]
+    tangent_program: Any = None
+    positions: tuple[int, ...] = ()
+    out_nonzeros: tuple[bool, ...] = ()
 
-    def fun(*args):
+    def fun(*args: StagedTracer) -> list[ArrayLike]:
         nonlocal tangent_program, positions, out_nonzeros
         tape, given, results, out_tangents = run(*args)
         out_nonzeros = tuple(t is not None for t in out_tangents)
@@ -248,12 +302,13 @@ def _two_programs(jaxpr: Jaxpr, run: Callable[..., tuple], avals: Sequence[Any])
             context.trace,
             jaxpr.debug_info,
         )
+        # A residual that is an argument or a result already is not returned once more.
         outputs = list(results)
         known = {id(a.atom): i for i, a in enumerate(args)}
         for i, r in enumerate(results):
             if isinstance(r, StagedTracer):
                 known.setdefault(id(r.atom), len(args) + i)
-        where = []
+        where: list[int] = []
         for value in values:
             if id(value.atom) not in known:
                 known[id(value.atom)] = len(args) + len(outputs)
@@ -266,8 +321,11 @@ def _two_programs(jaxpr: Jaxpr, run: Callable[..., tuple], avals: Sequence[Any])
     return Linearized(forward, tangent_program, positions, out_nonzeros)
 
 
-def split_call(tape: Tape, args: Sequence[Any], *, jaxpr: Jaxpr, name: str) -> list[Any]:
-    """The split rule of a staged call."""
+def split_call(tape: Tape, args: Sequence[ArrayLike], *, jaxpr: Jaxpr, name: str) -> list[Array]:
+    """The split rule of a staged call.
+
+    A program of what depends on no tangent is called, and a call of the rest is recorded.
+    """
     linear = tuple(map(tape.has, args))
     parts = jaxpr.derived(("split tape", linear), lambda: _split_jaxpr(jaxpr, linear))
     call = staged_call.call
@@ -285,13 +343,19 @@ def split_call(tape: Tape, args: Sequence[Any], *, jaxpr: Jaxpr, name: str) -> l
     return [next(tangents if nonzero else computed) for nonzero in parts.nonzeros]
 
 
-def split_by_linearizing(rule: Callable[..., tuple]) -> Callable[..., Any]:
-    """The split rule of a program with several results that has a linearize rule.
+def split_by_linearizing(
+    rule: Callable[..., tuple[Sequence[Array], Sequence[Tangent]]],
+) -> Callable[..., list[Array]]:
+    """The split rule of a primitive with several results, derived from its linearize rule.
 
-    What is linear in the tangents is its own linearization about zero.
+    The operation is linear in the tangents of the tape, so it is its own derivative with respect to
+    them: it is linearized at zero, and the tangents take the place of the derivative's argument.
+
+    Args:
+      rule: the linearize rule.
     """
 
-    def split(tape: Tape, args: Sequence[Any], **params: Any) -> list[Any]:
+    def split(tape: Tape, args: Sequence[ArrayLike], **params: Any) -> list[Array]:
         primals = [instantiate(Zero(x.aval)) if tape.has(x) else x for x in args]
         tangents = [x if tape.has(x) else Zero.from_primal(x) for x in args]
         results, out_tangents = rule(tape, primals, tangents, **params)
@@ -301,11 +365,14 @@ def split_by_linearizing(rule: Callable[..., tuple]) -> Callable[..., Any]:
 
 
 def _split_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
-    """Split a jaxpr that is linear in some arguments; ``forward`` takes and gives what is known."""
+    """Split a jaxpr that is linear in some of its arguments.
 
-    def run(*args):
+    ``forward`` takes the other arguments, and returns the results that depend on no linear one.
+    """
+
+    def run(*args: Array) -> _Run:
         tape, known = Tape(context.trace), iter(args)
-        operands = [
+        operands: list[Any] = [
             tape.new_tangent(v.aval) if lin else next(known)
             for v, lin in zip(jaxpr.invars, linear, strict=True)
         ]
@@ -329,23 +396,25 @@ def _split_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], nonzeros: Sequence[bool]
-) -> tuple[Tape, list[TangentTracer], list[Any], list[Any]]:
-    """Run a flat function, recording its derivative.
+    fun: Callable[..., Sequence[ArrayLike]],
+    primals: Sequence[ArrayLike],
+    nonzeros: Sequence[bool],
+) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
+    """Run a flat function, and record its derivative.
 
     Args:
       fun: a function of arrays that returns a sequence of arrays.
       primals: its arguments.
-      nonzeros: for each, whether to differentiate with respect to it.
+      nonzeros: for each argument, whether to differentiate with respect to it.
 
     Returns:
-      The tape, the tangents of the differentiated arguments, the results and their tangents
-      (``TangentTracer`` or ``Zero``).
+      The tape, the tangents of the differentiated arguments, the results, and the tangents of the
+      results (``TangentTracer`` or ``Zero``).
     """
     trace = LinearizeTrace(context.trace)
     tape = trace.tape
     given: list[TangentTracer] = []
-    args = []
+    args: list[ArrayLike] = []
     for primal, nonzero in zip(primals, nonzeros, strict=True):
         if nonzero:
             tangent = tape.new_tangent(tangent_aval(get_aval(primal)))
@@ -364,7 +433,7 @@ def linearize_flat(
     if check_tracer_leaks.value:
         del args
         check_leaks(trace)
-    return tape, given, results, out_tangents
+    return tape, given, results, out_tangents  # pyright: ignore[reportReturnType]
 
 
 def tape_to_jaxpr(
@@ -373,14 +442,16 @@ def tape_to_jaxpr(
     out_vars: Sequence[Var],
     residual_trace: Trace,
     debug_info: DebugInfo = unknown_debug_info,
-) -> tuple[Jaxpr, list[Any]]:
-    """The part of a tape that its results need, as a jaxpr.
+) -> tuple[Jaxpr, list[StagedTracer]]:
+    """The jaxpr of a tape, without the equations that its results do not need.
 
     Args:
-      tape: what was recorded.
-      in_vars, out_vars: the tangents given and wanted.
-      residual_trace: known operands that are tracers of this trace become leading arguments,
-        the same variables as there; other arrays become constants.
+      tape: the tape.
+      in_vars: the given tangents.
+      out_vars: the tangents of the results.
+      residual_trace: residuals that are tracers of this trace become leading arguments, and keep
+        their variables. Other residuals that are arrays become constants.
+      debug_info: the description of the function.
 
     Returns:
       The jaxpr, and the values of its leading arguments.
@@ -390,10 +461,10 @@ def tape_to_jaxpr(
     const_vars: dict[int, Var] = {}
     consts: list[Any] = []
 
-    def atom(known: Var | Literal) -> Var | Literal:
-        if type(known) is Var:
+    def atom(known: Atom) -> Atom:
+        if type(known) is not Literal:
             return known
-        value = known.val  # pyright: ignore[reportAttributeAccessIssue]
+        value = known.val
         if type(value) is StagedTracer and value._trace is residual_trace:
             var = value.atom
             if type(var) is not Literal:
@@ -423,18 +494,20 @@ def tape_to_jaxpr(
 
 def live_equations(
     eqns: Sequence[JaxprEqn],
-    out_vars: Sequence[Any],
+    out_vars: Sequence[Atom],
     given: Collection[int] = (),
     effects: bool = True,
 ) -> list[JaxprEqn]:
-    """The equations that the given variables depend on, and those with effects, in order.
+    """The equations that some variables depend on, and those with effects, in order.
 
     Args:
-      given: the ``id`` of variables that need not be computed.
-      effects: whether to keep equations for their effects alone.
+      eqns: all equations.
+      out_vars: the variables.
+      given: the ``id`` of variables whose values are known, so that nothing computes them.
+      effects: whether to keep equations that have effects but whose results are not needed.
     """
     needed = set(map(id, out_vars))
-    live = []
+    live: list[JaxprEqn] = []
     for eqn in reversed(eqns):
         if not (effects and eqn.effects):
             for var in eqn.outvars:

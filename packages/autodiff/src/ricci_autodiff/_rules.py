@@ -1,26 +1,39 @@
-"""The tables of derivative rules, and combinators that give a rule from its algebra.
+"""The tables of derivative rules, and combinators that derive a rule from an operation's algebra.
 
 A ``jvp`` rule is called as ``rule(primals, tangents, **params)`` and returns the result and its
-tangent; tangents may be ``Zero``. A ``transpose`` rule is called as ``rule(ct, *args, **params)``
-where the linear operands are ``UndefinedPrimal``; it returns one cotangent (or ``None``) for each
-operand. With several results, ``ct`` and the tangents are lists.
+tangent. Tangents may be ``Zero``. A ``transpose`` rule is called as ``rule(ct, *args, **params)``:
+``ct`` is the cotangent of the result, and the operands that the operation is linear in are
+``UndefinedPrimal``. It returns a list with one cotangent, or ``None``, for each operand. With
+several results, ``ct`` and the tangents of the result are lists.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeGuard
 
-from ricci_ir import Primitive, derived, rule_table
+from ricci_ir import (
+    AbstractValue,
+    ArrayLike,
+    Primitive,
+    RuleTable,
+    ShapedArray,
+    derived,
+    rule_table,
+)
 
-from ._tangent import Zero, add_tangents, instantiate
+from ._tangent import Tangent, Zero, add_tangents, instantiate
 
-jvp_rules = rule_table("jvp")
-transpose_rules = rule_table("transpose")
-# Only primitives that contain programs need one: by default a rule's jvp is recorded on the tape.
-linearize_rules = rule_table("linearize", required=False)
-# ``rule(tape, args, **params)`` computes what follows from the operands that are not tangents on
-# the tape, and records the rest. Without one, the whole operation is recorded.
-split_rules = rule_table("split", required=False)
+jvp_rules: RuleTable = rule_table("jvp")
+transpose_rules: RuleTable = rule_table("transpose")
+# ``rule(tape, primals, tangents, **params)`` computes the results and records their tangents. Only
+# primitives that contain programs need one: by default the jvp rule runs under the tape.
+linearize_rules: RuleTable = rule_table("linearize", required=False)
+# ``rule(tape, args, **params)`` computes at once what depends on no tangent of the tape, and
+# records the rest. Without a rule, the whole operation is recorded.
+split_rules: RuleTable = rule_table("split", required=False)
+
+type JvpRule = Callable[..., tuple[Any, Any]]
+type TransposeRule = Callable[..., Sequence[Tangent | None]]
 
 
 class UndefinedPrimal:
@@ -28,33 +41,41 @@ class UndefinedPrimal:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any):
-        self.aval = aval
+    aval: ShapedArray
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
 
 
-def is_undefined_primal(x: Any) -> bool:
-    """Whether an operand of a transpose rule is one of the linear ones."""
+def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
+    """Whether an operand of a transpose rule is one that the operation is linear in."""
     return type(x) is UndefinedPrimal
 
 
-def per_operand(*rules: Callable[..., Any] | None) -> derived:
-    """A jvp from partial derivatives: ``rule(t, *primals, **params)`` for each operand.
+def per_operand(*rules: Callable[..., ArrayLike] | None) -> derived:
+    """A jvp rule from partial derivatives, one for each operand.
 
-    ``None`` says that the result does not depend smoothly on that operand.
+    Args:
+      rules: ``rule(tangent, *primals, **params)`` returns the term of that operand in the result's
+        tangent. ``None`` says that the derivative with respect to the operand is zero.
     """
     return derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=False))
 
 
-def per_operand_with_result(*rules: Callable[..., Any] | None) -> derived:
-    """Like ``per_operand``, with rules ``rule(t, result, *primals, **params)``."""
+def per_operand_with_result(*rules: Callable[..., ArrayLike] | None) -> derived:
+    """Like ``per_operand``, with rules ``rule(tangent, result, *primals, **params)``."""
     return derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=True))
 
 
-def _per_operand_rule(primitive: Primitive, rules: tuple, with_result: bool):
-    def jvp(primals, tangents, **params):
+def _per_operand_rule(
+    primitive: Primitive, rules: Sequence[Callable[..., ArrayLike] | None], with_result: bool
+) -> JvpRule:
+    def jvp(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+    ) -> tuple[Any, Tangent]:
         result = primitive.bind(*primals, **params)
         operands = (result, *primals) if with_result else primals
         terms = [
@@ -67,8 +88,10 @@ def _per_operand_rule(primitive: Primitive, rules: tuple, with_result: bool):
     return jvp
 
 
-def _linear_jvp(primitive: Primitive):
-    def jvp(primals, tangents, **params):
+def _linear_jvp(primitive: Primitive) -> JvpRule:
+    def jvp(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+    ) -> tuple[Any, Any]:
         result = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
             return result, _zeros_like_result(primitive, result)
@@ -77,25 +100,26 @@ def _linear_jvp(primitive: Primitive):
     return jvp
 
 
-def _zeros_like_result(primitive: Primitive, result: Any):
+def _zeros_like_result(primitive: Primitive, result: Any) -> Zero | list[Zero]:
     if primitive.multiple_results:
         return [Zero.from_primal(r) for r in result]
     return Zero.from_primal(result)
 
 
-# The operation is linear in all its operands together, so that its tangent is itself.
-linear = derived(_linear_jvp)
+# For an operation that is linear in all its operands together: the tangent of the result is the
+# operation applied to the tangents.
+linear: derived = derived(_linear_jvp)
 
 
-def bilinear(lhs: Callable[..., Any], rhs: Callable[..., Any]) -> dict[str, Any]:
-    """The rules ``jvp`` and ``transpose`` of an operation linear in each of two operands.
+def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> dict[str, Any]:
+    """The ``jvp`` and ``transpose`` rules of an operation that is linear in each of two operands.
 
     Args:
-      lhs, rhs: the transposes: ``lhs(ct, x_aval, y, **params)`` gives the cotangent of ``x``,
-        ``rhs(ct, x, y_aval, **params)`` that of ``y``.
+      lhs, rhs: ``lhs(ct, x_aval, y, **params)`` returns the cotangent of the first operand,
+        ``rhs(ct, x, y_aval, **params)`` that of the second.
     """
 
-    def make_jvp(primitive: Primitive):
+    def make_jvp(primitive: Primitive) -> JvpRule:
         return _per_operand_rule(
             primitive,
             (
@@ -105,7 +129,7 @@ def bilinear(lhs: Callable[..., Any], rhs: Callable[..., Any]) -> dict[str, Any]
             with_result=False,
         )
 
-    def transpose(ct, x, y, **params):
+    def transpose(ct: ArrayLike, x: Any, y: Any, **params: Any) -> tuple[Tangent | None, ...]:
         if is_undefined_primal(x):
             return lhs(ct, x.aval, y, **params), None
         return None, rhs(ct, x, y.aval, **params)
@@ -113,25 +137,28 @@ def bilinear(lhs: Callable[..., Any], rhs: Callable[..., Any]) -> dict[str, Any]
     return {"jvp": derived(make_jvp), "transpose": transpose}
 
 
-def _zero_jvp(primitive: Primitive):
-    def jvp(primals, tangents, **params):
+def _zero_jvp(primitive: Primitive) -> JvpRule:
+    def jvp(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+    ) -> tuple[Any, Any]:
         result = primitive.bind(*primals, **params)
         return result, _zeros_like_result(primitive, result)
 
     return jvp
 
 
-# The result is locally constant, or discrete: every tangent is zero.
-zero_derivative = derived(_zero_jvp)
+# For an operation whose result is locally constant (``floor``) or discrete (``argmax``).
+zero_derivative: derived = derived(_zero_jvp)
 
 
-def _not_linear(primitive: Primitive):
-    def transpose(ct, *args, **params):
+def _not_linear(primitive: Primitive) -> TransposeRule:
+    def transpose(ct: Any, *args: Any, **params: Any) -> Sequence[Tangent | None]:
         raise NotImplementedError(
-            f"the transpose of {primitive.name!r} was asked for, but the operation is not linear"
+            f"The transpose of {primitive.name!r} is not defined: the operation is not linear."
         )
 
     return transpose
 
 
-not_linear = derived(_not_linear)
+# For an operation that is linear in none of its operands, and so has no transpose.
+not_linear: derived = derived(_not_linear)

@@ -1,22 +1,38 @@
-"""Tangent values: symbolic zeros, and the vector-space operations on arrays."""
+"""Tangents: their types, symbolic zeros, and the vector-space operations on them."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, final
 
-from ricci_ir import AbstractValue, Cache, ShapedArray, float0, get_aval, to_tangent_dtype
+from ricci_ir import (
+    AbstractValue,
+    Array,
+    ArrayLike,
+    Cache,
+    Shape,
+    ShapedArray,
+    float0,
+    get_aval,
+    to_tangent_dtype,
+)
 
 
+@final
 class Zero:
-    """A tangent or cotangent known to be zero, of type ``aval``; it costs nothing to carry."""
+    """A symbolic zero: a tangent or cotangent of type ``aval`` that is known to be zero.
+
+    No array is made for it, and no operation computes with it.
+    """
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any):
-        self.aval = aval
+    aval: ShapedArray
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     @staticmethod
-    def from_primal(value: Any) -> "Zero":
-        """The zero tangent of a value."""
+    def from_primal(value: ArrayLike) -> "Zero":
+        """The zero tangent of a primal value."""
         aval = get_aval(value)
         zero = _zeros.entries.get(aval)
         if zero is None:
@@ -27,20 +43,25 @@ class Zero:
         return f"Zero({self.aval})"
 
 
+# The zero tangents of primals, by the type of the primal.
 _zeros: Cache[AbstractValue, Zero] = Cache("zero tangents", 4096)
+
+type Tangent = ArrayLike | Zero
 
 
 class SymbolicZero:
-    """A zero handed to a custom rule that asked for ``symbolic_zeros``."""
+    """A zero tangent or cotangent, as custom rules receive it if they ask for symbolic zeros."""
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any):
-        self.aval = aval
+    aval: ShapedArray
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     @staticmethod
-    def from_primal_value(value: Any) -> "SymbolicZero":
-        """The zero tangent of a value."""
+    def from_primal_value(value: ArrayLike) -> "SymbolicZero":
+        """The zero tangent of a primal value."""
         return SymbolicZero(Zero.from_primal(value).aval)
 
     def __eq__(self, other: object) -> bool:
@@ -50,11 +71,13 @@ class SymbolicZero:
         return hash(self.aval)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
+        """The shape of the zeros."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The dtype of the zeros, a NumPy dtype or an extended dtype."""
         return self.aval.dtype
 
     def __repr__(self) -> str:
@@ -62,7 +85,7 @@ class SymbolicZero:
 
 
 def tangent_aval(aval: AbstractValue) -> AbstractValue:
-    """The type of the tangents of values of a type: the same, or float0 for integers."""
+    """The tangent type of a type: the same type, but with dtype float0 for integers."""
     if isinstance(aval, ShapedArray):
         dtype = to_tangent_dtype(aval.dtype)
         if dtype is aval.dtype:
@@ -72,41 +95,50 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
 
 
 class VectorSpace:
-    """The operations on tangents; ``lax`` gives them, since they are primitives of its own."""
+    """The operations on tangents. They are primitives of ``lax``, which registers them."""
 
-    add: Callable[[Any, Any], Any]
-    zeros: Callable[[Any], Any]
+    add: Callable[[ArrayLike, ArrayLike], Array]
+    zeros: Callable[[Any], Array]
 
-    def register(self, *, add: Callable[[Any, Any], Any], zeros: Callable[[Any], Any]) -> None:
+    def register(
+        self,
+        *,
+        add: Callable[[ArrayLike, ArrayLike], Array],
+        zeros: Callable[[Any], Array],
+    ) -> None:
         """Set ``add(x, y)`` and ``zeros(aval)``."""
         self.add = add
         self.zeros = zeros
 
 
-vector_space = VectorSpace()
+vector_space: VectorSpace = VectorSpace()
 
 
-def instantiate(tangent: Any) -> Any:
-    """An array in place of a symbolic zero."""
+def instantiate(tangent: Tangent) -> Array:
+    """An array of zeros in place of a symbolic zero; other tangents unchanged."""
     if type(tangent) is Zero:
         return vector_space.zeros(tangent.aval)
-    return tangent
+    return tangent  # pyright: ignore[reportReturnType]
 
 
-def add_tangents(x: Any, y: Any) -> Any:
+def add_tangents(x: Tangent, y: Tangent) -> Tangent:
     """The sum of two tangents, either of which may be ``Zero``."""
     if type(x) is Zero:
         return y
     if type(y) is Zero:
         return x
-    return vector_space.add(x, y)
+    return vector_space.add(x, y)  # pyright: ignore[reportArgumentType]
 
 
-def join_tangents(nonzeros: Iterable[bool], found: Iterable[Any], primals: Iterable[Any]) -> list:
-    """The tangents of some values, of which only those that are not zero were computed.
+def join_tangents(
+    nonzeros: Iterable[bool], found: Iterable[ArrayLike], primals: Iterable[ArrayLike]
+) -> list[Tangent]:
+    """The tangents of some values, given those that are not zero.
 
     Args:
-      nonzeros: for each value, whether its tangent is the next of ``found``, or zero.
+      nonzeros: for each value, whether it has a tangent other than zero.
+      found: the tangents of those values, in order.
+      primals: the values.
     """
     given = iter(found)
     return [
@@ -115,7 +147,7 @@ def join_tangents(nonzeros: Iterable[bool], found: Iterable[Any], primals: Itera
     ]
 
 
-def has_tangent(aval: Any) -> bool:
-    """Whether values of this type can have a tangent other than zero."""
+def has_tangent(aval: AbstractValue) -> bool:
+    """Whether values of this type can have tangents other than zero."""
     found: Any = tangent_aval(aval)
     return found.dtype != float0

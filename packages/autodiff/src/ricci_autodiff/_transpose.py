@@ -1,9 +1,11 @@
-"""Reverse mode, second half: pulling cotangents back through linear equations."""
+"""Reverse mode, second half: transposing linear equations, to pull cotangents back through them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Jaxpr,
     JaxprEqn,
     Literal,
@@ -16,17 +18,19 @@ from ricci_ir import (
 )
 
 from ._rules import UndefinedPrimal, transpose_rules
-from ._tangent import Zero, add_tangents, tangent_aval
+from ._tangent import Tangent, Zero, add_tangents, tangent_aval
 
 
-def pull_back(eqns: Sequence[JaxprEqn], cotangents: dict[int, Any], known: dict[int, Any]) -> None:
-    """Run linear equations backwards.
+def pull_back(
+    eqns: Sequence[JaxprEqn], cotangents: dict[int, Tangent], known: dict[int, ArrayLike]
+) -> None:
+    """Transpose linear equations, from the last to the first.
 
     Args:
       eqns: the equations, in forward order.
-      cotangents: by ``id`` of variable, the cotangents of the results; those of the arguments
-        are added to it.
-      known: by ``id`` of variable, the values that are not linear; all other variables are.
+      cotangents: the cotangents of the results, by ``id`` of variable. The cotangents of the
+        arguments are added to it.
+      known: the values of the nonlinear variables, by ``id``. All other variables are linear.
     """
     names, origin = context.name_stack, context.origin
     try:
@@ -35,9 +39,17 @@ def pull_back(eqns: Sequence[JaxprEqn], cotangents: dict[int, Any], known: dict[
         context.name_stack, context.origin = names, origin
 
 
-def _pull_back(eqns, cotangents, known, names, origin) -> None:
-    # By the identity of the stack recorded: equations of one scope share it.
-    transposed: dict[int, tuple] = {}
+def _pull_back(
+    eqns: Sequence[JaxprEqn],
+    cotangents: dict[int, Tangent],
+    known: dict[int, ArrayLike],
+    names: tuple[str, ...],
+    origin: tuple[Any, int] | None,
+) -> None:
+    # The equations of a scope share their name stack, so its transposed form is found by identity.
+    transposed: dict[int, tuple[str, ...]] = {}
+    # A variable is read only after the equation that defines it. In reverse order, its cotangent
+    # is therefore complete when that equation is reached, and can be taken out of the table.
     for eqn in reversed(eqns):
         primitive = eqn.primitive
         if primitive.multiple_results:
@@ -68,8 +80,8 @@ def _pull_back(eqns, cotangents, known, names, origin) -> None:
                 cotangents[key] = result if earlier is None else add_tangents(earlier, result)
 
 
-def _collect(eqn: JaxprEqn, cotangents: dict[int, Any]) -> list[Any] | None:
-    """The cotangents of an equation's results; ``None`` if all are zero."""
+def _collect(eqn: JaxprEqn, cotangents: dict[int, Tangent]) -> list[Tangent] | None:
+    """The cotangents of an equation's results; ``None`` if all of them are zero."""
     given = [cotangents.pop(id(var), None) for var in eqn.outvars]
     if all(ct is None for ct in given):
         return None
@@ -80,17 +92,20 @@ def _collect(eqn: JaxprEqn, cotangents: dict[int, Any]) -> list[Any] | None:
 
 
 def pull_back_tape(
-    eqns: Sequence[JaxprEqn], in_vars: Sequence[Var], out_vars: Sequence[Any], cts: Sequence[Any]
-) -> list[Any]:
-    """The cotangents of a tape's arguments, as arrays or ``Zero``.
+    eqns: Sequence[JaxprEqn],
+    in_vars: Sequence[Var],
+    out_vars: Sequence[Var | None],
+    cts: Sequence[Tangent],
+) -> list[Tangent]:
+    """The cotangents of the arguments of a tape, as arrays or ``Zero``.
 
     Args:
-      eqns: what the tape recorded.
-      in_vars: the tangents given to it.
-      out_vars: the tangents of the results; ``None`` where zero.
-      cts: the results' cotangents.
+      eqns: the equations of the tape.
+      in_vars: the tangents of the arguments.
+      out_vars: the tangents of the results; ``None`` for a zero.
+      cts: the cotangents of the results.
     """
-    cotangents: dict[int, Any] = {}
+    cotangents: dict[int, Tangent] = {}
     for var, ct in zip(out_vars, cts, strict=True):
         if var is not None and type(ct) is not Zero:
             earlier = cotangents.get(id(var))
@@ -103,20 +118,20 @@ def transpose_flat(
     jaxpr: Jaxpr,
     linear: Sequence[bool],
     args: Sequence[Any],
-    cts: Sequence[Any],
-    sums: Sequence[Any] = (),
-) -> list[Any]:
+    cts: Sequence[Tangent],
+    sums: Sequence[Tangent] = (),
+) -> list[Tangent]:
     """Pull cotangents back through a jaxpr that is linear in some of its arguments.
 
     Args:
       jaxpr: the program.
       linear: for each argument, whether the jaxpr is linear in it.
-      args: the arguments that are not linear (others are ignored).
-      cts: the results' cotangents, or ``Zero``.
-      sums: for the first of the linear arguments, what to add their cotangents to.
+      args: the arguments; the values of the linear ones are not used.
+      cts: the cotangents of the results.
+      sums: cotangents to which those of the first linear arguments are added.
 
     Returns:
-      For each linear argument its cotangent, or ``Zero``.
+      The cotangent of each linear argument, an array or ``Zero``.
     """
     env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
     depends: set[int] = set()
@@ -126,6 +141,7 @@ def transpose_flat(
         else:
             env[id(var)] = arg
 
+    # Equations that depend on no linear argument are evaluated forwards; the others are transposed.
     eqns, known = [], []
     for eqn in jaxpr.eqns:
         if any(id(atom) in depends for atom in eqn.invars):
@@ -136,7 +152,7 @@ def transpose_flat(
     run_equations(known, env)
 
     variables = (var for var, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear)
-    cotangents = {
+    cotangents: dict[int, Tangent] = {
         id(var): ct for var, ct in zip(variables, sums, strict=False) if type(ct) is not Zero
     }
     for atom, ct in zip(jaxpr.outvars, cts, strict=True):
@@ -154,16 +170,17 @@ def transpose_flat(
 def transpose_jaxpr(
     jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzeros: Sequence[bool]
 ) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr that pulls cotangents back through a jaxpr; kept on it.
+    """The jaxpr that pulls cotangents back through a jaxpr, which keeps it.
 
     Args:
       jaxpr: the program.
       linear: for each argument, whether the jaxpr is linear in it.
-      ct_nonzeros: for each result, whether a cotangent is given.
+      ct_nonzeros: for each result, whether its cotangent is given. Other cotangents are zero.
 
     Returns:
-      A jaxpr from the arguments that are not linear and the given cotangents to the cotangents
-      of the linear arguments that are not zero; and for each linear argument, whether it is not.
+      A jaxpr that takes the nonlinear arguments and the given cotangents, and returns the
+      cotangents of the linear arguments that are not zero; and for each linear argument, whether
+      its cotangent is returned.
     """
     linear = tuple(linear)
     ct_nonzeros = tuple(ct_nonzeros)
@@ -171,17 +188,19 @@ def transpose_jaxpr(
     return jaxpr.derived(key, lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros))
 
 
-def _transpose_jaxpr(jaxpr, linear, ct_nonzeros):
+def _transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]
+) -> tuple[Jaxpr, list[bool]]:
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
     ct_avals = [
         tangent_aval(v.aval) for v, nz in zip(jaxpr.outvars, ct_nonzeros, strict=True) if nz
     ]
     nonzeros: list[bool] = []
 
-    def fun(*flat):
+    def fun(*flat: Array) -> list[Any]:
         known, given = iter(flat[: len(known_avals)]), iter(flat[len(known_avals) :])
         args = [None if is_linear else next(known) for is_linear in linear]
-        cts = [
+        cts: list[Tangent] = [
             next(given) if nz else Zero(tangent_aval(v.aval))
             for nz, v in zip(ct_nonzeros, jaxpr.outvars, strict=True)
         ]
@@ -192,14 +211,22 @@ def _transpose_jaxpr(jaxpr, linear, ct_nonzeros):
     return trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info), nonzeros
 
 
-def transpose_call(ct: Sequence[Any], args: Sequence[Any], jaxpr: Jaxpr, apply: Callable) -> list:
-    """The transpose rule of a call: apply the transposed program.
+def transpose_call(
+    ct: Sequence[Tangent],
+    args: Sequence[ArrayLike | UndefinedPrimal],
+    jaxpr: Jaxpr,
+    apply: Callable[[Jaxpr, list[Any]], Sequence[Array]],
+) -> list[Array | None]:
+    """The transpose rule of a primitive that calls a program: call the transposed program.
 
     Args:
-      ct: the results' cotangents, or ``Zero``.
+      ct: the cotangents of the results.
       args: the operands; the linear ones are ``UndefinedPrimal``.
-      jaxpr: the program called.
-      apply: ``apply(jaxpr, args)`` calls a program, as the primitive in question does.
+      jaxpr: the program that is called.
+      apply: ``apply(jaxpr, args)`` calls a program by the same primitive.
+
+    Returns:
+      The cotangent of each operand; ``None`` if it is zero, or the operand is not linear.
     """
     linear = [type(a) is UndefinedPrimal for a in args]
     nonzeros = [type(c) is not Zero for c in ct]

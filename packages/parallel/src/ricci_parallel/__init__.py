@@ -1,4 +1,4 @@
-"""Spreading work over devices: ``pmap`` and collectives."""
+"""Several devices: ``pmap``, collectives, meshes, and the placement of arrays."""
 
 from . import _placement as _placement
 from ._collectives import axis_index as axis_index
@@ -20,6 +20,8 @@ from ._current_mesh import shard_map as shard_map
 from ._current_mesh import use_abstract_mesh as use_abstract_mesh
 from ._device_put import device_put as device_put
 from ._device_put import device_put_p as device_put_p
+from ._device_put_sharded import device_put_replicated as device_put_replicated
+from ._device_put_sharded import device_put_sharded as device_put_sharded
 from ._gathering import all_gather as all_gather
 from ._gathering import all_to_all as all_to_all
 from ._gathering import ppermute as ppermute
@@ -37,8 +39,6 @@ from ._pmap import pmap as pmap
 from ._shard_map import shard_map_p as shard_map_p
 from ._sharding_constraint import sharding_constraint_p as sharding_constraint_p
 from ._sharding_constraint import with_sharding_constraint as with_sharding_constraint
-from ._stacked import device_put_replicated as device_put_replicated
-from ._stacked import device_put_sharded as device_put_sharded
 
 __all__ = [
     "all_gather",

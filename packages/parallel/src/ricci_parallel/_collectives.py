@@ -1,16 +1,20 @@
-"""Collectives: operations that combine values across a named axis.
+"""Collectives that reduce values over a named axis, and the index along it.
 
-The axis is given by an enclosing ``pmap`` or ``shard_map`` (its devices) or ``vmap`` (its batch).
+An enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the name: to its devices or its batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import Zero, axis_sum, linear, not_linear, zero_derivative
+from ricci_batching import Axis
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Primitive,
+    PyTree,
     ShapedArray,
     api_boundary,
     axis_size,
@@ -23,20 +27,23 @@ from ricci_lax import convert_element_type, div, iota, mul, reduce_max, reduce_m
 from ricci_pytree import tree_flatten, tree_map, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
-AxisName = Any
+type AxisNames = tuple[Hashable, ...]
 
 
-def _axes(axis_name: AxisName | Sequence[AxisName]) -> tuple:
+def _axes(axis_name: Hashable | Sequence[Hashable]) -> AxisNames:
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
-def _check_axes(names: tuple) -> None:
+def _check_axes(names: AxisNames) -> None:
     for name in names:
         axis_size(name)
 
 
-def replica_groups(ctx: Lowering, names: tuple) -> str:
-    """The groups of devices that a collective over some of the mesh's axes combines."""
+def replica_groups(ctx: Lowering, names: AxisNames) -> str:
+    """The attribute that lists the groups of devices in a collective over some mesh axes.
+
+    Devices are numbered in the order of the mesh. A group varies along the given axes only.
+    """
     sizes = ctx.module.axis_sizes
     order = list(sizes)
     ids = np.arange(int(np.prod(list(sizes.values()), dtype=np.int64))).reshape(
@@ -50,8 +57,10 @@ def replica_groups(ctx: Lowering, names: tuple) -> str:
 
 
 def _all_reduce(op: str) -> Callable[..., list[Value]]:
-    def lower(ctx: Lowering, *operands: Value, axes: tuple, axis_index_groups: Any) -> list[Value]:
-        results = []
+    def lower(
+        ctx: Lowering, *operands: Value, axes: AxisNames, axis_index_groups: None
+    ) -> list[Value]:
+        results: list[Value] = []
         for x in operands:
             scalar = ShapedArray((), x.dtype)
             region = ctx.region([scalar, scalar], lambda c, a, b: [c.emit(op, [a, b], a.aval)])
@@ -69,11 +78,22 @@ def _all_reduce(op: str) -> Callable[..., list[Value]]:
     return lower
 
 
-def _reduce_batch(reduce: Callable) -> Any:
-    """Batching of a reduction over named axes: the mapped axis is reduced like any other."""
+def _reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> derived:
+    """The batching rule of a reduction over named axes.
 
-    def make(primitive: Primitive):
-        def batch(axis, args, dims, *, axes, axis_index_groups):
+    If the mapped axis is one of them, the batch is reduced by ``reduce(x, dim, size)``, and the
+    collective goes over the other axes.
+    """
+
+    def make(primitive: Primitive) -> Callable[..., tuple[list[ArrayLike], list[int | None]]]:
+        def batch(
+            axis: Axis,
+            args: Sequence[ArrayLike],
+            dims: Sequence[int | None],
+            *,
+            axes: AxisNames,
+            axis_index_groups: None,
+        ) -> tuple[list[ArrayLike], list[int | None]]:
             if axis.name not in axes:
                 outs = primitive.bind(*args, axes=axes, axis_index_groups=axis_index_groups)
                 return outs, list(dims)
@@ -88,33 +108,35 @@ def _reduce_batch(reduce: Callable) -> Any:
     return derived(make)
 
 
-def _sum_over(x: Any, dim: int | None, size: int) -> Any:
+def _sum_over(x: ArrayLike, dim: int | None, size: int) -> Array:
     if dim is None:
         return mul(x, _scalar_like(x, size))
     return reduce_sum(x, (dim,))
 
 
-def _scalar_like(x: Any, value: int) -> Any:
+def _scalar_like(x: ArrayLike, value: int) -> np.number:
     return get_aval(x).dtype.type(value)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _names(*, axes: tuple, **_: Any) -> tuple:
+def _names(*, axes: AxisNames, **_: Any) -> AxisNames:
     return axes
 
 
-def _psum_transpose(cts, *args, axes, axis_index_groups):
+def _psum_transpose(
+    cts: Sequence[Any], *args: Any, axes: AxisNames, axis_index_groups: None
+) -> list[Array | None]:
     given = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
     summed = psum_p.bind(*(cts[i] for i in given), axes=axes, axis_index_groups=axis_index_groups)
     found = dict(zip(given, summed, strict=True))
     return [found.get(i) for i in range(len(cts))]
 
 
-def _same_types(*avals: ShapedArray, axes: tuple, axis_index_groups: Any) -> list[ShapedArray]:
+def _same_types(*avals: ShapedArray, axes: AxisNames, axis_index_groups: None) -> list[ShapedArray]:
     return [aval.strip_weak_type() for aval in avals]
 
 
 # The sum of each operand over the devices (or examples) along named axes.
-psum_p = define(
+psum_p: Primitive = define(
     "psum",
     abstract_eval=_same_types,
     multiple_results=True,
@@ -125,10 +147,10 @@ psum_p = define(
     lower=_all_reduce("stablehlo.add"),
 )
 
-_no_derivative = unsupported("the maximum over a named axis has no derivative rule; use psum")
+_no_derivative = unsupported("maxima and minima over a named axis are not differentiable; use psum")
 
 
-def _extremum(name: str, op: str, reduce: Callable) -> Primitive:
+def _extremum(name: str, op: str, reduce: Callable[..., Array]) -> Primitive:
     return define(
         name,
         abstract_eval=_same_types,
@@ -141,11 +163,11 @@ def _extremum(name: str, op: str, reduce: Callable) -> Primitive:
     )
 
 
-pmax_p = _extremum("pmax", "stablehlo.maximum", reduce_max)
-pmin_p = _extremum("pmin", "stablehlo.minimum", reduce_min)
+pmax_p: Primitive = _extremum("pmax", "stablehlo.maximum", reduce_max)
+pmin_p: Primitive = _extremum("pmin", "stablehlo.minimum", reduce_min)
 
 
-def _bind_tree(primitive: Primitive, x: Any, axis_name: Any) -> Any:
+def _bind_tree(primitive: Primitive, x: PyTree, axis_name: Hashable) -> PyTree:
     names = _axes(axis_name)
     _check_axes(names)
     leaves, tree = tree_flatten(x)
@@ -154,22 +176,27 @@ def _bind_tree(primitive: Primitive, x: Any, axis_name: Any) -> Any:
 
 
 @api_boundary
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def psum(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
     """The sum of ``x`` over a named axis.
 
     Args:
       x: a pytree of arrays.
-      axis_name: the axis, or a tuple of axes.
-      axis_index_groups: must be ``None``.
+      axis_name: the name of the axis, or a tuple of names.
+      axis_index_groups: not supported; must be ``None``.
 
     Returns:
-      A pytree like ``x``, the same on all devices. The sum of a Python number is known while
-      tracing: ``psum(1, axis_name)`` is the size of the axis.
+      A pytree like ``x``, the same on all devices. The sum of a Python number is known at trace
+      time: ``psum(1, axis_name)`` is the size of the axis.
 
     Raises:
-      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` gives the axis.
+      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
     """
-    _no_groups("psum", axis_index_groups)
+    refuse_groups("psum", axis_index_groups)
     names = _axes(axis_name)
     size = axis_size(names)
     leaves, tree = tree_flatten(x)
@@ -188,25 +215,32 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     )
 
 
-def _as_number(x: Any) -> Any:
+def _as_number(x: ArrayLike) -> ArrayLike:
     aval: Any = get_aval(x)
     return convert_element_type(x, np.dtype("int32")) if aval.dtype == np.bool_ else x
 
 
-def _no_groups(name: str, groups: Any) -> None:
+def refuse_groups(name: str, groups: object) -> None:
+    """Raise ``NotImplementedError`` if ``axis_index_groups`` is given."""
     if groups is not None:
         raise NotImplementedError(
-            f"{name}: axis_index_groups is not supported; reshape the axis into two named axes."
+            f"{name}: axis_index_groups is not supported. Split the axis into two named axes "
+            "instead: one over the groups, and one within each group."
         )
 
 
 @api_boundary
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean of ``x`` over a named axis; see ``psum``."""
+def pmean(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """The mean of ``x`` over a named axis; ``psum`` describes the arguments."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     size = axis_size(axis_name)
 
-    def divide(value: Any) -> Any:
+    def divide(value: ArrayLike) -> ArrayLike:
         if isinstance(value, int | float | complex):
             return value / size
         dtype = get_aval(value).dtype  # pyright: ignore[reportAttributeAccessIssue]
@@ -218,20 +252,32 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 @api_boundary
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The maximum of ``x`` over a named axis; see ``psum``."""
-    _no_groups("pmax", axis_index_groups)
+def pmax(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """The maximum of ``x`` over a named axis; ``psum`` describes the arguments."""
+    refuse_groups("pmax", axis_index_groups)
     return _bind_tree(pmax_p, x, axis_name)
 
 
 @api_boundary
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The minimum of ``x`` over a named axis; see ``psum``."""
-    _no_groups("pmin", axis_index_groups)
+def pmin(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """The minimum of ``x`` over a named axis; ``psum`` describes the arguments."""
+    refuse_groups("pmin", axis_index_groups)
     return _bind_tree(pmin_p, x, axis_name)
 
 
-def _axis_index_lower(ctx: Lowering, *, axis_name: Any) -> Value:
+def _axis_index_lower(ctx: Lowering, *, axis_name: Hashable) -> Value:
+    # Partitions are numbered in the order of the mesh, so the index along an axis is
+    # partition_id // (the size of the axes after it) % (its own size).
     out = ctx.out
     sizes = ctx.module.axis_sizes
     order = list(sizes)
@@ -244,12 +290,14 @@ def _axis_index_lower(ctx: Lowering, *, axis_name: Any) -> Value:
     return ctx.emit("stablehlo.convert", [index], out)
 
 
-def _axis_index_batch(axis, args, dims, *, axis_name):
+def _axis_index_batch(
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *, axis_name: Hashable
+) -> tuple[Array, int]:
     return iota(np.dtype("int32"), axis.size), 0
 
 
 # The position of this device (or example) along a named axis.
-axis_index_p = define(
+axis_index_p: Primitive = define(
     "axis_index",
     abstract_eval=lambda *, axis_name: ShapedArray((), np.dtype("int32")),
     jvp=zero_derivative,
@@ -261,8 +309,12 @@ axis_index_p = define(
 
 
 @api_boundary
-def axis_index(axis_name: Any) -> Any:
-    """The position along a named axis, an ``int32`` scalar; of several axes, row-major."""
+def axis_index(axis_name: Hashable | Sequence[Hashable]) -> Array:
+    """The position along a named axis, an ``int32`` scalar; along several axes, in row-major order.
+
+    Raises:
+      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
+    """
     index: Any = None
     for name in _axes(axis_name):
         size = axis_size(name)

@@ -1,15 +1,17 @@
-"""The mesh that programs are written for without naming it: there is none yet.
+"""The current mesh, which is always empty: setting one is not supported yet.
 
-Libraries ask which one is current wherever they place an array. They are told that none is, as
-they are where nobody has set one. Setting one, and what goes by it, says how to do without.
+Libraries ask for the current mesh wherever they place an array. They get an empty one, as in JAX
+if none is set. The functions that set a mesh, or need one, raise an error that says what to use
+instead.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Hashable, Set
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ricci_xla import AbstractMesh, Mesh, Sharding
+from ricci_ir import PyTree
+from ricci_xla import AbstractMesh, Mesh, PartitionSpec, Sharding
 
 from ._device_put import device_put
 
@@ -24,7 +26,7 @@ def _not_yet(name: str, advice: str = _ADVICE) -> NoReturn:
 
 
 def get_mesh() -> Mesh:
-    """The mesh that was set for all programs: one without axes, as none can be set.
+    """The current mesh. It has no axes, since setting one is not supported yet.
 
     Example:
       >>> get_mesh().empty
@@ -34,7 +36,7 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the mesh that was set for all programs: none, as none can be set.
+    """The axes of the current mesh. It has none, since setting one is not supported yet.
 
     Example:
       >>> get_abstract_mesh().axis_names
@@ -44,7 +46,7 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 class set_mesh:
-    """Not supported yet: sets the mesh that programs go by.
+    """Set the current mesh. Not supported yet.
 
     Raises:
       NotImplementedError: always.
@@ -61,7 +63,7 @@ class set_mesh:
 
 
 class use_abstract_mesh(set_mesh):
-    """Not supported yet: sets the axes that programs are traced for.
+    """Set the axes of the current mesh for tracing. Not supported yet.
 
     Raises:
       NotImplementedError: always.
@@ -71,15 +73,18 @@ class use_abstract_mesh(set_mesh):
         _not_yet("use_abstract_mesh")
 
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Lay arrays out as shardings say.
+def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
+    """Move arrays to other shardings.
 
     Args:
       xs: a pytree of arrays.
-      out_shardings: a ``Sharding``, or a pytree of them, a prefix of ``xs``.
+      out_shardings: a ``Sharding``, or a pytree of them that is a prefix of ``xs``.
+
+    Returns:
+      The arrays with these shardings.
 
     Raises:
-      NotImplementedError: for a ``PartitionSpec``, which needs a mesh that is current.
+      NotImplementedError: for a ``PartitionSpec``, which needs a current mesh.
     """
     if not isinstance(out_shardings, Sharding) and isinstance(out_shardings, tuple):
         _not_yet("reshard(x, PartitionSpec(...))")
@@ -91,9 +96,11 @@ def auto_axes(
     /,
     *,
     axes: str | tuple[str, ...] | None = None,
-    out_sharding: Any = None,
+    out_sharding: Sharding | PartitionSpec | None = None,
 ) -> NoReturn:
-    """Not supported yet: lets the compiler divide the work over axes inside a function.
+    """Run a function with some axes of the mesh in ``Auto`` mode. Not supported yet.
+
+    In that mode the compiler decides how arrays are divided over the axis.
 
     Raises:
       NotImplementedError: always.
@@ -106,9 +113,11 @@ def explicit_axes(
     /,
     *,
     axes: str | tuple[str, ...] | None = None,
-    in_sharding: Any = None,
+    in_sharding: Sharding | PartitionSpec | None = None,
 ) -> NoReturn:
-    """Not supported yet: has types say how arrays lie over axes inside a function.
+    """Run a function with some axes of the mesh in ``Explicit`` mode. Not supported yet.
+
+    In that mode the types of arrays say how they are divided over the axis.
 
     Raises:
       NotImplementedError: always.
@@ -120,19 +129,19 @@ def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    out_specs: Any,
-    in_specs: Any = None,
-    mesh: Any = None,
-    axis_names: Set[Any] = frozenset(),
+    out_specs: PyTree,
+    in_specs: PyTree = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
 ) -> NoReturn:
-    """Not supported yet: runs a function on each device's part of the arguments.
+    """Run a function on each device's shards of the arguments. Not supported yet.
 
     Raises:
       NotImplementedError: always.
     """
     _not_yet(
         "shard_map",
-        "is not supported yet. Use pmap, which runs a function on each device's part of arrays "
-        "whose leading axis is divided, or jit with NamedSharding, where the compiler divides",
+        "is not supported yet. Use pmap, which runs a function on each device's slice of arrays, "
+        "or jit with arrays that have a NamedSharding, where the compiler divides the work",
     )

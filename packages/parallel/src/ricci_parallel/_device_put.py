@@ -1,22 +1,34 @@
-"""``device_put`` of arrays and, as an operation of the program, of traced values."""
+"""``device_put`` of arrays, and of traced values as an operation of the program."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ricci_autodiff import Zero
-from ricci_ir import Tracer, context, define, eval_trace
+from ricci_ir import Array, ArrayLike, Primitive, PyTree, Tracer, context, define, eval_trace
 from ricci_pytree import flatten_axes, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
-from ricci_xla import ArrayCopySemantics, NamedSharding, as_sharding
+from ricci_xla import ArrayCopySemantics, Device, Mesh, NamedSharding, Sharding, as_sharding
 from ricci_xla import device_put as put_arrays
 
 from ._sharding_constraint import mesh_of_sharding
+
+# For each operand: the device or sharding that it goes to, or that it comes from, if it is given.
+type _Places = tuple[Device | Sharding | None, ...]
+type _CopySemantics = tuple[ArrayCopySemantics, ...]
 
 _reuse = ArrayCopySemantics.REUSE_INPUT
 _copy = ArrayCopySemantics.ALWAYS_COPY
 _donate = ArrayCopySemantics.DONATE_INPUT
 
 
-def _device_put_jvp(primals, tangents, *, devices, srcs, copy_semantics):
+def _device_put_jvp(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Any],
+    *,
+    devices: _Places,
+    srcs: _Places,
+    copy_semantics: _CopySemantics,
+) -> tuple[list[Array], list[Any]]:
     results = device_put_p.bind(*primals, devices=devices, srcs=srcs, copy_semantics=copy_semantics)
     given = [i for i, t in enumerate(tangents) if type(t) is not Zero]
     if not given:
@@ -32,8 +44,14 @@ def _device_put_jvp(primals, tangents, *, devices, srcs, copy_semantics):
     return results, [t if type(t) is Zero else next(moved) for t in tangents]
 
 
-def _device_put_transpose(cts, *args, devices, srcs, copy_semantics):
-    """Cotangents go back to where the operands came from."""
+def _device_put_transpose(
+    cts: Sequence[Any],
+    *args: Any,
+    devices: _Places,
+    srcs: _Places,
+    copy_semantics: _CopySemantics,
+) -> list[Array | None]:
+    """The transpose rule: cotangents go back to where the operands came from."""
     given = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
     moved = iter(
         device_put_p.bind(
@@ -46,7 +64,8 @@ def _device_put_transpose(cts, *args, devices, srcs, copy_semantics):
     return [None if type(ct) is Zero else next(moved) for ct in cts]
 
 
-def _placed(ctx: Lowering, x: Value, device: Any) -> Value:
+def _placed(ctx: Lowering, x: Value, device: Device | Sharding | None) -> Value:
+    """An operand in the memory that its sharding names, if that is not the device's own."""
     kind = getattr(device, "_memory_kind", None)
     if ctx.platform == "cpu" or kind in (None, "device"):
         return x
@@ -61,23 +80,27 @@ def _placed(ctx: Lowering, x: Value, device: Any) -> Value:
     return result
 
 
-def _device_put_lower(ctx: Lowering, *operands: Value, devices, **params) -> list[Value]:
+def _device_put_lower(
+    ctx: Lowering, *operands: Value, devices: _Places, **params: Any
+) -> list[Value]:
     return [_placed(ctx, x, device) for x, device in zip(operands, devices, strict=True)]
 
 
-def _device_put_eager(*args, devices, srcs, copy_semantics):
+def _device_put_eager(
+    *args: ArrayLike, devices: _Places, srcs: _Places, copy_semantics: _CopySemantics
+) -> list[Array]:
     return [
         put_arrays(x, where, donate=how == _donate, may_alias=False if how == _copy else None)
         for x, where, how in zip(args, devices, copy_semantics, strict=True)
     ]
 
 
-def _device_put_mesh(*, devices, **params):
+def _device_put_mesh(*, devices: _Places, **params: Any) -> Mesh | None:
     meshes = (mesh_of_sharding(d) for d in devices if isinstance(d, NamedSharding))
     return next((mesh for mesh in meshes if mesh is not None), None)
 
 
-device_put_p = define(
+device_put_p: Primitive = define(
     "device_put",
     abstract_eval=lambda *avals, **params: list(avals),
     multiple_results=True,
@@ -91,28 +114,35 @@ device_put_p = define(
 
 
 def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
-) -> Any:
-    """Put arrays, NumPy arrays and Python scalars in a pytree on devices.
+    x: PyTree,
+    device: PyTree = None,
+    *,
+    src: PyTree = None,
+    donate: PyTree = False,
+    may_alias: PyTree = None,
+) -> PyTree:
+    """Put the arrays, NumPy arrays and Python scalars of a pytree on devices.
 
-    Inside a traced function it says where values should be. The compiler may place them
-    elsewhere; their cotangents go back to where the values were.
+    Inside a traced function, it says where values should be, and the compiler may place them
+    elsewhere. Cotangents go back to where the values were.
 
     Args:
       x: the pytree.
-      device: a device or a sharding, or a pytree of them that is a prefix of ``x``; without it,
+      device: a device or a sharding, or a pytree of them that is a prefix of ``x``. Without it,
         arrays stay where they are and other values go to the default device.
       src: where ``x`` is now, in the same form.
-      donate: whether arrays' memory may be reused, or a prefix of ``x`` of such.
-      may_alias: ``False``: the result shares no memory with ``x``; ``True``: it may.
+      donate: whether the memory of arrays may be reused; a bool, or a pytree that is a prefix of
+        ``x``.
+      may_alias: whether the result may share memory with ``x``, in the same form.
 
     Returns:
       The pytree with arrays for leaves.
 
     Raises:
-      TypeError: if a leaf is nothing an array can be made of.
-      ValueError: if ``device`` has other parts than devices and shardings, or is no prefix.
-      IndivisibleError: if a sharding cannot cut an array evenly.
+      TypeError: if a leaf is not an array, a NumPy array or a number.
+      ValueError: if a leaf of ``device`` is neither a device nor a sharding, or ``device`` is not a
+        prefix of ``x``.
+      IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
       >>> import numpy as np

@@ -1,14 +1,15 @@
 """Collectives that move values between the members of a named axis, written with ``psum``.
 
-Each member puts what it has into its own place among zeros, and the sum is what all have. XLA's
-own operations for it move less; results and derivatives are the same.
+Each member writes its value at its own position into an array of zeros, and the sum over the axis
+holds the values of all. XLA's own collectives move fewer bytes, with the same results and
+derivatives.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ricci_batching import move_dim
-from ricci_ir import api_boundary, axis_size, get_aval
+from ricci_ir import Array, PyTree, api_boundary, axis_size, get_aval
 from ricci_lax import (
     broadcast,
     convert_element_type,
@@ -21,23 +22,15 @@ from ricci_lax import (
 )
 from ricci_pytree import tree_map
 
-from ._collectives import axis_index, psum
+from ._collectives import axis_index, psum, refuse_groups
 
 
-def _no_groups(name: str, groups: Any) -> None:
-    if groups is not None:
-        raise NotImplementedError(
-            f"{name}: axis_index_groups is not supported. Give the axis as several, with a name "
-            "for the one inside the groups."
-        )
-
-
-def _move(x: Any, source: int, target: int) -> Any:
+def _move(x: Array, source: int, target: int) -> Array:
     return move_dim(x, source % x.ndim, target)
 
 
-def _gathered(x: Any, axis_name: Any) -> Any:
-    """Every member's ``x``, along a new leading axis."""
+def _gathered(x: Array, axis_name: Hashable) -> Array:
+    """The values of ``x`` of all members, along a new leading axis."""
     aval: Any = get_aval(x)
     is_bool = aval.dtype == bool
     x = convert_element_type(x, "int8") if is_bool else x
@@ -48,23 +41,23 @@ def _gathered(x: Any, axis_name: Any) -> Any:
 
 @api_boundary
 def all_gather(
-    x: Any,
-    axis_name: Any,
+    x: PyTree,
+    axis_name: Hashable,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
-) -> Any:
-    """Return every member's values, in each of them.
+) -> PyTree:
+    """Gather the values of all members of a named axis, in each member.
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name of the axis, given by an enclosing ``vmap`` or ``pmap``.
-      axis_index_groups: not supported.
-      axis: where the members come in the result.
-      tiled: whether they are put together along an axis that is there, else along a new one.
-      to: not needed.
+      axis_name: the name of the axis, bound by an enclosing ``vmap`` or ``pmap``.
+      axis_index_groups: not supported; must be ``None``.
+      axis: the axis of the result along which the members are.
+      tiled: whether the values are concatenated along that axis instead of stacked along a new one.
+      to: accepted for compatibility, and ignored.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -75,16 +68,17 @@ def all_gather(
       >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(np.arange(2.0)).shape
       (2, 2)
     """
-    _no_groups("all_gather", axis_index_groups)
+    refuse_groups("all_gather", axis_index_groups)
 
-    def one(leaf: Any) -> Any:
+    def one(leaf: Array) -> Array:
         found = _move(_gathered(leaf, axis_name), 0, axis)
         return _merged(found, axis) if tiled else found
 
     return tree_map(one, x)
 
 
-def _merged(x: Any, axis: int) -> Any:
+def _merged(x: Array, axis: int) -> Array:
+    """``x`` with an axis and the one after it merged into one."""
     shape = x.shape
     axis %= len(shape) - 1
     return reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
@@ -92,32 +86,33 @@ def _merged(x: Any, axis: int) -> Any:
 
 @api_boundary
 def all_to_all(
-    x: Any,
-    axis_name: Any,
+    x: PyTree,
+    axis_name: Hashable,
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> Any:
-    """Give each member its part of what every member has.
+) -> PyTree:
+    """Exchange parts: each member divides its values among all members, and joins what it gets.
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name of the axis, given by an enclosing ``vmap`` or ``pmap``.
-      split_axis: the axis that is divided among the members; of their number, or if ``tiled`` of
-        a multiple of it.
-      concat_axis: where what they give comes in the result.
-      axis_index_groups: not supported.
-      tiled: whether the axes stay, else the one is removed and the other is new.
+      axis_name: the name of the axis, bound by an enclosing ``vmap`` or ``pmap``.
+      split_axis: the axis that is divided among the members. Its size is their number, or a
+        multiple of it if ``tiled``.
+      concat_axis: the axis of the result along which the parts are joined.
+      axis_index_groups: not supported; must be ``None``.
+      tiled: whether the parts are concatenated along an axis that is there. By default,
+        ``split_axis`` is removed, and ``concat_axis`` is new.
 
     Raises:
-      ValueError: if the axis cannot be divided so.
+      ValueError: if the axis cannot be divided among the members.
     """
-    _no_groups("all_to_all", axis_index_groups)
+    refuse_groups("all_to_all", axis_index_groups)
     count = axis_size(axis_name)
 
-    def one(leaf: Any) -> Any:
+    def one(leaf: Array) -> Array:
         shape = leaf.shape
         size = shape[split_axis]
         if size % count or (size != count and not tiled):
@@ -140,36 +135,44 @@ def all_to_all(
 
 
 @api_boundary
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Exchange a named axis with one of the array's, of the same size.
+def pswapaxes(
+    x: PyTree,
+    axis_name: Hashable,
+    axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """Swap a named axis with an axis of the array, which has the same size.
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name of the axis, given by an enclosing ``vmap`` or ``pmap``.
-      axis: the array's axis.
-      axis_index_groups: not supported.
+      axis_name: the name of the axis, bound by an enclosing ``vmap`` or ``pmap``.
+      axis: the axis of the array.
+      axis_index_groups: not supported; must be ``None``.
     """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 @api_boundary
-def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Send each member's values to another one.
+def ppermute(x: PyTree, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> PyTree:
+    """Send the values of each member to another member.
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name of the axis, given by an enclosing ``vmap`` or ``pmap``.
-      perm: pairs of a member that sends and the one that receives. Who receives from none gets
-        zeros.
+      axis_name: the name of the axis, bound by an enclosing ``vmap`` or ``pmap``.
+      perm: pairs (source, destination) of positions along the axis. A member that is no
+        destination gets zeros.
 
     Raises:
-      ValueError: if a member sends twice, or receives twice.
+      ValueError: if a member is a source twice, or a destination twice.
     """
     senders, receivers = [pair[0] for pair in perm], [pair[1] for pair in perm]
     if len(set(senders)) < len(perm) or len(set(receivers)) < len(perm):
-        raise ValueError(f"ppermute: perm={list(perm)} names a member twice on one side.")
+        raise ValueError(
+            f"ppermute: perm={list(perm)} must have unique sources and unique destinations."
+        )
 
-    def one(leaf: Any) -> Any:
+    def one(leaf: Array) -> Array:
         found = _gathered(leaf, axis_name)
         index = axis_index(axis_name)
         result = full_like(leaf, 0)

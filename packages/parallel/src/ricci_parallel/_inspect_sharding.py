@@ -1,36 +1,54 @@
-"""Asking how an array is laid out, also inside of programs, where XLA decides."""
+"""``inspect_array_sharding``: the sharding of an array, which XLA chooses inside ``jit``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import Effect, api_boundary, as_array, define
+from ricci_autodiff import Tape
+from ricci_batching import Axis
+from ricci_ir import (
+    ArrayLike,
+    Effect,
+    Primitive,
+    PyTree,
+    api_boundary,
+    as_array,
+    define,
+)
 from ricci_lax import DebugEffect
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
-from ricci_xla import ShardingInspector, undivided
+from ricci_xla import Sharding, ShardingInspector, undivided
+
+type _Callback = Callable[[Sharding], None]
 
 _effects: frozenset[Effect] = frozenset({DebugEffect()})
-# jaxlib calls them while it compiles, which is after they are written, and keeps none alive.
-_inspectors: dict[Callable[..., None], list[ShardingInspector]] = {}
+# jaxlib calls an inspector when the module is compiled, but does not keep it alive until then.
+_inspectors: dict[_Callback, list[ShardingInspector]] = {}
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list, list]:
+def _jvp(
+    primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
     inspect_sharding_p.bind(*primals, **params)
     return [], []
 
 
-def _linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
+def _linearize(
+    tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
     return _jvp(primals, tangents, **params)
 
 
-def _batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[list, list]:
+def _batch(
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+) -> tuple[list[Any], list[Any]]:
     inspect_sharding_p.bind(*args, **params)
     return [], []
 
 
-def _lower(ctx: Lowering, x: Value, *, callback: Callable[..., None]) -> list[Value]:
+def _lower(ctx: Lowering, x: Value, *, callback: _Callback) -> list[Value]:
     module = ctx.module
-    if not module.devices:  # the text alone is wanted
+    if not module.devices:  # the module will not be compiled: only its text was asked for
         return []
     if module.num_partitions == 1:
         callback(undivided(module))
@@ -49,12 +67,12 @@ def _lower(ctx: Lowering, x: Value, *, callback: Callable[..., None]) -> list[Va
     return []
 
 
-def _inspect_now(x: Any, *, callback: Callable[..., None]) -> list[Any]:
+def _inspect_now(x: ArrayLike, *, callback: _Callback) -> list[Any]:
     callback(as_array(x).sharding)
     return []
 
 
-inspect_sharding_p = define(
+inspect_sharding_p: Primitive = define(
     "inspect_sharding",
     abstract_eval=lambda x, *, callback: [],
     multiple_results=True,
@@ -70,15 +88,15 @@ inspect_sharding_p = define(
 
 
 @api_boundary
-def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
-    """Call a function with the sharding of an array; inside ``jit``, when that is compiled.
+def inspect_array_sharding(value: PyTree, *, callback: Callable[[Sharding], None]) -> None:
+    """Call a function with the sharding of each array; inside ``jit``, when it is compiled.
 
     Args:
       value: a pytree of arrays.
-      callback: takes the sharding of each.
+      callback: takes a sharding.
 
     Raises:
-      TypeError: if ``callback`` is no function.
+      TypeError: if ``callback`` is not callable.
 
     Example:
       >>> from ricci_numpy import arange

@@ -1,15 +1,15 @@
-"""Gives lax what lays out a new array that is asked for on a device or with a sharding."""
+"""Registers with ``lax`` the function that puts new arrays on a device or gives them a sharding."""
 
-from typing import Any
-
+from ricci_ir import ArrayLike
 from ricci_lax.authoring import placement
-from ricci_xla import NamedSharding
+from ricci_xla import NamedSharding, Sharding
 
 from ._device_put import device_put
 from ._sharding_constraint import constrain
 
 
-def _constrain(x: Any, sharding: Any) -> Any:
+def _place(x: ArrayLike, sharding: Sharding) -> ArrayLike:
+    """An array on a device or with a sharding."""
     if isinstance(sharding, NamedSharding):
         if sharding.mesh.empty:
             return x
@@ -17,4 +17,4 @@ def _constrain(x: Any, sharding: Any) -> Any:
     return device_put(x, sharding)
 
 
-placement.register(_constrain)
+placement.register(_place)

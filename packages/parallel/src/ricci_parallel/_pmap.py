@@ -1,4 +1,4 @@
-"""``pmap``: run a function on several devices at once, each on its own slice of the arguments."""
+"""``pmap``: run a function on several devices at once, on a slice of the arguments each."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from ricci_batching import mapped_dims, vmap
-from ricci_ir import DebugInfo, get_aval
+from ricci_ir import Array, ArrayLike, DebugInfo, get_aval
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
-from ricci_xla import Mesh, PartitionSpec, Wrapped, jit, local_devices
+from ricci_xla import Device, Mesh, PartitionSpec, Wrapped, jit, local_devices
 
 from ._shard_map import shard_map_call
 
@@ -20,7 +20,7 @@ _unnamed = "_pmap_axis"
 
 
 class _Enclosing(threading.local):
-    """How many devices the pmaps together have whose function is being traced; 0 if none is."""
+    """The number of devices of the pmaps around the code being traced, all together; 0 if none."""
 
     size: int = 0
 
@@ -51,25 +51,28 @@ def pmap[**P, R](
     donate_argnums: int | Iterable[int] = (),
     global_arg_shapes: Any = None,
 ) -> Wrapped[P, R]:
-    """Run a function on several devices, one slice of the arguments on each.
+    """Run a function on several devices at once, on a slice of the arguments each.
 
-    Within a function that ``pmap`` runs, each device maps its own slice by itself.
+    A ``pmap`` inside a function that ``pmap`` runs is a ``vmap``: each device maps over its slice.
 
     Args:
       fun: a function of pytrees of arrays.
       axis_name: a name by which collectives such as ``psum`` refer to the devices.
-      in_axes: which axis of each argument is divided over devices: an int for all, or a tuple
-        with an int, ``None`` (every device gets the whole argument) or a prefix pytree for each
-        positional argument. Keyword arguments are divided along axis 0.
-      out_axes: where the devices' results are stacked; ``None`` takes one device's result.
-      static_broadcasted_argnums: positions of arguments that are compile-time constants.
+      in_axes: the axis of the arguments that is divided over the devices: an int for all of them,
+        or a tuple with one entry for each positional argument. An entry is an int, ``None`` (every
+        device gets the whole argument), or a pytree of these that is a prefix of the argument.
+        Keyword arguments are divided along axis 0.
+      out_axes: the axis along which the results of the devices are stacked; ``None`` takes the
+        result of one device.
+      static_broadcasted_argnums: the positions of arguments that are compile-time constants.
       devices: the devices to use, in order; by default the first local ones.
       backend: the platform to take devices from.
       axis_size: the number of slices; by default the size of the mapped axes.
-      donate_argnums: positions of arguments whose buffers results may reuse.
+      donate_argnums: the positions of arguments whose buffers the results may reuse.
+      global_arg_shapes: not supported; must be ``None``.
 
     Returns:
-      A function whose results are spread over the devices. It is compiled as by ``jit``, and can
+      A function whose results are divided over the devices. It is compiled as by ``jit``, and can
       be differentiated, batched and traced.
 
     Raises:
@@ -81,7 +84,9 @@ def pmap[**P, R](
       (1, 2)
     """
     if global_arg_shapes is not None:
-        raise NotImplementedError("pmap: global_arg_shapes belongs to multi-process pmap.")
+        raise NotImplementedError(
+            "pmap: global_arg_shapes is for programs of several processes, which are not supported."
+        )
     call = cast(Callable[..., Any], fun)
     static = _as_tuple(static_broadcasted_argnums)
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -97,10 +102,10 @@ def pmap[**P, R](
         names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
         dims, size = mapped_dims("pmap", leaves, dims, axis_size, names)
         chosen = _devices(size, devices, backend, name)
-        out_tree: Any = None
+        out_tree: Any = None  # on_shard sets both
         out_dims: list[int | None] = []
 
-        def on_one(*slices):
+        def on_one(*slices: ArrayLike) -> Any:
             given_args, given_kwargs = tree_unflatten(tree, slices)
             full = list(given_args)
             for i in static:
@@ -113,14 +118,16 @@ def pmap[**P, R](
             return mapped(*leaves)
         mesh = Mesh(np.array(chosen), (axis,))
 
-        def on_shard(*shards):
+        # A shard has size 1 along the mapped axis: it is removed before the call, and results get
+        # it back.
+        def on_shard(*shards: Array) -> list[ArrayLike]:
             nonlocal out_tree
             slices = [
                 x if d is None else squeeze(x, (d,)) for x, d in zip(shards, dims, strict=True)
             ]
             outs, out_tree = tree_flatten(on_one(*slices))
             targets = flatten_axes("pmap out_axes", out_tree, out_axes)
-            results = []
+            results: list[ArrayLike] = []
             for out, target in zip(outs, targets, strict=True):
                 ndim = get_aval(out).ndim + 1  # pyright: ignore[reportAttributeAccessIssue]
                 dim = None if target is None else target % ndim
@@ -151,10 +158,13 @@ def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
     return (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
 
-def _devices(size: int, devices: Sequence[Any] | None, backend: str | None, name: str) -> list:
+def _devices(
+    size: int, devices: Sequence[Device] | None, backend: str | None, name: str
+) -> list[Device]:
+    """The devices that run the slices; ``devices`` are those that the user chose."""
     if devices is not None and _enclosing.size:
         raise NotImplementedError(
-            f"pmap of {name}: devices cannot be chosen within a function that pmap runs."
+            f"pmap of {name}: devices cannot be chosen inside a function that pmap runs."
         )
     available = list(devices) if devices is not None else local_devices(backend=backend)
     needed = size * (_enclosing.size or 1)

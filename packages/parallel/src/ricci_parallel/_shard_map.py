@@ -1,15 +1,16 @@
-"""The primitive that runs a program on every device of a mesh, each on its own shard.
+"""The primitive that runs a program on every device of a mesh, on its own shards of the operands.
 
-It is lowered to ``sdy.manual_computation``; ``pmap`` is made of it.
+It is lowered to ``sdy.manual_computation``. ``pmap`` is built on it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import (
     Linearized,
+    Tape,
     Zero,
     join_tangents,
     jvp_jaxpr,
@@ -18,13 +19,19 @@ from ricci_autodiff import (
     transpose_jaxpr,
 )
 from ricci_autodiff import is_undefined_primal as is_linear
-from ricci_batching import batch_jaxpr, named_axes
+from ricci_batching import Axis, batch_jaxpr, named_axes
 from ricci_ir import (
+    AbstractValue,
+    Array,
+    ArrayLike,
+    Atom,
     DebugInfo,
     Effect,
     Jaxpr,
     JaxprEqn,
     Literal,
+    Primitive,
+    Shape,
     ShapedArray,
     Steps,
     Var,
@@ -41,23 +48,25 @@ from ricci_lax import create_token_p, div, reshape
 from ricci_stablehlo import Lowering, Value, string, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
 
-from ._checked_shards import check_shards
+from ._checkify_rules import check_shards
 from ._collectives import psum_p
 
+type _Specs = tuple[PartitionSpec, ...]
 
-def spec_axes(part: Any) -> tuple:
+
+def spec_axes(part: Any) -> tuple[Hashable, ...]:
     """The mesh axes that one entry of a partition spec names."""
     if part is None:
         return ()
     return part if isinstance(part, tuple) else (part,)
 
 
-def _named(spec: PartitionSpec) -> set:
+def _named(spec: PartitionSpec) -> set[Hashable]:
     return {name for part in spec for name in spec_axes(part)}
 
 
-def _scaled(aval: Any, mesh: Mesh, spec: PartitionSpec, grow: bool) -> ShapedArray:
-    """The type of a shard of an array, or of the array that such shards make up."""
+def _scaled(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec, grow: bool) -> ShapedArray:
+    """The type of a shard of an array; if ``grow``, the type of the array that has such shards."""
     shape = list(aval.shape)
     for i, part in enumerate(spec):
         for name in spec_axes(part):
@@ -65,29 +74,33 @@ def _scaled(aval: Any, mesh: Mesh, spec: PartitionSpec, grow: bool) -> ShapedArr
     return aval.update(shape=tuple(shape))
 
 
-def shard_aval(aval: Any, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
-    """The type of one device's part of an array laid out by ``spec``."""
+def shard_aval(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec) -> ShapedArray:
+    """The type of a shard of an array that is divided by ``spec``."""
     return _scaled(aval, mesh, spec, grow=False)
 
 
 def shard_map_call(
-    fun: Callable[..., Sequence[Any]],
+    fun: Callable[..., Sequence[ArrayLike]],
     mesh: Mesh,
     in_specs: Sequence[PartitionSpec],
     out_specs: Callable[[], Sequence[PartitionSpec]],
-    args: Sequence[Any],
+    args: Sequence[ArrayLike],
     debug_info: DebugInfo,
-) -> list[Any]:
+) -> list[Array]:
     """Run a flat function on shards.
 
     Args:
-      fun: takes one device's shards and returns a flat sequence of arrays.
+      fun: takes the shards of one device, and returns a flat sequence of arrays.
       mesh: the devices.
-      in_specs: how each argument is divided.
-      out_specs: called after ``fun`` was traced: how the results are put together.
-      args: whole arrays.
+      in_specs: the partition spec of each argument.
+      out_specs: returns the partition specs of the results; called after ``fun`` was traced.
+      args: the whole arrays.
+      debug_info: the description of the function.
     """
-    avals = [shard_aval(get_aval(x), mesh, s) for x, s in zip(args, in_specs, strict=True)]
+    avals = [
+        shard_aval(get_aval(x), mesh, s)  # pyright: ignore[reportArgumentType]
+        for x, s in zip(args, in_specs, strict=True)
+    ]
     with extend_axes(mesh.shape.items()):
         jaxpr = trace_to_jaxpr(fun, avals, debug_info)
     consts = tuple(jaxpr.consts)
@@ -102,19 +115,30 @@ def shard_map_call(
     )
 
 
-def _abstract_eval(*avals, in_specs, jaxpr, mesh, out_specs):
+def _abstract_eval(
+    *avals: AbstractValue, in_specs: _Specs, jaxpr: Jaxpr, mesh: Mesh, out_specs: _Specs
+) -> list[ShapedArray]:
     return [
-        _scaled(aval, mesh, spec, grow=True)
-        for aval, spec in zip(jaxpr.out_avals, out_specs, strict=True)
+        _scaled(atom.aval, mesh, spec, grow=True)
+        for atom, spec in zip(jaxpr.outvars, out_specs, strict=True)
     ]
 
 
-def _in_axes(mesh: Mesh, build: Callable[[], Any]) -> Any:
+def _in_axes[T](mesh: Mesh, build: Callable[[], T]) -> T:
+    """The result of ``build``, called with the axes of the mesh in scope."""
     with extend_axes(mesh.shape.items()):
         return build()
 
 
-def _jvp(primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
+def _jvp(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Any],
+    *,
+    in_specs: _Specs,
+    jaxpr: Jaxpr,
+    mesh: Mesh,
+    out_specs: _Specs,
+) -> tuple[list[Array], list[Any]]:
     nonzeros = [type(t) is not Zero for t in tangents]
     program, out_nonzeros = _in_axes(mesh, lambda: jvp_jaxpr(jaxpr, nonzeros))
     given = [t for t in tangents if type(t) is not Zero]
@@ -130,11 +154,20 @@ def _jvp(primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
     return results, join_tangents(out_nonzeros, found, results)
 
 
-def _where(items: Sequence[Any], flags: Sequence[bool]) -> tuple:
+def _where[T](items: Sequence[T], flags: Sequence[bool]) -> tuple[T, ...]:
     return tuple(item for item, flag in zip(items, flags, strict=True) if flag)
 
 
-def _linearize(tape, primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
+def _linearize(
+    tape: Tape,
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Any],
+    *,
+    in_specs: _Specs,
+    jaxpr: Jaxpr,
+    mesh: Mesh,
+    out_specs: _Specs,
+) -> tuple[list[Array], list[Any]]:
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     split, residual_specs = _in_axes(mesh, lambda: _linearized(jaxpr, nonzeros, mesh, in_specs))
     outputs = shard_map_p.bind(
@@ -145,7 +178,7 @@ def _linearize(tape, primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
         out_specs=(*out_specs, *residual_specs[len(in_specs) :]),
     )
     results = outputs[: len(out_specs)]
-    # A result stands for itself among the residuals, laid out as it is.
+    # Residuals may be arguments or results, too; these keep their specs.
     specs = (*in_specs, *out_specs, *residual_specs[len(in_specs) :])
     values = (*primals, *outputs)
     given = [t for t in tangents if type(t) is not Zero]
@@ -168,32 +201,39 @@ def _linearize(tape, primals, tangents, *, in_specs, jaxpr, mesh, out_specs):
     return results, join_tangents(split.nonzeros, recorded, results)
 
 
-def _linearized(jaxpr: Jaxpr, nonzeros, mesh: Mesh, in_specs) -> tuple[Linearized, tuple]:
-    """The linearization whose new residuals have a leading axis, divided over the whole mesh.
+def _linearized(
+    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], mesh: Mesh, in_specs: _Specs
+) -> tuple[Linearized, _Specs]:
+    """The linearization of a program on shards.
 
-    Each device keeps residuals of its own, of any rank; the added axis makes them one array.
+    Each device has residuals of its own, which may be scalars. A new leading axis, divided over
+    the whole mesh, makes the residuals of all devices one array.
+
+    Returns:
+      The linearization, and the partition specs of the arguments followed by those of the new
+      residuals.
     """
     key = ("linearize on shards", nonzeros, mesh)
     return jaxpr.derived(key, lambda: _make_linearized(jaxpr, nonzeros, mesh, in_specs))
 
 
-def _make_linearized(jaxpr, nonzeros, mesh, in_specs):
+def _make_linearized(
+    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], mesh: Mesh, in_specs: _Specs
+) -> tuple[Linearized, _Specs]:
     split = linearize_jaxpr(jaxpr, nonzeros)
     results = len(jaxpr.outvars)
     first_new = len(jaxpr.invars) + results
 
-    def forward(*args):
+    def forward(*args: Array) -> list[Array]:
         outs = eval_jaxpr(split.forward, split.forward.consts, *args)
-        return [
-            *outs[:results],
-            *(reshape(r, (1, *get_aval(r).shape)) for r in outs[results:]),
-        ]
+        residuals = [reshape(x, (1, *aval.shape)) for x, aval in _typed(outs[results:])]
+        return [*outs[:results], *residuals]
 
-    def tangent(*args):
+    def tangent(*args: Array) -> list[Array]:
         count = len(split.residuals)
         residuals = [
-            reshape(x, get_aval(x).shape[1:]) if i >= first_new else x
-            for x, i in zip(args[:count], split.residuals, strict=True)
+            reshape(x, aval.shape[1:]) if i >= first_new else x
+            for (x, aval), i in zip(_typed(args[:count]), split.residuals, strict=True)
         ]
         return eval_jaxpr(split.tangent, split.tangent.consts, *residuals, *args[count:])
 
@@ -210,7 +250,14 @@ def _make_linearized(jaxpr, nonzeros, mesh, in_specs):
     return split._replace(forward=forward_jaxpr, tangent=tangent_jaxpr), specs
 
 
-def _transpose(cts, *args, in_specs, jaxpr, mesh, out_specs):
+def _transpose(
+    cts: Sequence[Any],
+    *args: Any,
+    in_specs: _Specs,
+    jaxpr: Jaxpr,
+    mesh: Mesh,
+    out_specs: _Specs,
+) -> list[Array | None]:
     linear = [is_linear(a) for a in args]
     nonzeros = [type(c) is not Zero for c in cts]
     program, out_nonzeros = _in_axes(
@@ -234,25 +281,34 @@ def _transpose(cts, *args, in_specs, jaxpr, mesh, out_specs):
     return [next(outs) if flag and next(found) else None for flag in linear]
 
 
-def _transposed(jaxpr, linear, nonzeros, mesh, in_specs, out_specs):
+def _transposed(
+    jaxpr: Jaxpr,
+    linear: Sequence[bool],
+    nonzeros: Sequence[bool],
+    mesh: Mesh,
+    in_specs: _Specs,
+    out_specs: _Specs,
+) -> tuple[Jaxpr, list[bool]]:
     """The transposed program on shards.
 
-    A result that is the same on several devices shares its cotangent among them, and an argument
-    that is the same on several devices collects theirs.
+    The cotangent of a result that is replicated over mesh axes is divided by their size, so that
+    each device has an equal part of it. The cotangent of a replicated argument is the sum of those
+    of the devices.
     """
     program, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros)
     known = len(linear) - sum(linear)
     ct_specs = _where(out_specs, nonzeros)
     result_specs = _where(_where(in_specs, linear), out_nonzeros)
 
-    def fun(*args):
+    def fun(*args: Array) -> list[Array]:
         cts = [
-            _shared(ct, _missing(mesh, spec), mesh)
+            _shared(ct, _replicated_axes(mesh, spec), mesh)
             for ct, spec in zip(args[known:], ct_specs, strict=True)
         ]
         outs = eval_jaxpr(program, program.consts, *args[:known], *cts)
         return [
-            _collected(x, _missing(mesh, spec)) for x, spec in zip(outs, result_specs, strict=True)
+            _collected(x, _replicated_axes(mesh, spec))
+            for x, spec in zip(outs, result_specs, strict=True)
         ]
 
     key = ("transpose on shards", tuple(linear), tuple(nonzeros), mesh, in_specs, out_specs)
@@ -262,21 +318,31 @@ def _transposed(jaxpr, linear, nonzeros, mesh, in_specs, out_specs):
     )
 
 
-def _missing(mesh: Mesh, spec: PartitionSpec) -> tuple:
+def _replicated_axes(mesh: Mesh, spec: PartitionSpec) -> tuple[Hashable, ...]:
+    """The mesh axes that a partition spec does not name: an array is the same along them."""
     named = _named(spec)
     return tuple(name for name in mesh.axis_names if name not in named)
 
 
-def _shared(ct: Any, axes: tuple, mesh: Mesh) -> Any:
+def _shared(ct: Array, axes: tuple[Hashable, ...], mesh: Mesh) -> Array:
     size = int(np.prod([mesh.shape[name] for name in axes], dtype=np.int64))
     return div(ct, get_aval(ct).dtype.type(size)) if size > 1 else ct  # pyright: ignore
 
 
-def _collected(x: Any, axes: tuple) -> Any:
+def _collected(x: Array, axes: tuple[Hashable, ...]) -> Array:
     return psum_p.bind(x, axes=axes, axis_index_groups=None)[0] if axes else x
 
 
-def _batch(axis, args, dims, *, in_specs, jaxpr, mesh, out_specs):
+def _batch(
+    axis: Axis,
+    args: Sequence[ArrayLike],
+    dims: Sequence[int | None],
+    *,
+    in_specs: _Specs,
+    jaxpr: Jaxpr,
+    mesh: Mesh,
+    out_specs: _Specs,
+) -> tuple[list[Array], list[int | None]]:
     batched, out_dims = _in_axes(mesh, lambda: batch_jaxpr(jaxpr, axis, dims))
     outs = shard_map_p.bind(
         *args,
@@ -296,14 +362,21 @@ def _with_dim(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
     return PartitionSpec(*parts)
 
 
-def _lower(ctx: Lowering, *operands: Value, in_specs, jaxpr, mesh, out_specs):
+def _lower(
+    ctx: Lowering,
+    *operands: Value,
+    in_specs: _Specs,
+    jaxpr: Jaxpr,
+    mesh: Mesh,
+    out_specs: _Specs,
+) -> list[Value]:
     outs = list(ctx.outs)
     module = ctx.module
     symbol = module.mesh(tuple(mesh.shape.items()))
     outer, manual = module.axis_sizes, module.manual
     module.axis_sizes, module.manual = dict(mesh.shape), True
     inner_avals = [v.aval for v in jaxpr.invars]
-    if module.num_partitions == 1:  # nothing to divide: jaxlib keeps no room for it in modules
+    if module.num_partitions == 1:  # XLA does not partition the module, so write the program itself
         try:
             return ctx.inline(jaxpr, operands)
         finally:
@@ -314,7 +387,7 @@ def _lower(ctx: Lowering, *operands: Value, in_specs, jaxpr, mesh, out_specs):
         module.axis_sizes, module.manual = outer, manual
     region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
 
-    def shardings(specs, avals):
+    def shardings(specs: _Specs, avals: Sequence[ShapedArray]) -> str:
         texts = [_sharding_text(symbol, s, a.ndim) for s, a in zip(specs, avals, strict=True)]
         return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
 
@@ -330,8 +403,13 @@ def _lower(ctx: Lowering, *operands: Value, in_specs, jaxpr, mesh, out_specs):
     )
 
 
-def _order(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
-    """Each device keeps the order by itself: nothing orders what several do."""
+def _order(
+    eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]
+) -> tuple[list[JaxprEqn], list[Var]]:
+    """The order rule: each device orders its own effects, with tokens that it creates.
+
+    There is no order between the effects of several devices.
+    """
     jaxpr = thread_tokens(eqn.params["jaxpr"], effects)
     made = [JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
     inner = jaxpr.replace(
@@ -350,11 +428,18 @@ def _sharding_text(symbol: str, spec: PartitionSpec, ndim: int) -> str:
     return f"<@{symbol}, [{dims}]>"
 
 
-# Step by step: each device's operations one after another, in lockstep; what combines values of
-# several devices is done at once, for all of them.
+# The rules for running a program step by step: every operation is run on one device after the
+# other, but a collective is run at once, for all devices.
 
 
-def _steps(steps: Steps, *operands: Any, in_specs, jaxpr, mesh, out_specs) -> list[Any]:
+def _steps(
+    steps: Steps,
+    *operands: ArrayLike,
+    in_specs: _Specs,
+    jaxpr: Jaxpr,
+    mesh: Mesh,
+    out_specs: _Specs,
+) -> list[Array]:
     shards = [_divided(steps, x, mesh, spec) for x, spec in zip(operands, in_specs, strict=True)]
     results = _lockstep(steps, jaxpr, shards, mesh)
     avals = _abstract_eval(
@@ -366,12 +451,21 @@ def _steps(steps: Steps, *operands: Any, in_specs, jaxpr, mesh, out_specs) -> li
     ]
 
 
-def _lockstep(steps: Steps, jaxpr: Jaxpr, args: Sequence[list[Any]], mesh: Mesh) -> list[list]:
-    """The results of a program; arguments and results are lists with a value for each device."""
+# A value on each device, in the order of the mesh.
+type _PerDevice = list[Any]
+
+
+def _lockstep(
+    steps: Steps, jaxpr: Jaxpr, args: Sequence[_PerDevice], mesh: Mesh
+) -> list[_PerDevice]:
+    """The results of a program on all devices."""
     count = mesh.devices.size
     env = {id(v): [c] * count for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
     env.update((id(v), xs) for v, xs in zip(jaxpr.invars, args, strict=True))
-    read = lambda a: [a.operand()] * count if isinstance(a, Literal) else env[id(a)]
+
+    def read(atom: Atom) -> _PerDevice:
+        return [atom.operand()] * count if isinstance(atom, Literal) else env[id(atom)]
+
     for eqn in jaxpr.eqns:
         operands = list(map(read, eqn.invars))
         program = program_rules.get(eqn.primitive)
@@ -390,12 +484,12 @@ def _lockstep(steps: Steps, jaxpr: Jaxpr, args: Sequence[list[Any]], mesh: Mesh)
     return list(map(read, jaxpr.outvars))
 
 
-def _together(eqn: JaxprEqn, operands: Sequence[list[Any]], mesh: Mesh) -> list[list]:
-    """One equation on all devices."""
+def _together(eqn: JaxprEqn, operands: Sequence[_PerDevice], mesh: Mesh) -> list[_PerDevice]:
+    """The results of an equation that is run on all devices at once."""
     split = PartitionSpec(tuple(mesh.axis_names))
     whole = [np.stack(list(map(np.asarray, xs))) for xs in operands]
 
-    def fun(*shards: Any) -> list[Any]:
+    def fun(*shards: Array) -> list[Array]:
         local = [reshape(x, aval.shape[1:]) for x, aval in _typed(shards)]
         out = eqn.primitive.bind(*local, **eqn.params)
         outs = out if eqn.primitive.multiple_results else [out]
@@ -412,12 +506,12 @@ def _together(eqn: JaxprEqn, operands: Sequence[list[Any]], mesh: Mesh) -> list[
     return [[as_array(row) for row in np.asarray(x)] for x in outs]
 
 
-def _typed(arrays: Sequence[Any]) -> list[tuple[Any, Any]]:
+def _typed(arrays: Sequence[Array]) -> list[tuple[Array, Any]]:
     return [(x, get_aval(x)) for x in arrays]
 
 
-def _block(shape: tuple[int, ...], mesh: Mesh, spec: PartitionSpec, device: int) -> tuple:
-    """Which part of an array a device has: a slice for each dimension."""
+def _block(shape: Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[slice, ...]:
+    """The index of a device's shard of an array: a slice for each dimension."""
     place = dict(zip(mesh.axis_names, np.unravel_index(device, mesh.devices.shape), strict=True))
     slices = [slice(None)] * len(shape)
     for dim, part in enumerate(spec):
@@ -430,7 +524,8 @@ def _block(shape: tuple[int, ...], mesh: Mesh, spec: PartitionSpec, device: int)
     return tuple(slices)
 
 
-def _divided(steps: Steps, x: Any, mesh: Mesh, spec: PartitionSpec) -> list[Any]:
+def _divided(steps: Steps, x: ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _PerDevice:
+    """The shards of an array."""
     values = np.asarray(x)
     return [
         steps.made(as_array(values[_block(values.shape, mesh, spec, d)]), x)
@@ -438,16 +533,19 @@ def _divided(steps: Steps, x: Any, mesh: Mesh, spec: PartitionSpec) -> list[Any]
     ]
 
 
-def _joined(steps: Steps, xs: list[Any], aval: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+def _joined(
+    steps: Steps, xs: _PerDevice, aval: ShapedArray, mesh: Mesh, spec: PartitionSpec
+) -> Array:
+    """The array that has these shards."""
     values = np.empty(aval.shape, aval.dtype)
     for d, x in enumerate(xs):
         values[_block(aval.shape, mesh, spec, d)] = np.asarray(x)
     return steps.made(as_array(values), *xs)
 
 
-# Runs ``jaxpr`` on each device of ``mesh``; arguments are divided by ``in_specs``, results put
-# together by ``out_specs``.
-shard_map_p = define(
+# Runs ``jaxpr`` on each device of ``mesh``. The specs say how the operands are divided into shards,
+# and how the results are made of shards.
+shard_map_p: Primitive = define(
     "shard_map",
     abstract_eval=_abstract_eval,
     multiple_results=True,

@@ -1,9 +1,21 @@
-"""How a value inside a program is to be spread over devices: ``with_sharding_constraint``."""
+"""``with_sharding_constraint``: how a value inside a program is divided over devices."""
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ricci_autodiff import linear
-from ricci_ir import Tracer, context, define, eval_trace, get_aval
+from ricci_batching import Axis
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    PyTree,
+    Tracer,
+    context,
+    define,
+    eval_trace,
+    get_aval,
+)
 from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 from ricci_xla import (
@@ -19,7 +31,7 @@ from ricci_xla import (
 
 
 class _NoMesh:
-    """Says that no mesh was entered."""
+    """The value of ``context_mesh`` if no mesh was entered; printed as an empty mesh."""
 
     __slots__ = ()
 
@@ -30,14 +42,21 @@ class _NoMesh:
 _no_mesh = _NoMesh()
 
 
-def _names(part: Any) -> tuple:
+def _names(part: Any) -> tuple[Hashable, ...]:
     if part is None:
         return ()
     return part if isinstance(part, tuple) else (part,)
 
 
-def _batched_sharding(sharding: Any, ndim: int, dim: int, spmd_name: Any) -> Any:
-    """The sharding of a batch at ``dim`` of arrays of ``ndim`` dimensions."""
+def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Any) -> Sharding:
+    """The sharding of a batch, given that of its examples.
+
+    Args:
+      sharding: the sharding of arrays of ``ndim`` dimensions.
+      ndim: the rank of an example.
+      dim: the batch dimension.
+      spmd_name: the mesh axis that the batch is divided over; ``None`` leaves it unconstrained.
+    """
     if not isinstance(sharding, NamedSharding):
         return sharding
     spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
@@ -47,7 +66,15 @@ def _batched_sharding(sharding: Any, ndim: int, dim: int, spmd_name: Any) -> Any
     return sharding.update(spec=PartitionSpec(*spec))
 
 
-def _constraint_batch(axis, args, dims, *, sharding, unconstrained_dims, **params):
+def _constraint_batch(
+    axis: Axis,
+    args: Sequence[ArrayLike],
+    dims: Sequence[int],
+    *,
+    sharding: Sharding,
+    unconstrained_dims: frozenset[int],
+    **params: Any,
+) -> tuple[Array, int]:
     (x,), (dim,) = args, dims
     aval: Any = get_aval(x)
     free = {d + (d >= dim) for d in unconstrained_dims}
@@ -62,7 +89,7 @@ def _constraint_batch(axis, args, dims, *, sharding, unconstrained_dims, **param
     return result, dim
 
 
-def _constraint_lower(ctx: Lowering, x: Value, *, sharding, **params) -> Value:
+def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: Any) -> Value:
     ndim = len(x.shape)
     if isinstance(sharding, NamedSharding):
         mesh = ctx.module.mesh(tuple(sharding.mesh.shape.items()))
@@ -81,14 +108,14 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding, **params) -> Value:
     return Value(name, x.aval)
 
 
-def mesh_of_sharding(sharding: Any) -> Mesh | None:
-    """The mesh of devices that a sharding lays arrays out on, if it names one."""
+def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
+    """The mesh of a ``NamedSharding``; ``None`` for other shardings."""
     if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
         return sharding.mesh
     return None
 
 
-sharding_constraint_p = define(
+sharding_constraint_p: Primitive = define(
     "sharding_constraint",
     abstract_eval=lambda x, **params: x,
     jvp=linear,
@@ -100,35 +127,37 @@ sharding_constraint_p = define(
 )
 
 
-def _as_sharding(where: Any, what: str) -> Any:
+def _as_sharding(where: object, what: str) -> Sharding:
+    """A sharding, or the one that a ``PartitionSpec`` means on the mesh that is entered."""
     if where is None:
         raise ValueError(
-            f"with_sharding_constraint: {what} is given the sharding None. Give a sharding, or a "
-            "PartitionSpec inside `with mesh:`; an empty PartitionSpec says replicated."
+            f"with_sharding_constraint: {what} has the sharding None. Give a sharding, or a "
+            "PartitionSpec inside `with mesh:`; an empty PartitionSpec means replicated."
         )
     if isinstance(where, PartitionSpec):
         mesh = entered_mesh()
         if mesh is None:
             raise RuntimeError(
-                f"with_sharding_constraint: {where} names axes of a mesh, and no mesh is entered. "
-                "Call it inside `with mesh:`, or give NamedSharding(mesh, spec)."
+                f"with_sharding_constraint: a PartitionSpec such as {where} needs a mesh, but no "
+                "mesh is entered. Call it inside `with mesh:`, or give NamedSharding(mesh, spec)."
             )
         return NamedSharding(mesh, where)
     if not isinstance(where, Sharding):
         raise TypeError(
-            f"with_sharding_constraint: {where!r}, for {what}, is neither a sharding nor a "
-            "PartitionSpec."
+            f"with_sharding_constraint: the sharding of {what} is {where!r}, which is neither a "
+            "sharding nor a PartitionSpec."
         )
     return where
 
 
-def _check(sharding: Any, x: Any, what: str) -> None:
+def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
+    """Raise ``ValueError`` unless a sharding fits an array, and names axes of type ``Auto``."""
     aval: Any = get_aval(x)
     if not isinstance(sharding, NamedSharding):
         return
     if len(sharding.spec) > aval.ndim:
         raise ValueError(
-            f"with_sharding_constraint: {what} has shape {aval.shape}, and {sharding.spec} is for "
+            f"with_sharding_constraint: {what} has shape {aval.shape}, but {sharding.spec} is for "
             f"{len(sharding.spec)} dimensions. Shorten the spec"
             f"{'; a scalar takes PartitionSpec()' if not aval.ndim else ''}."
         )
@@ -138,19 +167,19 @@ def _check(sharding: Any, x: Any, what: str) -> None:
         if types[name] is not AxisType.Auto:
             raise ValueError(
                 f"with_sharding_constraint: {sharding.spec} names the axis {name!r}, which is "
-                f"{types[name]} in {mesh}. Only axes that the compiler decides on can be "
-                "constrained: make the mesh with axis_types=AxisType.Auto for them."
+                f"{types[name]} in {mesh}. Only axes of type Auto, which the compiler decides on, "
+                "can be constrained: make the mesh with axis_types=AxisType.Auto for them."
             )
 
 
-def _free_dims(sharding: Any) -> frozenset[int]:
+def _free_dims(sharding: Sharding) -> frozenset[int]:
     if not isinstance(sharding, NamedSharding):
         return frozenset()
     return frozenset(d for d, part in enumerate(sharding.spec) if part is UNCONSTRAINED)
 
 
-def constrain(x: Any, sharding: Any) -> Any:
-    """One array with a sharding: laid out that way now, or when the program runs."""
+def constrain(x: ArrayLike, sharding: Sharding) -> Array:
+    """Constrain the sharding of one array: now, or when the traced program runs."""
     if context.trace is eval_trace and not isinstance(x, Tracer):
         return device_put(x, sharding)
     return sharding_constraint_p.bind(
@@ -162,8 +191,8 @@ def constrain(x: Any, sharding: Any) -> Any:
     )
 
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """The same arrays, spread over devices as said; inside a program, the compiler sees to it.
+def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
+    """Constrain how arrays are divided over devices; inside ``jit``, the compiler keeps to it.
 
     Args:
       x: a pytree of arrays.
@@ -171,11 +200,14 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         these that is a prefix of ``x``. Dimensions that are ``PartitionSpec.UNCONSTRAINED`` are
         left to the compiler.
 
+    Returns:
+      The same arrays with these shardings.
+
     Raises:
-      ValueError: if ``shardings`` is no prefix of ``x``, holds ``None``, does not fit an array's
-        rank, or names mesh axes that are not ``Auto``.
+      ValueError: if ``shardings`` is not a prefix of ``x``, contains ``None``, does not fit an
+        array's rank, or names mesh axes whose type is not ``Auto``.
       RuntimeError: if a ``PartitionSpec`` is given and no mesh is entered.
-      TypeError: if anything else is given.
+      TypeError: if a leaf of ``shardings`` is anything else.
 
     Example:
       >>> import numpy as np

@@ -19,7 +19,7 @@ type NodeData = tuple[type, Any] | None
 
 
 class Structure(Protocol):
-    """What is stored of a tree structure."""
+    """A tree structure that can be stored: its outermost node and its children."""
 
     def node_data(self) -> NodeData:
         """The type and the static data of the outermost container; ``None`` for a leaf."""

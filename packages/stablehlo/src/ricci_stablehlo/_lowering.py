@@ -197,6 +197,7 @@ class Module:
         found = self.private.get(jaxpr)
         if found is None:
             found = self.private[jaxpr] = self.unique_name(name)
+            # Writing it may add functions that it calls; they come after it in the text.
             position = len(self.functions)
             text = lower_function(self, jaxpr, found, "private")
             self.functions.insert(position, text)

@@ -56,6 +56,8 @@ def _thread(jaxpr: Jaxpr, effects: tuple[Effect, ...], position: int) -> Jaxpr:
     given = [Var(abstract_token) for _ in effects]
     current: dict[Effect, Var] = dict(zip(effects, given, strict=True))
     eqns: list[JaxprEqn] = []
+    # An equation takes the current token of each of its effects. The tokens that it returns are
+    # current from then on, so that the next equation with the effect waits for it.
     for eqn in jaxpr.eqns:
         used = tuple(e for e in effects if e in eqn.effects)
         if not used:

@@ -1,9 +1,20 @@
-"""Splitting a jaxpr by which of its arguments are known, and other surgery on programs."""
+"""Partial evaluation: splitting a jaxpr by which of its arguments are known."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ricci_ir import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, join_effects, trace_to_jaxpr
+from ricci_ir import (
+    AbstractValue,
+    Array,
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    eval_jaxpr,
+    join_effects,
+    trace_to_jaxpr,
+)
 
 from ._tangent import Zero, instantiate, tangent_aval
 
@@ -12,10 +23,9 @@ class Split(NamedTuple):
     """A jaxpr in two programs.
 
     Attributes:
-      known: from the known arguments to the results that follow from them, and then to what
-        ``unknown`` needs besides.
-      unknown: from those values, and then the unknown arguments, to the other results.
-      known_results: for each result of the jaxpr, whether ``known`` gives it.
+      known: takes the known arguments; returns the known results, followed by the residuals.
+      unknown: takes the residuals, followed by the unknown arguments; returns the other results.
+      known_results: for each result of the jaxpr, whether ``known`` returns it.
     """
 
     known: Jaxpr
@@ -26,10 +36,15 @@ class Split(NamedTuple):
 def dependent(
     jaxpr: Jaxpr, arguments: Sequence[bool], effects: bool = False
 ) -> tuple[set[int], tuple[bool, ...]]:
-    """What depends on the marked arguments: variables, by ``id``, and for each result whether.
+    """Find what depends on some of a jaxpr's arguments.
 
     Args:
-      effects: whether to mark what comes from equations with effects, too.
+      jaxpr: the program.
+      arguments: for each argument, whether it is one of them.
+      effects: whether results of equations with effects count as dependent, too.
+
+    Returns:
+      The ``id`` of each dependent variable; and for each result, whether it is dependent.
     """
     marked = {id(v) for v, chosen in zip(jaxpr.invars, arguments, strict=True) if chosen}
     for eqn in jaxpr.eqns:
@@ -41,12 +56,13 @@ def dependent(
 def split_jaxpr(
     jaxpr: Jaxpr, unknown: Sequence[bool], unknown_results: Sequence[bool] | None = None
 ) -> Split:
-    """Split a jaxpr, given which arguments are unknown; kept on it.
+    """Split a jaxpr, given which arguments are unknown; the jaxpr keeps the result.
 
     Args:
-      unknown: for each argument, whether it is.
-      unknown_results: which results to leave to the second program; by default those that depend
-        on unknown arguments, which must be among them.
+      jaxpr: the program.
+      unknown: for each argument, whether it is unknown.
+      unknown_results: for each result, whether the second program returns it. It must be so for
+        all results that depend on unknown arguments, and is so for only those by default.
     """
     unknown = tuple(unknown)
     results = unknown_results if unknown_results is None else tuple(unknown_results)
@@ -59,29 +75,31 @@ def _split_jaxpr(jaxpr: Jaxpr, unknown: tuple[bool, ...], wanted: tuple[bool, ..
         unknown_results = wanted
     known_eqns, unknown_eqns = [], []
     for eqn in jaxpr.eqns:
-        # By what it reads: an equation may be there for its effect, and have no results.
+        # Operands count, too: an equation with effects may have no results.
         waits = any(id(v) in marked for v in (*eqn.invars, *eqn.outvars))
         (unknown_eqns if waits else known_eqns).append(eqn)
+    # A residual is a known value that the second program reads or returns. Constants are none:
+    # both programs are closed over them.
     known_args = [v for v, u in zip(jaxpr.invars, unknown, strict=True) if not u]
     unknown_args = [v for v, u in zip(jaxpr.invars, unknown, strict=True) if u]
     constants = {id(v) for v in jaxpr.constvars}
     pairs = list(zip(jaxpr.outvars, unknown_results, strict=True))
     read = [atom for eqn in unknown_eqns for atom in eqn.invars]
-    needed: dict[int, Any] = {
+    needed: dict[int, Atom] = {
         id(atom): atom
         for atom in (*read, *(v for v, u in pairs if u))
         if type(atom) is not Literal and id(atom) not in marked and id(atom) not in constants
     }
-    residuals = list(needed.values())
+    residuals: list[Var] = list(needed.values())  # pyright: ignore[reportAssignmentType]
     known = program(jaxpr, known_args, known_eqns, [*(v for v, u in pairs if not u), *residuals])
     rest = program(jaxpr, [*residuals, *unknown_args], unknown_eqns, [v for v, u in pairs if u])
     return Split(known, rest, tuple(not u for u in unknown_results))
 
 
 def program(
-    jaxpr: Jaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn], outvars: Sequence[Any]
+    jaxpr: Jaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]
 ) -> Jaxpr:
-    """A program of some of a jaxpr's equations, closed over the same constants."""
+    """A jaxpr made of some of a jaxpr's equations, closed over the same constants."""
     return jaxpr.replace(
         invars=list(invars),
         eqns=list(eqns),
@@ -91,26 +109,29 @@ def program(
 
 
 def with_zeros(
-    jaxpr: Jaxpr, present: Sequence[bool], wanted: Sequence[bool], avals: Iterable[Any]
+    jaxpr: Jaxpr, present: Sequence[bool], wanted: Sequence[bool], avals: Iterable[AbstractValue]
 ) -> Jaxpr:
-    """A jaxpr that gives also results known to be zero.
+    """A jaxpr that returns some tangents as arrays although they are zero.
 
     Args:
-      jaxpr: gives the results that are ``present``.
-      present, wanted: for each of all results, whether it is given, and whether it is to be.
-      avals: the types of all results, as primals.
+      jaxpr: returns the tangents that are not zero.
+      present: for each tangent, whether ``jaxpr`` returns it.
+      wanted: for each tangent, whether the new jaxpr returns it.
+      avals: the types of the primals.
     """
     present, wanted = tuple(present), tuple(wanted)
     if present == wanted:
         return jaxpr
-    avals = tuple(map(tangent_aval, avals))
+    tangent_avals = tuple(map(tangent_aval, avals))
 
-    def fun(*args: Any) -> list[Any]:
+    def fun(*args: Array) -> list[Array]:
         given = iter(eval_jaxpr(jaxpr, jaxpr.consts, *args))
-        results = [next(given) if p else Zero(a) for p, a in zip(present, avals, strict=True)]
-        return [instantiate(r) for r, w in zip(results, wanted, strict=True) if w]
+        tangents = [
+            next(given) if p else Zero(a) for p, a in zip(present, tangent_avals, strict=True)
+        ]
+        return [instantiate(t) for t, w in zip(tangents, wanted, strict=True) if w]
 
     return jaxpr.derived(
-        ("with zeros", present, wanted, avals),
+        ("with zeros", present, wanted, tangent_avals),
         lambda: trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info),
     )

@@ -1,28 +1,30 @@
-"""Arrays made of one part on each of several devices, stacked along a new leading axis."""
+"""``device_put_sharded`` and ``device_put_replicated``: one part of an array on each device.
 
-from collections.abc import Sequence
+The parts are stacked along a new leading axis, which is divided over the devices.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import get_aval
+from ricci_ir import Array, ArrayLike, PyTree, get_aval
 from ricci_lax import expand_dims
 from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
-from ricci_xla import Mesh, NamedSharding, P, make_array_from_single_device_arrays
+from ricci_xla import Device, Mesh, NamedSharding, P, make_array_from_single_device_arrays
 from ricci_xla import device_put as put_arrays
 
 
-def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
-    """Put each of several pytrees on a device of its own, and stack them to one.
+def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> PyTree:
+    """Put each of several pytrees on a device of its own, and stack them.
 
     Args:
-      shards: pytrees of arrays and scalars, one for each device: of one structure, with leaves of
-        the same shapes and dtypes.
+      shards: one pytree of arrays and scalars for each device. All have the same structure, and
+        leaves of the same shapes and dtypes.
       devices: the devices.
 
     Returns:
-      A pytree of that structure, whose arrays have one more axis, in front, that is spread over
-      the devices.
+      A pytree of that structure. Its arrays have a new leading axis, divided over the devices.
 
     Raises:
       TypeError: if ``shards`` is not a sequence.
@@ -38,7 +40,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     """
     if not isinstance(shards, Sequence):
         raise TypeError(
-            "device_put_sharded: shards is a sequence with one entry for each device, got "
+            "device_put_sharded: shards must be a sequence with one entry for each device, got "
             f"{type(shards).__name__}."
         )
     if len(shards) != len(devices) or not shards:
@@ -50,8 +52,8 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     for i, (_, tree) in enumerate(trees):
         if tree != trees[0][1]:
             raise ValueError(
-                f"device_put_sharded: shards must have one structure, but that of shard 0 is "
-                f"{trees[0][1]} and that of shard {i} is {tree}."
+                "device_put_sharded: all shards must have the same tree structure, but that of "
+                f"shard 0 is {trees[0][1]} and that of shard {i} is {tree}."
             )
     parts = list(zip(*(leaves for leaves, _ in trees), strict=True))
     for k, leaves in enumerate(parts):
@@ -59,15 +61,15 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     return tree_unflatten(trees[0][1], [_stacked(leaves, devices) for leaves in parts])
 
 
-def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
-    """Put a copy of a pytree on each of several devices, and stack them to one.
+def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> PyTree:
+    """Put a copy of a pytree on each of several devices, and stack the copies.
 
     Args:
       x: a pytree of arrays and scalars.
       devices: the devices.
 
     Returns:
-      The pytree, whose arrays have one more axis, in front, that is spread over the devices.
+      The pytree. Its arrays have a new leading axis, divided over the devices.
 
     Raises:
       ValueError: if there are no devices.
@@ -85,18 +87,19 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     return tree_map(lambda leaf: _stacked([leaf] * len(devices), devices), x)
 
 
-def _check_alike(leaves: Sequence[Any], path: Any) -> None:
+def _check_alike(leaves: Sequence[ArrayLike], path: Callable[[], str]) -> None:
+    """Raise ``ValueError`` unless all leaves have the same shape and dtype."""
     first: Any = get_aval(leaves[0])
     for i, leaf in enumerate(leaves):
         aval: Any = get_aval(leaf)
         if (aval.shape, aval.dtype) != (first.shape, first.dtype):
             raise ValueError(
-                f"device_put_sharded: shards must have leaves of one type, but the leaf{path()} is "
-                f"{first.str_short()} in shard 0 and {aval.str_short()} in shard {i}."
+                "device_put_sharded: all shards must have leaves of the same types, but the leaf"
+                f"{path()} is {first.str_short()} in shard 0 and {aval.str_short()} in shard {i}."
             )
 
 
-def _stacked(parts: Sequence[Any], devices: Sequence[Any]) -> Any:
+def _stacked(parts: Sequence[ArrayLike], devices: Sequence[Device]) -> Array:
     """An array of parts, each on its device."""
     shape = (len(parts), *np.shape(parts[0]))
     sharding = NamedSharding(Mesh(np.array(devices), ("devices",)), P("devices"))

@@ -1,17 +1,33 @@
-"""How ``checkify`` looks into programs that run on several devices."""
+"""The ``checkify`` rules of ``shard_map`` and ``psum``."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_ir import Jaxpr, Primitive, eval_jaxpr, extend_axes, get_aval, trace_to_jaxpr
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Jaxpr,
+    Primitive,
+    eval_jaxpr,
+    extend_axes,
+    get_aval,
+    trace_to_jaxpr,
+)
 from ricci_lax import check_rules, reshape
 from ricci_xla import PartitionSpec
 
 from ._collectives import psum_p
 
 
-def check_shards(log: Any, primitive: Primitive, operands: Sequence[Any], params: dict) -> list:
-    """The rule of ``shard_map``: each device tells its own errors, as examples of a batch do."""
+def check_shards(
+    log: Any, primitive: Primitive, operands: Sequence[ArrayLike], params: dict[str, Any]
+) -> list[Array]:
+    """The rule of ``shard_map``: each device reports errors of its own.
+
+    Args:
+      log: collects the errors.
+      primitive, operands, params: the operation.
+    """
     jaxpr, mesh = params["jaxpr"], params["mesh"]
     with extend_axes(mesh.shape.items()):
         checked = log.checked(jaxpr)
@@ -29,9 +45,9 @@ def check_shards(log: Any, primitive: Primitive, operands: Sequence[Any], params
 
 
 def _with_axis(jaxpr: Jaxpr, count: int) -> Jaxpr:
-    """The program with a leading axis in its first results, along which devices are laid out."""
+    """The program whose first results have a new leading axis, to be divided over the devices."""
 
-    def fun(*args: Any) -> list[Any]:
+    def fun(*args: Array) -> list[Array]:
         outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
         errors = [reshape(x, (1, *get_aval(x).shape)) for x in outs[:count]]  # pyright: ignore
         return [*errors, *outs[count:]]
@@ -39,7 +55,9 @@ def _with_axis(jaxpr: Jaxpr, count: int) -> Jaxpr:
     return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
 
 
-def _check_sum(log: Any, primitive: Primitive, operands: Sequence[Any], params: dict) -> list:
+def _check_sum(
+    log: Any, primitive: Primitive, operands: Sequence[ArrayLike], params: dict[str, Any]
+) -> list[Array]:
     results = primitive.bind(*operands, **params)
     log.report_nans(primitive, results)
     return results
