@@ -20,13 +20,15 @@ from ._arguments import (
 )
 from ._keys import check_key
 from ._primitives import random_split_p
+from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._staging import staged
 from ._uniform import _uniform, split_pair
 
-# Numbers that are harmless to the method that an element is not drawn by.
+# Both methods run for all elements. These parameters, with which its loop ends soon, are given to a
+# method for the elements that the other one draws.
 _HARMLESS_P, _HARMLESS_N, _EVEN = 0.01, 10_000.0, 0.5
-_INVERTED_TO = 10.0  # the largest mean for which waiting times are added up
-# log(k!) less Stirling's formula for it, (k + 1/2) log(k + 1) - (k + 1) + log(2 π) / 2.
+_INVERTED_TO = 10.0  # the largest mean for which trials are counted; BTRS needs a larger one
+# log(k!) less Stirling's approximation (k + 1/2) log(k + 1) - (k + 1) + log(2 π) / 2, for k from 0.
 _STIRLING_TAILS = (
     0.0810614667953272,
     0.0413406959554092,
@@ -42,11 +44,12 @@ _STIRLING_TAILS = (
 
 
 def _stirling_tail(k: Any) -> Any:
+    """What Stirling's approximation leaves of log(k!): from the table, or by its series."""
     greatest = len(_STIRLING_TAILS) - 1
     table = jnp.asarray(np.array(_STIRLING_TAILS, k.dtype))
     is_tabulated = k <= greatest
-    # The series, too, is evaluated at no more than the table's end: for large numbers that is
-    # not quite Stirling's tail, but it is what JAX's samples are accepted by.
+    # The series is evaluated at the end of the table for all larger numbers, too. There it is not
+    # quite Stirling's tail, but it decides which proposals JAX accepts.
     k = lax.clamp(float_info(k.dtype)(0), k, float_info(k.dtype)(greatest))
     square = (k + 1) * (k + 1)
     series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
@@ -54,78 +57,71 @@ def _stirling_tail(k: Any) -> Any:
     return lax.select(is_tabulated, table.at[index].get(mode="promise_in_bounds"), series)
 
 
-def _may_run_again(iteration: Any, dtype: np.dtype) -> Any:
-    return lax.convert_element_type(iteration, dtype) < float_info(dtype).largest
-
-
 def _inverted(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
-    """How many waiting times between successes fit into ``n`` trials."""
+    """Count the successes in ``n`` trials by how many trials there are between them.
+
+    The number of trials up to a success is geometric: the ceiling of log(u) / log(1 - p) for a
+    uniform number u. The success that comes after the last trial does not count.
+    """
     log_failure = lax.log1p(-p)
 
-    def goes_on(state):
-        iteration, _, trials, _ = state
-        return lax.bitwise_and(jnp.any(trials <= n), _may_run_again(iteration, dtype))
-
-    def wait(state):
-        iteration, count, trials, key = state
+    def wait(key, value, is_within):
+        count, trials = value
         uniform_key, key = split_pair(key)
-        count = lax.select(trials <= n, count + 1, count)
+        count = lax.select(is_within, count + 1, count)
         u = _uniform(uniform_key, 0.0, 1.0, shape=n.shape, dtype=n.dtype)
-        return iteration + 1, count, trials + lax.ceil(lax.log(u) / log_failure), key
+        trials = trials + lax.ceil(lax.log(u) / log_failure)
+        return key, (count, trials), trials <= n
 
-    start = (0, lax.full_like(n, 0), lax.full_like(n, 0), key)
-    return lax.while_loop(goes_on, wait, start)[1] - 1
+    zero = lax.full_like(n, 0)
+    count, _ = draw_until_done(wait, (key, (zero, zero), zero <= n), most_rounds(dtype))
+    return count - 1
 
 
 def _rejected(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
-    """BTRS: a transformed uniform number is accepted at once, or by the exact ratio."""
-    spread = lax.sqrt(n * p * (1 - p))
-    b = 1.15 + 2.53 * spread
-    a = -0.0873 + 0.0248 * b + 0.01 * p
-    c = n * p + 0.5
-    v_always = 0.92 - 4.2 / b
-    odds = p / (1 - p)
-    alpha = (2.83 + 5.1 / b) * spread
-    m = lax.floor((n + 1) * p)
+    """Hörmann's algorithm BTRS, for p ≤ 1/2 and means from 10 on."""
+    deviation = lax.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    hat = TableMountain(
+        a=-0.0873 + 0.0248 * b + 0.01 * p,
+        b=b,
+        c=(n * p + 0.5,),
+        alpha=(2.83 + 5.1 / b) * deviation,
+        v_r=0.92 - 4.2 / b,
+    )
+    mode = lax.floor((n + 1) * p)
+    log_density = partial(_log_density, n, p / (1 - p), mode)
 
-    def log_density(k):
-        """The logarithm of the probability of ``k`` over that of the mode ``m``."""
-        bound = (m + 0.5) * lax.log((m + 1.0) / (odds * (n - m + 1.0)))
-        bound = bound + (n + 1.0) * lax.log((n - m + 1.0) / (n - k + 1.0))
-        bound = bound + (k + 0.5) * lax.log(odds * (n - k + 1.0) / (k + 1.0))
-        bound = bound + _stirling_tail(m) + _stirling_tail(n - m)
-        return bound - _stirling_tail(k) - _stirling_tail(n - k)
+    def is_outside(k, us, v):
+        return lax.bitwise_or(k < 0, k > n)
 
-    def goes_on(state):
-        iteration, _, is_accepted, _ = state
-        return lax.bitwise_and(
-            jnp.any(lax.bitwise_not(is_accepted)), _may_run_again(iteration, dtype)
-        )
+    return transformed_rejection(key, hat, log_density, is_outside, n, most_rounds(dtype))
 
-    def propose(state):
-        iteration, result, is_accepted, key = state
-        key, u_key, v_key = split_pair(key, 3)
-        u = _uniform(u_key, 0.0, 1.0, shape=n.shape, dtype=n.dtype)
-        v = _uniform(v_key, 0.0, 1.0, shape=n.shape, dtype=n.dtype)
-        u = u - 0.5
-        edge = 0.5 - lax.abs(u)
-        at_once = lax.bitwise_and(edge >= 0.07, v <= v_always)
-        k = lax.floor((2 * a / edge + b) * u + c)
-        never = lax.bitwise_or(k < 0, k > n)
-        log_ratio = lax.log(v * alpha / (a / (edge * edge) + b))
-        by_ratio = lax.bitwise_and(lax.bitwise_not(never), log_ratio <= log_density(k))
-        accepts = lax.bitwise_or(at_once, by_ratio)
-        result = lax.select(accepts, k, result)
-        return iteration + 1, result, lax.bitwise_or(is_accepted, accepts), key
 
-    start = (0, lax.full_like(n, -1), lax.full_like(n, False, np.bool_), key)
-    return lax.while_loop(goes_on, propose, start)[1]
+def _log_density(n: Any, odds: Any, mode: Any, k: Any) -> Any:
+    """The logarithm of the probability of ``k`` over that of the mode.
+
+    The factorials of both binomial coefficients are written by Stirling's formula with its tail,
+    whose parts that are alike in numerator and denominator are then taken together. So no large
+    logarithms of factorials are subtracted from each other.
+    """
+    at_mode = (mode + 0.5) * lax.log((mode + 1.0) / (odds * (n - mode + 1.0)))
+    failures = (n + 1.0) * lax.log((n - mode + 1.0) / (n - k + 1.0))
+    at_k = (k + 0.5) * lax.log(odds * (n - k + 1.0) / (k + 1.0))
+    tails = [(lax.add, mode), (lax.add, n - mode), (lax.sub, k), (lax.sub, n - k)]
+    total = at_mode + failures + at_k
+    for add_or_sub, factorial in tails:
+        total = add_or_sub(total, _stirling_tail(factorial))
+    return total
 
 
 def binomial_of(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
-    """Numbers of the binomial distribution, inside a sampler; ``n`` and ``p`` of one type."""
+    """Numbers of the binomial distribution, inside a sampler; ``n`` and ``p`` of one type.
+
+    The rarer outcome is counted, successes or failures, as BTRS is for p ≤ 1/2.
+    """
     is_rare = p < 0.5
-    q = lax.select(is_rare, p, 1.0 - p)  # what is counted is the rarer outcome
+    q = lax.select(is_rare, p, 1.0 - p)
     n_is_bad = lax.bitwise_or(lax.ne(n, n), n < 0)
     n_is_infinite = jnp.isinf(n)
     q_is_nan, q_is_negative = lax.ne(q, q), q < 0

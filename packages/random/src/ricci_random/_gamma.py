@@ -18,34 +18,35 @@ from ._gamma_approximate import gamma_approximate
 from ._keys import check_key, key_dtype
 from ._normal import _normal
 from ._primitives import move_dim_of_keys, random_split_p
+from ._rejection import accept_reject
 from ._staging import staged
 from ._uniform import _uniform, split_pair
 
 
 def _draw(key: Any, a: Any, log_space: bool) -> Any:
-    """One number of the gamma distribution, by the method of Marsaglia and Tsang."""
+    """One number of the gamma distribution, by the method of Marsaglia and Tsang.
+
+    For a normal number x, d (1 + c x)³ with d = a - 1/3 and c = 1 / sqrt(9 d) nearly has the
+    distribution, if a ≥ 1; rejection makes it exact. For a < 1 a number for a + 1 is multiplied
+    by u^(1/a), where u is uniform.
+    """
     dtype = a.dtype
     number = float_info(dtype)
-    # Their method is for a ≥ 1; a smaller one is raised by 1 and made up for at the end.
     is_large = lax.ge(a, number(1))
     d = lax.select(is_large, a, a + 1.0) - 1.0 / 3.0
     c = (1.0 / 3.0) / lax.sqrt(d)
     key, boost_key = split_pair(key)
 
-    def is_rejected(state):
-        _, x_squared, v, u = state
-        beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
-        beyond_bound = lax.ge(lax.log(u), x_squared * 0.5 + d * ((1.0 - v) + lax.log(v)))
-        return lax.bitwise_and(beyond_squeeze, beyond_bound)
-
-    def propose(state):
-        key, normal_key, uniform_key = split_pair(state[0], 3)
+    def propose(normal_key, uniform_key):
         x, v = _positive_proposal(normal_key, c)
+        x_squared, v = x * x, v * v * v
         u = _uniform(uniform_key, 0.0, 1.0, shape=(), dtype=dtype)
-        return key, x * x, v * v * v, u
+        # Comparisons with NaN are false, which rejects nothing: the loop ends for such parameters.
+        beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
+        beyond_density = lax.ge(lax.log(u), x_squared * 0.5 + d * ((1.0 - v) + lax.log(v)))
+        return v, lax.bitwise_and(beyond_squeeze, beyond_density)
 
-    start = (key, number(0), number(1), number(2))
-    _, _, v, _ = lax.while_loop(is_rejected, propose, start)
+    v = accept_reject(propose, key, number(1), keys=2)
     if log_space:
         log_u = lax.neg(_exponential(boost_key, shape=(), dtype=dtype))
         no_boost = lax.bitwise_or(is_large, lax.eq(log_u, number(0)))
@@ -56,18 +57,16 @@ def _draw(key: Any, a: Any, log_space: bool) -> Any:
     return d * v * boost
 
 
-def _positive_proposal(key: Any, c: Any) -> Any:
+def _positive_proposal(key: Any, c: Any) -> tuple[Any, Any]:
     """A normal number ``x`` for which ``v = 1 + c x`` is positive, and ``v``."""
     number = float_info(c.dtype)
 
-    def propose(state):
-        key, subkey = split_pair(state[0])
-        x = _normal(subkey, shape=(), dtype=c.dtype)
-        return key, x, 1.0 + x * c
+    def propose(normal_key):
+        x = _normal(normal_key, shape=(), dtype=c.dtype)
+        return x, lax.le(1.0 + x * c, number(0))
 
-    start = (key, number(0), number(-1))
-    _, x, v = lax.while_loop(lambda state: lax.le(state[2], number(0)), propose, start)
-    return x, v
+    x = accept_reject(propose, key, number(0), keys=1)
+    return x, 1.0 + x * c
 
 
 # random_gamma: a number for each entry of the shape parameters, whose leading dimensions are

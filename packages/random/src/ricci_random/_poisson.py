@@ -11,6 +11,7 @@ from ricci_ir import explicit_dtype, issubdtype
 from ._arguments import placed, sampled_shape, to_shape
 from ._keys import check_key, generator_of
 from ._poisson_approximate import poisson_approximate
+from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._staging import staged
 from ._uniform import _uniform, split_pair
 
@@ -19,61 +20,50 @@ _REJECTED_FROM = 10.0  # the least rate for which Hörmann's method holds
 _HARMLESS_RATE = 100_000.0  # given to his loop for the elements that it is not for
 
 
-def _within(iteration: Any, dtype: np.dtype) -> Any:
-    """Whether a loop has not yet run as often as the result's dtype can count."""
-    return lax.convert_element_type(iteration, dtype) < np.asarray(np.iinfo(dtype).max, dtype)
-
-
 @staged
 def _poisson_knuth(key, lam, *, shape, dtype):
-    """Counts the uniform numbers whose product is still above exp(-lam)."""
+    """Count the events of a process of that rate within a unit of time.
 
-    def goes_on(state):
-        iteration, _, _, log_product = state
-        return lax.bitwise_and(jnp.any(log_product > -lam), _within(iteration, dtype))
+    The times between events are -log(u) / lam for uniform numbers u. So the logarithms are added up
+    until their sum passes -lam; the event that passes it does not count.
+    """
 
-    def multiply(state):
-        iteration, count, key, log_product = state
+    def wait(key, value, is_within):
+        count, log_product = value
         key, uniform_key = split_pair(key)
-        count = lax.select(log_product > -lam, count + 1, count)
+        count = lax.select(is_within, count + 1, count)
         u = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=_FLOAT)
-        return iteration + 1, count, key, log_product + lax.log(u)
+        log_product = log_product + lax.log(u)
+        return key, (count, log_product), log_product > -lam
 
-    start = (0, lax.full_like(lam, 0, dtype, shape), key, lax.full_like(lam, 0, _FLOAT, shape))
-    return lax.while_loop(goes_on, multiply, start)[1] - 1
+    count, log_one = lax.full_like(lam, 0, dtype, shape), lax.full_like(lam, 0, _FLOAT, shape)
+    start = (key, (count, log_one), log_one > -lam)
+    count, _ = draw_until_done(wait, start, most_rounds(dtype))
+    return count - 1
 
 
 @staged
 def _poisson_rejection(key, lam, *, shape, dtype):
-    """Hörmann's PTRS: a transformed uniform number is accepted at once, or by the exact ratio."""
+    """Hörmann's algorithm PTRS, for rates from 10 on."""
     log_lam = lax.log(lam)
     b = 0.931 + 2.53 * lax.sqrt(lam)
-    a = -0.059 + 0.02483 * b
-    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    v_always = 0.9277 - 3.6224 / (b - 2)
+    hat = TableMountain(
+        a=-0.059 + 0.02483 * b,
+        b=b,
+        c=(lam, 0.43),
+        alpha=1.1239 + 1.1328 / (b - 3.4),
+        v_r=0.9277 - 3.6224 / (b - 2),
+    )
 
-    def goes_on(state):
-        iteration, _, is_accepted, _ = state
-        return lax.bitwise_and(jnp.any(lax.bitwise_not(is_accepted)), _within(iteration, dtype))
+    def log_density(k):
+        return -lam + k * log_lam - lax.lgamma(k + 1)
 
-    def propose(state):
-        iteration, result, is_accepted, key = state
-        key, u_key, v_key = split_pair(key, 3)
-        u = _uniform(u_key, 0.0, 1.0, shape=shape, dtype=_FLOAT) - 0.5
-        v = _uniform(v_key, 0.0, 1.0, shape=shape, dtype=_FLOAT)
-        edge = 0.5 - lax.abs(u)
-        k = lax.floor((2 * a / edge + b) * u + lam + 0.43)
-        log_ratio = lax.log(v * inverse_alpha / (a / (edge * edge) + b))
-        log_density = -lam + k * log_lam - lax.lgamma(k + 1)
-        at_once = lax.bitwise_and(edge >= 0.07, v <= v_always)
-        never = lax.bitwise_or(k < 0, lax.bitwise_and(edge < 0.013, v > edge))
-        by_ratio = lax.bitwise_and(lax.bitwise_not(never), log_ratio <= log_density)
-        accepts = lax.bitwise_or(at_once, by_ratio)
-        result = lax.select(accepts, k, result)
-        return iteration + 1, result, lax.bitwise_or(is_accepted, accepts), key
+    def is_outside(k, us, v):
+        return lax.bitwise_or(k < 0, lax.bitwise_and(us < 0.013, v > us))
 
-    start = (0, lax.full_like(lam, -1, _FLOAT, shape), lax.full_like(lam, False, np.bool_), key)
-    return lax.convert_element_type(lax.while_loop(goes_on, propose, start)[1], dtype)
+    like = lax.full_like(lam, 0, _FLOAT, shape)
+    count = transformed_rejection(key, hat, log_density, is_outside, like, most_rounds(dtype))
+    return lax.convert_element_type(count, dtype)
 
 
 @staged
