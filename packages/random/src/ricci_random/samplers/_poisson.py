@@ -1,27 +1,36 @@
 """The Poisson distribution: Knuth's method for small rates, Hörmann's for others."""
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Shape,
+    ShapeLike,
+    explicit_dtype,
+    issubdtype,
+)
+from ricci_random.keys import check_key, generator_of, staged, subkeys
 
-from ._arguments import placed, sampled_shape, to_shape
-from ._keys import check_key, generator_of
+from ._parameters import Sharding, placed, sampled_shape, to_shape
 from ._poisson_approximate import poisson_approximate
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
-from ._staging import staged
-from ._uniform import _uniform, split_pair
+from ._uniform import _uniform
 
 _FLOAT = np.dtype("float32")
-_REJECTED_FROM = 10.0  # the least rate for which Hörmann's method holds
-_HARMLESS_RATE = 100_000.0  # given to his loop for the elements that it is not for
+_REJECTED_FROM = 10.0  # the least rate that PTRS is for
+# Both methods run for all elements. PTRS ends soon with this rate, which it is given for the
+# elements that Knuth's method draws.
+_HARMLESS_RATE = 100_000.0
 
 
 @staged
-def _poisson_knuth(key, lam, *, shape, dtype):
+def _poisson_knuth(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     """Count the events of a process of that rate within a unit of time.
 
     The times between events are -log(u) / lam for uniform numbers u. So the logarithms are added up
@@ -30,7 +39,7 @@ def _poisson_knuth(key, lam, *, shape, dtype):
 
     def wait(key, value, is_within):
         count, log_product = value
-        key, uniform_key = split_pair(key)
+        key, uniform_key = subkeys(key)
         count = lax.select(is_within, count + 1, count)
         u = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=_FLOAT)
         log_product = log_product + lax.log(u)
@@ -43,7 +52,7 @@ def _poisson_knuth(key, lam, *, shape, dtype):
 
 
 @staged
-def _poisson_rejection(key, lam, *, shape, dtype):
+def _poisson_rejection(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     """Hörmann's algorithm PTRS, for rates from 10 on."""
     log_lam = lax.log(lam)
     b = 0.931 + 2.53 * lax.sqrt(lam)
@@ -67,7 +76,7 @@ def _poisson_rejection(key, lam, *, shape, dtype):
 
 
 @staged
-def _poisson(key, lam, *, shape, dtype):
+def _poisson(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     is_small = lax.bitwise_or(lax.ne(lam, lam), lam < _REJECTED_FROM)
     small = lax.select(is_small, lam, lax.full_like(lam, 0.0))
     large = lax.select(is_small, lax.full_like(lam, _HARMLESS_RATE), lam)
@@ -78,20 +87,20 @@ def _poisson(key, lam, *, shape, dtype):
 
 
 @staged
-def _poisson_approx(key, lam, *, shape, dtype):
+def _poisson_approx(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     return poisson_approximate(key, lam, shape, dtype)
 
 
 def poisson(
-    key: Any,
-    lam: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Any:
-    """Numbers of the Poisson distribution: how many events there are where ``lam`` are expected.
+    method: Literal["exact", "approximate"] = "exact",
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the Poisson distribution: counts of events whose expected number is ``lam``.
 
     Args:
       key: one key, of the generator threefry2x32 if the method is ``"exact"``.
@@ -99,7 +108,7 @@ def poisson(
       shape: the result's shape; by default that of ``lam``.
       dtype: an integer dtype, by default the default one.
       method: ``"exact"``, or ``"approximate"``, which needs no loop.
-      out_sharding: the result's sharding.
+      out_sharding: as for ``uniform``.
 
     Raises:
       TypeError: if ``key`` is no key.
@@ -123,12 +132,12 @@ def poisson(
     impl = generator_of(key).name
     if method == "exact" and impl != "threefry2x32":
         raise NotImplementedError(
-            f"poisson: method='exact' takes keys of threefry2x32, and this is one of {impl}. Make "
-            "the key with impl='threefry2x32', or pass method='approximate'."
+            f"poisson: method='exact' takes keys of the generator threefry2x32, and this key is of "
+            f"{impl}. Make the key with impl='threefry2x32', or pass method='approximate'."
         )
-    lam = jnp.asarray(lam)
-    sizes = sampled_shape("poisson", shape, lam)
+    rate: Array = jnp.asarray(lam)
+    sizes = sampled_shape("poisson", shape, rate)
     if method == "approximate":
-        return placed(_poisson_approx(key, lam, shape=sizes, dtype=found), out_sharding)
-    lam = lax.convert_element_type(to_shape(lam, sizes), _FLOAT)
-    return placed(_poisson(key, lam, shape=sizes, dtype=found), out_sharding)
+        return placed(_poisson_approx(key, rate, shape=sizes, dtype=found), out_sharding)
+    rate = lax.convert_element_type(to_shape(rate, sizes), _FLOAT)
+    return placed(_poisson(key, rate, shape=sizes, dtype=found), out_sharding)

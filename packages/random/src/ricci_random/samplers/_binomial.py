@@ -1,28 +1,25 @@
-"""The binomial distribution, by two methods, and the multinomial one that is made of it."""
+"""The binomial distribution, by two methods, and the multinomial one, which is drawn with it."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype, get_aval, result_type
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, result_type
+from ricci_random.keys import check_key, random_split_p, staged, subkeys, type_of
 
-from ._arguments import (
+from ._float_info import float_info
+from ._parameters import (
     as_shape,
+    broadcasts_to,
     common_shape,
-    fits,
     float_dtype,
-    float_info,
     sampled_shape,
     to_shape,
 )
-from ._keys import check_key
-from ._primitives import random_split_p
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
-from ._staging import staged
-from ._uniform import _uniform, split_pair
+from ._uniform import _uniform
 
 # Both methods run for all elements. These parameters, with which its loop ends soon, are given to a
 # method for the elements that the other one draws.
@@ -43,7 +40,7 @@ _STIRLING_TAILS = (
 )
 
 
-def _stirling_tail(k: Any) -> Any:
+def _stirling_tail(k: Array) -> Array:
     """What Stirling's approximation leaves of log(k!): from the table, or by its series."""
     greatest = len(_STIRLING_TAILS) - 1
     table = jnp.asarray(np.array(_STIRLING_TAILS, k.dtype))
@@ -57,7 +54,7 @@ def _stirling_tail(k: Any) -> Any:
     return lax.select(is_tabulated, table.at[index].get(mode="promise_in_bounds"), series)
 
 
-def _inverted(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
+def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     """Count the successes in ``n`` trials by how many trials there are between them.
 
     The number of trials up to a success is geometric: the ceiling of log(u) / log(1 - p) for a
@@ -67,7 +64,7 @@ def _inverted(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
 
     def wait(key, value, is_within):
         count, trials = value
-        uniform_key, key = split_pair(key)
+        uniform_key, key = subkeys(key)
         count = lax.select(is_within, count + 1, count)
         u = _uniform(uniform_key, 0.0, 1.0, shape=n.shape, dtype=n.dtype)
         trials = trials + lax.ceil(lax.log(u) / log_failure)
@@ -78,7 +75,7 @@ def _inverted(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
     return count - 1
 
 
-def _rejected(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
+def _rejected(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     """Hörmann's algorithm BTRS, for p ≤ 1/2 and means from 10 on."""
     deviation = lax.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
@@ -98,7 +95,7 @@ def _rejected(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
     return transformed_rejection(key, hat, log_density, is_outside, n, most_rounds(dtype))
 
 
-def _log_density(n: Any, odds: Any, mode: Any, k: Any) -> Any:
+def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
     """The logarithm of the probability of ``k`` over that of the mode.
 
     The factorials of both binomial coefficients are written by Stirling's formula with its tail,
@@ -115,7 +112,7 @@ def _log_density(n: Any, odds: Any, mode: Any, k: Any) -> Any:
     return total
 
 
-def binomial_of(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
+def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     """Numbers of the binomial distribution, inside a sampler; ``n`` and ``p`` of one type.
 
     The rarer outcome is counted, successes or failures, as BTRS is for p ≤ 1/2.
@@ -143,31 +140,36 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
     return lax.select(stays, result, lax.convert_element_type(trials, dtype) - result)
 
 
-def _parameters(n: Any, p: Any) -> tuple[Any, Any]:
-    """Both parameters as arrays of the dtype that probabilities have."""
+def _parameters(n: ArrayLike, p: ArrayLike) -> tuple[Array, Array]:
+    """Both parameters as arrays of the dtype of the probabilities."""
     n, p = jnp.asarray(n), jnp.asarray(p)
     dtype = result_type(float, p)
     return lax.convert_element_type(n, dtype), lax.convert_element_type(p, dtype)
 
 
 @partial(staged, inline=True)
-def _binomial(key, n, p, *, shape, dtype):
+def _binomial(key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape, dtype: np.dtype) -> Array:
     n, p = _parameters(n, p)
     return binomial_of(key, to_shape(n, shape), to_shape(p, shape), dtype)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers of the binomial distribution: the successes in ``n`` trials of probability ``p``.
 
     Args:
-      key: one key.
-      n: how many trials, a scalar or array of numbers ≥ 0 that broadcasts to ``shape``.
-      p: the probability of a success, likewise; its dtype is the one that is computed in.
+      key, dtype: as for ``uniform``.
+      n: the number of trials, a scalar or array of numbers ≥ 0 that broadcasts to ``shape``.
+      p: the probability of a success, likewise; samples are computed in its dtype.
       shape: the result's shape; by default the one that the parameters broadcast to.
-      dtype: a float dtype, by default the default one.
 
     Returns:
-      An array of floats that are integers; nan where a parameter is none that is allowed.
+      An array of floats with integer values; NaN where ``n`` or ``p`` is negative or NaN.
 
     Raises:
       TypeError: if ``key`` is no key.
@@ -187,9 +189,19 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 
 @partial(staged, inline=True)
-def _multinomial(key, n, p, *, shape, dtype, unroll):
+def _multinomial(
+    key: Array,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape,
+    dtype: np.dtype,
+    unroll: int | bool,
+) -> Array:
     n, p = _parameters(n, p)
     n, p = to_shape(n, shape[:-1]), to_shape(p, shape)
+    # Each category in turn gets a binomial part of what the ones before have left. Its probability
+    # is the category's share of those that are left.
     p = jnp.moveaxis(p, -1, 0)
     rest = lax.cumsum(p, 0, reverse=True)
     p = p / jnp.where(rest == 0, 1, rest)
@@ -206,19 +218,19 @@ def _multinomial(key, n, p, *, shape, dtype, unroll):
 
 
 def multinomial(
-    key: Any,
-    n: Any,
-    p: Any,
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
     *,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
-) -> Any:
-    """Counts of the multinomial distribution: how ``n`` things fall into categories.
+) -> Array:
+    """Counts of the multinomial distribution: how often ``n`` draws hit each category.
 
     Args:
-      key: one key.
-      n: how many things, of a shape that broadcasts to ``shape`` without its last dimension.
+      key: as for ``uniform``.
+      n: the number of draws, of a shape that broadcasts to ``shape`` without its last dimension.
       p: the probability of each category, of shape ``(..., k)`` that broadcasts to ``shape``.
       shape: the result's shape, the categories last; by default the one that ``p`` and ``n``
         broadcast to.
@@ -232,21 +244,19 @@ def multinomial(
     Example:
       >>> float(multinomial(PRNGKey(0), 10, np.array([0.2, 0.3, 0.5])).sum())
       10.0
-
-    Source: each category in turn has a binomial number of what the ones before left.
     """
     key = check_key(key, "multinomial")
     found = explicit_dtype(float if dtype is None else dtype, "multinomial")
-    n_shape, p_shape = get_aval(n).shape, get_aval(p).shape  # pyright: ignore
+    n_shape, p_shape = type_of(n).shape, type_of(p).shape
     if not p_shape:
         raise ValueError(
             "multinomial: p must be a vector of probabilities or an array of them, got a scalar."
         )
     common = (*common_shape("multinomial", n_shape, p_shape[:-1]), p_shape[-1])
     sizes = common if shape is None else as_shape(shape)
-    if not fits(common, sizes):
+    if not broadcasts_to(common, sizes):
         raise ValueError(
-            f"multinomial: the shape {sizes} does not hold samples for n of shape {n_shape} and p "
-            f"of shape {p_shape}: give one that {common} broadcasts to."
+            f"multinomial: n of shape {n_shape} and p of shape {p_shape} broadcast to {common}, "
+            f"which does not broadcast to the shape {sizes} of the samples."
         )
     return _multinomial(key, n, p, shape=sizes, dtype=found, unroll=unroll)

@@ -10,19 +10,20 @@ each round, until all are done. ``draw_until_done`` is that loop. Two kinds of s
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import issubdtype
+from ricci_ir import Array, issubdtype
+from ricci_random.keys import subkeys
 
-from ._arguments import float_info
-from ._uniform import _uniform, split_pair
+from ._float_info import float_info
+from ._uniform import _uniform
 
 
-class Draws(NamedTuple):
+class Draws[V](NamedTuple):
     """The state of a sampler's loop.
 
     Attributes:
@@ -32,17 +33,17 @@ class Draws(NamedTuple):
       rounds: how many rounds there have been; ``None`` where their number has no limit.
     """
 
-    key: Any
-    value: Any
-    is_pending: Any
-    rounds: Any = None
+    key: Array
+    value: V
+    is_pending: Array
+    rounds: Array | None = None
 
 
-def draw_until_done(
-    step: Callable[[Any, Any, Any], tuple[Any, Any, Any]],
-    start: tuple[Any, Any, Any],
+def draw_until_done[V](
+    step: Callable[[Array, V, Array], tuple[Array, V, Array]],
+    start: tuple[Array, V, Array],
     limit: int | None = None,
-) -> Any:
+) -> V:
     """Run rounds of a sampler until no sample is pending.
 
     Args:
@@ -54,16 +55,18 @@ def draw_until_done(
       The last ``value``.
     """
 
-    def goes_on(state: Draws) -> Any:
+    def goes_on(state: Draws[V]) -> Array:
         pending = jnp.any(state.is_pending) if state.is_pending.shape else state.is_pending
-        return pending if limit is None else lax.bitwise_and(pending, state.rounds < limit)
+        if limit is None or state.rounds is None:
+            return pending
+        return lax.bitwise_and(pending, state.rounds < limit)
 
-    def next_round(state: Draws) -> Draws:
-        rounds = None if limit is None else state.rounds + 1
+    def next_round(state: Draws[V]) -> Draws[V]:
+        rounds = None if state.rounds is None else state.rounds + 1
         return Draws(*step(state.key, state.value, state.is_pending), rounds)
 
-    first = Draws(*start, None if limit is None else np.int32(0))
-    return lax.while_loop(goes_on, next_round, first).value
+    rounds = None if limit is None else lax.full((), 0, np.int32)
+    return lax.while_loop(goes_on, next_round, Draws(*start, rounds)).value
 
 
 def most_rounds(dtype: np.dtype) -> int:
@@ -76,12 +79,12 @@ def most_rounds(dtype: np.dtype) -> int:
 
 
 def accept_reject(
-    propose: Callable[..., tuple[Any, Any]],
-    key: Any,
-    start: Any,
+    propose: Callable[..., tuple[Array, Array]],
+    key: Array,
+    start: Array,
     keys: int,
     limit: int | None = None,
-) -> Any:
+) -> Array:
     """Draw proposals until one is accepted for every sample.
 
     Args:
@@ -93,8 +96,8 @@ def accept_reject(
       limit: how many proposals there may be for a sample.
     """
 
-    def step(key, value, is_pending):
-        key, *own = split_pair(key, 1 + keys)
+    def step(key: Array, value: Array, is_pending: Array) -> tuple[Array, Array, Array]:
+        key, *own = subkeys(key, 1 + keys)
         proposals, is_rejected = propose(*own)
         if limit is None and not start.shape:  # one sample: the loop ends with what it accepts
             return key, proposals, is_rejected
@@ -120,21 +123,21 @@ class TableMountain(NamedTuple):
         the density for sure.
     """
 
-    a: Any
-    b: Any
-    c: tuple[Any, ...]
-    alpha: Any
-    v_r: Any
+    a: Array
+    b: Array
+    c: tuple[Array | float, ...]
+    alpha: Array
+    v_r: Array
 
 
 def transformed_rejection(
-    key: Any,
+    key: Array,
     hat: TableMountain,
-    log_density: Callable[[Any], Any],
-    is_outside: Callable[[Any, Any, Any], Any],
-    like: Any,
+    log_density: Callable[[Array], Array],
+    is_outside: Callable[[Array, Array, Array], Array],
+    like: Array,
     limit: int,
-) -> Any:
+) -> Array:
     """Samples of a discrete distribution with one mode.
 
     Args:
@@ -151,7 +154,7 @@ def transformed_rejection(
     1993, and "The generation of binomial random variates", 1993.
     """
 
-    def propose(u_key, v_key):
+    def propose(u_key: Array, v_key: Array) -> tuple[Array, Array]:
         u = _uniform(u_key, 0.0, 1.0, shape=like.shape, dtype=like.dtype) - 0.5
         v = _uniform(v_key, 0.0, 1.0, shape=like.shape, dtype=like.dtype)
         us = 0.5 - lax.abs(u)

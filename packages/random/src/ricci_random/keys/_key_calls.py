@@ -1,0 +1,58 @@
+"""Functions of keys that are one call each: traced once for their types, compiled as one unit.
+
+While a program is recorded, such a function is a call whose operand is the key. Outside, it is a
+call on the key's words, so that a backend need not know what keys are.
+"""
+
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+from ricci_ir import Array, Composite, debug_key_reuse, is_recording
+
+from ._key_reuse import use_up
+from ._key_type import Generator, KeyType, find_generator
+from ._primitives import random_wrap_p, type_of, unwrap
+
+
+def staged[**P](
+    fun: Callable[P, Array], name: str = "", inline: bool = False, uses_up: bool = True
+) -> Callable[P, Array]:
+    """Make a function of a key a single call.
+
+    Args:
+      fun: ``fun(key, *operands, **params)`` with arrays or scalars as operands, and hashable
+        parameters; returns an array.
+      name: the name of the call, by default that of ``fun``.
+      inline: whether the operations become part of a program that is being recorded; otherwise
+        they are a call there.
+      uses_up: whether ``jax_debug_key_reuse`` takes the key for used after the call.
+    """
+    name = name or fun.__name__
+    on_keys = Composite(fun, name)
+
+    @cache
+    def on_words(impl: Generator) -> Composite:
+        @wraps(fun)
+        def step(words: Any, *xs: Any, **params: Any) -> Any:
+            return fun(random_wrap_p.bind(words, impl=impl), *xs, **params)  # pyright: ignore
+
+        return Composite(step, name)
+
+    def call(key: Any, *operands: Any, **params: Any) -> Any:
+        recording = is_recording()
+        if recording and inline:
+            return fun(key, *operands, **params)  # pyright: ignore
+        dtype = type_of(key).dtype
+        typed = isinstance(dtype, KeyType)
+        impl = dtype._impl if typed else find_generator(None)
+        if recording:
+            key = key if typed else random_wrap_p.bind(key, impl=impl)
+            return on_keys(key, *operands, **params)
+        if typed:
+            if uses_up and debug_key_reuse.value:
+                use_up(key, name.removeprefix("_"))
+            key = unwrap(key)
+        return on_words(impl)(key, *operands, **params)
+
+    return wraps(fun)(call)
