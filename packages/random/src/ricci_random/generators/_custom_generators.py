@@ -9,7 +9,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, Shape, is_recording
-from ricci_lax.random_bits._threefry import threefry2x32
+from ricci_lax.authoring import threefry2x32
 from ricci_random.keys import (
     Generator,
     GeneratorSpec,

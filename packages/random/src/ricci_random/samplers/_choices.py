@@ -10,7 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Shape, ShapeLike, issubdtype, result_type
 from ricci_ir import dtype as dtype_of
-from ricci_lax.structure._shapes import canonical_axis
+from ricci_lax.authoring import canonical_axis
 from ricci_random.keys import check_key, is_key, random_bits_p, staged, subkeys, type_of
 
 from ._float_info import float_info
