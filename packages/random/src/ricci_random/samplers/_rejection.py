@@ -75,7 +75,7 @@ def most_rounds(dtype: np.dtype) -> int:
     Every sampler ends long before; this is for parameters that no proposal is accepted for.
     """
     greatest = np.iinfo(dtype).max if issubdtype(dtype, np.integer) else float_info(dtype).largest
-    return min(int(greatest), np.iinfo(np.int32).max)
+    return int(min(float(greatest), np.iinfo(np.int32).max))
 
 
 def accept_reject(
