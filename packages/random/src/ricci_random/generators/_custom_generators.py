@@ -10,14 +10,9 @@ import ricci_numpy as jnp
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, Shape, is_recording
 from ricci_lax.authoring import threefry2x32
-from ricci_random.keys import (
-    Generator,
-    GeneratorSpec,
-    random_seed_p,
-    seed_integers,
-    words_of_seed,
-    wrap,
-)
+from ricci_random.keys._derivation import seed_integers, words_of_seed
+from ricci_random.keys._key_type import Generator, GeneratorSpec
+from ricci_random.keys._primitives import random_seed_p, wrap
 
 
 def _for_each(fun: Callable[..., Array], dims: tuple[int, ...], *args: Array) -> Array:

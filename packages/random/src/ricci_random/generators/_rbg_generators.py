@@ -13,7 +13,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, Shape
-from ricci_random.keys import Generator, register_generator
+from ricci_random.keys._key_type import Generator, register_generator
 
 from ._threefry_generator import threefry
 

@@ -16,7 +16,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, Shape, threefry_partitionable
 from ricci_lax.authoring import threefry2x32
-from ricci_random.keys import Generator, register_generator
+from ricci_random.keys._key_type import Generator, register_generator
 
 _UINT32 = np.dtype("uint32")
 

@@ -43,6 +43,18 @@ from ._primitives import (
     wrap,
 )
 
+__all__ = [
+    "PRNGKey",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
+    "wrap_key_data",
+]
+
 
 @staged
 def _split(key: Array, *, shape: tuple[int, ...]) -> Array:

@@ -23,6 +23,10 @@ else:
 
 from ._key_type import Generator, KeyType, key_type, register_key_array
 
+__all__ = [
+    "KeyArray",
+]
+
 ADVICE = (
     "random.split makes several keys of one; random.clone says that the same numbers are wanted "
     "again."

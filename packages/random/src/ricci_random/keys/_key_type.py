@@ -12,6 +12,10 @@ import numpy as np
 
 from ricci_ir import Array, ExtendedDType, Shape, ShapedArray, config, prng_key
 
+__all__ = [
+    "KeyType",
+]
+
 
 class Generator(NamedTuple):
     """A random number generator: what it does with the words of keys.

@@ -1,41 +1,11 @@
 """Samplers: functions from a key and a distribution's parameters to random numbers."""
 
-from ._binomial import binomial as binomial
-from ._binomial import multinomial as multinomial
-from ._choices import categorical as categorical
-from ._choices import choice as choice
-from ._choices import permutation as permutation
-from ._gamma import gamma as gamma
-from ._gamma import loggamma as loggamma
-from ._gamma import random_gamma_p as random_gamma_p
-from ._gamma_family import ball as ball
-from ._gamma_family import beta as beta
-from ._gamma_family import chisquare as chisquare
-from ._gamma_family import dirichlet as dirichlet
-from ._gamma_family import f as f
-from ._gamma_family import generalized_normal as generalized_normal
-from ._gamma_family import t as t
-from ._inversion import cauchy as cauchy
-from ._inversion import exponential as exponential
-from ._inversion import geometric as geometric
-from ._inversion import gumbel as gumbel
-from ._inversion import laplace as laplace
-from ._inversion import logistic as logistic
-from ._inversion import pareto as pareto
-from ._inversion import rayleigh as rayleigh
-from ._inversion import triangular as triangular
-from ._inversion import weibull_min as weibull_min
-from ._multivariate import multivariate_normal as multivariate_normal
-from ._multivariate import orthogonal as orthogonal
-from ._normal import double_sided_maxwell as double_sided_maxwell
-from ._normal import lognormal as lognormal
-from ._normal import maxwell as maxwell
-from ._normal import normal as normal
-from ._normal import truncated_normal as truncated_normal
-from ._normal import wald as wald
-from ._poisson import poisson as poisson
-from ._uniform import bernoulli as bernoulli
-from ._uniform import bits as bits
-from ._uniform import rademacher as rademacher
-from ._uniform import randint as randint
-from ._uniform import uniform as uniform
+from ._binomial import *
+from ._choices import *
+from ._gamma import *
+from ._gamma_family import *
+from ._inversion import *
+from ._multivariate import *
+from ._normal import *
+from ._poisson import *
+from ._uniform import *

@@ -7,7 +7,9 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, result_type
-from ricci_random.keys import check_key, random_split_p, staged, subkeys, type_of
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
 from ._float_info import float_info
 from ._parameters import (
@@ -20,6 +22,11 @@ from ._parameters import (
 )
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
+
+__all__ = [
+    "binomial",
+    "multinomial",
+]
 
 # Both methods run for all elements. These parameters, with which its loop ends soon, are given to a
 # method for the elements that the other one draws.

@@ -11,12 +11,20 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Shape, ShapeLike, issubdtype, result_type
 from ricci_ir import dtype as dtype_of
 from ricci_lax.authoring import canonical_axis
-from ricci_random.keys import check_key, is_key, random_bits_p, staged, subkeys, type_of
+from ricci_random.keys._checks import check_key, is_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
 from ._float_info import float_info
 from ._inversion import _gumbel, gumbel_mode
 from ._parameters import Sharding, as_shape, broadcasts_to, placed
 from ._uniform import _randint, _uniform
+
+__all__ = [
+    "categorical",
+    "choice",
+    "permutation",
+]
 
 
 def categorical(

@@ -22,7 +22,9 @@ from ricci_ir import (
     issubdtype,
     prng_key,
 )
-from ricci_random.keys import key_dtype, move_dim_of_keys, random_split_p, staged, subkeys
+from ricci_random.keys._derivation import key_dtype
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import move_dim_of_keys, random_split_p, subkeys
 from ricci_stablehlo import traced
 
 from ._float_info import float_info
@@ -33,6 +35,12 @@ from ._parameters import Sharding, to_shape
 from ._rejection import accept_reject
 from ._sampling import sample
 from ._uniform import _uniform
+
+__all__ = [
+    "gamma",
+    "loggamma",
+    "random_gamma_p",
+]
 
 
 def _draw(key: Array, a: Array, log_space: bool) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, Shape
-from ricci_random.keys import subkeys
+from ricci_random.keys._primitives import subkeys
 
 from ._float_info import float_info
 from ._inversion import _exponential

@@ -8,7 +8,9 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike
-from ricci_random.keys import check_key, random_split_p, staged, subkeys, type_of
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
 from ._gamma import Method, gamma_rule
 from ._inversion import _exponential
@@ -25,6 +27,16 @@ from ._parameters import (
 )
 from ._sampling import sample
 from ._uniform import _rademacher
+
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "generalized_normal",
+    "t",
+]
 
 
 @staged

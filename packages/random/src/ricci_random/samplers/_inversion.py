@@ -21,7 +21,9 @@ from ricci_ir import (
     issubdtype,
     result_type,
 )
-from ricci_random.keys import check_key, staged, type_of
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import type_of
 
 from ._float_info import float_info
 from ._parameters import (
@@ -35,6 +37,19 @@ from ._parameters import (
 )
 from ._sampling import sample
 from ._uniform import _uniform, uniform_upper_first
+
+__all__ = [
+    "cauchy",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "weibull_min",
+]
 
 
 @staged

@@ -7,10 +7,16 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, result_type
-from ricci_random.keys import check_key, staged
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
 
 from ._normal import _normal
 from ._parameters import Sharding, as_shape, broadcasts_to, common_shape, float_dtype, placed
+
+__all__ = [
+    "multivariate_normal",
+    "orthogonal",
+]
 
 
 @staged

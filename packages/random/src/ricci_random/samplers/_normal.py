@@ -7,12 +7,23 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, issubdtype
-from ricci_random.keys import check_key, staged, subkeys
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import subkeys
 
 from ._float_info import float_info
 from ._parameters import Sharding, as_shape, float_dtype, to_shape, with_rank_unless_scalar
 from ._sampling import sample
 from ._uniform import _rademacher, _uniform
+
+__all__ = [
+    "double_sided_maxwell",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "truncated_normal",
+    "wald",
+]
 
 
 @staged

@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, issubdtype
 from ricci_lax.authoring import as_sizes, placement
-from ricci_random.keys import type_of
+from ricci_random.keys._primitives import type_of
 
 type Sharding = Any
 """How an array is divided over devices. The classes of shardings belong to the runtime."""

@@ -15,12 +15,18 @@ from ricci_ir import (
     explicit_dtype,
     issubdtype,
 )
-from ricci_random.keys import check_key, generator_of, staged, subkeys
+from ricci_random.keys._checks import check_key, generator_of
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import subkeys
 
 from ._parameters import Sharding, placed, sampled_shape, to_shape
 from ._poisson_approximate import poisson_approximate
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
+
+__all__ = [
+    "poisson",
+]
 
 _FLOAT = np.dtype("float32")
 _REJECTED_FROM = 10.0  # the least rate that PTRS is for

@@ -17,7 +17,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, issubdtype
-from ricci_random.keys import subkeys
+from ricci_random.keys._primitives import subkeys
 
 from ._float_info import float_info
 from ._uniform import _uniform

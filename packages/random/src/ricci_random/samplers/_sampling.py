@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, DTypeLike, ShapeLike
-from ricci_random.keys import check_key
+from ricci_random.keys._checks import check_key
 
 from ._parameters import Sharding, as_shape, float_dtype, placed, sampled_shape
 

@@ -17,10 +17,20 @@ from ricci_ir import (
     issubdtype,
     python_scalar_dtype,
 )
-from ricci_random.keys import check_key, random_bits_p, staged, subkeys, type_of
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
 from ._float_info import float_info
 from ._parameters import Sharding, as_shape, float_dtype, placed, sampled_shape, with_rank
+
+__all__ = [
+    "bernoulli",
+    "bits",
+    "rademacher",
+    "randint",
+    "uniform",
+]
 
 
 @partial(staged, inline=True)
