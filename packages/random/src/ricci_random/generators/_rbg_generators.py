@@ -81,7 +81,9 @@ def _unsafe_fold_in(keys: Array, data: Array) -> Array:
     return lax.bitwise_xor(keys, last)
 
 
-rbg = register_generator(Generator("rbg", "rbg", (_WORDS,), _seed, _split, _fold_in, _bits))
-unsafe_rbg = register_generator(
+rbg: Generator = register_generator(
+    Generator("rbg", "rbg", (_WORDS,), _seed, _split, _fold_in, _bits)
+)
+unsafe_rbg: Generator = register_generator(
     Generator("unsafe_rbg", "urbg", (_WORDS,), _seed, _unsafe_split, _unsafe_fold_in, _bits)
 )

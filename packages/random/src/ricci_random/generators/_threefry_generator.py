@@ -160,6 +160,6 @@ def _cut(words: Array, bit_width: int, size: int) -> Array:
     return lax.slice_in_dim(flat, 0, size, axis=-1)
 
 
-threefry = register_generator(
+threefry: Generator = register_generator(
     Generator("threefry2x32", "fry", (2,), _seed, _split, _fold_in, _bits)
 )

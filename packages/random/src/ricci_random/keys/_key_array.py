@@ -67,7 +67,7 @@ class KeyArray(_Keys):
         self._base_array = words
         self._uses = None
         shape = words.shape[: words.ndim - len(impl.key_shape)]
-        self.aval = ShapedArray(shape, key_type(impl))
+        self.aval: ShapedArray = ShapedArray(shape, key_type(impl))
 
     @property
     def uses(self) -> np.ndarray:
@@ -189,7 +189,8 @@ class KeyArray(_Keys):
         """A new array with the same keys."""
         return KeyArray(self._impl, self._base_array.copy())
 
-    __copy__ = copy
+    def __copy__(self) -> "KeyArray":
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> "KeyArray":
         return self.copy()

@@ -71,6 +71,9 @@ class KeyType(ExtendedDType):
 
     __slots__ = ("_impl", "itemsize", "name")
 
+    _impl: Generator
+    name: str
+    itemsize: int
     type = prng_key
 
     def __init__(self, impl: Generator):

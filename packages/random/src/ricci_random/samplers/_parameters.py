@@ -21,8 +21,9 @@ def as_shape(shape: ShapeLike) -> Shape:
       ValueError: if a size is negative.
     """
     sizes = as_sizes(shape)
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"shapes must have nonnegative sizes, got {shape}.")
+    for n in sizes:
+        if n < 0:
+            raise ValueError(f"shapes must have nonnegative sizes, got {shape}.")
     return sizes
 
 

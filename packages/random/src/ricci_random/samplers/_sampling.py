@@ -47,4 +47,4 @@ def sample(
     else:
         sizes = as_shape(shape)  # pyright: ignore[reportArgumentType]  # None is refused there
     samples = draw(key, *parameters, shape=sizes, dtype=found, **settings)
-    return placed(samples, out_sharding)
+    return samples if out_sharding is None else placed(samples, out_sharding)
