@@ -9,7 +9,9 @@ import ricci_random
 @pytest.fixture(autouse=True)
 def user_names(doctest_namespace):
     """The names that a user of these functions has imported."""
-    names = {"np": np, **{name: getattr(ricci_random, name) for name in ricci_random.__all__}}
+    public = (ricci_random, ricci_random.generators)
+    names = {name: getattr(module, name) for module in public for name in module.__all__}
+    names["np"] = np
     doctest_namespace.update(names)
     yield
     for name in names:

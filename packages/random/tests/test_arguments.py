@@ -1,5 +1,9 @@
 """What samplers accept and refuse, and how parameters broadcast and differentiate."""
 
+import inspect
+from types import FunctionType
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -83,3 +87,17 @@ def test_bounds_are_differentiated():
 def test_equal_bounds_give_the_lower():
     pytest.importorskip("ricci_xla", reason="values are computed by a backend")
     assert np.asarray(random.randint(KEY, (3,), 5, 0)).tolist() == [5, 5, 5]
+
+
+FUNCTIONS = {name: getattr(random, name) for name in random.__all__}
+FUNCTIONS = {name: fun for name, fun in FUNCTIONS.items() if isinstance(fun, FunctionType)}
+
+
+@pytest.mark.parametrize("fun", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_signatures_say_what_is_taken_and_returned(fun):
+    signature = inspect.signature(fun)
+    types = {name: p.annotation for name, p in signature.parameters.items()}
+    types["return"] = signature.return_annotation
+    unknown = {name for name, found in types.items() if found in (inspect.Parameter.empty, Any)}
+    assert not unknown
+    assert inspect.getdoc(fun)

@@ -7,7 +7,7 @@ import ricci_numpy as jnp
 import ricci_random as random
 from ricci_batching import vmap
 from ricci_ir import config, default_prng_impl
-from ricci_random.custom_generators import define_prng_impl, random_seed, threefry_2x32
+from ricci_random.generators import define_prng_impl, random_seed, threefry_2x32
 
 xla = pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 
@@ -80,7 +80,10 @@ def test_a_generator_of_ones_own():
 
 
 def test_seeds_of_an_array_give_a_key_each():
-    assert words(random_seed(np.arange(2), random._generator.threefry)) == [[0, 0], [0, 1]]
+    assert words(random_seed(np.arange(2), random.generators.threefry_prng_impl)) == [
+        [0, 0],
+        [0, 1],
+    ]
 
 
 def test_counters_are_encrypted_in_pairs():

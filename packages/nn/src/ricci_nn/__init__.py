@@ -1,4 +1,4 @@
-"""Neural networks' functions: activations, normalizations, attention, initializers."""
+"""Functions for neural networks: activations, normalization, attention and initializers."""
 
 from ricci_numpy.authoring import log_softmax as log_softmax
 from ricci_numpy.authoring import logsumexp as logsumexp

@@ -1,23 +1,25 @@
-"""Activation functions, elementwise."""
+"""Activation functions: what a neural network applies to each element between its layers.
 
-from typing import Any
+Each is a composite, one call for a program, or has a derivative rule of its own.
+"""
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import composite, get_aval
+from ricci_ir import Array, ArrayLike, composite, get_aval
 from ricci_lax import custom_jvp
 from ricci_numpy.authoring import operands, to_inexact
 
 
-def _where_positive(g: Any, condition: Any) -> Any:
+def _tangent_where(g: Array, condition: Array) -> Array:
+    """A tangent where a condition holds, 0 elsewhere."""
     return lax.select(condition, g, lax.full_like(g, 0))
 
 
 @custom_jvp
 @composite("relu")
-def relu(x: Any) -> Any:
+def relu(x: ArrayLike) -> Array:
     """The positive part of ``x``: max(x, 0). Its derivative at 0 is 0.
 
     Args:
@@ -32,12 +34,12 @@ def relu(x: Any) -> Any:
     return jnp.maximum(x, 0)
 
 
-relu.defjvps(lambda g, y, x: _where_positive(g, jnp.greater(x, 0)))
+relu.defjvps(lambda g, y, x: _tangent_where(g, jnp.greater(x, 0)))
 
 
 @custom_jvp
 @composite("relu6")
-def relu6(x: Any) -> Any:
+def relu6(x: ArrayLike) -> Array:
     """The positive part of ``x``, at most 6. Its derivative at 0 and at 6 is 0.
 
     Args:
@@ -52,12 +54,10 @@ def relu6(x: Any) -> Any:
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
-relu6.defjvps(
-    lambda g, y, x: _where_positive(g, lax.bitwise_and(jnp.greater(x, 0), jnp.less(x, 6)))
-)
+relu6.defjvps(lambda g, y, x: _tangent_where(g, lax.bitwise_and(jnp.greater(x, 0), jnp.less(x, 6))))
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: ArrayLike) -> Array:
     """The logistic function 1 / (1 + exp(-x)).
 
     Args:
@@ -73,7 +73,7 @@ def sigmoid(x: Any) -> Any:
     return lax.logistic(x)
 
 
-def tanh(x: Any, /) -> Any:
+def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent.
 
     Example:
@@ -84,11 +84,11 @@ def tanh(x: Any, /) -> Any:
 
 
 @composite("identity")
-def _identity(x):
+def _identity(x: Array) -> Array:
     return x
 
 
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """``x`` itself, as an array.
 
     Raises:
@@ -108,11 +108,11 @@ def identity(x: Any) -> Any:
 
 
 @composite("softplus")
-def _softplus(x):
+def _softplus(x: Array) -> Array:
     return jnp.logaddexp(x, 0)
 
 
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """A smooth form of ``relu``: log(1 + exp(x)).
 
     Args:
@@ -129,15 +129,15 @@ def softplus(x: Any) -> Any:
 
 
 @composite("sparse_plus")
-def _sparse_plus(x):
+def _sparse_plus(x: Array) -> Array:
     x = jnp.asarray(x)
     low, high = jnp.less_equal(x, -1.0), jnp.greater_equal(x, 1.0)
     middle = jnp.divide(lax.integer_pow(jnp.add(x, 1.0), 2), 4)
     return jnp.where(low, 0.0, jnp.where(high, x, middle))
 
 
-def sparse_plus(x: Any) -> Any:
-    """A form of ``softplus`` that is 0 up to -1, ``x`` from 1 on, and (x + 1)² / 4 between.
+def sparse_plus(x: ArrayLike) -> Array:
+    """A form of ``softplus`` that is exactly 0 up to -1: ``x`` from 1 on, (x + 1)² / 4 between.
 
     Args:
       x: an array of real numbers.
@@ -152,12 +152,12 @@ def sparse_plus(x: Any) -> Any:
 
 
 @composite("sparse_sigmoid")
-def _sparse_sigmoid(x):
+def _sparse_sigmoid(x: Array) -> Array:
     return jnp.multiply(0.5, jnp.clip(jnp.add(x, 1.0), 0.0, 2.0))
 
 
-def sparse_sigmoid(x: Any) -> Any:
-    """The derivative of ``sparse_plus``: (x + 1) / 2 cut to [0, 1].
+def sparse_sigmoid(x: ArrayLike) -> Array:
+    """The derivative of ``sparse_plus``: (x + 1) / 2 clipped to [0, 1].
 
     Args:
       x: an array of real numbers.
@@ -172,11 +172,11 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 @composite("soft_sign")
-def _soft_sign(x):
+def _soft_sign(x: Array) -> Array:
     return jnp.divide(x, jnp.add(jnp.abs(x), 1))
 
 
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: ArrayLike) -> Array:
     """A smooth form of the sign: x / (|x| + 1).
 
     Args:
@@ -190,11 +190,11 @@ def soft_sign(x: Any) -> Any:
 
 
 @composite("silu")
-def _silu(x):
+def _silu(x: Array) -> Array:
     return jnp.multiply(x, sigmoid(x))
 
 
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """The sigmoid linear unit x · sigmoid(x), also called swish.
 
     Args:
@@ -217,11 +217,11 @@ swish = silu
 
 
 @composite("mish")
-def _mish(x):
+def _mish(x: Array) -> Array:
     return jnp.multiply(x, jnp.tanh(softplus(x)))
 
 
-def mish(x: Any) -> Any:
+def mish(x: ArrayLike) -> Array:
     """x · tanh(softplus(x)).
 
     Args:
@@ -237,11 +237,11 @@ def mish(x: Any) -> Any:
 
 
 @composite("log_sigmoid")
-def _log_sigmoid(x):
+def _log_sigmoid(x: Array) -> Array:
     return jnp.negative(softplus(jnp.negative(x)))
 
 
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: ArrayLike) -> Array:
     """The logarithm of the sigmoid, -softplus(-x).
 
     Args:
@@ -255,18 +255,20 @@ def log_sigmoid(x: Any) -> Any:
 
 
 @composite("elu")
-def _elu(x, alpha=1.0):
-    # The exponential is kept from growing where it is not chosen: its derivative would be inf.
+def _elu(x: Array, alpha: Array | float = 1.0) -> Array:
+    # Where x is positive, expm1 is given 0 instead. For a large x its derivative is infinite, and
+    # infinity times the 0 of the selection is NaN.
     chosen = jnp.greater(x, 0)
     safe = jnp.where(jnp.greater(x, 0), 0.0, x)
     return jnp.where(chosen, x, jnp.multiply(alpha, jnp.expm1(safe)))
 
 
-def _default(value: Any, default: float) -> bool:
+def _is_default(value: object, default: float) -> bool:
+    """Whether a parameter was left out; it is then part of the program, not an operand."""
     return type(value) is float and value == default
 
 
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """The exponential linear unit: x where positive, alpha (exp(x) - 1) elsewhere.
 
     Args:
@@ -280,15 +282,15 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     Source: Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by
     exponential linear units", 2015.
     """
-    return _elu(x) if _default(alpha, 1.0) else _elu(x, alpha)
+    return _elu(x) if _is_default(alpha, 1.0) else _elu(x, alpha)
 
 
 @composite("leaky_relu")
-def _leaky_relu(x, negative_slope=1e-2):
+def _leaky_relu(x: Array, negative_slope: Array | float = 1e-2) -> Array:
     return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
 
 
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """``x`` where positive, ``negative_slope`` times ``x`` elsewhere.
 
     Args:
@@ -302,16 +304,16 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     Source: Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic
     models", 2013.
     """
-    return _leaky_relu(x) if _default(negative_slope, 1e-2) else _leaky_relu(x, negative_slope)
+    return _leaky_relu(x) if _is_default(negative_slope, 1e-2) else _leaky_relu(x, negative_slope)
 
 
 @composite("hard_tanh")
-def _hard_tanh(x):
+def _hard_tanh(x: Array) -> Array:
     return jnp.where(jnp.greater(x, 1), 1, jnp.where(jnp.less(x, -1), -1, x))
 
 
-def hard_tanh(x: Any) -> Any:
-    """``x`` cut to [-1, 1].
+def hard_tanh(x: ArrayLike) -> Array:
+    """``x`` clipped to [-1, 1], a piecewise linear ``tanh``.
 
     Args:
       x: an array of real numbers.
@@ -324,13 +326,13 @@ def hard_tanh(x: Any) -> Any:
 
 
 @composite("celu")
-def _celu(x, alpha=1.0):
+def _celu(x: Array, alpha: Array | float = 1.0) -> Array:
     positive = jnp.maximum(x, 0.0)
     negative = jnp.expm1(jnp.divide(jnp.minimum(x, 0.0), alpha))
     return jnp.add(positive, jnp.multiply(alpha, negative))
 
 
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """The continuously differentiable ``elu``: alpha (exp(x / alpha) - 1) where negative.
 
     Args:
@@ -343,18 +345,18 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
     Source: Barron, "Continuously differentiable exponential linear units", 2017.
     """
-    return _celu(x) if _default(alpha, 1.0) else _celu(x, alpha)
+    return _celu(x) if _is_default(alpha, 1.0) else _celu(x, alpha)
 
 
 @composite("selu")
-def _selu(x):
+def _selu(x: Array) -> Array:
     return jnp.multiply(
         1.0507009873554804934193349852946, elu(x, 1.6732632423543772848170429916717)
     )
 
 
-def selu(x: Any) -> Any:
-    """The ``elu`` whose constants keep mean 0 and variance 1 from layer to layer.
+def selu(x: ArrayLike) -> Array:
+    """The scaled exponential linear unit: an ``elu`` that keeps mean 0 and variance 1 over layers.
 
     Args:
       x: an array of real numbers.
@@ -368,12 +370,12 @@ def selu(x: Any) -> Any:
     return _selu(x)
 
 
-def gelu(x: Any, approximate: bool = True) -> Any:
-    """The Gaussian error linear unit: ``x`` times the normal distribution's function of ``x``.
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
+    """The Gaussian error linear unit: ``x`` times the normal distribution function of ``x``.
 
     Args:
       x: an array of real numbers.
-      approximate: whether that function is computed by a formula with tanh, which is faster.
+      approximate: whether the distribution function is approximated with tanh, which is faster.
 
     Example:
       >>> gelu(np.float32([-1.0, 2.0]))
@@ -381,34 +383,34 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
     """
-    x = to_inexact(x, "gelu")
+    array: Array = to_inexact(x, "gelu")
     if approximate:
-        root = np.sqrt(2 / np.pi).astype(x.dtype)
-        inner = jnp.add(x, jnp.multiply(0.044715, lax.integer_pow(x, 3)))
+        root = np.sqrt(2 / np.pi).astype(array.dtype)
+        inner = jnp.add(array, jnp.multiply(0.044715, lax.integer_pow(array, 3)))
         cdf = jnp.multiply(0.5, jnp.add(1.0, jnp.tanh(jnp.multiply(root, inner))))
-        return jnp.multiply(x, cdf)
-    root = np.sqrt(0.5).astype(x.dtype)
-    half = jnp.multiply(0.5, x)
-    tail = lax.erfc(jnp.multiply(jnp.negative(x), root))
-    return jnp.array(jnp.multiply(half, tail), dtype=x.dtype)
+        return jnp.multiply(array, cdf)
+    root = np.sqrt(0.5).astype(array.dtype)
+    half = jnp.multiply(0.5, array)
+    tail = lax.erfc(jnp.multiply(jnp.negative(array), root))
+    return jnp.array(jnp.multiply(half, tail), dtype=array.dtype)
 
 
 @composite("glu")
-def _glu(x, *, axis):
+def _glu(x: Array, *, axis: int) -> Array:
     half = x.shape[axis] // 2
     a, b = lax.split(x, (half, half), axis=axis)
     return jnp.multiply(a, sigmoid(b))
 
 
-def glu(x: Any, axis: int = -1) -> Any:
-    """The gated linear unit: one half along an axis times the sigmoid of the other.
+def glu(x: ArrayLike, axis: int = -1) -> Array:
+    """The gated linear unit: the first half along an axis times the sigmoid of the second.
 
     Args:
       x: an array of floats.
       axis: the axis that is halved.
 
     Raises:
-      AssertionError: if its size is odd.
+      AssertionError: if the axis has an odd size.
 
     Example:
       >>> glu(np.float32([1.0, 2.0, 0.0, 0.0]))
@@ -417,26 +419,26 @@ def glu(x: Any, axis: int = -1) -> Any:
     Source: Dauphin, Fan, Auli and Grangier, "Language modeling with gated convolutional
     networks", 2016.
     """
-    x = jnp.asarray(operands("glu", x)[0])
-    if x.shape[axis] % 2:
+    array: Array = jnp.asarray(operands("glu", x)[0])
+    if array.shape[axis] % 2:
         raise AssertionError(
-            f"glu: axis {axis} of shape {x.shape} is cut into two equal halves, so its size must "
-            "be even."
+            f"glu: axis {axis} is split into two equal halves, so its size must be even, but the "
+            f"shape is {array.shape}."
         )
-    return _glu(x, axis=axis % x.ndim)
+    return _glu(array, axis=axis % array.ndim)
 
 
 @composite("squareplus")
-def _squareplus(x, b=4):
+def _squareplus(x: Array, b: Array | int = 4) -> Array:
     return jnp.divide(jnp.add(x, jnp.sqrt(jnp.add(jnp.square(x), b))), 2)
 
 
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """A smooth form of ``relu`` without exponentials: (x + sqrt(x² + b)) / 2.
 
     Args:
       x: an array of real numbers.
-      b: how smooth it is; a scalar or array.
+      b: the smoothness, a scalar or array: with 0 it is ``relu``.
 
     Example:
       >>> squareplus(np.float32([0.0, 1.5]))
@@ -448,12 +450,12 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 
 @composite("hard_sigmoid")
-def _hard_sigmoid(x):
+def _hard_sigmoid(x: Array) -> Array:
     return jnp.divide(relu6(jnp.add(x, 3.0)), 6.0)
 
 
-def hard_sigmoid(x: Any) -> Any:
-    """A sigmoid of straight lines: relu6(x + 3) / 6.
+def hard_sigmoid(x: ArrayLike) -> Array:
+    """A piecewise linear sigmoid: relu6(x + 3) / 6.
 
     Args:
       x: an array of real numbers.
@@ -466,11 +468,11 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 @composite("hard_silu")
-def _hard_silu(x):
+def _hard_silu(x: Array) -> Array:
     return jnp.multiply(x, hard_sigmoid(x))
 
 
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """x · hard_sigmoid(x), also called hard swish.
 
     Args:
@@ -490,7 +492,7 @@ hard_swish = hard_silu
 
 @custom_jvp
 @composite("log1mexp")
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) for positive ``x``, accurate near 0 and for large ``x``.
 
     Args:

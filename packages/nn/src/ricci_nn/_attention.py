@@ -1,53 +1,107 @@
 """Scaled dot-product attention, written with ordinary operations that XLA fuses."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import promote_types
+from ricci_ir import Array, ArrayLike, Shape, promote_types
 from ricci_numpy.authoring import logsumexp, softmax
 
 
+@overload
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
     scale: float | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
-    implementation: str | None = None,
-    return_residual: bool = False,
-) -> Any:
-    """Attention: values averaged with weights softmax(scale · query · key + bias).
+    implementation: Literal["xla", "cudnn"] | None = None,
+    return_residual: Literal[False] = False,
+) -> Array: ...
 
-    The sizes are B (batch), T and S (positions of queries and of keys), N and K (heads of queries
-    and of keys), H (features). N must be a multiple of K; each head of keys and values then
-    serves N / K neighbouring heads of queries.
+
+@overload
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: Literal["xla", "cudnn"] | None = None,
+    return_residual: Literal[True],
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: Literal["xla", "cudnn"] | None = None,
+    return_residual: bool,
+) -> Array | tuple[Array, Array]: ...
+
+
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: Literal["xla", "cudnn"] | None = None,
+    return_residual: bool = False,
+) -> Array | tuple[Array, Array]:
+    """Dot-product attention: values averaged with weights softmax(scale · query · key + bias).
+
+    The sizes are B (batch), T and S (sequence lengths of queries and of keys), N and K (heads of
+    queries and of keys), H (features). N must be a multiple of K; each head of keys and values then
+    serves N / K neighbouring heads of queries (grouped-query attention).
 
     Args:
       query: of shape (B, T, N, H) or (T, N, H).
       key, value: of shape (B, S, K, H) or (S, K, H).
       bias: added to the logits; broadcasts to (B, N, T, S).
       mask: boolean, false where a query must not attend to a key; broadcasts to (B, N, T, S).
-      scale: what the logits are multiplied by, by default 1 / sqrt(H).
-      is_causal: whether queries attend to keys at their own and earlier positions only.
-      query_seq_lengths, key_value_seq_lengths: integers of shape (B,): positions from these on
-        are padding. Results for padding are 0.
-      local_window_size: how far to the left and right of a query the keys may be; an int for
-        both.
+      scale: the factor of the logits, by default 1 / sqrt(H).
+      is_causal: whether queries attend only to keys at their own and earlier positions.
+      query_seq_lengths, key_value_seq_lengths: int32 arrays of shape (B,). Later positions are
+        padding, for which the results are 0.
+      local_window_size: how far to the left and to the right of a query's position it attends to
+        keys, as a pair or as one int for both.
       implementation: ``None`` or ``"xla"``.
-      return_residual: whether to return the logits' ``logsumexp`` as well.
+      return_residual: whether to return the ``logsumexp`` of the logits, too.
 
     Returns:
-      An array of the shape of ``query``; with ``return_residual``, and one of shape (B, T, N) or
-      (T, N).
+      An array of the shape of ``query``. With ``return_residual``, a pair of that and the residual,
+      of shape (B, T, N) or (T, N).
 
     Raises:
       ValueError: if shapes or dtypes do not fit, or there is no such implementation.
@@ -63,15 +117,13 @@ def dot_product_attention(
     "GQA", 2023.
     """
     _check_implementation(implementation)
-    query, key, value = map(jnp.asarray, (query, key, value))
-    shape = query.shape
-    query, key, value = (_with_batch(x) for x in (query, key, value))
-    _check_shapes(query, key, value)
-    _check_dtypes(query, key, value, mask, query_seq_lengths, key_value_seq_lengths)
-    batch, t, n, h = query.shape
-    s, k = key.shape[1:3]
-    scale = 1.0 / np.sqrt(h) if scale is None else scale
-    logits = _logits(query, key, scale)
+    shape = np.shape(query)
+    q, keys, values = (_with_batch(jnp.asarray(x)) for x in (query, key, value))
+    _check_shapes(q, keys, values)
+    _check_dtypes(q, keys, values, mask, query_seq_lengths, key_value_seq_lengths)
+    batch, t, n, h = q.shape
+    s, k = keys.shape[1:3]
+    logits = _logits(q, keys, 1.0 / np.sqrt(h) if scale is None else scale)
     if bias is not None:
         logits = jnp.add(logits, _grouped(bias, "bias", (batch, n, t, s), k))
     allowed = _allowed(
@@ -82,23 +134,23 @@ def dot_product_attention(
         allowed = own if allowed is None else jnp.logical_and(allowed, own)
     masked = logits
     if allowed is not None:
-        # Finite, so that a row without any key gives equal weights rather than NaN.
+        # The lowest logit is finite, so that a row with no key at all gets equal weights, not NaN.
         lowest = -0.7 * float(jnp.finfo(logits.dtype).max)
         masked = jnp.where(allowed, logits, np.array(lowest, logits.dtype)[()])
-    weights = lax.convert_element_type(softmax(masked.astype(np.float32)), key.dtype)
-    result = jnp.einsum("BKGTS,BSKH->BTKGH", weights, value)
+    weights = lax.convert_element_type(softmax(masked.astype(np.float32)), keys.dtype)
+    result = jnp.einsum("BKGTS,BSKH->BTKGH", weights, values)
     if query_seq_lengths is not None:
         real = jnp.less(jnp.arange(t)[None, :], jnp.asarray(query_seq_lengths)[:, None])
         result = jnp.multiply(result, real[:, :, None, None, None].astype(result.dtype))
-    result = lax.convert_element_type(jnp.reshape(result, shape), query.dtype)
+    result = lax.convert_element_type(jnp.reshape(result, shape), q.dtype)
     if not return_residual:
         return result
     residual = jnp.transpose(logsumexp(masked, axis=-1), (0, 3, 1, 2))
     residual = lax.stop_gradient(jnp.reshape(residual, shape[:-1]))
-    return result, lax.convert_element_type(residual, query.dtype)
+    return result, lax.convert_element_type(residual, q.dtype)
 
 
-def _check_implementation(implementation: Any) -> None:
+def _check_implementation(implementation: str | None) -> None:
     if implementation == "cudnn":
         raise NotImplementedError(
             "dot_product_attention: implementation 'cudnn' is not available; use None or 'xla', "
@@ -111,17 +163,24 @@ def _check_implementation(implementation: Any) -> None:
         )
 
 
-def _check_dtypes(query, key, value, mask, query_lengths, key_lengths) -> None:
+def _check_dtypes(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: ArrayLike | None,
+    query_lengths: ArrayLike | None,
+    key_lengths: ArrayLike | None,
+) -> None:
     for name, x in (("query", query), ("value", value)):
         if x.dtype != key.dtype:
             raise ValueError(
-                f"dot_product_attention: query, key and value must have one dtype, but the key has "
-                f"{key.dtype} and the {name} {x.dtype}. Convert with astype."
+                f"dot_product_attention: query, key and value must have the same dtype, but the "
+                f"key has {key.dtype} and the {name} {x.dtype}. Convert with astype."
             )
     if mask is not None and jnp.result_type(mask) != np.dtype(bool):
         raise ValueError(
-            f"dot_product_attention: mask must be boolean, got {jnp.result_type(mask)}. What is to "
-            "be added to the logits is the bias."
+            f"dot_product_attention: mask must be boolean, got {jnp.result_type(mask)}. Pass "
+            "numbers that are added to the logits as bias."
         )
     lengths = {"query_seq_lengths": query_lengths, "key_value_seq_lengths": key_lengths}
     for name, x in lengths.items():
@@ -134,7 +193,8 @@ def _check_dtypes(query, key, value, mask, query_lengths, key_lengths) -> None:
             )
 
 
-def _with_batch(x: Any) -> Any:
+def _with_batch(x: Array) -> Array:
+    """A query, key or value with a batch dimension, which may be left out."""
     if x.ndim == 3:
         return lax.expand_dims(x, (0,))
     if x.ndim != 4:
@@ -145,7 +205,7 @@ def _with_batch(x: Any) -> Any:
     return x
 
 
-def _check_shapes(query: Any, key: Any, value: Any) -> None:
+def _check_shapes(query: Array, key: Array, value: Array) -> None:
     batch, _, n, h = query.shape
     s, k = key.shape[1:3]
     if key.shape != (batch, s, k, h) or value.shape[:3] != (batch, s, k):
@@ -165,7 +225,8 @@ def _check_shapes(query: Any, key: Any, value: Any) -> None:
         )
 
 
-def _logits(query: Any, key: Any, scale: Any) -> Any:
+def _logits(query: Array, key: Array, scale: Any) -> Array:
+    """Scaled products of queries and keys, of shape (B, K, G, T, S) with G = N / K."""
     batch, t, n, h = query.shape
     k = key.shape[2]
     grouped = jnp.reshape(query, (batch, t, k, n // k, h))
@@ -174,20 +235,32 @@ def _logits(query: Any, key: Any, scale: Any) -> Any:
     return jnp.multiply(logits, np.array(scale, logits.dtype)[()])
 
 
-def _grouped(x: Any, name: str, full: tuple[int, ...], k: int) -> Any:
-    """A bias or mask with its heads in the groups that share keys: (B, K, G, T, S)."""
-    x = jnp.asarray(x)
-    shape = (1,) * (4 - x.ndim) + x.shape
-    if len(shape) > 4 or any(a not in (1, b) for a, b in zip(shape, full, strict=False)):
-        raise (ValueError if len(shape) > 4 else TypeError)(
-            f"dot_product_attention: {name} of shape {x.shape} does not broadcast to {full}."
+def _grouped(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
+    """A bias or mask in the shape of the logits, (B, K, G, T, S) or sizes of 1.
+
+    Raises:
+      ValueError: if it has more than 4 dimensions.
+      TypeError: if it does not broadcast.
+    """
+    array: Array = jnp.asarray(x)
+    too_many = array.ndim > 4
+    shape = (1,) * (4 - array.ndim) + array.shape
+    if too_many or any(a not in (1, b) for a, b in zip(shape, full, strict=False)):
+        raise (ValueError if too_many else TypeError)(
+            f"dot_product_attention: {name} of shape {array.shape} does not broadcast to {full}."
         )
     heads = (1, 1) if shape[1] == 1 else (k, shape[1] // k)
-    return jnp.reshape(x, (shape[0], *heads, *shape[2:]))
+    return jnp.reshape(array, (shape[0], *heads, *shape[2:]))
 
 
-def _allowed(sizes, is_causal, window, query_lengths, key_lengths) -> Any:
-    """Where positions alone let queries attend to keys; ``None`` for everywhere."""
+def _allowed(
+    sizes: tuple[int, int],
+    is_causal: bool,
+    window: int | tuple[int, int] | None,
+    query_lengths: ArrayLike | None,
+    key_lengths: ArrayLike | None,
+) -> Array | None:
+    """Where queries may attend to keys by their positions, without a mask; ``None``: everywhere."""
     if not is_causal and window is None and query_lengths is None and key_lengths is None:
         return None
     t, s = (jnp.arange(n) for n in sizes)

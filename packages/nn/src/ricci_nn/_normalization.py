@@ -1,25 +1,37 @@
-"""Functions that reduce over axes: softmax and its kin, standardization, one-hot codes."""
+"""Standardization, the logarithm of a mean of exponentials, and one-hot vectors.
+
+``softmax`` and ``logsumexp`` are in ``ricci_numpy``, whose other functions need them, too.
+"""
 
 from operator import index
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import ConcretizationTypeError, Tracer, composite, explicit_dtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Axis,
+    ConcretizationTypeError,
+    DTypeLike,
+    Tracer,
+    composite,
+    explicit_dtype,
+)
 from ricci_lax.authoring import placement
 from ricci_numpy.authoring import as_axis, logsumexp, reduced_axes, to_inexact
 
 
 @composite("logmeanexp")
-def _logmeanexp(x, where=None, *, axis, keepdims):
+def _logmeanexp(x: Array, where: Array | None = None, *, axis: Axis, keepdims: bool) -> Array:
     result = logsumexp(x, axis, keepdims=keepdims, where=where)
     return jnp.subtract(result, jnp.log(_count(x, axis, where, keepdims)))
 
 
-def _count(x: Any, axis: Any, where: Any, keepdims: bool) -> Any:
-    """How many elements a reduction takes in, as a number of the dtype of ``x``."""
+def _count(x: Array, axis: Axis, where: Array | None, keepdims: bool) -> Any:
+    """The number of elements that a reduction counts, as a number of the dtype of ``x``."""
     if where is None:
         axes = reduced_axes(axis, x.ndim)
         return np.array(np.prod([x.shape[a] for a in axes]), x.dtype)[()]
@@ -27,7 +39,9 @@ def _count(x: Any, axis: Any, where: Any, keepdims: bool) -> Any:
     return jnp.sum(lax.convert_element_type(mask, x.dtype), axis, keepdims=keepdims)
 
 
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
     """log(mean(exp(x))) along axes, computed without overflow.
 
     Args:
@@ -42,25 +56,25 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 
 
 def standardize(
-    x: Any,
-    axis: Any = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    x: ArrayLike,
+    axis: Axis = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
-    algorithm: str = "fast",
-) -> Any:
-    """``x`` moved and scaled to mean 0 and variance 1 along axes.
+    algorithm: Literal["fast", "stable"] = "fast",
+) -> Array:
+    """Shift and scale an array to mean 0 and variance 1 along axes.
 
     Args:
       x: an array of real numbers.
       axis: an axis, a sequence of axes, or ``None`` for all.
-      mean, variance: those to use, by default those of ``x``.
-      epsilon: added to the variance.
+      mean, variance: the mean and the variance to use, by default those of ``x``.
+      epsilon: a number that is added to the variance, so that a constant can be divided by it.
       where: a boolean array; elements where it is false do not count for mean and variance.
-      algorithm: how the variance is computed: ``"fast"``, from the mean of squares, in one pass,
-        or ``"stable"``, from the squares of differences from the mean.
+      algorithm: how the variance is computed: ``"fast"`` from the mean of squares, in one pass, or
+        ``"stable"`` from the squares of differences from the mean.
 
     Raises:
       ValueError: for another algorithm.
@@ -75,8 +89,10 @@ def standardize(
         raise ValueError(
             f"standardize: algorithm={algorithm!r} is unknown; it is 'fast' or 'stable'."
         )
-    given = {"mean": mean, "variance": variance, "where": where}
-    settings = {"axis": as_axis(axis), "algorithm": algorithm}
+    # Arrays are operands of the composite; which of them there are is one of its settings. A
+    # number for epsilon is a setting, too.
+    given: dict[str, ArrayLike | None] = {"mean": mean, "variance": variance, "where": where}
+    settings: dict[str, Any] = {"axis": as_axis(axis), "algorithm": algorithm}
     if isinstance(epsilon, int | float):
         settings["epsilon"] = epsilon
     else:
@@ -87,29 +103,36 @@ def standardize(
 
 
 @composite("standardize")
-def _standardize(x, *values, names, axis, algorithm, epsilon=None):
+def _standardize(
+    x: Array,
+    *values: Array,
+    names: tuple[str, ...],
+    axis: Axis,
+    algorithm: str,
+    epsilon: float | None = None,
+) -> Array:
     given = dict(zip(names, values, strict=True))
     mean, variance, where = (given.get(name) for name in ("mean", "variance", "where"))
-    epsilon = given.get("epsilon", epsilon)
+    added = given.get("epsilon", epsilon)
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:
         if algorithm == "fast":
             squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
-            # Rounding may make the difference negative.
+            # E[x²] - E[x]² may be negative by rounding.
             variance = jnp.clip(jnp.subtract(squares, jnp.square(mean)), 0)
         else:
             differences = jnp.square(jnp.subtract(x, mean))
             variance = jnp.mean(differences, axis, keepdims=True, where=where)
-    return jnp.multiply(jnp.subtract(x, mean), lax.rsqrt(jnp.add(variance, epsilon)))
+    return jnp.multiply(jnp.subtract(x, mean), lax.rsqrt(jnp.add(variance, added)))
 
 
 @composite("_one_hot")
-def _one_hot(x, *, num_classes, dtype, axis):
+def _one_hot(x: Array, *, num_classes: int, dtype: np.dtype, axis: int) -> Array:
     position = axis if axis >= 0 else axis + x.ndim + 1
     if not 0 <= position <= x.ndim:
         raise ValueError(
-            f"one_hot: axis={axis} is no place for one more axis in an array of rank {x.ndim}."
+            f"one_hot: axis={axis} is out of bounds for a result of rank {x.ndim + 1}."
         )
     lhs = lax.expand_dims(x, (position,))
     shape = tuple(num_classes if d == position else 1 for d in range(x.ndim + 1))
@@ -118,20 +141,20 @@ def _one_hot(x, *, num_classes, dtype, axis):
 
 
 def one_hot(
-    x: Any,
+    x: ArrayLike,
     num_classes: int,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = -1,
     out_sharding: Any = None,
-) -> Any:
-    """Integers as vectors that are 1 at their place and 0 elsewhere.
+) -> Array:
+    """One-hot vectors: 1 at the index that an integer gives, 0 elsewhere.
 
     Args:
       x: an array of integers; those outside [0, num_classes) give vectors of zeros.
       num_classes: the length of the vectors.
       dtype: the result's dtype, by default the default float one.
-      axis: where in the result's shape the vectors' dimension is.
+      axis: the position of the vectors' axis in the result's shape.
       out_sharding: the result's sharding.
 
     Raises:
@@ -152,11 +175,11 @@ def one_hot(
         )
     num_classes = index(num_classes)
     found = explicit_dtype(dtype, "one_hot")
-    x = jnp.asarray(x)
+    integers: Array = jnp.asarray(x)
     if isinstance(axis, str):
         raise NotImplementedError(
             f"one_hot along the named axis {axis!r} is not available. Compare with axis_index: "
             f"(x == axis_index({axis!r})).astype(dtype)."
         )
-    result = _one_hot(x, num_classes=num_classes, dtype=found, axis=index(axis))
+    result = _one_hot(integers, num_classes=num_classes, dtype=found, axis=index(axis))
     return result if out_sharding is None else placement.constrain(result, out_sharding)

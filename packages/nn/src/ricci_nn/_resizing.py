@@ -1,32 +1,36 @@
-"""Resampling of images, or of any array, along some of its dimensions.
+"""Resampling images, or arrays of any kind, along some of their dimensions.
 
-Each dimension is resampled on its own: the result is a product with a matrix whose columns hold the
-weights of the input's samples, a kernel's values at their distances from the output's sample.
+Each dimension is resampled by itself, by a product with a matrix of weights. A column of the matrix
+belongs to a sample of the output; it holds the values of a kernel at the distances of the input's
+samples from that sample.
 """
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import composite, inlined
+from ricci_ir import Array, ArrayLike, Shape, composite, inlined
 from ricci_lax.authoring import as_sizes
 from ricci_numpy.authoring import canonical_axes, operands, promote_args_inexact
 
+type Settings = tuple["ResizeMethod", bool, Any]
+"""The method, whether to antialias, and the precision of products."""
+
 
 class ResizeMethod(Enum):
-    """Ways to resample: which kernel says how much nearby samples count.
+    """Ways to resample. The kernel says how much an input's sample counts by its distance.
 
     - ``NEAREST``: the nearest sample alone.
     - ``LINEAR``: a triangle of radius 1.
     - ``LANCZOS3``, ``LANCZOS5``: windowed sincs of radius 3 and 5.
     - ``CUBIC``: Keys' cubic of radius 2 with a = -1/2.
-    - ``CUBIC_PYTORCH``: the same as PyTorch has it; without antialiasing a = -3/4, and what lies
-      outside of an image is like its edge.
-    - ``AREA``: the mean over what an output's sample covers.
+    - ``CUBIC_PYTORCH``: PyTorch's form of it: without antialiasing a = -3/4, and beyond an edge the
+      image goes on as the edge.
+    - ``AREA``: the mean over the area that an output's sample covers.
 
     Example:
       >>> ResizeMethod.from_string("bilinear")
@@ -43,13 +47,13 @@ class ResizeMethod(Enum):
 
     @staticmethod
     def from_string(s: str) -> "ResizeMethod":
-        """The method of a name.
+        """The method that a name stands for.
 
         Args:
           s: the name.
 
         Raises:
-          ValueError: if no method has the name.
+          ValueError: if there is no such method.
         """
         found = _NAMES.get(s)
         if found is None:
@@ -75,12 +79,17 @@ _NAMES = {
 }
 
 
-def _triangle(x: Any) -> Any:
+# Kernels: functions of the distance in samples, which is not negative
+
+
+def _triangle(x: Array) -> Array:
     return jnp.maximum(0.0, jnp.subtract(1.0, jnp.abs(x)))
 
 
-def _cubic(a: float) -> Callable[[Any], Any]:
-    def kernel(x: Any) -> Any:
+def _cubic(a: float) -> Callable[[Array], Array]:
+    """Keys' piecewise cubic, whose slope at distance 1 is ``a``."""
+
+    def kernel(x: Array) -> Array:
         near = (((a + 2.0) * x - (a + 3.0)) * x) * x + 1.0
         far = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
         return jnp.where(x >= 2.0, 0.0, jnp.where(x >= 1.0, far, near))
@@ -88,10 +97,12 @@ def _cubic(a: float) -> Callable[[Any], Any]:
     return kernel
 
 
-def _lanczos(radius: float) -> Callable[[Any], Any]:
-    def kernel(x: Any) -> Any:
+def _lanczos(radius: float) -> Callable[[Array], Array]:
+    """A sinc in the window of a wider sinc, up to the radius."""
+
+    def kernel(x: Array) -> Array:
         waves = radius * jnp.sin(np.pi * x) * jnp.sin(np.pi * x / radius)
-        # Near 0 the quotient is 1; the divisor is kept from 0 for the derivative's sake.
+        # Near 0 the quotient is 1. The divisor is not 0 even there, so that derivatives are finite.
         divisor = jnp.where(x != 0, np.pi**2 * x**2, 1)
         values = jnp.where(x > 1e-3, jnp.divide(waves, divisor), 1)
         return jnp.where(x > radius, 0.0, values)
@@ -99,36 +110,45 @@ def _lanczos(radius: float) -> Callable[[Any], Any]:
     return kernel
 
 
-_KERNELS: dict[ResizeMethod, Callable[[Any], Any]] = {
+_KERNELS: dict[ResizeMethod, Callable[[Array], Array]] = {
     ResizeMethod.LINEAR: _triangle,
     ResizeMethod.LANCZOS3: _lanczos(3.0),
     ResizeMethod.LANCZOS5: _lanczos(5.0),
     ResizeMethod.CUBIC: _cubic(-0.5),
-    # As PyTorch has it, where kernels are widened; see _edge_weights for where they are not.
+    # PyTorch's kernel with antialiasing; without it, see ``_edge_weights``.
     ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5),
 }
 
 
-def _edge_weights(centers: Any, size: int) -> Any:
-    """PyTorch's cubic weights: the samples at the edges also count for those outside."""
+def _edge_weights(centers: Array, size: int) -> Array:
+    """PyTorch's cubic weights: those of samples outside of the image are added to the edge's."""
     samples = lax.iota(centers.dtype, size + 4) - 2.0
     weights = _cubic(-0.75)(jnp.abs(centers[None] - samples[:, None]))
     rows = np.clip(np.arange(-2, size + 2), 0, size - 1)
     return jnp.zeros((size, centers.shape[0]), centers.dtype).at[rows].add(weights)
 
 
-_NEGLIGIBLE = 1000 * float(np.finfo(np.float32).eps)
+_NEGLIGIBLE = 1000 * float(np.finfo(np.float32).eps)  # a sum of weights that is as good as 0
 
 
 def _weights(
-    size: int, out_size: int, step: Any, offset: Any, method: ResizeMethod, antialias: bool
-) -> Any:
-    """How much each of ``size`` samples (rows) counts for each sample of the result (columns).
+    size: int,
+    out_size: int,
+    step: Array | float,
+    offset: Array | float,
+    method: ResizeMethod,
+    antialias: bool,
+) -> Array:
+    """The matrix of weights: rows for the input's samples, columns for the output's.
 
-    The result's samples are ``step`` apart, the first one at ``-offset``.
+    Args:
+      size, out_size: the numbers of samples.
+      step: the distance of the output's samples, in samples of the input.
+      offset: how far the output is shifted towards the input's start, in samples of the input.
+      method: the kernel.
+      antialias: whether the kernel is widened by a step greater than 1.
     """
-    is_static = isinstance(step, float)
-    dtype = np.dtype(np.float32) if is_static else step.dtype
+    dtype = step.dtype if isinstance(step, Array) else np.dtype(np.float32)
     iota, samples = lax.iota(dtype, out_size), lax.iota(dtype, size)
     centers = (iota + 0.5) * step - offset - 0.5
     if method == ResizeMethod.AREA:
@@ -139,8 +159,8 @@ def _weights(
     elif method == ResizeMethod.CUBIC_PYTORCH and not antialias:
         weights = _edge_weights(centers, size)
     else:
-        # A result with fewer samples takes in more of the image with each.
-        wide = max(step, 1.0) if is_static else jnp.maximum(step, 1.0)
+        # With fewer samples in the output than in the input, each covers more than one of these.
+        wide = jnp.maximum(step, 1.0) if isinstance(step, Array) else max(step, 1.0)
         distances = jnp.abs(centers[None] - samples[:, None]) / (wide if antialias else 1.0)
         weights = _KERNELS[method](distances)
     total = jnp.sum(weights, axis=0, keepdims=True)
@@ -148,19 +168,20 @@ def _weights(
     shares = jnp.where(jnp.abs(total) > _NEGLIGIBLE, shares, 0)
     if method == ResizeMethod.CUBIC_PYTORCH and not antialias:
         return shares
-    # What lies outside of the image is zero.
+    # Samples outside of the image are zero.
     is_inside = jnp.logical_and(centers >= -0.5, centers <= size - 0.5)
     return jnp.where(is_inside[None], shares, 0)
 
 
 def _resampled(
-    x: Any,
-    shape: tuple[int, ...],
+    x: Array,
+    shape: Shape,
     dims: Sequence[int],
-    steps: Sequence[Any],
-    offsets: Sequence[Any],
-    settings: tuple[ResizeMethod, bool, Any],
-) -> Any:
+    steps: Sequence[Array | float],
+    offsets: Sequence[Array | float],
+    settings: Settings,
+) -> Array:
+    """One product with a matrix of weights for each of ``dims``, as a single einsum."""
     method, antialias, precision = settings
     if not jnp.issubdtype(x.dtype, np.inexact):
         x = x.astype(jnp.promote_types(x.dtype, np.float32))
@@ -175,7 +196,7 @@ def _resampled(
     return jnp.einsum(*operands, out, precision=precision)
 
 
-def _nearest(x: Any, shape: tuple[int, ...], dims: Sequence[int]) -> Any:
+def _nearest(x: Array, shape: Shape, dims: Sequence[int]) -> Array:
     for d in dims:
         places = (lax.iota(np.float32, shape[d]) + 0.5) * float(x.shape[d]) / float(shape[d])
         place = jnp.floor(places).astype(np.int32)
@@ -184,7 +205,7 @@ def _nearest(x: Any, shape: tuple[int, ...], dims: Sequence[int]) -> Any:
 
 
 @composite("_resize")
-def _resize(image: Any, *, shape: tuple[int, ...], settings: Any) -> Any:
+def _resize(image: Array, *, shape: Shape, settings: Settings) -> Array:
     dims = [d for d, (m, n) in enumerate(zip(image.shape, shape, strict=True)) if m != n]
     if settings[0] == ResizeMethod.NEAREST:
         return _nearest(image, shape, dims)
@@ -194,14 +215,26 @@ def _resize(image: Any, *, shape: tuple[int, ...], settings: Any) -> Any:
 
 @inlined("scale_and_translate")
 def _scale_and_translate(
-    image: Any, scale: Any, translation: Any, *, shape: Any, dims: Any, settings: Any
-) -> Any:
+    image: Array,
+    scale: Array,
+    translation: Array,
+    *,
+    shape: Shape,
+    dims: Shape,
+    settings: Settings,
+) -> Array:
     steps = [jnp.divide(1.0, scale[i]) for i in range(len(dims))]
     offsets = [translation[i] * step for i, step in enumerate(steps)]
     return _resampled(image, shape, dims, steps, offsets, settings)
 
 
-def _checked(name: str, image: Any, shape: Any) -> tuple[Any, tuple[int, ...]]:
+def _checked(name: str, image: ArrayLike, shape: Sequence[SupportsIndex]) -> tuple[Array, Shape]:
+    """The image as an array, and a shape for it.
+
+    Raises:
+      TypeError: if the shape does not hold integers.
+      ValueError: if it is not of the image's rank.
+    """
     sizes = as_sizes(shape)
     x = operands(name, image)[0]
     if len(sizes) != np.ndim(x):
@@ -212,7 +245,7 @@ def _checked(name: str, image: Any, shape: Any) -> tuple[Any, tuple[int, ...]]:
     return x, sizes
 
 
-def _as_method(name: str, method: Any) -> ResizeMethod:
+def _as_method(name: str, method: str | ResizeMethod) -> ResizeMethod:
     if isinstance(method, str):
         return ResizeMethod.from_string(method)
     if not isinstance(method, ResizeMethod):
@@ -221,24 +254,24 @@ def _as_method(name: str, method: Any) -> ResizeMethod:
 
 
 def resize(
-    image: Any,
-    shape: Sequence[int],
+    image: ArrayLike,
+    shape: Sequence[SupportsIndex],
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
-) -> Any:
-    """An image, or any array, resampled to a shape.
+) -> Array:
+    """Resample an image, or an array of any kind, to a shape.
 
     Args:
       image: an array of numbers; integers become floats, unless the method is ``"nearest"``.
-      shape: the result's shape; dimensions of which it keeps the size are left as they are.
-      method: ``"nearest"``, ``"linear"``, ``"cubic"``, ``"lanczos3"``, ``"lanczos5"`` or another;
-        see ``ResizeMethod``.
+      shape: the result's shape; dimensions whose size stays the same are not resampled.
+      method: ``"nearest"``, ``"linear"``, ``"cubic"``, ``"lanczos3"``, ``"lanczos5"`` or another
+        name of a ``ResizeMethod``.
       antialias: whether kernels are widened along dimensions that become smaller.
-      precision: of the products with weights; see ``lax.Precision``.
+      precision: the precision of the products with weights; see ``lax.Precision``.
 
     Raises:
-      ValueError: if ``shape`` has not the image's rank, or there is no such method.
+      ValueError: if ``shape`` has another rank than the image, or there is no such method.
       AssertionError: if ``method`` is neither a string nor a ``ResizeMethod``.
       TypeError: if ``shape`` does not hold integers.
 
@@ -255,33 +288,33 @@ def resize(
 
 
 def scale_and_translate(
-    image: Any,
-    shape: Sequence[int],
+    image: ArrayLike,
+    shape: Sequence[SupportsIndex],
     spatial_dims: Sequence[int],
-    scale: Any,
-    translation: Any,
+    scale: ArrayLike,
+    translation: ArrayLike,
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
-) -> Any:
-    """An image scaled and moved, then resampled to a shape; what lies outside of it is 0.
+) -> Array:
+    """Scale and translate an image, and resample it to a shape; outside of the image it is 0.
 
-    The sample at x of the image comes to lie at ``x * scale + translation``. Derivatives by the
-    scale and the translation exist.
+    The point x of the image comes to lie at ``x * scale + translation``. The result has derivatives
+    by the scale and the translation.
 
     Args:
       image: an array of numbers; integers become floats.
-      shape: the result's shape; outside of ``spatial_dims`` it is that of the image.
-      spatial_dims: the dimensions to scale, n of them.
+      shape: the result's shape, which differs from the image's in ``spatial_dims`` only.
+      spatial_dims: the n dimensions to scale.
       scale, translation: arrays of shape (n,).
       method: as for ``resize``, but not ``"nearest"``.
       antialias, precision: as for ``resize``.
 
     Raises:
-      ValueError: if ``shape`` has not the image's rank, a dimension does not exist, or the method
-        is ``"nearest"`` or none.
-      AssertionError: if ``scale`` or ``translation`` has not one element for each dimension.
-      TypeError: if they are no arrays.
+      ValueError: if ``shape`` has another rank than the image, a dimension does not exist, or the
+        method is ``"nearest"`` or unknown.
+      AssertionError: if ``scale`` or ``translation`` is not of shape (n,).
+      TypeError: if it is a scalar.
 
     Example:
       >>> x = np.float32([1.0, 2.0, 3.0])
@@ -297,8 +330,8 @@ def scale_and_translate(
     if found == ResizeMethod.NEAREST:
         raise ValueError(f"{name}: the method 'nearest' is not available; use resize with it.")
     dims = canonical_axes(tuple(spatial_dims), np.ndim(x), "spatial_dims")
-    scale, translation = promote_args_inexact(name, scale, translation)
-    for argument, value in (("scale", scale), ("translation", translation)):
+    scales, translations = promote_args_inexact(name, scale, translation)
+    for argument, value in (("scale", scales), ("translation", translations)):
         if value.ndim == 0:
             raise TypeError(f"{name}: {argument} must be of shape ({len(dims)},), got a scalar.")
         if value.shape != (len(dims),):
@@ -307,4 +340,4 @@ def scale_and_translate(
                 f"spatial_dims, got {value.shape}."
             )
     settings = (found, bool(antialias), precision)
-    return _scale_and_translate(x, scale, translation, shape=sizes, dims=dims, settings=settings)
+    return _scale_and_translate(x, scales, translations, shape=sizes, dims=dims, settings=settings)

@@ -1,45 +1,53 @@
 """Products of arrays that are quantized in blocks, each with a scale."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import composite, explicit_dtype
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, explicit_dtype
 from ricci_lax import custom_vjp
+
+type DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+"""The contracted dimensions of both operands, and the batch dimensions of both."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockScaleConfig:
     """How an operand is quantized: in blocks along its contracted dimension, each with a scale.
 
-    ``data_type`` and ``scale_type`` are the dtypes of elements and scales, ``block_size`` says how
-    many elements share a scale; all are divided by ``global_scale`` before, where there is one.
-    With ``infer_only`` there are no derivatives.
+    Attributes:
+      mode: ``"mxfp8"`` or ``"nvfp4"``.
+      block_size: how many elements share a scale.
+      data_type, scale_type: the dtypes of elements and of scales.
+      global_scale: what all elements are divided by first, or ``None``.
+      infer_only: whether there are no derivatives.
     """
 
     mode: str
     block_size: int
-    data_type: Any
-    scale_type: Any
-    global_scale: Any
+    data_type: DTypeLike
+    scale_type: DTypeLike
+    global_scale: ArrayLike | None
     infer_only: bool
 
 
 def get_scaled_dot_general_config(
-    mode: Literal["nvfp4", "mxfp8"], global_scale: Any = None
+    mode: Literal["nvfp4", "mxfp8"], global_scale: ArrayLike | None = None
 ) -> BlockScaleConfig:
-    """How the operands of ``scaled_dot_general`` are quantized.
+    """A standard way to quantize an operand of ``scaled_dot_general``.
 
     Args:
-      mode: ``"mxfp8"``: blocks of 32 of float8, whose scales are powers of 2; or ``"nvfp4"``:
-        blocks of 16 of float4, with scales in float8.
-      global_scale: for ``"nvfp4"``, a number for all blocks, by default 1.
+      mode: ``"mxfp8"`` for blocks of 32 elements in float8 with powers of 2 as scales, or
+        ``"nvfp4"`` for blocks of 16 elements in float4 with scales in float8.
+      global_scale: for ``"nvfp4"``, the scale of all blocks together, by default 1.
 
     Raises:
       ValueError: for another mode.
@@ -61,15 +69,19 @@ def get_scaled_dot_general_config(
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
-) -> Any:
-    """Products of matrices of which each block of a row has a scale.
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: DTypeLike = np.float32,
+) -> Array:
+    """Multiply matrices whose rows are quantized in blocks, each block with a scale.
 
     Args:
-      lhs: of shape (B, M, K), in float8 or float4 as a rule.
-      rhs: of shape (B, N, K).
-      lhs_scales, rhs_scales: of shapes (B, M, k) and (B, N, k), where k divides K: each scale is
-        that of K / k elements.
+      lhs: an array of shape (B, M, K), usually in float8 or float4.
+      rhs: an array of shape (B, N, K).
+      lhs_scales, rhs_scales: arrays of shapes (B, M, k) and (B, N, k), where k divides K: each
+        scale is that of K / k elements.
       preferred_element_type: the result's dtype.
 
     Returns:
@@ -86,7 +98,7 @@ def scaled_matmul(
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.
     """
-    operands = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    operands: list[Array] = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
     shapes = ", ".join(str(x.shape) for x in operands)
     if any(x.ndim != 3 for x in operands):
         raise ValueError(f"scaled_matmul: all operands must be of rank 3, got shapes {shapes}.")
@@ -113,33 +125,39 @@ def scaled_matmul(
 
 
 @composite("_scaled_matmul")
-def _scaled_matmul(a: Any, b: Any, a_scales: Any, b_scales: Any, *, dtype: Any) -> Any:
+def _scaled_matmul(
+    a: Array, b: Array, a_scales: Array, b_scales: Array, *, dtype: np.dtype
+) -> Array:
     numbers = (((2,), (2,)), ((0,), (0,)))
-    wide = [_times_scales(x, s) for x, s in ((a, a_scales), (b, b_scales))]
-    product = lax.dot_general(*wide, numbers, preferred_element_type=np.float32)
+    wide_a, wide_b = _times_scales(a, a_scales), _times_scales(b, b_scales)
+    product = lax.dot_general(wide_a, wide_b, numbers, preferred_element_type=np.float32)
     return product.astype(dtype)
 
 
-def _times_scales(x: Any, scales: Any) -> Any:
+def _times_scales(x: Array, scales: Array) -> Array:
+    """Elements times the scales of their blocks, in float32."""
     batch, rows, blocks = scales.shape
     x = x.astype(np.float32).reshape(batch, rows, blocks, -1)
     return (x * scales.astype(np.float32)[..., None]).reshape(batch, rows, -1)
 
 
-def _power_of_two_above(x: Any) -> Any:
-    """The exponents, as bytes, of the least powers of 2 not below positive numbers."""
+def _power_of_two_above(x: Array) -> Array:
+    """The biased exponents, as bytes, of the least powers of 2 that are at least ``x`` > 0."""
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = lax.shift_right_logical(bits, np.uint32(23))
     rest = lax.bitwise_and(bits, np.uint32(0x7FFFFF))
     rounds_up = jnp.logical_and(rest > 0, exponent != 254)
-    # Of the numbers below the least normal one, the lower half belongs to the least exponent.
+    # Subnormal numbers up to 2^-127, which float8_e8m0fnu can write, keep exponent 0.
     is_least = jnp.logical_and(exponent == 0, rest <= 0x400000)
     rounds_up = jnp.logical_and(rounds_up, jnp.logical_not(is_least))
     return jnp.where(rounds_up, exponent + np.uint32(1), exponent).astype(np.uint8)
 
 
-def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
-    """An array of shape (B, M, K) as elements and scales."""
+def _quantized(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
+    """An array of shape (B, M, K) as elements and scales.
+
+    The scale of a block makes its largest element the largest number of the elements' dtype.
+    """
     batch, rows, size = x.shape
     if size % config.block_size:
         raise ValueError(
@@ -159,15 +177,17 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
         scales = lax.bitcast_convert_type(exponents, config.scale_type)
     else:
         top = float(jnp.finfo(config.scale_type).max)
-        # Without the barrier rounding to the scale's dtype and back could be left out.
+        # The barrier keeps XLA from leaving out the rounding to the dtype of scales and back.
         scales = lax.optimization_barrier(jnp.clip(largest, 0, top).astype(config.scale_type))
         divisor = scales.astype(np.float32)
     elements = jnp.clip(blocks / divisor, -limit, limit).astype(config.data_type)
     return elements.reshape(x.shape), scales[..., 0]
 
 
-def _product(a: Any, b: Any, first: BlockScaleConfig, second: BlockScaleConfig, dtype: Any) -> Any:
-    """The product of arrays of shapes (B, M, K) and (B, N, K), quantized before."""
+def _product(
+    a: Array, b: Array, first: BlockScaleConfig, second: BlockScaleConfig, dtype: DTypeLike
+) -> Array:
+    """Quantize arrays of shapes (B, M, K) and (B, N, K), and multiply them."""
     (x, x_scales), (y, y_scales) = _quantized(a, first), _quantized(b, second)
     product = scaled_matmul(x, y, x_scales, y_scales, dtype)
     if first.mode != "nvfp4":
@@ -178,17 +198,24 @@ def _product(a: Any, b: Any, first: BlockScaleConfig, second: BlockScaleConfig, 
     return product * factor.reshape(()).astype(product.dtype)
 
 
-def _quantized_product(configs: Sequence[BlockScaleConfig], dtype: Any) -> Any:
-    """The product of stacks of matrices; the third config is for the cotangents."""
+def _quantized_product(
+    configs: Sequence[BlockScaleConfig], dtype: DTypeLike
+) -> Callable[[Array, Array], Array]:
+    """The product of stacks of matrices, whose derivative has quantized operands, too.
+
+    Args:
+      configs: how to quantize the left operand, the right one, and the cotangent.
+      dtype: the result's dtype.
+    """
 
     @custom_vjp
-    def product(a: Any, b: Any) -> Any:
+    def product(a: Array, b: Array) -> Array:
         return _product(a, b, configs[0], configs[1], dtype)
 
-    def forward(a: Any, b: Any) -> Any:
+    def forward(a: Array, b: Array) -> tuple[Array, tuple[Array, Array]]:
         return product(a, b), (a, b)
 
-    def backward(residuals: Any, ct: Any) -> Any:
+    def backward(residuals: tuple[Array, Array], ct: Array) -> tuple[Array, Array]:
         a, b = residuals
         turned = lambda x: jnp.swapaxes(x, 1, 2)
         by_a = _product(ct, turned(b), configs[2], configs[1], a.dtype)
@@ -200,26 +227,26 @@ def _quantized_product(configs: Sequence[BlockScaleConfig], dtype: Any) -> Any:
 
 
 def scaled_dot_general(
-    lhs: Any,
-    rhs: Any,
-    dimension_numbers: Any,
-    preferred_element_type: Any = np.float32,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: DTypeLike = np.float32,
     configs: list[BlockScaleConfig] | None = None,
     implementation: Literal["cudnn"] | None = None,
-) -> Any:
-    """``dot_general`` of operands that are quantized in blocks first.
+) -> Array:
+    """Quantize the operands in blocks, then multiply them as ``dot_general`` does.
 
     Args:
       lhs, rhs: arrays of floats.
       dimension_numbers: as for ``lax.dot_general``.
       preferred_element_type: the result's dtype.
-      configs: how to quantize ``lhs``, ``rhs`` and the result's cotangent, as
-        ``get_scaled_dot_general_config`` says; without them nothing is quantized.
-      implementation: ``None``, or ``"cudnn"``, which is the same here.
+      configs: how to quantize ``lhs``, ``rhs`` and the result's cotangent, each from
+        ``get_scaled_dot_general_config``; without them nothing is quantized.
+      implementation: ``None``, or ``"cudnn"``, which means the same here.
 
     Raises:
-      ValueError: if the contracted sizes are no multiple of the blocks' size, or there is no such
-        implementation.
+      ValueError: if the product of the contracted sizes is no multiple of the block size, or the
+        implementation is unknown.
 
     Example:
       >>> x = np.ones((2, 32), np.float32)
@@ -244,8 +271,10 @@ def scaled_dot_general(
     return found.reshape(*lead, *rows, *columns)
 
 
-def _as_stack(x: Any, contracted: Sequence[int], batch: Sequence[int]) -> Any:
-    """``x`` in the shape (batch, others, contracted), and the sizes of the first two."""
+def _as_stack(
+    x: Array, contracted: Sequence[int], batch: Sequence[int]
+) -> tuple[Array, Shape, Shape]:
+    """``x`` in the shape (batch, others, contracted), and the sizes of batch and of others."""
     others = [d for d in range(x.ndim) if d not in contracted and d not in batch]
     sizes = [tuple([x.shape[d] for d in dims]) for dims in (batch, others, contracted)]
     moved = jnp.transpose(x, (*batch, *others, *contracted))

@@ -1,4 +1,4 @@
-"""Images: the API of ``jax.image``."""
+"""Resampling of images: the names of ``jax.image``."""
 
 from ._resizing import ResizeMethod as ResizeMethod
 from ._resizing import resize as resize

@@ -1,6 +1,6 @@
-"""Initializers: functions of a key, a shape and a dtype that give a layer's first weights."""
+"""Initializers: functions of a key, a shape and a dtype that make the first weights of a layer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import explicit_dtype, issubdtype
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, explicit_dtype, issubdtype
 from ricci_lax.authoring import as_sizes, placement
 
 __all__ = [
@@ -35,24 +35,47 @@ __all__ = [
     "zeros",
 ]
 
-Axes = int | Sequence[int]
+type Axes = int | Sequence[int]
+type Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
+type Distribution = Literal["truncated_normal", "normal", "uniform"]
 
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What initializers are: ``init(key, shape, dtype, out_sharding) -> array``."""
+    """A function that makes the weights of a layer: ``init(key, shape, dtype, out_sharding)``."""
 
     def __call__(
-        self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
-    ) -> Any: ...
+        self,
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array: ...
 
 
-def _placed(x: Any, out_sharding: Any) -> Any:
+class ScaledInitializer(Protocol):
+    """A setting of ``variance_scaling`` that has a name, such as ``he_normal``."""
+
+    def __call__(
+        self,
+        in_axis: Axes = -2,
+        out_axis: Axes = -1,
+        batch_axis: Axes = (),
+        dtype: DTypeLike | None = None,
+    ) -> Initializer: ...
+
+
+def _placed(x: Array, out_sharding: Any) -> Array:
     return x if out_sharding is None else placement.constrain(x, out_sharding)
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Zeros; the key is not used.
+def zeros(
+    key: ArrayLike | None,
+    shape: Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Weights that are all 0; the key is not used.
 
     Example:
       >>> zeros(None, (2,))
@@ -61,8 +84,13 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     return jnp.zeros(shape, explicit_dtype(dtype), out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Ones; the key is not used.
+def ones(
+    key: ArrayLike | None,
+    shape: Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Weights that are all 1; the key is not used.
 
     Example:
       >>> ones(None, (2,))
@@ -71,12 +99,12 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = 
     return jnp.ones(shape, explicit_dtype(dtype), out_sharding=out_sharding)
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer that gives a value, repeated to the shape.
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
+    """An initializer that repeats a value to the shape.
 
     Args:
       value: a scalar, or an array that broadcasts to the shape.
-      dtype: the dtype where the call gives none, by default the default float one.
+      dtype: the dtype if the initializer is called without one; by default the default float one.
 
     Example:
       >>> constant(7.0)(None, (2,))
@@ -84,19 +112,24 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """
     default = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         return _placed(jnp.full(shape, value, found), out_sharding)
 
     return init
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer that gives numbers uniform in [0, scale).
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+    """An initializer that draws numbers uniform in [0, scale).
 
     Args:
       scale: the upper bound.
-      dtype: the dtype where the call gives none, by default the default float one.
+      dtype: the dtype if the initializer is called without one; by default the default float one.
 
     Example:
       >>> uniform(10.0)(random.PRNGKey(0), (2,))
@@ -104,7 +137,12 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
     default = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         x = random.uniform(key, shape, found)
         return _placed(jnp.multiply(x, jnp.asarray(scale, found)), out_sharding)
@@ -112,12 +150,12 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer that gives normal numbers of mean 0.
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+    """An initializer that draws normal numbers of mean 0.
 
     Args:
-      stddev: their standard deviation.
-      dtype: the dtype where the call gives none, by default the default float one.
+      stddev: the standard deviation.
+      dtype: the dtype if the initializer is called without one; by default the default float one.
 
     Example:
       >>> normal(1.0)(random.PRNGKey(0), (2,))
@@ -125,7 +163,12 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
     default = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         x = random.normal(key, shape, found)
         return _placed(jnp.multiply(x, jnp.asarray(stddev, found)), out_sharding)
@@ -134,14 +177,17 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike | None = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
 ) -> Initializer:
-    """An initializer that gives normal numbers of mean 0, none beyond given bounds.
+    """An initializer that draws normal numbers, truncated to given bounds.
 
     Args:
-      stddev: the standard deviation of the distribution before it is cut.
-      dtype: the dtype where the call gives none, by default the default float one.
-      lower, upper: where it is cut, in standard deviations.
+      stddev: the standard deviation of the normal distribution before it is truncated.
+      dtype: the dtype if the initializer is called without one; by default the default float one.
+      lower, upper: the bounds, in standard deviations.
 
     Example:
       >>> truncated_normal(1.0)(random.PRNGKey(0), (2,)).shape
@@ -149,7 +195,12 @@ def truncated_normal(
     """
     default = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         x = random.truncated_normal(key, lower, upper, shape, found)
         return _placed(jnp.multiply(x, jnp.asarray(stddev, found)), out_sharding)
@@ -158,26 +209,29 @@ def truncated_normal(
 
 
 def _product(shape: Sequence[int], axes: Axes) -> int:
+    """The product of the sizes of some axes."""
     return shape[axes] if isinstance(axes, int) else prod(shape[a] for a in axes)
 
 
 def _fans(
     shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
-    """How many inputs each unit has, and how many outputs each input reaches."""
+    """The fan-in and the fan-out: how many inputs an output has, how many outputs an input."""
     if len(shape) <= 1 and (in_axis, out_axis) == (-2, -1):
         raise ValueError(
             f"variance_scaling: weights of rank {len(shape)} do not show which axes are inputs and "
-            "outputs. Give a shape of 2 dimensions or more, or in_axis and out_axis."
+            "outputs. Give a shape of rank 2 or more, or in_axis and out_axis."
         )
     ins, outs = _product(shape, in_axis), _product(shape, out_axis)
-    # Other dimensions are those of a convolution's window, which all units share.
+    # The other axes are those of a convolution's window: each of its elements is an input.
     window = prod(shape) / ins / outs / _product(shape, batch_axis)
     return ins * window, outs * window
 
 
-def _complex_disc(key: Any, shape: Sequence[int], dtype: Any, radius_of: Any) -> Any:
-    """Complex numbers of uniform angle, whose radius a function makes of a uniform number."""
+def _complex_disc(
+    key: ArrayLike, shape: Shape, dtype: np.dtype, radius_of: Callable[[Array], Array]
+) -> Array:
+    """Complex numbers of uniform angle; ``radius_of`` makes the radius from a uniform number."""
     part = np.dtype(f"float{np.dtype(dtype).itemsize * 4}")
     key_r, key_theta = random.split(key)
     radius = radius_of(random.uniform(key_r, shape, part))
@@ -186,12 +240,16 @@ def _complex_disc(key: Any, shape: Sequence[int], dtype: Any, radius_of: Any) ->
     return jnp.multiply(radius.astype(dtype), jnp.exp(jnp.multiply(np.array(1j, dtype)[()], turn)))
 
 
-def _complex_uniform(key: Any, shape: Sequence[int], dtype: Any) -> Any:
+def _complex_uniform(key: ArrayLike, shape: Shape, dtype: np.dtype) -> Array:
+    """Complex numbers uniform in the disc of radius sqrt(2), whose variance is 1."""
     return _complex_disc(key, shape, dtype, lambda u: jnp.sqrt(jnp.multiply(2, u)))
 
 
-def _complex_truncated_normal(key: Any, upper: float, shape: Sequence[int], dtype: Any) -> Any:
-    def radius(u):
+def _complex_truncated_normal(key: ArrayLike, upper: float, shape: Shape, dtype: np.dtype) -> Array:
+    """Complex normal numbers of variance 1, truncated to the disc of radius ``upper``."""
+
+    def radius(u: Array) -> Array:
+        # The squared radius of a complex normal number is exponential; this inverts its truncation.
         one = np.array(1, dtype)[()]
         cut = jnp.subtract(one, jnp.exp(np.array(-(upper**2), dtype)[()]))
         u = jnp.subtract(one, jnp.multiply(cut, u.astype(dtype)))
@@ -200,29 +258,32 @@ def _complex_truncated_normal(key: Any, upper: float, shape: Sequence[int], dtyp
     return _complex_disc(key, shape, dtype, radius)
 
 
-# The standard deviation of a standard normal distribution cut at ±2, real and complex.
+# The standard deviations of the standard normal distributions truncated at ±2, and of the complex
+# one truncated to the disc of radius 2.
 _CUT_STDDEV = 0.87962566103423978
 _CUT_STDDEV_COMPLEX = 0.95311164380491208
 
 
 def variance_scaling(
-    scale: Any,
-    mode: Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"],
-    distribution: Literal["truncated_normal", "normal", "uniform"],
+    scale: float | np.number[Any],
+    mode: Mode,
+    distribution: Distribution,
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """An initializer whose variance is ``scale`` divided by a layer's number of inputs or outputs.
+    """An initializer whose variance is ``scale`` divided by the fan-in or fan-out of the layer.
 
     Args:
-      scale: the variance's numerator.
-      mode: its denominator: ``"fan_in"``, ``"fan_out"``, or their arithmetic or geometric mean.
-      distribution: of the numbers, whose mean is 0.
+      scale: the numerator of the variance.
+      mode: the denominator of the variance: ``"fan_in"`` (the number of inputs of an output),
+        ``"fan_out"`` (the number of outputs of an input), or their arithmetic mean ``"fan_avg"``
+        or geometric mean ``"fan_geo_avg"``.
+      distribution: the distribution of the weights, whose mean is 0.
       in_axis, out_axis: the axes of a layer's inputs and outputs.
-      batch_axis: axes that count for neither.
-      dtype: the dtype where the call gives none, by default the default float one.
+      batch_axis: axes that are neither, nor part of a window.
+      dtype: the dtype if the initializer is called without one; by default the default float one.
 
     Raises:
       ValueError: if the mode or the distribution is unknown, or the shape has no such axes.
@@ -237,10 +298,15 @@ def variance_scaling(
     """
     default = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
-        shape = as_sizes(shape)
-        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis) if prod(shape) else (1, 1)
+        sizes = as_sizes(shape)
+        fan_in, fan_out = _fans(sizes, in_axis, out_axis, batch_axis) if prod(sizes) else (1, 1)
         match mode:
             case "fan_in":
                 denominator = fan_in
@@ -259,22 +325,22 @@ def variance_scaling(
         is_complex = issubdtype(found, np.complexfloating)
         match distribution:
             case "normal":
-                x = random.normal(key, shape, found)
+                x = random.normal(key, sizes, found)
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform" if is_complex:
-                x = _complex_uniform(key, shape, found)
+                x = _complex_uniform(key, sizes, found)
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform":
-                x = random.uniform(key, shape, found, -1)
+                x = random.uniform(key, sizes, found, -1)
                 three = np.array(3, found)[()]
                 result = jnp.multiply(x, jnp.sqrt(jnp.multiply(three, variance)))
             case "truncated_normal":
                 cut = np.array(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, found)[()]
                 stddev = jnp.divide(jnp.sqrt(variance), cut)
                 if is_complex:
-                    x = _complex_truncated_normal(key, 2, shape, found)
+                    x = _complex_truncated_normal(key, 2, sizes, found)
                 else:
-                    x = random.truncated_normal(key, -2, 2, shape, found)
+                    x = random.truncated_normal(key, -2, 2, sizes, found)
                 result = jnp.multiply(x, stddev)
             case _:
                 raise ValueError(
@@ -287,12 +353,15 @@ def variance_scaling(
 
 
 def _scaled(
-    scale: float, mode: Any, distribution: Any, name: str, summary: str, source: str
-) -> Any:
-    """One of the named settings of ``variance_scaling``."""
+    scale: float, mode: Mode, distribution: Distribution, name: str, summary: str, source: str
+) -> ScaledInitializer:
+    """A named setting of ``variance_scaling``, with its documentation."""
 
     def initializer(
-        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+        in_axis: Axes = -2,
+        out_axis: Axes = -1,
+        batch_axis: Axes = (),
+        dtype: DTypeLike | None = None,
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
@@ -312,41 +381,47 @@ _GLOROT = (
 _LECUN = 'LeCun, Bottou, Orr and Müller, "Efficient backprop", 1998.'
 _HE = 'He, Zhang, Ren and Sun, "Delving deep into rectifiers", 2015.'
 
-glorot_uniform = _scaled(
+glorot_uniform: ScaledInitializer = _scaled(
     1.0, "fan_avg", "uniform", "glorot_uniform",
     "Uniform weights of variance 2 / (inputs + outputs).", _GLOROT,
 )  # fmt: skip
-glorot_normal = _scaled(
+glorot_normal: ScaledInitializer = _scaled(
     1.0, "fan_avg", "truncated_normal", "glorot_normal",
     "Truncated normal weights of variance 2 / (inputs + outputs).", _GLOROT,
 )  # fmt: skip
-lecun_uniform = _scaled(
+lecun_uniform: ScaledInitializer = _scaled(
     1.0, "fan_in", "uniform", "lecun_uniform",
     "Uniform weights of variance 1 / inputs.", _LECUN,
 )  # fmt: skip
-lecun_normal = _scaled(
+lecun_normal: ScaledInitializer = _scaled(
     1.0, "fan_in", "truncated_normal", "lecun_normal",
     "Truncated normal weights of variance 1 / inputs.", _LECUN,
 )  # fmt: skip
-he_uniform = _scaled(
+he_uniform: ScaledInitializer = _scaled(
     2.0, "fan_in", "uniform", "he_uniform",
     "Uniform weights of variance 2 / inputs, for ``relu``.", _HE,
 )  # fmt: skip
-he_normal = _scaled(
+he_normal: ScaledInitializer = _scaled(
     2.0, "fan_in", "truncated_normal", "he_normal",
     "Truncated normal weights of variance 2 / inputs, for ``relu``.", _HE,
 )  # fmt: skip
-xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
-kaiming_uniform, kaiming_normal = he_uniform, he_normal
+xavier_uniform: ScaledInitializer = glorot_uniform
+xavier_normal: ScaledInitializer = glorot_normal
+kaiming_uniform: ScaledInitializer = he_uniform
+kaiming_normal: ScaledInitializer = he_normal
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer that gives matrices uniform over those with orthonormal columns or rows.
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
+    """An initializer that draws orthogonal matrices, uniform by Haar's measure.
+
+    If they are not square, their columns are orthonormal, or their rows where these are fewer.
 
     Args:
-      scale: what they are multiplied by.
-      column_axis: the axis of the matrix's columns; the others together are its rows.
-      dtype: the dtype where the call gives none, by default the default float one.
+      scale: the factor of the matrices.
+      column_axis: the axis of the matrix's columns; the other axes together are its rows.
+      dtype: the dtype if the initializer is called without one; by default the default float one.
 
     Raises:
       ValueError: if the shape has fewer than two dimensions.
@@ -360,18 +435,24 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     """
     default = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
-        shape = as_sizes(shape)
-        if len(shape) < 2:
-            raise ValueError(f"orthogonal: the shape must have at least two sizes, got {shape}.")
-        columns = shape[column_axis]
-        rest = list(shape)
+        sizes = as_sizes(shape)
+        if len(sizes) < 2:
+            raise ValueError(f"orthogonal: the shape must have at least two sizes, got {sizes}.")
+        columns = sizes[column_axis]
+        rest = list(sizes)
         del rest[column_axis]
         rows = prod(rest)
         x = random.normal(key, (max(rows, columns), min(rows, columns)), found)
         q, r = jnp.linalg.qr(x)
-        # Without the signs of r's diagonal the distribution would not be uniform (Mezzadri 2007).
+        # Multiplied by the signs of R's diagonal, Q is uniform; as QR gives it, it is not. See
+        # Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
         q = jnp.multiply(q, lax.expand_dims(lax.sign(jnp.diagonal(r)), (0,)))
         if columns > rows:
             q = q.T
@@ -382,13 +463,15 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     return init
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer for convolutions: an orthogonal matrix at the window's centre, 0 elsewhere.
 
     Args:
-      scale: what the matrix is multiplied by.
+      scale: the factor of the matrix.
       column_axis: the axis of the matrix's columns.
-      dtype: the dtype where the call gives none, by default the default float one.
+      dtype: the dtype if the initializer is called without one; by default the default float one.
 
     Raises:
       ValueError: if the shape is not that of a convolution over 1 to 3 dimensions, or has more
@@ -402,19 +485,24 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     """
     default = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        out_sharding: Any = None,
+    ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
-        shape = as_sizes(shape)
-        if len(shape) not in (3, 4, 5):
-            raise ValueError(f"delta_orthogonal: the shape must have 3, 4 or 5 sizes, got {shape}.")
-        if shape[-1] < shape[-2]:
+        sizes = as_sizes(shape)
+        if len(sizes) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal: the shape must have 3, 4 or 5 sizes, got {sizes}.")
+        if sizes[-1] < sizes[-2]:
             raise ValueError(
                 "delta_orthogonal: there must not be more inputs than outputs, but the shape "
-                f"{shape} has {shape[-2]} and {shape[-1]}."
+                f"{sizes} has {sizes[-2]} and {sizes[-1]}."
             )
-        matrix = orthogonal(scale, column_axis, found)(key, shape[-2:])
-        before = [(n - 1) // 2 for n in shape[:-2]]
-        padding = [(b, n - 1 - b, 0) for b, n in zip(before, shape[:-2], strict=True)]
+        matrix = orthogonal(scale, column_axis, found)(key, sizes[-2:])
+        before = [(n - 1) // 2 for n in sizes[:-2]]
+        padding = [(b, n - 1 - b, 0) for b, n in zip(before, sizes[:-2], strict=True)]
         matrix = lax.expand_dims(matrix, tuple(range(len(padding))))
         padded = lax.pad(matrix, np.array(0, found)[()], [*padding, (0, 0, 0), (0, 0, 0)])
         return _placed(padded, out_sharding)

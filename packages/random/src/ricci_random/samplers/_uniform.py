@@ -1,40 +1,58 @@
-"""Random bits, and the uniform distributions made of them directly."""
+"""Random bits, and the distributions that are uniform: floats, integers, booleans and signs."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype, get_aval, issubdtype, python_scalar_dtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Shape,
+    ShapeLike,
+    explicit_dtype,
+    issubdtype,
+    python_scalar_dtype,
+)
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
-from ._arguments import as_shape, float_dtype, float_info, placed, sampled_shape, with_rank
-from ._keys import check_key
-from ._primitives import random_bits_p, random_split_p
-from ._staging import staged
+from ._float_info import float_info
+from ._parameters import Sharding, as_shape, float_dtype, placed, sampled_shape, with_rank
 
-
-def split_pair(key: Any, num: int = 2) -> Any:
-    """The keys that a key is split to, inside a sampler."""
-    return lax.unstack(random_split_p.bind(key, shape=(num,)))
+__all__ = [
+    "bernoulli",
+    "bits",
+    "rademacher",
+    "randint",
+    "uniform",
+]
 
 
 @partial(staged, inline=True)
-def _bits(key, *, shape, dtype):
+def _bits(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape)
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
     """Random bits: unsigned integers, uniform over all values of the dtype.
 
     Args:
-      key: one key.
-      shape: the result's shape.
-      dtype: an unsigned integer dtype, by default that of 32 bits (64 with 64-bit dtypes on).
-      out_sharding: the result's sharding.
+      key, shape, out_sharding: as for ``uniform``.
+      dtype: an unsigned integer dtype, by default uint32 (uint64 if 64-bit dtypes are on).
 
     Raises:
+      TypeError: if ``key`` is no key.
       ValueError: if the dtype is no unsigned integer one.
 
     Example:
@@ -52,8 +70,14 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     return placed(_bits(key, shape=as_shape(shape), dtype=found), out_sharding)
 
 
-def uniform_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Uniform numbers, inside a sampler: random mantissas give numbers in [1, 2)."""
+def uniform_of(
+    key: Array, minval: ArrayLike, maxval: ArrayLike, shape: Shape, dtype: np.dtype
+) -> Array:
+    """Uniform numbers, inside a sampler.
+
+    Random bits become the mantissa of a number in [1, 2), which is moved and scaled. All results
+    are equally spaced, as many as the mantissa counts.
+    """
     info = float_info(dtype)
     minval = lax.convert_element_type(minval, dtype)
     maxval = lax.convert_element_type(maxval, dtype)
@@ -73,30 +97,35 @@ def uniform_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype
 
 
 @staged
-def _uniform(key, minval, maxval, *, shape, dtype):
+def _uniform(
+    key: Array, minval: ArrayLike, maxval: ArrayLike, *, shape: Shape, dtype: np.dtype
+) -> Array:
     return uniform_of(key, minval, maxval, shape, dtype)
 
 
-def _upper_first(key, maxval, minval, *, shape, dtype):
+def _upper_first(
+    key: Array, maxval: ArrayLike, minval: ArrayLike, *, shape: Shape, dtype: np.dtype
+) -> Array:
     return uniform_of(key, minval, maxval, shape, dtype)
 
 
+# The same with the upper bound first, for programs that have it as the first operand in JAX.
 uniform_upper_first = staged(_upper_first, "_uniform")
 
 
 def uniform(
-    key: Any,
-    shape: Any = (),
-    dtype: Any = None,
-    minval: Any = 0.0,
-    maxval: Any = 1.0,
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
     *,
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: Sharding = None,
+) -> Array:
     """Numbers uniform in [minval, maxval).
 
     Args:
-      key: one key.
+      key: one key, as ``random.key`` or ``random.split`` returns it.
       shape: the result's shape.
       dtype: a float dtype, by default the default one.
       minval, maxval: bounds, scalars or arrays that broadcast to ``shape``.
@@ -111,45 +140,49 @@ def uniform(
       Array([0.9476..., 0.9785...], dtype=float32)
     """
     key = check_key(key, "uniform")
-    dtype = float_dtype("uniform", dtype)
-    x = _uniform(key, minval, maxval, shape=as_shape(shape), dtype=dtype)
-    return placed(x, out_sharding)
+    found = float_dtype("uniform", dtype)
+    return placed(_uniform(key, minval, maxval, shape=as_shape(shape), dtype=found), out_sharding)
 
 
-def _limits(*dtypes: Any) -> tuple[int, int]:
+def _limits(*dtypes: np.dtype) -> tuple[int, int]:
     """The least and the greatest integer that all dtypes hold."""
     infos = [np.iinfo(dtype) for dtype in dtypes]
     return max(int(info.min) for info in infos), min(int(info.max) for info in infos)
 
 
-def _cut(bound: Any, dtype: Any) -> Any:
-    """A bound as a number of a dtype, the nearest if the dtype does not hold it."""
-    limits: Any = _limits(bound.dtype, dtype)
-    if not get_aval(bound).weak_type:  # pyright: ignore[reportAttributeAccessIssue]
-        limits = map(bound.dtype.type, limits)
-    return lax.convert_element_type(jnp.clip(bound, *limits), dtype)
+def _clamped(bound: Array, dtype: np.dtype) -> Array:
+    """A bound converted to a dtype, as the nearest number if the dtype does not hold it."""
+    low, high = _limits(bound.dtype, dtype)
+    if not type_of(bound).weak_type:
+        low, high = bound.dtype.type(low), bound.dtype.type(high)
+    return lax.convert_element_type(jnp.clip(bound, low, high), dtype)
 
 
-def _integer(bound: Any) -> Any:
+def _as_integer(bound: Array) -> Array:
     if issubdtype(bound.dtype, np.integer):
         return bound
     return lax.convert_element_type(bound, python_scalar_dtype(int))
 
 
-def randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Uniform integers, inside a sampler: twice as many bits as needed, modulo the span."""
+def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np.dtype) -> Array:
+    """Uniform integers, inside a sampler.
+
+    They are random integers modulo the span, which is nearly uniform where these have many more
+    bits than the span. So two words are drawn, as one integer of twice the width: with the
+    remainders of both words and of the factor 2^width between them, no wider dtype is needed.
+    """
     width = dtype.itemsize * 8
     unsigned = np.dtype(f"uint{width}")
-    minval, maxval = _integer(minval), _integer(maxval)
+    minval, maxval = _as_integer(minval), _as_integer(maxval)
     top = np.array(_limits(dtype)[1], dtype)[()]
-    past_top = lax.gt(maxval, _cut(top, maxval.dtype))
-    minval, maxval = _cut(minval, dtype), _cut(maxval, dtype)
+    past_top = lax.gt(maxval, _clamped(top, maxval.dtype))  # pyright: ignore[reportArgumentType]
+    minval, maxval = _clamped(minval, dtype), _clamped(maxval, dtype)
     minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
-    upper, lower = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_pair(key))
+    upper, lower = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(key))
     one = unsigned.type(1)
     span = lax.convert_element_type(lax.sub(maxval, minval), unsigned)
     span = lax.select(lax.le(maxval, minval), lax.full_like(span, one), span)
-    # A bound past the dtype's largest number was cut to it, which would leave that number out.
+    # An upper bound beyond the dtype's largest number was clamped to it, which leaves it out.
     whole = lax.bitwise_and(past_top, lax.gt(maxval, minval))
     span = lax.select(whole, lax.add(span, one), span)
     factor = lax.rem(unsigned.type(2 ** (width // 2)), span)
@@ -160,28 +193,28 @@ def randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype
 
 
 @staged
-def _randint(key, minval, maxval, *, shape, dtype):
+def _randint(
+    key: Array, minval: Any, maxval: Any, *, shape: Shape, dtype: np.dtype
+) -> Array:  # the bounds may be scalars, which are arrays where the operations are traced
     return randint_of(key, minval, maxval, shape, dtype)
 
 
 def randint(
-    key: Any,
-    shape: Any,
-    minval: Any,
-    maxval: Any,
-    dtype: Any = None,
+    key: ArrayLike,
+    shape: ShapeLike,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: Sharding = None,
+) -> Array:
     """Integers uniform in [minval, maxval).
 
     Args:
-      key: one key.
-      shape: the result's shape.
+      key, shape, out_sharding: as for ``uniform``.
       minval, maxval: bounds, integer scalars or arrays that broadcast to ``shape``; where
         ``maxval`` is not greater, ``minval`` is returned.
       dtype: an integer dtype, by default the default one.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError: if the dtype is no integer one, ``key`` no key, or shapes do not fit.
@@ -201,40 +234,46 @@ def randint(
     sizes = sampled_shape("randint", as_shape(shape), minval, maxval)
     if found.itemsize >= 4:
         return placed(_randint(key, minval, maxval, shape=sizes, dtype=found), out_sharding)
+    # Narrow integers are drawn as int32, where the bound past the largest one can be written.
     low, high = _limits(found)
     wide = np.dtype("int32")
     minval = jnp.clip(_converted(minval, wide), min=low, max=high)
     maxval = jnp.clip(_converted(maxval, wide), min=low, max=high + 1)
-    wide = _randint(key, minval, maxval, shape=sizes, dtype=wide)
-    return placed(lax.convert_element_type(wide, found), out_sharding)
+    samples = _randint(key, minval, maxval, shape=sizes, dtype=wide)
+    return placed(lax.convert_element_type(samples, found), out_sharding)
 
 
-def _converted(bound: Any, dtype: Any) -> Any:
+def _converted(bound: ArrayLike, dtype: np.dtype) -> Array:
     return dtype.type(bound) if isinstance(bound, int) else lax.convert_element_type(bound, dtype)
 
 
 @staged
-def _bernoulli(key, p, *, shape, mode):
-    dtype = get_aval(p).dtype  # pyright: ignore[reportAttributeAccessIssue]
+def _bernoulli(key: Array, p: ArrayLike, *, shape: Shape, mode: str) -> Array:
+    dtype = type_of(p).dtype
     if mode == "low":
         return jnp.less(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
+    # The comparison is of p with coarse + eps · fine, a number with twice the random bits.
     both = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
     coarse, fine = lax.unstack(both)
     return jnp.less(lax.mul(fine, float_info(dtype).eps), jnp.subtract(p, coarse))
 
 
 def bernoulli(
-    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: Literal["high", "low"] = "low",
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
     """Booleans that are true with probability ``p``.
 
     Args:
-      key: one key.
+      key, out_sharding: as for ``uniform``.
       p: the probability, a float scalar or array.
       shape: the result's shape; by default that of ``p``.
       mode: ``"high"`` resolves probabilities smaller than the spacing of random floats, with
         twice the random bits; ``"low"`` does not.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError: if ``p`` is no float.
@@ -247,7 +286,7 @@ def bernoulli(
     key = check_key(key, "bernoulli")
     if mode not in ("high", "low"):
         raise ValueError(f"bernoulli: mode={mode!r} is unknown; it is 'high' or 'low'.")
-    dtype = get_aval(p).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = type_of(p).dtype
     if not issubdtype(dtype, np.floating):
         raise TypeError(
             f"bernoulli: p is a probability, so its dtype must be a float, not {dtype}."
@@ -259,20 +298,24 @@ def bernoulli(
 
 
 @staged
-def _rademacher(key, *, shape, dtype):
+def _rademacher(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     heads = _bernoulli(key, 0.5, shape=shape, mode="low")
     heads = lax.convert_element_type(heads, dtype)
     return lax.sub(lax.mul(np.array(2, dtype)[()], heads), np.array(1, dtype)[()])
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Signs: -1 or 1, equally likely.
+def rademacher(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Random signs, -1 or 1 with equal probability (the Rademacher distribution).
 
     Args:
-      key: one key.
-      shape: the result's shape.
-      dtype: its dtype, by default the default one for integers.
-      out_sharding: the result's sharding.
+      key, shape, out_sharding: as for ``uniform``.
+      dtype: the result's dtype, by default the default one for integers.
 
     Example:
       >>> rademacher(PRNGKey(0), (3,))

@@ -1,5 +1,9 @@
-"""The primitives on keys: what jaxprs say of them, whichever generator the keys are for."""
+"""The primitives on keys, the same for all generators.
 
+They are lowered to calls of functions on the keys' words, which the generator brings.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,13 +12,17 @@ import ricci_lax as lax
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import batched_at, elementwise, move_dim
 from ricci_ir import (
+    Array,
     Cache,
     Jaxpr,
+    Primitive,
+    Shape,
     ShapedArray,
     Tracer,
     convert_constvars,
     define,
     derived,
+    get_aval,
     is_recording,
     issubdtype,
     no_origin,
@@ -30,19 +38,28 @@ from ._key_type import Generator, key_type
 
 _UINT32 = np.dtype("uint32")
 
+# The type of an array, a key or a scalar. Values of other types, such as tokens, are no operands
+# of samplers.
+type_of: Callable[[Any], ShapedArray] = get_aval  # pyright: ignore[reportAssignmentType]
 
-def wrap(words: Any, impl: Generator) -> Any:
-    """Words as keys: a ``KeyArray``, or a tracer of one."""
+
+def wrap(words: Array, impl: Generator) -> Array:
+    """Words as keys: a ``KeyArray``, or a tracer of one while tracing."""
     if isinstance(words, Tracer) or is_recording():
         return random_wrap_p.bind(words, impl=impl)
     return KeyArray(impl, words)
 
 
-def unwrap(keys: Any) -> Any:
-    """The words of keys."""
+def unwrap(keys: Array) -> Array:
+    """The words of keys; traced if the keys are."""
     if isinstance(keys, KeyArray) and not is_recording():
         return keys._base_array
     return random_unwrap_p.bind(keys)
+
+
+def subkeys(key: Array, num: int = 2) -> tuple[Array, ...]:
+    """The keys that a key is split into, inside a sampler."""
+    return lax.unstack(random_split_p.bind(key, shape=(num,)))
 
 
 def _generator(name: str, keys: ShapedArray) -> Generator:
@@ -58,13 +75,18 @@ def _words(keys: ShapedArray) -> ShapedArray:
 _programs: Cache[Any, Jaxpr] = Cache("programs of generators", 1024)
 
 
-def _program(fun: Any, avals: tuple, params: dict[str, Any]) -> Jaxpr:
+def _program(
+    fun: Callable[..., Array], avals: tuple[ShapedArray, ...], params: dict[str, Any]
+) -> Jaxpr:
+    """The program of a generator's function on words of these types."""
     jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **params)], avals, origin=no_origin)
     return convert_constvars(jaxpr)
 
 
-def _call(ctx: Lowering, name: str, fun: Any, operands: list[Value], **params: Any) -> Value:
-    """Write a call of ``fun`` on words; keys of the same types share the function."""
+def _call(
+    ctx: Lowering, name: str, fun: Callable[..., Array], operands: list[Value], **params: Any
+) -> Value:
+    """Lower to a call of ``fun`` on words. Calls with operands of the same types share it."""
     out = ctx.out
     avals = tuple(x.aval for x in operands)
     key = (fun, avals, tuple(params.items()), trace_key())
@@ -81,7 +103,7 @@ def _random_seed_aval(seeds, *, impl):
     return ShapedArray(seeds.shape, key_type(impl))
 
 
-random_seed_p = define(
+random_seed_p: Primitive = define(
     "random_seed",
     abstract_eval=_random_seed_aval,
     jvp=zero_derivative,
@@ -95,8 +117,12 @@ random_seed_p = define(
 # random_wrap: words to keys
 
 
-def check_words(shape: tuple[int, ...], dtype: Any, impl: Generator) -> None:
-    """Raise ``TypeError`` unless an array of a shape and dtype holds the words of keys."""
+def check_words(shape: Shape, dtype: Any, impl: Generator) -> None:
+    """Check that an array of a shape and dtype holds words of keys.
+
+    Raises:
+      TypeError: if it does not.
+    """
     size = len(impl.key_shape)
     expected = f"A key of {impl.name} is a uint32 array of shape {impl.key_shape}"
     advice = "; make one with random.key or random.PRNGKey."
@@ -116,7 +142,7 @@ def _random_wrap_aval(words, *, impl):
     return ShapedArray(words.shape[: words.ndim - len(impl.key_shape)], key_type(impl))
 
 
-random_wrap_p = define(
+random_wrap_p: Primitive = define(
     "random_wrap",
     abstract_eval=_random_wrap_aval,
     jvp=zero_derivative,
@@ -135,7 +161,7 @@ def _random_unwrap_aval(keys):
     return _words(keys)
 
 
-random_unwrap_p = define(
+random_unwrap_p: Primitive = define(
     "random_unwrap",
     abstract_eval=_random_unwrap_aval,
     jvp=zero_derivative,
@@ -146,9 +172,9 @@ random_unwrap_p = define(
 )
 
 
-# random_clone: the same key, for programs that check that none is used twice
+# random_clone: the same key, as one that has not been used yet (see ``_key_reuse``)
 
-random_clone_p = define(
+random_clone_p: Primitive = define(
     "random_clone",
     abstract_eval=lambda keys: keys,
     jvp=zero_derivative,
@@ -174,11 +200,11 @@ def _each_key_rule(primitive):
     return batch
 
 
-# The operation does the same for each key of an array.
+# The batching rule of an operation that treats the keys of an array one by one.
 each_key = derived(_each_key_rule)
 
 
-def move_dim_of_keys(keys: Any, dim: int) -> Any:
+def move_dim_of_keys(keys: Array, dim: int) -> Array:
     """Keys with one dimension moved to the front."""
     if dim == 0:
         return keys
@@ -191,7 +217,7 @@ def _split_lower(ctx, keys, *, shape):
     return _call(ctx, f"{impl.name}_split", impl.split, [words], shape=shape)
 
 
-random_split_p = define(
+random_split_p: Primitive = define(
     "random_split",
     abstract_eval=_random_split_aval,
     jvp=zero_derivative,
@@ -202,7 +228,7 @@ random_split_p = define(
 )
 
 
-# random_fold_in: a key and an integer to a key, elementwise; one of them may be for all
+# random_fold_in: keys and integers to keys, elementwise; either may be one for all of the other
 
 
 def _random_fold_in_aval(keys, data):
@@ -223,7 +249,7 @@ def _fold_in_batch(axis, args, dims):
         keys = lax.broadcast(keys, (axis.size,))
     if dims[1] is not None or shape_of(data):
         data = batched_at(data, dims[1], axis.size, 0)
-    # One for each example only, beside several for each: repeated.
+    # One operand may have a single key or integer for each example and the other one several.
     shape = max(keys.aval.shape, shape_of(data), key=len)
     if 0 < keys.aval.ndim < len(shape):
         keys = lax.broadcast_in_dim(keys, shape, (0,))
@@ -237,7 +263,7 @@ def _fold_in_lower(ctx, keys, data):
     return _call(ctx, f"{impl.name}_fold_in", impl.fold_in, [words, data])
 
 
-random_fold_in_p = define(
+random_fold_in_p: Primitive = define(
     "random_fold_in",
     abstract_eval=_random_fold_in_aval,
     jvp=zero_derivative,
@@ -264,7 +290,7 @@ def _bits_lower(ctx, keys, *, bit_width, shape):
     return _call(ctx, name, impl.bits, [words], bit_width=bit_width, shape=shape)
 
 
-random_bits_p = define(
+random_bits_p: Primitive = define(
     "random_bits",
     abstract_eval=_random_bits_aval,
     jvp=zero_derivative,

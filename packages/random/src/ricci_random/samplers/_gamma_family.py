@@ -1,4 +1,4 @@
-"""Distributions whose numbers are made of numbers of the gamma distribution."""
+"""Distributions of numbers made from gamma numbers: beta, Dirichlet, chi-square, F, t, others."""
 
 from operator import index
 from typing import Any
@@ -7,51 +7,69 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
-from ._arguments import as_shape, fits, float_dtype, placed, sampled_shape, to_shape
-from ._continuous import _exponential
-from ._gamma import gamma_rule
-from ._keys import check_key
-from ._normal import _normal, with_rank_unless_scalar
-from ._primitives import random_split_p
-from ._staging import staged
-from ._uniform import _rademacher, split_pair
+from ._gamma import Method, gamma_rule
+from ._inversion import _exponential
+from ._normal import _normal
+from ._parameters import (
+    Sharding,
+    as_shape,
+    broadcasts_to,
+    float_dtype,
+    placed,
+    sampled_shape,
+    to_shape,
+    with_rank_unless_scalar,
+)
+from ._sampling import sample
+from ._uniform import _rademacher
+
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "generalized_normal",
+    "t",
+]
 
 
 @staged
-def _beta(key, a, b, *, shape, dtype, method):
+def _beta(key: Array, a: Array, b: Array, *, shape: Shape, dtype: np.dtype, method: str) -> Array:
     draw = gamma_rule("beta", method)
     a, b = lax.convert_element_type(a, dtype), lax.convert_element_type(b, dtype)
-    key_a, key_b = split_pair(key)
+    key_a, key_b = subkeys(key)
     a, b = to_shape(a, shape), to_shape(b, shape)
-    # By logarithms, as both numbers may be too small for the dtype.
+    # The gamma numbers may be too small for the dtype. So their logarithms are drawn, and the
+    # greater one is subtracted from both before exponentiating.
     log_a = draw(key_a, a, shape=shape, dtype=dtype, log_space=True)
     log_b = draw(key_b, b, shape=shape, dtype=dtype, log_space=True)
     greatest = lax.max(log_a, log_b)
-    a, b = lax.exp(log_a - greatest), lax.exp(log_b - greatest)
-    return a / (a + b)
+    scaled_a, scaled_b = lax.exp(log_a - greatest), lax.exp(log_b - greatest)
+    return scaled_a / (scaled_a + scaled_b)
 
 
 def beta(
-    key: Any,
-    a: Any,
-    b: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Any:
+    method: Method = "exact",
+    out_sharding: Sharding = None,
+) -> Array:
     """Numbers of the beta distribution, of density proportional to x^(a - 1) (1 - x)^(b - 1).
 
     Args:
-      key: one key.
+      key, dtype, method, out_sharding: as for ``gamma``.
       a, b: positive scalars or arrays that broadcast to ``shape``.
       shape: the result's shape; by default the one that the parameters broadcast to.
-      dtype: a float dtype, by default the default one.
-      method: as for ``gamma``.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError, ValueError: as ``gamma`` does.
@@ -60,17 +78,14 @@ def beta(
       >>> beta(PRNGKey(0), 2.0, 3.0, (2,)).shape
       (2,)
 
-    Source: a gamma number's part in the sum of two; ``gamma``.
+    Source: x / (x + y) for gamma numbers x and y; as for ``gamma``.
     """
-    key = check_key(key, "beta")
-    dtype = float_dtype("beta", dtype)
     gamma_rule("beta", method)
-    sizes = sampled_shape("beta", shape, a, b)
-    return placed(_beta(key, a, b, shape=sizes, dtype=dtype, method=method), out_sharding)
+    return sample("beta", _beta, key, (a, b), shape, dtype, out_sharding, method=method)
 
 
 @staged
-def _dirichlet(key, alpha, *, shape, dtype):
+def _dirichlet(key: Array, alpha: Any, *, shape: Shape, dtype: np.dtype) -> Array:
     alpha = lax.convert_element_type(alpha, dtype)
     shape = (*shape, *alpha.shape[-1:])
     draw = gamma_rule("dirichlet", "exact")
@@ -81,17 +96,20 @@ def _dirichlet(key, alpha, *, shape, dtype):
 
 
 def dirichlet(
-    key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
     """Vectors of the Dirichlet distribution: positive numbers that add up to 1.
 
     Args:
-      key: one key.
+      key, dtype, out_sharding: as for ``uniform``.
       alpha: the concentrations, positive, of shape ``(..., n)``.
       shape: the shape of the samples, without the vectors' own dimension; by default that of the
         leading dimensions of ``alpha``.
-      dtype: a float dtype, by default the default one.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError: if ``key`` is no key.
@@ -102,26 +120,26 @@ def dirichlet(
       >>> dirichlet(PRNGKey(0), np.ones(3), (2,)).shape
       (2, 3)
 
-    Source: gamma numbers' parts in their sum; ``gamma``.
+    Source: gamma numbers divided by their sum; as for ``gamma``.
     """
     key = check_key(key, "dirichlet")
-    dtype = float_dtype("dirichlet", dtype)
-    found: Any = get_aval(alpha)
-    if not found.ndim:
+    found = float_dtype("dirichlet", dtype)
+    lead = type_of(alpha).shape[:-1]
+    if not type_of(alpha).ndim:
         raise ValueError(
             "dirichlet: alpha must be a vector of concentrations or an array of them, got a scalar."
         )
-    sizes = found.shape[:-1] if shape is None else as_shape(shape)
-    if not fits(found.shape[:-1], sizes):
+    sizes = lead if shape is None else as_shape(shape)
+    if not broadcasts_to(lead, sizes):
         raise ValueError(
-            f"dirichlet: the shape {sizes} does not hold samples for alpha with leading dimensions "
-            f"{found.shape[:-1]}."
+            f"dirichlet: the leading dimensions {lead} of alpha do not broadcast to the shape "
+            f"{sizes} of the samples."
         )
-    return placed(_dirichlet(key, alpha, shape=sizes, dtype=dtype), out_sharding)
+    return placed(_dirichlet(key, alpha, shape=sizes, dtype=found), out_sharding)
 
 
 @staged
-def _chisquare(key, df, *, shape, dtype, method):
+def _chisquare(key: Array, df: Array, *, shape: Shape, dtype: np.dtype, method: str) -> Array:
     df = lax.convert_element_type(df, dtype)
     draw = gamma_rule("chisquare", method)
     log_half = draw(key, df / 2.0, shape=shape, dtype=dtype, log_space=True)
@@ -129,23 +147,20 @@ def _chisquare(key, df, *, shape, dtype, method):
 
 
 def chisquare(
-    key: Any,
-    df: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Any:
+    method: Method = "exact",
+    out_sharding: Sharding = None,
+) -> Array:
     """Numbers of the chi-square distribution: sums of the squares of ``df`` normal numbers.
 
     Args:
-      key: one key.
+      key, dtype, method, out_sharding: as for ``gamma``.
       df: the degrees of freedom, a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``df``.
-      dtype: a float dtype, by default the default one.
-      method: as for ``gamma``.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError, ValueError: as ``gamma`` does.
@@ -154,18 +169,15 @@ def chisquare(
       >>> chisquare(PRNGKey(0), 4.0, (2,)).shape
       (2,)
     """
-    key = check_key(key, "chisquare")
-    dtype = float_dtype("chisquare", dtype)
     gamma_rule("chisquare", method)
-    sizes = sampled_shape("chisquare", shape, df)
-    return placed(_chisquare(key, df, shape=sizes, dtype=dtype, method=method), out_sharding)
+    return sample("chisquare", _chisquare, key, (df,), shape, dtype, out_sharding, method=method)
 
 
 @staged
-def _f(key, dfnum, dfden, *, shape, dtype):
+def _f(key: Array, dfnum: Array, dfden: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     dfden = lax.convert_element_type(dfden, dtype)
     dfnum = lax.convert_element_type(dfnum, dtype)
-    key_den, key_num = split_pair(key)
+    key_den, key_num = subkeys(key)
     num = _chisquare(key_num, dfnum, shape=shape, dtype=dtype, method="exact")
     den = _chisquare(key_den, dfden, shape=shape, dtype=dtype, method="exact")
     num = num / with_rank_unless_scalar(dfnum, shape)
@@ -173,23 +185,21 @@ def _f(key, dfnum, dfden, *, shape, dtype):
 
 
 def f(
-    key: Any,
-    dfnum: Any,
-    dfden: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
-) -> Any:
-    """Numbers of the F distribution: ratios of two chi-square numbers over their degrees.
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the F distribution: ratios of two chi-square numbers, each over its degrees.
 
     Args:
-      key: one key.
-      dfnum, dfden: the degrees of freedom above and below, positive scalars or arrays that
-        broadcast to ``shape``.
+      key, dtype, out_sharding: as for ``uniform``.
+      dfnum, dfden: the degrees of freedom of the numerator and of the denominator, positive
+        scalars or arrays that broadcast to ``shape``.
       shape: the result's shape; by default the one that the parameters broadcast to.
-      dtype: a float dtype, by default the default one.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError, ValueError: as ``gamma`` does.
@@ -198,32 +208,33 @@ def f(
       >>> f(PRNGKey(0), 2.0, 5.0, (2,)).shape
       (2,)
     """
-    key = check_key(key, "f")
-    dtype = float_dtype("f", dtype)
-    sizes = sampled_shape("f", shape, dfnum, dfden)
-    return placed(_f(key, dfnum, dfden, shape=sizes, dtype=dtype), out_sharding)
+    return sample("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
 
 
 @staged
-def _t(key, df, *, shape, dtype):
-    df = lax.convert_element_type(df, dtype)
-    normal_key, gamma_key = split_pair(key)
+def _t(key: Array, df: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    normal_key, gamma_key = subkeys(key)
     x = _normal(normal_key, shape=shape, dtype=dtype)
-    half = df / 2.0
+    half = lax.convert_element_type(df, dtype) / 2.0
     draw = gamma_rule("t", "exact")
     g = draw(gamma_key, half, shape=shape, dtype=dtype, log_space=False)
     return x * lax.sqrt(with_rank_unless_scalar(half, shape) / g)
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Numbers of Student's t distribution.
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of Student's t distribution: a normal number over sqrt(c / df), c being chi-square.
 
     Args:
-      key: one key.
+      key, dtype, out_sharding: as for ``uniform``.
       df: the degrees of freedom, a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``df``.
-      dtype: a float dtype, by default the default one.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError, ValueError: as ``gamma`` does.
@@ -232,14 +243,11 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
       >>> t(PRNGKey(0), 3.0, (2,)).shape
       (2,)
     """
-    key = check_key(key, "t")
-    dtype = float_dtype("t", dtype)
-    sizes = sampled_shape("t", shape, df)
-    return placed(_t(key, df, shape=sizes, dtype=dtype), out_sharding)
+    return sample("t", _t, key, (df,), shape, dtype, out_sharding)
 
 
 @staged
-def _generalized_normal(key, p, *, shape, dtype):
+def _generalized_normal(key: Array, p: ArrayLike, *, shape: Shape, dtype: np.dtype) -> Array:
     keys = random_split_p.bind(key, shape=(2,))
     draw = gamma_rule("generalized_normal", "exact")
     g = draw(keys[0], jnp.divide(1.0, p), shape=shape, dtype=dtype, log_space=False)
@@ -248,17 +256,19 @@ def _generalized_normal(key, p, *, shape, dtype):
 
 
 def generalized_normal(
-    key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
     """Numbers of the generalized normal distribution, of density proportional to exp(-|x|^p).
 
     Args:
-      key: one key.
+      key, shape, dtype, out_sharding: as for ``uniform``.
       p: the exponent, a positive scalar or an array that broadcasts to ``shape``: 1 gives the
-        Laplace distribution, 2 a normal one of variance 1/2.
-      shape: the result's shape.
-      dtype: a float dtype, by default the default one.
-      out_sharding: the result's sharding.
+        Laplace distribution, 2 the normal one of variance 1/2.
 
     Raises:
       TypeError, ValueError: as ``gamma`` does.
@@ -267,15 +277,13 @@ def generalized_normal(
       >>> generalized_normal(PRNGKey(0), 3.0, (2,)).shape
       (2,)
     """
-    key = check_key(key, "generalized_normal")
-    dtype = float_dtype("generalized_normal", dtype)
-    sizes = sampled_shape("generalized_normal", as_shape(shape), p)
-    return placed(_generalized_normal(key, p, shape=sizes, dtype=dtype), out_sharding)
+    name, sizes = "generalized_normal", as_shape(shape)
+    return sample(name, _generalized_normal, key, (p,), sizes, dtype, out_sharding)
 
 
 @staged
-def _ball(key, p, *, d, shape, dtype):
-    direction_key, length_key = split_pair(key)
+def _ball(key: Array, p: ArrayLike, *, d: int, shape: Shape, dtype: np.dtype) -> Array:
+    direction_key, length_key = subkeys(key)
     x = _generalized_normal(direction_key, p, shape=(*shape, d), dtype=dtype)
     e = _exponential(length_key, shape=shape, dtype=dtype)
     total = jnp.sum(jnp.power(jnp.abs(x), p), axis=-1) + e
@@ -284,23 +292,21 @@ def _ball(key, p, *, d, shape, dtype):
 
 
 def ball(
-    key: Any,
+    key: ArrayLike,
     d: int,
-    p: float = 2,
-    shape: Any = (),
-    dtype: Any = None,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
-) -> Any:
-    """Points uniform in the unit ball of a p-norm.
+    out_sharding: Sharding = None,
+) -> Array:
+    """Points that are uniform in the unit ball of a p-norm.
 
     Args:
-      key: one key.
+      key, dtype, out_sharding: as for ``uniform``.
       d: the number of dimensions.
-      p: which norm, a positive number.
+      p: the exponent of the norm, a positive number.
       shape: the shape of the samples, without the points' own dimension.
-      dtype: a float dtype, by default the default one.
-      out_sharding: the result's sharding.
 
     Raises:
       TypeError: if ``key`` is no key, or ``d`` no integer that is not negative.
@@ -315,10 +321,10 @@ def ball(
     l_p^n-ball", 2005.
     """
     key = check_key(key, "ball")
-    dtype = float_dtype("ball", dtype)
+    found = float_dtype("ball", dtype)
     dimensions = index(d)
     sizes = as_shape(shape)
     if dimensions < 0:
         raise TypeError(f"ball: the number of dimensions d must not be negative, got {d}.")
     sampled_shape("ball", (*sizes, dimensions), p)
-    return placed(_ball(key, p, d=dimensions, shape=sizes, dtype=dtype), out_sharding)
+    return placed(_ball(key, p, d=dimensions, shape=sizes, dtype=found), out_sharding)

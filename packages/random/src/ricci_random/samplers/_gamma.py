@@ -1,52 +1,73 @@
-"""The gamma distribution, as a primitive whose samples have derivatives by the shape parameter."""
+"""The gamma distribution: a primitive whose samples have derivatives by the shape parameter."""
 
+from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 import ricci_lax as lax
 from ricci_autodiff import not_linear, per_operand_with_result
 from ricci_batching import batched_at, vmap
-from ricci_ir import ShapedArray, define, issubdtype, prng_key
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeLike,
+    define,
+    issubdtype,
+    prng_key,
+)
 from ricci_lax.authoring import KeyRole
+from ricci_random.keys._derivation import key_dtype
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import move_dim_of_keys, random_split_p, subkeys
 from ricci_stablehlo import traced
 
-from ._arguments import float_dtype, float_info, placed, sampled_shape, to_shape
-from ._continuous import _exponential
+from ._float_info import float_info
 from ._gamma_approximate import gamma_approximate
-from ._keys import check_key, key_dtype
+from ._inversion import _exponential
 from ._normal import _normal
-from ._primitives import move_dim_of_keys, random_split_p
-from ._staging import staged
-from ._uniform import _uniform, split_pair
+from ._parameters import Sharding, to_shape
+from ._rejection import accept_reject
+from ._sampling import sample
+from ._uniform import _uniform
+
+__all__ = [
+    "gamma",
+    "loggamma",
+    "random_gamma_p",
+]
 
 
-def _draw(key: Any, a: Any, log_space: bool) -> Any:
-    """One number of the gamma distribution, by the method of Marsaglia and Tsang."""
+def _draw(key: Array, a: Array, log_space: bool) -> Array:
+    """One number of the gamma distribution, by the method of Marsaglia and Tsang.
+
+    For a normal number x, d (1 + c x)³ with d = a - 1/3 and c = 1 / sqrt(9 d) nearly has the
+    distribution, if a ≥ 1; rejection makes it exact. For a < 1 a number for a + 1 is multiplied
+    by u^(1/a), where u is uniform.
+    """
     dtype = a.dtype
     number = float_info(dtype)
-    # Their method is for a ≥ 1; a smaller one is raised by 1 and made up for at the end.
     is_large = lax.ge(a, number(1))
     d = lax.select(is_large, a, a + 1.0) - 1.0 / 3.0
     c = (1.0 / 3.0) / lax.sqrt(d)
-    key, boost_key = split_pair(key)
+    key, boost_key = subkeys(key)
 
-    def is_rejected(state):
-        _, x_squared, v, u = state
-        beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
-        beyond_bound = lax.ge(lax.log(u), x_squared * 0.5 + d * ((1.0 - v) + lax.log(v)))
-        return lax.bitwise_and(beyond_squeeze, beyond_bound)
-
-    def propose(state):
-        key, normal_key, uniform_key = split_pair(state[0], 3)
+    def propose(normal_key, uniform_key):
         x, v = _positive_proposal(normal_key, c)
+        x_squared, v = x * x, v * v * v
         u = _uniform(uniform_key, 0.0, 1.0, shape=(), dtype=dtype)
-        return key, x * x, v * v * v, u
+        # Comparisons with NaN are false, which rejects nothing: the loop ends for such parameters.
+        beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
+        beyond_density = lax.ge(lax.log(u), x_squared * 0.5 + d * ((1.0 - v) + lax.log(v)))
+        return v, lax.bitwise_and(beyond_squeeze, beyond_density)
 
-    start = (key, number(0), number(1), number(2))
-    _, _, v, _ = lax.while_loop(is_rejected, propose, start)
+    v = accept_reject(propose, key, lax.full_like(a, 1), keys=2)
     if log_space:
         log_u = lax.neg(_exponential(boost_key, shape=(), dtype=dtype))
         no_boost = lax.bitwise_or(is_large, lax.eq(log_u, number(0)))
@@ -57,22 +78,20 @@ def _draw(key: Any, a: Any, log_space: bool) -> Any:
     return d * v * boost
 
 
-def _positive_proposal(key: Any, c: Any) -> Any:
+def _positive_proposal(key: Array, c: Array) -> tuple[Array, Array]:
     """A normal number ``x`` for which ``v = 1 + c x`` is positive, and ``v``."""
     number = float_info(c.dtype)
 
-    def propose(state):
-        key, subkey = split_pair(state[0])
-        x = _normal(subkey, shape=(), dtype=c.dtype)
-        return key, x, 1.0 + x * c
+    def propose(normal_key):
+        x = _normal(normal_key, shape=(), dtype=c.dtype)
+        return x, lax.le(1.0 + x * c, number(0))
 
-    start = (key, number(0), number(-1))
-    _, x, v = lax.while_loop(lambda state: lax.le(state[2], number(0)), propose, start)
-    return x, v
+    x = accept_reject(propose, key, lax.full_like(c, 0), keys=1)
+    return x, 1.0 + x * c
 
 
-# random_gamma: a number for each entry of the shape parameters, whose leading dimensions are
-# those of the keys
+# random_gamma: a number for each entry of the array of shape parameters, whose leading dimensions
+# are those of the array of keys
 
 
 def _random_gamma_aval(keys, a, *, log_space):
@@ -89,6 +108,8 @@ def _random_gamma_aval(keys, a, *, log_space):
 
 
 def _slope(t, sample, keys, a, *, log_space):
+    # How a sample moves with ``a`` while its rank among all samples stays the same (Figurnov et
+    # al.). The derivative of a logarithm is that of the sample over the sample.
     if not log_space:
         return lax.mul(t, lax.random_gamma_grad(a, sample))
     sample = lax.exp(sample)
@@ -115,11 +136,12 @@ def _random_gamma(keys, a, *, log_space):
     draw = partial(_draw, log_space=log_space)
     if keys.dtype == key_dtype("threefry2x32"):
         return lax.reshape(vmap(draw)(keys, a), shape)
-    # Another generator may draw all of a batch from one key, again and again in these loops.
+    # Other generators may draw a whole batch from its first key, in each round of these loops. So
+    # the samples are drawn one after the other.
     return lax.reshape(lax.map(lambda each: draw(*each), (keys, a)), shape)
 
 
-random_gamma_p = define(
+random_gamma_p: Primitive = define(
     "random_gamma",
     abstract_eval=_random_gamma_aval,
     jvp=per_operand_with_result(None, _slope),
@@ -131,56 +153,56 @@ random_gamma_p = define(
 
 
 @staged
-def _gamma(key, a, *, shape, dtype, log_space):
+def _gamma(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_space: bool) -> Array:
     a = to_shape(lax.convert_element_type(a, dtype), shape)
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
 @staged
-def _gamma_approx(key, a, *, shape, dtype, log_space):
+def _gamma_approx(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_space: bool) -> Array:
     return gamma_approximate(key, a, shape, dtype, log_space)
 
 
-METHODS = {"exact": _gamma, "approximate": _gamma_approx}
+type Method = Literal["exact", "approximate"]
+_METHODS = {"exact": _gamma, "approximate": _gamma_approx}
 
 
-def gamma_rule(name: str, method: str) -> Any:
-    """The staged function that draws numbers of the gamma distribution in a way.
+def gamma_rule(name: str, method: str) -> Callable[..., Array]:
+    """The staged function that draws gamma numbers by a method.
 
     Raises:
       ValueError: if the method is unknown.
     """
-    if method not in METHODS:
+    if method not in _METHODS:
         raise ValueError(f"{name}: method={method!r} is unknown; it is 'exact' or 'approximate'.")
-    return METHODS[method]
+    return _METHODS[method]
 
 
 def gamma(
-    key: Any,
-    a: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Any:
+    method: Method = "exact",
+    out_sharding: Sharding = None,
+) -> Array:
     """Numbers of the gamma distribution, of density x^(a - 1) exp(-x) / Γ(a) for x > 0.
 
-    They have derivatives by ``a``, implicit ones: how a sample moves when ``a`` does while its
-    rank among all samples stays.
+    Samples have implicit derivatives by ``a``: how a sample moves with ``a`` while its rank among
+    all samples stays the same.
 
     Args:
-      key: one key.
+      key, dtype, out_sharding: as for ``uniform``.
       a: the shape parameter, a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``a``.
-      dtype: a float dtype, by default the default one.
-      method: ``"exact"``, or ``"approximate"``, which needs no loop and is differentiated as the
-        formula it is.
-      out_sharding: the result's sharding.
+      method: ``"exact"``, or ``"approximate"``: a formula without a loop, with the formula's
+        derivatives.
 
     Raises:
       TypeError: if ``key`` is no key.
-      ValueError: if the method is unknown, the dtype no float dtype, or the shapes do not fit.
+      ValueError: if the method is unknown, the dtype no float dtype, or ``a`` does not broadcast
+        to ``shape``.
 
     Example:
       >>> gamma(PRNGKey(0), 2.0, (3,)).shape
@@ -189,19 +211,20 @@ def gamma(
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; Figurnov,
     Mohamed and Mnih, "Implicit reparameterization gradients", 2018.
     """
-    return _public("gamma", key, a, shape, dtype, method, out_sharding, log_space=False)
+    draw = gamma_rule("gamma", method)
+    return sample("gamma", draw, key, (a,), shape, dtype, out_sharding, log_space=False)
 
 
 def loggamma(
-    key: Any,
-    a: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Any:
-    """Logarithms of numbers of the gamma distribution, also of those too small for the dtype.
+    method: Method = "exact",
+    out_sharding: Sharding = None,
+) -> Array:
+    """Logarithms of gamma numbers, accurate also for numbers that are too small for the dtype.
 
     Args:
       key, a, shape, dtype, method, out_sharding: as for ``gamma``.
@@ -215,12 +238,5 @@ def loggamma(
 
     Source: as ``gamma``.
     """
-    return _public("loggamma", key, a, shape, dtype, method, out_sharding, log_space=True)
-
-
-def _public(name, key, a, shape, dtype, method, out_sharding, *, log_space):
-    key = check_key(key, name)
-    dtype = float_dtype(name, dtype)
-    sizes = sampled_shape(name, shape, a)
-    rule = gamma_rule(name, method)
-    return placed(rule(key, a, shape=sizes, dtype=dtype, log_space=log_space), out_sharding)
+    draw = gamma_rule("loggamma", method)
+    return sample("loggamma", draw, key, (a,), shape, dtype, out_sharding, log_space=True)

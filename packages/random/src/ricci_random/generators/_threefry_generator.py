@@ -1,48 +1,53 @@
-"""The Threefry generator: how its cipher makes keys and bits, in both of its layouts.
+"""The Threefry generator: keys and random bits from a cipher, in two layouts.
 
-In the partitionable layout an element's bits depend on the key and on the element's position
-alone, so that each device can compute its part of an array. In the original layout the counters
-of a whole array are cut into two halves that are encrypted together.
+A key is two words of 32 bits, and so is what the cipher encrypts. Random bits are encrypted
+counters (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+
+In the partitionable layout the counter of an element is its position in the array, so that each
+device can compute its own part of an array. In the original layout the counters of a whole array
+are cut into two halves, and the cipher takes one of each; this uses both words of its output, but
+an element depends on the array's size.
 """
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import threefry_partitionable
+from ricci_ir import Array, Shape, threefry_partitionable
 from ricci_lax.authoring import threefry2x32
-
-from ._key_type import Generator, register_generator
+from ricci_random.keys._key_type import Generator, register_generator
 
 _UINT32 = np.dtype("uint32")
 
 
-def _word(keys: Any, i: int) -> Any:
+def _word(keys: Array, i: int) -> Array:
     """One of the two words of every key."""
     return lax.squeeze(lax.slice_in_dim(keys, i, i + 1, axis=-1), (keys.ndim - 1,))
 
 
-def _pair(x0: Any, x1: Any) -> Any:
-    """Two arrays of words as the words of keys."""
+def _pair(x0: Array, x1: Array) -> Array:
+    """The words of keys from the arrays of their first and second words."""
     last = x0.ndim
     return lax.concatenate([lax.expand_dims(x0, (last,)), lax.expand_dims(x1, (last,))], last)
 
 
-def _keys_for(keys: Any, ndim: int) -> tuple[Any, Any]:
-    """Both words of every key, with ``ndim`` dimensions of size 1 after the keys' own."""
+def _keys_for(keys: Array, ndim: int) -> tuple[Array, Array]:
+    """Both words of every key, with ``ndim`` dimensions of size 1 after the keys' own.
+
+    One key alone stays a scalar: it broadcasts as it is.
+    """
     lead = keys.ndim - 1
     new = tuple(range(lead, lead + ndim)) if lead else ()
     return lax.expand_dims(_word(keys, 0), new), lax.expand_dims(_word(keys, 1), new)
 
 
-def _leading(x: Any, keys: Any) -> Any:
-    """Counters with dimensions of size 1 in front for the keys' own."""
+def _leading(x: Array, keys: Array) -> Array:
+    """Counters with dimensions of size 1 in front, which the keys' own broadcast to."""
     return lax.expand_dims(x, tuple(range(keys.ndim - 1)))
 
 
-def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _positions(shape: Shape) -> tuple[Array, Array]:
     """The upper and lower 32 bits of each element's row-major position."""
     if prod(shape) > 2**32:
         return _wide_positions(shape)
@@ -57,14 +62,14 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
     return lax.full(shape, 0, _UINT32), low
 
 
-def _wide_positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Positions that need more than 32 bits, added up in two words with the carry by hand."""
+def _wide_positions(shape: Shape) -> tuple[Array, Array]:
+    """The positions in an array of more than 2³² elements, added up in two words with a carry."""
     high = low = lax.full(shape, 0, _UINT32)
     stride = 1
     for d in reversed(range(len(shape))):
         index = lax.broadcasted_iota(_UINT32, shape, d)
         for bit in range((shape[d] - 1).bit_length()):
-            # The index's bit decides whether this multiple of the stride is added.
+            # The multiple of the stride that this bit of the index stands for.
             bit_set = lax.bitwise_and(lax.shift_right_logical(index, np.uint32(bit)), np.uint32(1))
             step = stride << bit
             total = lax.add(low, lax.mul(bit_set, np.uint32(step % 2**32)))
@@ -75,18 +80,18 @@ def _wide_positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
     return high, low
 
 
-def _by_position(keys: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The two words for each position in an array of a shape, for every key."""
+def _by_position(keys: Array, shape: Shape) -> tuple[Array, Array]:
+    """The partitionable layout: the encrypted position of each element, for every key."""
     high, low = _positions(shape)
     return threefry2x32(*_keys_for(keys, len(shape)), _leading(high, keys), _leading(low, keys))
 
 
-def _in_halves(keys: Any, count: int) -> Any:
-    """``count`` words for every key: counters encrypted in pairs, one of each half."""
+def _in_halves(keys: Array, count: int) -> Array:
+    """The original layout: ``count`` words for every key, from counters of both halves in pairs."""
     half = (count + 1) // 2
     counters = lax.iota(_UINT32, half)
     second = lax.add(counters, np.uint32(half))
-    if count % 2:  # the counter past the end is zero
+    if count % 2:  # the counter past the end is zero, as JAX has it
         last = np.uint32(half - 1)
         second = lax.select(lax.eq(counters, last), lax.full_like(counters, 0), second)
     k0, k1 = _keys_for(keys, 1)
@@ -95,7 +100,8 @@ def _in_halves(keys: Any, count: int) -> Any:
     return lax.slice_in_dim(both, 0, count, axis=keys.ndim - 1)
 
 
-def _seed(seeds: Any) -> Any:
+def _seed(seeds: Array) -> Array:
+    """The 64 bits of an integer are the two words of its key."""
     low = lax.convert_element_type(seeds, _UINT32)
     if np.dtype(seeds.dtype).itemsize < 8:
         return _pair(lax.full_like(low, 0), low)
@@ -103,20 +109,21 @@ def _seed(seeds: Any) -> Any:
     return _pair(lax.convert_element_type(upper, _UINT32), low)
 
 
-def _split(keys: Any, shape: tuple[int, ...]) -> Any:
+def _split(keys: Array, shape: Shape) -> Array:
     if threefry_partitionable.value:
         return _pair(*_by_position(keys, shape))
     words = _in_halves(keys, 2 * prod(shape))
     return lax.reshape(words, (*keys.shape[:-1], *shape, 2))
 
 
-def _fold_in(keys: Any, data: Any) -> Any:
+def _fold_in(keys: Array, data: Array) -> Array:
+    """The integer, encrypted with the key."""
     counter = _seed(data)
     words = [_word(keys, 0), _word(keys, 1), _word(counter, 0), _word(counter, 1)]
     return _pair(*threefry2x32(*words))
 
 
-def _bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def _bits(keys: Array, bit_width: int, shape: Shape) -> Array:
     dtype = np.dtype(f"uint{bit_width}")
     if threefry_partitionable.value:
         y0, y1 = _by_position(keys, shape)
@@ -135,15 +142,15 @@ def _bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     return lax.reshape(lax.convert_element_type(words, dtype), (*lead, *shape))
 
 
-def _join(high: Any, low: Any) -> Any:
-    """64-bit integers of their two halves."""
+def _join(high: Array, low: Array) -> Array:
+    """64-bit integers from their upper and lower halves."""
     wide = np.dtype("uint64")
     upper = lax.shift_left(lax.convert_element_type(high, wide), np.uint64(32))
     return lax.bitwise_or(upper, lax.convert_element_type(low, wide))
 
 
-def _cut(words: Any, bit_width: int, size: int) -> Any:
-    """The narrower integers that words are made of, lowest bits first."""
+def _cut(words: Array, bit_width: int, size: int) -> Array:
+    """Words cut into narrower integers, the lowest bits first."""
     parts, last = 32 // bit_width, words.ndim
     shape = (*words.shape, parts)
     shifts = lax.mul(lax.broadcasted_iota(_UINT32, shape, last), np.uint32(bit_width))
@@ -153,6 +160,6 @@ def _cut(words: Any, bit_width: int, size: int) -> Any:
     return lax.slice_in_dim(flat, 0, size, axis=-1)
 
 
-threefry = register_generator(
+threefry: Generator = register_generator(
     Generator("threefry2x32", "fry", (2,), _seed, _split, _fold_in, _bits)
 )

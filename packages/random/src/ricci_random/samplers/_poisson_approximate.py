@@ -1,23 +1,22 @@
-"""Poisson numbers by inverting the distribution function, nearly, with no loop to wait in."""
-
-from typing import Any
+"""Nearly Poisson numbers by inverting the distribution function, with no loop to wait for."""
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import python_scalar_dtype
+from ricci_ir import Array, Shape, python_scalar_dtype
 
-from ._arguments import float_info, with_rank
+from ._float_info import float_info
 from ._normal import _normal
+from ._parameters import with_rank
 
-_COUNTED_TO = 19  # probabilities that are added up for small rates
-_SMALL = 7.0  # rates below this are small
-_DEGREE = 11  # of the expansion of the deviance about 0, whose terms start at the third
+_SMALL = 7.0  # rates below this are small: the probabilities of the first counts are added up
+_COUNTED_TO = 19  # how many probabilities that are
+_DEGREE = 11  # of the deviance's expansion about 0, which starts with the third power
 
 
-def poisson_approximate(key: Any, lam: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """Numbers nearly of the Poisson distribution, inside a sampler; in the default float dtype."""
+def poisson_approximate(key: Array, lam: Array, shape: Shape, dtype: np.dtype) -> Array:
+    """Nearly Poisson numbers, inside a sampler; they are computed in the default float dtype."""
     work = python_scalar_dtype(float)
     lam = with_rank(lax.convert_element_type(lam, work), len(shape))
     x = _normal(key, shape=shape, dtype=work)
@@ -25,8 +24,11 @@ def poisson_approximate(key: Any, lam: Any, shape: tuple[int, ...], dtype: np.dt
     return lax.convert_element_type(number, dtype)
 
 
-def _counted(x: Any, lam: Any) -> Any:
-    """How many values of the distribution function are below the normal number's."""
+def _counted(x: Array, lam: Array) -> Array:
+    """The Poisson quantile at the rank of a normal number ``x``, for small rates.
+
+    It is the number of counts k whose distribution function is below that of ``x``.
+    """
     u = _normal_distribution(x)
     probability = total = lax.exp(-lam)
     count = lax.convert_element_type(total < u, x.dtype)
@@ -37,8 +39,8 @@ def _counted(x: Any, lam: Any) -> Any:
     return count
 
 
-def _normal_distribution(x: Any) -> Any:
-    """The normal distribution function, by whichever of erf and erfc keeps its digits."""
+def _normal_distribution(x: Array) -> Array:
+    """The normal distribution function, by erf near 0 and by erfc, which is accurate, far out."""
     half_root = float_info(x.dtype)(0.5 * np.sqrt(2))
     y = x * half_root
     size = lax.abs(y)
@@ -46,11 +48,11 @@ def _normal_distribution(x: Any) -> Any:
     return 0.5 * lax.select(size < half_root, 1.0 + lax.erf(y), outer)
 
 
-def _expanded(x: Any, lam: Any) -> Any:
-    """The quantile by its expansion in the rate's root (Cornish and Fisher), then made exact.
+def _expanded(x: Array, lam: Array) -> Array:
+    """The Poisson quantile at the rank of a normal number ``x``, for rates that are not small.
 
-    The two integers near it are each compared by a normal approximation of the distribution
-    function (Peizer and Pratt), and count where that says that the number lies beyond them.
+    The expansion of Cornish and Fisher in the root of the rate gives a guess. The quantile is the
+    guess, or one less or more; which one, the normal approximation of Peizer and Pratt decides.
     """
     root = lax.sqrt(lam)
     guess = lam + root * x - 2.0 / 3.0 + lax.square(x) / 6.0
@@ -63,14 +65,18 @@ def _expanded(x: Any, lam: Any) -> Any:
     return lax.max(number, float_info(x.dtype)(0))
 
 
-def _normal_score(k: Any, lam: Any) -> Any:
-    """The normal number that stands where ``k`` stands in the Poisson distribution, nearly."""
+def _normal_score(k: Array, lam: Array) -> Array:
+    """The normal number whose rank is nearly that of ``k`` in the Poisson distribution.
+
+    Source: Peizer and Pratt, "A normal approximation for binomial, F, beta, and other common,
+    related tail probabilities, I", 1968.
+    """
     is_negative = k < 0
     k = lax.max(k, float_info(k.dtype)(0))
     ratio = (k + 0.5) / lam
     difference = ratio - 1.0
     is_near = lax.abs(difference) < 0.25
-    series: Any = lax.full_like(difference, 0)
+    series = lax.full_like(difference, 0)
     for n in range(_DEGREE, 2, -1):
         series = difference * ((-1) ** n * 2.0 / (n * (n - 1)) + series)
     far_ratio = jnp.where(is_near, 2.0, ratio)

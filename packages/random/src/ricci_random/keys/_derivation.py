@@ -1,117 +1,86 @@
-"""Making keys, and making keys from keys."""
+"""Keys from seeds, keys from keys, and the words behind keys."""
 
 from collections.abc import Sequence
 from functools import partial
 from operator import index
-from typing import Any
+from typing import SupportsIndex
 
 import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    Array,
+    ArrayLike,
     as_array,
     coerce_to_array_dtype,
     config,
     enable_x64,
-    get_aval,
     is_extended,
+    is_recording,
     issubdtype,
-    legacy_prng_key,
-    warn_user,
 )
 
-from ._key_type import Generator, KeyType, find_generator, key_type, name_or_spec
+from ._checks import check_key, check_keys, generator_of, is_key, typed_keys
+from ._key_calls import staged
+from ._key_type import (
+    Generator,
+    GeneratorLike,
+    GeneratorSpec,
+    KeyType,
+    find_generator,
+    key_type,
+    name_or_spec,
+)
 from ._primitives import (
     check_words,
-    is_recording,
     random_clone_p,
     random_fold_in_p,
     random_seed_p,
     random_split_p,
     random_unwrap_p,
+    type_of,
     unwrap,
     wrap,
 )
-from ._staging import staged
 
-
-def is_key(x: Any) -> bool:
-    """Whether ``x`` is an array of keys, rather than of the integers behind them."""
-    return isinstance(getattr(x, "dtype", None), KeyType)
-
-
-def check_keys(keys: Any, name: str) -> tuple[int, ...]:
-    """The shape of an array of keys, given as such or as the integers behind them.
-
-    Raises:
-      TypeError: if ``keys`` is neither.
-      ValueError: if integers are given and the option ``jax_legacy_prng_key`` forbids them.
-    """
-    if is_key(keys):
-        return keys.shape
-    if not all(hasattr(keys, attribute) for attribute in ("shape", "dtype", "ndim")):
-        raise TypeError(
-            f"{name}: expected a PRNG key, got {keys!r} of type {type(keys).__name__}. A key is "
-            "what random.key(seed) returns; a seed must be made a key first."
-        )
-    impl = find_generator(None)
-    check_words(keys.shape, keys.dtype, impl)
-    if legacy_prng_key.value != "allow":
-        _refuse_words(name)
-    return tuple(keys.shape[: keys.ndim - len(impl.key_shape)])
-
-
-def _refuse_words(name: str) -> None:
-    """Warn of a raw array used as a key, or raise an error, as ``jax_legacy_prng_key`` says."""
-    message = (
-        f"{name}: a uint32 array was passed as a random key. Make keys with random.key(seed), or "
-        'set jax_legacy_prng_key="allow" if a raw array is meant.'
-    )
-    if legacy_prng_key.value == "error":
-        raise ValueError(message)
-    warn_user(message)
-
-
-def check_key(key: Any, name: str) -> Any:
-    """``key`` if it is one key; in a program that is being recorded always as such.
-
-    Raises:
-      TypeError: if it is no key.
-      ValueError: if it is an array of several.
-    """
-    shape = check_keys(key, name)
-    if shape:
-        raise ValueError(
-            f"{name}: key is an array of keys, of shape {shape}, where one key is needed. Pick "
-            "one, or use vmap to sample with each."
-        )
-    return _as_keys(key) if is_recording() else key
-
-
-def generator_of(keys: Any) -> Generator:
-    """The generator that keys are for, given as such or as the integers behind them."""
-    return keys.dtype._impl if is_key(keys) else find_generator(None)
+__all__ = [
+    "PRNGKey",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
+    "wrap_key_data",
+]
 
 
 @staged
-def _split(key, *, shape):
+def _split(key: Array, *, shape: tuple[int, ...]) -> Array:
     return random_unwrap_p.bind(random_split_p.bind(key, shape=shape))
 
 
 @partial(staged, uses_up=False)
-def _fold_in(key, data):
+def _fold_in(key: Array, data: ArrayLike) -> Array:
     return random_unwrap_p.bind(random_fold_in_p.bind(key, data))
 
 
-def seed_integers(seed: Any, name: str) -> Any:
-    """A seed given by a user as an integer scalar of a dtype that arrays have."""
+def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
+    """A seed given by a user, as an integer scalar of a dtype that arrays have.
+
+    Raises:
+      TypeError: if it is no integer scalar, or a key already.
+      ValueError: if it is ``None``.
+      OverflowError: if a Python integer needs more than 64 bits.
+    """
     if is_key(seed):
         raise TypeError(
-            f"{name}: the seed is already a key. random.split and random.fold_in make further keys "
-            "of it."
+            f"{name}: the seed is already a key. random.split and random.fold_in derive keys "
+            "from it."
         )
     if isinstance(seed, int) or (isinstance(seed, np.generic) and seed.dtype.kind in "iub"):
-        # All integers of 64 bits are accepted; without 64-bit types the lower half counts.
+        # Every integer of 64 bits is accepted. Without 64-bit dtypes the lower half is the seed.
         unsigned = getattr(seed, "dtype", None) == np.uint64
         wide = np.array(seed).view(np.int64) if unsigned else np.array(int(seed), np.int64)
         seed = wide if enable_x64.value else (wide & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
@@ -131,19 +100,20 @@ def seed_integers(seed: Any, name: str) -> Any:
     if not issubdtype(dtype, np.integer):
         raise TypeError(f"{name}: the seed {seed!r} has dtype {dtype}; seeds are integers.")
     if config.jax_random_seed_offset:
-        seed = lax.add(seed, np.array(config.jax_random_seed_offset, dtype)[()])
+        return lax.add(seed, np.array(config.jax_random_seed_offset, dtype)[()])
     return seed
 
 
-def words_of_seed(seed: Any, impl: Generator) -> Any:
-    """The words of keys from seeds, outside of any recorded program."""
+def words_of_seed(seed: ArrayLike, impl: Generator) -> Array:
+    """The words of keys from seeds, while no program is recorded."""
+    # A key from a Python integer is the most common call, and needs no compiled program.
     if isinstance(seed, np.generic) and impl.name == "threefry2x32":
         number = int(seed) & (2**64 - 1 if seed.dtype.itemsize == 8 else 2**32 - 1)
         return as_array(np.array([number >> 32, number & 0xFFFFFFFF], np.uint32))
     return impl.seed(as_array(seed))
 
 
-def _new_key(seed: Any, impl_spec: Any, name: str, typed: bool) -> Any:
+def _new_key(seed: ArrayLike, impl_spec: GeneratorLike | None, name: str, typed: bool) -> Array:
     impl = find_generator(impl_spec)
     seed = seed_integers(seed, name)
     if is_recording():
@@ -153,18 +123,19 @@ def _new_key(seed: Any, impl_spec: Any, name: str, typed: bool) -> Any:
     return wrap(words, impl) if typed else words
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
-    """A random key from a seed.
+def key(
+    seed: ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
+) -> Array:
+    """Make a random key from a seed.
 
     Args:
-      seed: an integer scalar. Of Python integers, 64 bits may be given; without 64-bit dtypes
-        the lower 32 bits count.
+      seed: an integer scalar. A Python integer may have 64 bits, of which the lower 32 count if
+        64-bit dtypes are off.
       impl: the name of the generator, by default the option ``jax_default_prng_impl``.
-      dtype: the keys' dtype, another way to name the generator.
+      dtype: the dtype of keys, another way to name the generator.
 
     Returns:
-      A scalar array whose dtype is that of keys. Samplers take it, ``split`` and ``fold_in`` make
-      further keys of it.
+      A scalar array of a key dtype. Samplers take it; ``split`` and ``fold_in`` derive new keys.
 
     Raises:
       TypeError: if the seed is no integer scalar.
@@ -185,15 +156,15 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return _new_key(seed, impl, "key", True)
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
-    """A random key from a seed, as the plain array of the integers behind it.
+def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike | None = None) -> Array:
+    """Make a random key from a seed, as a plain array of the key's words.
 
     Args:
       seed, impl: as for ``key``.
 
     Returns:
-      A uint32 array, of shape (2,) for the default generator. Every function that takes keys
-      takes it as well. With the option ``jax_enable_custom_prng``, what ``key`` returns.
+      A uint32 array, of shape (2,) for the default generator; every function that takes keys
+      takes it as well. With the option ``jax_enable_custom_prng`` it is what ``key`` returns.
 
     Raises:
       TypeError, ValueError, OverflowError: as ``key`` does.
@@ -205,15 +176,15 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     return _new_key(seed, impl, "PRNGKey", config.jax_enable_custom_prng)
 
 
-def split(key: Any, num: int | Sequence[int] = 2) -> Any:
-    """Make new keys of a key, which should then not be used again itself.
+def split(key: ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> Array:
+    """Derive new keys from a key, which should not be used again itself.
 
     Args:
       key: one key.
       num: how many, or the shape of the array of new keys.
 
     Returns:
-      An array of keys of shape ``(num,)`` or ``num``; in the form that ``key`` had.
+      An array of keys of shape ``(num,)`` or ``num``; typed keys or words, as ``key`` was.
 
     Raises:
       TypeError: if ``key`` is no key.
@@ -225,26 +196,26 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
              [ 928981903, 3453687069]], dtype=uint32)
     """
     typed = is_key(key)
-    key = check_key(key, "split")
+    checked = check_key(key, "split")
     shape = (index(num),) if not isinstance(num, Sequence) else tuple(map(index, num))
     if any(n < 0 for n in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}.")
     if not is_recording():
-        words = _split(key, shape=shape)
-        return wrap(words, key.dtype._impl) if typed else words
-    keys = random_split_p.bind(key, shape=shape)
+        words = _split(checked, shape=shape)
+        return wrap(words, generator_of(checked)) if typed else words
+    keys = random_split_p.bind(checked, shape=shape)
     return keys if typed else random_unwrap_p.bind(keys)
 
 
-def fold_in(key: Any, data: Any) -> Any:
-    """Make a new key of a key and an integer, such as a step's number.
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
+    """Derive a new key from a key and an integer, such as the number of a training step.
 
     Args:
       key: one key.
       data: an integer scalar, taken as uint32.
 
     Returns:
-      A key in the form that ``key`` had.
+      A typed key or its words, as ``key`` was.
 
     Raises:
       TypeError: if ``key`` is no key, or ``data`` no scalar.
@@ -256,7 +227,7 @@ def fold_in(key: Any, data: Any) -> Any:
       Array([ 928981903, 3453687069], dtype=uint32)
     """
     typed = is_key(key)
-    key = check_key(key, "fold_in")
+    checked = check_key(key, "fold_in")
     if np.shape(data):
         raise TypeError(
             f"fold_in: data is an array of shape {np.shape(data)}, where one integer is folded "
@@ -270,20 +241,18 @@ def fold_in(key: Any, data: Any) -> Any:
     elif isinstance(data, float):
         data = np.uint32(int(data))
     else:
-        data = np.uint32(data)
+        data = np.uint32(data)  # pyright: ignore[reportArgumentType]  # refused there, if complex
     if not is_recording():
-        words = _fold_in(key, data)
-        return wrap(words, key.dtype._impl) if typed else words
-    keys = random_fold_in_p.bind(key, data)
+        words = _fold_in(checked, data)
+        return wrap(words, generator_of(checked)) if typed else words
+    keys = random_fold_in_p.bind(checked, data)
     return keys if typed else random_unwrap_p.bind(keys)
 
 
-def _as_keys(key: Any) -> Any:
-    return key if is_key(key) else wrap(key, find_generator(None))
+def clone(key: Array) -> Array:
+    """The same key, for a program that uses it twice on purpose.
 
-
-def clone(key: Any) -> Any:
-    """The same key again, for a program that means to use it twice.
+    With ``jax_debug_key_reuse``, the clone counts as a key that has not been used.
 
     Example:
       >>> clone(PRNGKey(3))
@@ -294,8 +263,8 @@ def clone(key: Any) -> Any:
     return wrap(unwrap(key), key.dtype._impl) if is_key(key) else as_array(key)
 
 
-def key_data(keys: Any) -> Any:
-    """The integers behind keys: a uint32 array.
+def key_data(keys: ArrayLike) -> Array:
+    """The words of keys: a uint32 array whose last dimensions are those of one key.
 
     Raises:
       TypeError: if ``keys`` are no keys.
@@ -307,18 +276,21 @@ def key_data(keys: Any) -> Any:
     check_keys(keys, "key_data")
     if not is_key(keys) and not is_recording():
         return as_array(keys)
-    return unwrap(_as_keys(keys))
+    words_or_keys: Array = keys  # pyright: ignore[reportAssignmentType]  # as was checked
+    return unwrap(typed_keys(words_or_keys))
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
-    """Keys made of the integers behind them.
+def wrap_key_data(
+    key_bits_array: ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
+) -> Array:
+    """Keys from their words, as ``key_data`` gives them.
 
     Args:
       key_bits_array: a uint32 array whose last dimensions are those of a key.
-      impl, dtype: which generator they are for, as for ``key``.
+      impl, dtype: the generator of the keys, as for ``key``.
 
     Raises:
-      TypeError: if the array's dtype or shape is another.
+      TypeError: if the array has another dtype or shape.
 
     Example:
       >>> wrap_key_data(PRNGKey(7))
@@ -327,12 +299,12 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     """
     generator = find_generator(dtype if dtype is not None else impl)
     words = as_array(key_bits_array)
-    check_words(np.shape(words), get_aval(words).dtype, generator)  # pyright: ignore
+    check_words(np.shape(words), type_of(words).dtype, generator)
     return wrap(words, generator)
 
 
-def key_impl(keys: Any) -> Any:
-    """The name of the generator that keys are for, or the spec of one that has no known name.
+def key_impl(keys: ArrayLike) -> str | GeneratorSpec:
+    """The name of the generator of keys, or a spec if a user has defined it.
 
     Example:
       >>> key_impl(key(0))
@@ -342,13 +314,16 @@ def key_impl(keys: Any) -> Any:
     return name_or_spec(generator_of(keys))
 
 
-def key_dtype(impl_spec: Any = None) -> KeyType:
-    """The dtype of the keys of a generator, by default of the default one.
+def key_dtype(impl_spec: GeneratorLike | None = None) -> KeyType:
+    """The dtype of a generator's keys.
+
+    Args:
+      impl_spec: the generator, as ``impl`` of ``key``.
 
     Example:
       >>> key_dtype()
       key<fry>
     """
     if is_extended(impl_spec):
-        return impl_spec
+        return impl_spec  # pyright: ignore[reportReturnType]  # no check that it is one of keys
     return key_type(find_generator(impl_spec))

@@ -1,10 +1,15 @@
-"""How keys are moved about: as their words, which are one more dimension behind the others."""
+"""Lowering rules for keys in operations that move elements, such as slices and transposes.
 
+Keys are lowered as their words. The words of a key are a batch of its elements, as ``vmap`` has
+them: the operation's batching rule, with the words as the batch dimension, gives the program.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ricci_lax as lax
 from ricci_batching import Axis, batch_rules, move_dim
-from ricci_ir import Primitive, ShapedArray
+from ricci_ir import Array, Primitive, ShapedArray
 from ricci_stablehlo import Lowering, Value, extended_lower_rules, traced
 
 from ._key_type import KeyType
@@ -18,10 +23,10 @@ def _as_words(x: Value) -> Value:
     return Value(x.name, x.aval.dtype.physical_aval(x.aval)) if _is_key(x.aval) else x
 
 
-def _moves_elements(primitive: Primitive):
-    """The rule of a primitive that treats the words as a batch of arrays."""
+def _moves_elements(primitive: Primitive) -> Callable[..., Any]:
+    """The lowering rule of a primitive that moves elements: its batching rule, on words."""
 
-    def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
+    def lower(ctx: Lowering, *operands: Value, **params: Any) -> Value | Sequence[Value]:
         avals = ctx.outs
         keys = [_is_key(x.aval) for x in operands]
         size = next(
@@ -44,18 +49,21 @@ def _moves_elements(primitive: Primitive):
     return lower
 
 
-def _unbatched(x: Any, dim: int | None, aval: ShapedArray) -> Any:
-    """A result with the words' dimension last; one that is no key is the same for every word."""
+def _unbatched(x: Array, dim: int | None, aval: ShapedArray) -> Array:
+    """A result with the words' dimension last.
+
+    A result that is no key (the order of ``sort``, say) is the same for every word.
+    """
     if _is_key(aval):
-        assert dim is not None  # moving keys about gives keys
+        assert dim is not None  # a result that holds keys comes from keys
         return move_dim(x, dim, -1)
     return x if dim is None else lax.index_in_dim(x, 0, dim, keepdims=False)
 
 
-def _compares(primitive: Primitive, combine: Any):
-    """The rule of a comparison, which holds if it does for all words, or for any."""
+def _compares(primitive: Primitive, combine: Callable[..., Array]) -> Callable[..., Value]:
+    """The lowering rule of a comparison: words are compared, and the answers combined by key."""
 
-    def lower(ctx: Lowering, *operands: Value) -> Any:
+    def lower(ctx: Lowering, *operands: Value) -> Value:
         rank = ctx.out.ndim + 1
 
         def on_words(*xs):
@@ -67,11 +75,11 @@ def _compares(primitive: Primitive, combine: Any):
     return lower
 
 
-def _with_leading_ones(x: Any, rank: int) -> Any:
+def _with_leading_ones(x: Array, rank: int) -> Array:
     return lax.expand_dims(x, tuple(range(rank - x.ndim)))
 
 
-_MOVING = (
+_MOVING_PRIMITIVES = (
     lax.broadcast_in_dim_p,
     lax.concatenate_p,
     lax.copy_p,
@@ -92,7 +100,7 @@ _MOVING = (
     lax.transpose_p,
     lax.unstack_p,
 )
-for _primitive in _MOVING:
+for _primitive in _MOVING_PRIMITIVES:
     extended_lower_rules.define(_primitive, _moves_elements(_primitive))
 extended_lower_rules.define(lax.eq_p, _compares(lax.eq_p, lax.reduce_and))
 extended_lower_rules.define(lax.ne_p, _compares(lax.ne_p, lax.reduce_or))

@@ -1,37 +1,22 @@
 """Generators that users define by functions of one key, and the Threefry cipher of an array."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
-from ricci_ir import is_recording
+from ricci_ir import Array, ArrayLike, Shape, is_recording
 from ricci_lax.authoring import threefry2x32
-
-from ._generator import threefry as threefry_prng_impl
-from ._key_type import Generator, GeneratorSpec
-from ._keys import seed_integers, words_of_seed
-from ._primitives import random_seed_p, wrap
-from ._rbg import rbg as rbg_prng_impl
-from ._rbg import unsafe_rbg as unsafe_rbg_prng_impl
-
-__all__ = [
-    "define_prng_impl",
-    "random_seed",
-    "rbg_prng_impl",
-    "seed_with_impl",
-    "threefry_2x32",
-    "threefry_prng_impl",
-    "unsafe_rbg_prng_impl",
-]
+from ricci_random.keys._derivation import seed_integers, words_of_seed
+from ricci_random.keys._key_type import Generator, GeneratorSpec
+from ricci_random.keys._primitives import random_seed_p, wrap
 
 
-def _for_each(fun: Callable[..., Any], dims: tuple[int, ...], *args: Any) -> Any:
-    """``fun`` of the arguments; of those with dimensions beyond ``dims``, for each entry."""
+def _for_each(fun: Callable[..., Array], dims: tuple[int, ...], *args: Array) -> Array:
+    """Apply a function to arguments of ``dims`` dimensions; over leading ones it is mapped."""
     lead = max(np.ndim(x) - n for x, n in zip(args, dims, strict=True))
     for _ in range(lead):
         axes = tuple(0 if np.ndim(x) > n else None for x, n in zip(args, dims, strict=True))
@@ -41,15 +26,15 @@ def _for_each(fun: Callable[..., Any], dims: tuple[int, ...], *args: Any) -> Any
 
 def define_prng_impl(
     *,
-    key_shape: tuple[int, ...],
-    seed: Callable[[Any], Any],
-    split: Callable[[Any, tuple[int, ...]], Any],
-    random_bits: Callable[[Any, int, tuple[int, ...]], Any],
-    fold_in: Callable[[Any, Any], Any],
+    key_shape: Shape,
+    seed: Callable[[Array], Array],
+    split: Callable[[Array, Shape], Array],
+    random_bits: Callable[[Array, int, Shape], Array],
+    fold_in: Callable[[Array, Array], Array],
     name: str = "<unnamed>",
     tag: str = "?",
-) -> Hashable:
-    """Define a generator by what it does with one key.
+) -> GeneratorSpec:
+    """Define a random number generator by functions of one key's words.
 
     Args:
       key_shape: the shape of a key's words, an array of uint32.
@@ -57,11 +42,11 @@ def define_prng_impl(
       split: ``split(words, shape) -> words`` of new keys, of shape ``(*shape, *key_shape)``.
       random_bits: ``random_bits(words, bit_width, shape)``: unsigned integers of that width.
       fold_in: ``fold_in(words, integer) -> words``.
-      name: what messages call it.
-      tag: how printed programs call it.
+      name: its name in messages.
+      tag: its name in printed programs.
 
     Returns:
-      What ``key`` and ``wrap_key_data`` take as ``impl``.
+      A hashable object that ``key`` and ``wrap_key_data`` take as ``impl``.
 
     Example:
       >>> counter = define_prng_impl(
@@ -95,8 +80,8 @@ def define_prng_impl(
     return GeneratorSpec(impl)
 
 
-def random_seed(seeds: Any, impl: Generator) -> Any:
-    """The keys of seeds.
+def random_seed(seeds: ArrayLike, impl: Generator) -> Array:
+    """Make keys from seeds.
 
     Args:
       seeds: integers, an array or a scalar.
@@ -123,8 +108,8 @@ def random_seed(seeds: Any, impl: Generator) -> Any:
     return wrap(words_of_seed(seeds, impl), impl)
 
 
-def seed_with_impl(impl: Generator, seed: Any) -> Any:
-    """The key of a seed: ``random_seed`` with its arguments in the other order.
+def seed_with_impl(impl: Generator, seed: ArrayLike) -> Array:
+    """Make a key from a seed: ``random_seed`` with its arguments in the other order.
 
     Example:
       >>> seed_with_impl(rbg_prng_impl, 3)
@@ -134,8 +119,10 @@ def seed_with_impl(impl: Generator, seed: Any) -> Any:
     return random_seed(seed, impl)
 
 
-def threefry_2x32(keypair: Any, count: Any) -> Any:
-    """Encrypt an array of counters with Threefry-2x32, those of one half with those of the other.
+def threefry_2x32(keypair: Array | tuple[ArrayLike, ArrayLike], count: ArrayLike) -> Array:
+    """Encrypt an array of counters with Threefry-2x32.
+
+    The cipher takes counters in pairs: one of the first half of the array, one of the second.
 
     Args:
       keypair: the key's two words, as an array or a pair of scalars, uint32.
@@ -155,17 +142,18 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
     """
     k0, k1 = keypair
-    k0, k1, count = jnp.asarray(k0), jnp.asarray(k1), jnp.asarray(count)
-    if any(x.dtype != np.uint32 for x in (k0, k1, count)):
+    operands: list[Array] = [jnp.asarray(x) for x in (k0, k1, count)]
+    k0, k1, counters = operands
+    if any(x.dtype != np.uint32 for x in operands):
         raise TypeError(
             "threefry_2x32: the key and the counters are uint32, but found "
-            f"{', '.join(str(x.dtype) for x in (k0, k1, count))}."
+            f"{', '.join(str(x.dtype) for x in operands)}."
         )
-    flat = lax.reshape(count, (count.size,))
-    if count.size % 2:
+    flat = lax.reshape(counters, (counters.size,))
+    if counters.size % 2:
         flat = lax.concatenate([flat, lax.full((1,), 0, np.uint32)], 0)
     half = flat.size // 2
     words = threefry2x32(
         k0, k1, lax.slice(flat, (0,), (half,)), lax.slice(flat, (half,), flat.shape)
     )
-    return lax.reshape(lax.slice(lax.concatenate(words, 0), (0,), (count.size,)), count.shape)
+    return lax.reshape(lax.slice(lax.concatenate(words, 0), (0,), (counters.size,)), counters.shape)

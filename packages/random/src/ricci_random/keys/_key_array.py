@@ -1,12 +1,31 @@
-"""Arrays of random keys outside of any trace: the words, and which generator they are for."""
+"""Arrays of random keys outside of any trace: their words, and the generator they are for."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ricci_ir import Array, KeyReuseError, ShapedArray, debug_key_reuse, register_array_type
+from ricci_ir import (
+    Array,
+    Index,
+    KeyReuseError,
+    Shape,
+    ShapedArray,
+    ShapeLike,
+    debug_key_reuse,
+    register_array_type,
+)
+
+if TYPE_CHECKING:
+    _Array = Array
+else:
+    _Array = object  # ``register_array_type`` makes it an ``Array`` and adds the methods
 
 from ._key_type import Generator, KeyType, key_type, register_key_array
+
+__all__ = [
+    "KeyArray",
+]
 
 ADVICE = (
     "random.split makes several keys of one; random.clone says that the same numbers are wanted "
@@ -14,12 +33,15 @@ ADVICE = (
 )
 
 
-class _Keys:
-    """Holds the words; the methods that all arrays share are added to this class."""
+class _Keys(_Array):
+    """The words of keys. The methods that all arrays share are added to this class.
+
+    ``KeyArray`` inherits them, so that its own methods go before.
+    """
 
     __slots__ = ("__weakref__", "_base_array", "_impl", "_uses", "aval")
 
-    _base_array: Any
+    _base_array: Array
     _impl: Generator
     _uses: np.ndarray | None
     aval: ShapedArray
@@ -40,16 +62,16 @@ class KeyArray(_Keys):
     __array_priority__ = 100
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, impl: Generator, words: Any):
+    def __init__(self, impl: Generator, words: Array):
         self._impl = impl
         self._base_array = words
         self._uses = None
         shape = words.shape[: words.ndim - len(impl.key_shape)]
-        self.aval = ShapedArray(shape, key_type(impl))
+        self.aval: ShapedArray = ShapedArray(shape, key_type(impl))
 
     @property
     def uses(self) -> np.ndarray:
-        """Which of the keys have been used, as far as that is watched."""
+        """A boolean for each key: whether ``jax_debug_key_reuse`` saw it used."""
         if self._uses is None:
             self._uses = np.zeros(self.shape, bool)
         return self._uses
@@ -70,84 +92,105 @@ class KeyArray(_Keys):
         self._uses = np.logical_or(self.uses, mask, out=self.uses)
 
     @property
-    def physical(self) -> Any:
-        """The words: what a program takes for these keys."""
+    def physical(self) -> Array:
+        """The words, which a program takes for these keys."""
         return self._base_array
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
+        """The shape of the array of keys, without the dimensions of a key's words."""
         return self.aval.shape
 
     @property
-    def dtype(self) -> KeyType:
+    def dtype(self) -> KeyType:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The dtype of the keys, which names their generator; an extended dtype, not NumPy's."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions of the array of keys."""
         return self.aval.ndim
 
     @property
     def size(self) -> int:
+        """The number of keys."""
         return self.aval.size
 
     @property
     def itemsize(self) -> int:
+        """The bytes of one key."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all keys."""
         return self.size * self.itemsize
 
     @property
     def weak_type(self) -> bool:
+        """False: only dtypes of numbers can be weak."""
         return False
 
     @property
     def sharding(self) -> Any:
+        """How the words are divided over devices."""
         return self._base_array.sharding
 
     @property
     def committed(self) -> bool:
+        """Whether the words were put on a device explicitly."""
         return self._base_array.committed
 
     @property
     def is_fully_addressable(self) -> bool:
+        """Whether this process can read all words."""
         return self._base_array.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
+        """Whether every device holds all words."""
         return self._base_array.is_fully_replicated
 
     @property
-    def addressable_shards(self) -> Any:
+    def addressable_shards(self) -> list[Any]:
+        """The parts of the words on this process's devices."""
         return self._base_array.addressable_shards
 
     def addressable_data(self, index: int) -> "KeyArray":
+        """The keys on one of this process's devices."""
         return KeyArray(self._impl, self._base_array.addressable_data(index))
 
     def on_device_size_in_bytes(self) -> int:
+        """The memory that the words take on their devices."""
         return self._base_array.on_device_size_in_bytes()
 
     def unsafe_buffer_pointer(self) -> int:
+        """The address of the words."""
         return self._base_array.unsafe_buffer_pointer()
 
     def devices(self) -> set[Any]:
+        """The devices that hold words."""
         return self._base_array.devices()
 
     def block_until_ready(self) -> "KeyArray":
+        """Wait until the words have been computed, and return the keys."""
         self._base_array.block_until_ready()
         return self
 
     def delete(self) -> None:
+        """Free the words' memory."""
         self._base_array.delete()
 
     def is_deleted(self) -> bool:
+        """Whether the words' memory was freed or donated."""
         return self._base_array.is_deleted()
 
     def copy(self) -> "KeyArray":
+        """A new array with the same keys."""
         return KeyArray(self._impl, self._base_array.copy())
 
-    __copy__ = copy
+    def __copy__(self) -> "KeyArray":
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> "KeyArray":
         return self.copy()
@@ -155,14 +198,14 @@ class KeyArray(_Keys):
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> "Iterator[KeyArray]":
         if not self.ndim:
             raise TypeError(
                 "a single random key cannot be iterated over; random.split makes several of it."
             )
         return (KeyArray(self._impl, words) for words in self._base_array)
 
-    def __getitem__(self, index: Any) -> "KeyArray":
+    def __getitem__(self, index: Index) -> "KeyArray":
         given = index if isinstance(index, tuple) else (index,)
         if any(part is Ellipsis for part in given):
             given += (slice(None),) * len(self._impl.key_shape)
@@ -176,24 +219,31 @@ class KeyArray(_Keys):
             self._use_slice(index)
         return KeyArray(self._impl, self._base_array[given])
 
-    def _use_slice(self, index: Any) -> None:
-        """Note that a part of the keys becomes new ones; what arrays pick is not followed."""
+    def _use_slice(self, index: Index) -> None:
+        """Note that indexing uses up the keys it picks, if the index shows which these are."""
         parts = index if isinstance(index, tuple) else (index,)
         if all(part is None or part is ... or isinstance(part, int | slice) for part in parts):
             mask = np.zeros(self.shape, bool)
-            mask[index] = True
+            mask[parts] = True  # pyright: ignore[reportArgumentType, reportCallIssue]  # as checked
             self.use_up("an index", mask)
 
-    def reshape(self, *shape: Any, order: str = "C") -> "KeyArray":
-        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    def reshape(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
+        self, *shape: ShapeLike, order: str = "C"
+    ) -> "KeyArray":
+        """The keys in another shape; one size may be -1, which is then worked out."""
+        given: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        sizes = tuple(given)
         known = int(np.prod([n for n in sizes if n != -1]))
         sizes = [self.size // max(known, 1) if n == -1 else n for n in sizes]
         return KeyArray(self._impl, self._base_array.reshape((*sizes, *self._impl.key_shape)))
 
-    def ravel(self, order: str = "C") -> "KeyArray":
+    def ravel(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
+        self, order: str = "C"
+    ) -> "KeyArray":
+        """The keys as a vector."""
         return self.reshape(self.size)
 
-    flatten = ravel
+    flatten = ravel  # pyright: ignore[reportAssignmentType]
 
     def __bool__(self) -> bool:
         raise TypeError("a random key is neither true nor false.")

@@ -1,9 +1,12 @@
-"""Keys that are used twice are found in programs and across calls (``jax_debug_key_reuse``).
+"""Finding keys that are used twice, in programs and across calls (``jax_debug_key_reuse``).
 
-A key is used up by what draws from it or splits it; ``fold_in``, ``key_data`` and comparisons leave
-it as it is. A part of an array of keys that is sliced out, and arrays that are put together, are
-new keys, and use up the ones they are made of. What is picked by an index that only the running
-program knows is not followed.
+Drawing from a key or splitting it uses it up. ``fold_in``, ``key_data`` and comparisons do not.
+Slices of an array of keys, and arrays that are joined, hold new keys, and use up the keys that they
+are made of. Indices that are known only when a program runs are not followed.
+
+A program is read equation by equation: for every operand, which of its keys are used, as a mask;
+for every result, whether it is an operand passed on. Programs inside equations (branches, bodies of
+loops, calls) are read first.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_ir import (
+    Atom,
     Jaxpr,
     JaxprEqn,
     KeyReuseError,
+    ShapedArray,
     Tracer,
     Var,
     issubdtype,
@@ -31,24 +36,25 @@ class Uses(NamedTuple):
     """What a program or an equation does with keys.
 
     Attributes:
-      used: for each operand (a program's constants come first) the keys that it uses up, as a
-        mask, or ``None``.
-      passed_on: for each result, which operand it is, or ``None`` if it is a new value.
+      used: for each operand (a program's constants come first) a mask of the keys that are used
+        up, or ``None`` for none.
+      passed_on: for each result the position of the operand that it is, or ``None`` if it is a
+        new value.
     """
 
     used: tuple[np.ndarray | None, ...]
     passed_on: tuple[int | None, ...]
 
 
-def _is_key(atom: Any) -> bool:
+def _is_key(atom: Atom) -> bool:
     return issubdtype(atom.aval.dtype, prng_key)
 
 
-def _all(aval: Any) -> np.ndarray:
+def _all(aval: ShapedArray) -> np.ndarray:
     return np.ones(aval.shape, bool)
 
 
-# What equations do
+# Rules of equations
 
 
 def _nothing(eqn: JaxprEqn) -> Uses:
@@ -69,12 +75,13 @@ def _slice(eqn: JaxprEqn) -> Uses:
 
 
 def _call(eqn: JaxprEqn) -> Uses:
-    """A program that runs once with the equation's operands."""
+    """The rule of equations that run a program once, with the equation's operands."""
     inner = next(jaxprs_in_params(eqn.params))
     return _without_constants(uses_of(inner), inner)
 
 
 def _without_constants(uses: Uses, jaxpr: Jaxpr) -> Uses:
+    """Uses by the arguments of a program alone, as equations that hold it number their operands."""
     n = len(jaxpr.constvars)
     passed_on = tuple(None if i is None or i < n else i - n for i in uses.passed_on)
     return Uses(uses.used[n:], passed_on)
@@ -89,6 +96,7 @@ def _cond(eqn: JaxprEqn) -> Uses:
 
 
 def _either(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """The keys that any of the branches uses."""
     found = [mask for mask in masks if mask is not None]
     return np.logical_or.reduce(found) if found else None
 
@@ -115,12 +123,22 @@ def _while(eqn: JaxprEqn) -> Uses:
 
 
 def _carry_passed_on(body: Uses, n: int, carries: int) -> list[int | None]:
-    """The parts of a carry that stay what they are."""
+    """For each part of a carry its position, if the body returns it as it was."""
     return [i if i == n + k else None for k, i in enumerate(body.passed_on[:carries])]
 
 
 def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
-    """What the body of a loop uses; an error if what it uses is the same in each iteration."""
+    """What the body of a loop uses.
+
+    Args:
+      eqn: the loop.
+      jaxpr: its body, or its condition.
+      n: how many leading arguments of that are constants of the loop.
+      carries: how many arguments after them are carried.
+
+    Raises:
+      KeyReuseError: if it uses a key that is the same in each iteration.
+    """
     uses = _without_constants(uses_of(jaxpr), jaxpr)
     for i, mask in enumerate(uses.used[: n + carries]):
         if mask is None or not mask.any():
@@ -141,6 +159,7 @@ def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
 
 
 def _where(eqn: JaxprEqn) -> str:
+    """The user's line that made an equation, as a sentence."""
     source = eqn.source
     return f" It was called at {source.file}:{source.line}." if source and source.file else ""
 
@@ -164,7 +183,7 @@ def _uses_of_equation(eqn: JaxprEqn) -> Uses:
     return _RULES.get(eqn.primitive.name, _nothing)(eqn)
 
 
-# What programs do
+# Programs
 
 
 def uses_of(jaxpr: Jaxpr) -> Uses:
@@ -178,10 +197,10 @@ def uses_of(jaxpr: Jaxpr) -> Uses:
 
 def _read(jaxpr: Jaxpr) -> Uses:
     operands = [*jaxpr.constvars, *jaxpr.invars]
-    used: dict[Any, np.ndarray] = {}
-    origin: dict[Any, Any] = {}
+    used: dict[Var, np.ndarray] = {}  # by the variable that a key was first bound to
+    origin: dict[Var, Var] = {}  # that variable, for results that are an operand passed on
 
-    def root(atom: Any) -> Any:
+    def root(atom: Atom) -> Var | None:
         return origin.get(atom, atom) if isinstance(atom, Var) else None
 
     for eqn in jaxpr.eqns:
@@ -200,22 +219,25 @@ def _read(jaxpr: Jaxpr) -> Uses:
                 )
             used[key] = mask if before is None else before | mask
         for result, i in zip(eqn.outvars, uses.passed_on, strict=True):
-            if i is not None and root(eqn.invars[i]) is not None:
-                origin[result] = root(eqn.invars[i])
-    places = {v: i for i, v in enumerate(operands)}
+            if i is not None and (variable := root(eqn.invars[i])) is not None:
+                origin[result] = variable
+    places: dict[Var | None, int] = {v: i for i, v in enumerate(operands)}
     results = [places.get(root(x)) if _is_key(x) else None for x in jaxpr.outvars]
     return Uses(tuple(used.get(v) for v in operands), tuple(results))
 
 
 def _name(eqn: JaxprEqn) -> str:
+    """What messages call an equation: the function's name if it is a call of one."""
     return str(eqn.params.get("name", eqn.primitive.name)).removeprefix("_")
 
 
-# What has been used
+# Arrays of keys
 
 
 def use_up(key: Any, what: str, mask: np.ndarray | None = None) -> None:
-    """Note that keys, or those of a mask, are used; those of a transformation's tracer with it.
+    """Note that keys, or those of a mask, are used.
+
+    A tracer of ``vmap`` or ``jvp`` stands for the keys that it holds.
 
     Raises:
       KeyReuseError: if one of them has been used before.
@@ -228,12 +250,14 @@ def use_up(key: Any, what: str, mask: np.ndarray | None = None) -> None:
 
 
 class _Checks:
-    """What whoever runs programs asks."""
+    """The checks that backends call for programs and calls; see ``ricci_ir.KeyChecks``."""
 
     def program(self, jaxpr: Jaxpr) -> None:
+        """Check a program that has been traced."""
         uses_of(jaxpr)
 
     def call(self, jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
+        """Note the keys that a call uses; once it has results, those that it passed on."""
         uses = uses_of(jaxpr)
         if not results:
             for i, (x, mask) in enumerate(zip(args, uses.used, strict=True)):

@@ -1,41 +1,52 @@
-"""The type of random keys: an element type of its own, over an array of 32-bit words."""
+"""The dtype of random keys, and the generators that it stands for.
+
+An array of keys is an array of 32-bit words with the dimensions of one key last. Its dtype is an
+extended one (``KeyType``), so that keys cannot be added by mistake, and so that a program knows
+which generator they are for.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, ShapedArray, config, prng_key
+from ricci_ir import Array, ExtendedDType, Shape, ShapedArray, config, prng_key
+
+__all__ = [
+    "KeyType",
+]
 
 
 class Generator(NamedTuple):
-    """A kind of random generator. Its functions work on the words of keys, of any leading shape.
+    """A random number generator: what it does with the words of keys.
+
+    The functions take words of any leading shape, for as many keys.
 
     Attributes:
-      name: what users call it.
-      tag: how printed programs call it.
-      key_shape: the words of one key, an array of uint32.
+      name: the name that users give, such as ``"threefry2x32"``.
+      tag: a short name, for printed programs.
+      key_shape: the shape of one key's words, an array of uint32.
       seed: ``seed(integers) -> words``.
       split: ``split(words, shape) -> words`` of ``shape`` new keys for each key.
-      fold_in: ``fold_in(words, integers) -> words``, an integer for each key, or one key or one
+      fold_in: ``fold_in(words, integers) -> words``: an integer for each key, or one key or one
         integer for all.
       bits: ``bits(words, bit_width, shape)``: unsigned integers of a shape for each key.
     """
 
     name: str
     tag: str
-    key_shape: tuple[int, ...]
-    seed: Callable[[Any], Any]
-    split: Callable[[Any, tuple[int, ...]], Any]
-    fold_in: Callable[[Any, Any], Any]
-    bits: Callable[[Any, int, tuple[int, ...]], Any]
+    key_shape: Shape
+    seed: Callable[[Array], Array]
+    split: Callable[[Array, Shape], Array]
+    fold_in: Callable[[Array, Array], Array]
+    bits: Callable[[Array, int, Shape], Array]
 
     def __repr__(self) -> str:
         return self.tag
 
 
 class GeneratorSpec:
-    """A generator that users have made, where others are given by their names."""
+    """Names a generator that a user has defined, as a string names the built-in ones."""
 
     __slots__ = ("_impl",)
 
@@ -56,10 +67,13 @@ class GeneratorSpec:
 
 
 class KeyType(ExtendedDType):
-    """The dtype of keys of one generator, printed as ``key<fry>`` for Threefry."""
+    """The dtype of the keys of one generator, printed as ``key<fry>`` for Threefry."""
 
     __slots__ = ("_impl", "itemsize", "name")
 
+    _impl: Generator
+    name: str
+    itemsize: int
     type = prng_key
 
     def __init__(self, impl: Generator):
@@ -73,27 +87,31 @@ class KeyType(ExtendedDType):
     def __hash__(self) -> int:
         return hash((KeyType, self.name))
 
-    def physical_aval(self, aval: Any) -> ShapedArray:
-        """The type of the words behind keys of type ``aval``."""
+    def physical_aval(self, aval: ShapedArray) -> ShapedArray:
+        """The type of the words of keys of type ``aval``."""
         return ShapedArray((*aval.shape, *self._impl.key_shape), np.dtype("uint32"))
 
-    def from_physical(self, array: Any) -> Any:
-        """The array of keys that words stand for, outside of any program."""
+    def from_physical(self, array: Array) -> Array:
+        """The array of keys that has these words, outside of any trace."""
         return _key_arrays.make(self._impl, array)
 
 
+type GeneratorLike = str | Generator | GeneratorSpec | KeyType
+"""What names a generator: its name, a spec of one that a user defined, or the dtype of its keys."""
+
+
 class _KeyArrays:
-    """Makes arrays of keys; ``_key_array`` gives the class."""
+    """Makes arrays of keys. ``_key_array``, which imports this module, fills it."""
 
     __slots__ = ("make",)
 
-    make: Callable[[Generator, Any], Any]
+    make: Callable[[Generator, Any], Array]
 
 
 _key_arrays = _KeyArrays()
 
 
-def register_key_array(make: Callable[[Generator, Any], Any]) -> None:
+def register_key_array(make: Callable[[Generator, Any], Array]) -> None:
     """Set the class of arrays of keys, called as ``make(generator, words)``."""
     _key_arrays.make = make
 
@@ -103,27 +121,27 @@ _types: dict[Generator, KeyType] = {}
 
 
 def register_generator(generator: Generator) -> Generator:
-    """Make a generator known by its name."""
+    """Let users name a generator by its name."""
     _generators[generator.name] = generator
     return generator
 
 
-def name_or_spec(generator: Generator) -> Any:
-    """What names a generator: its name if it is known by that, else a spec."""
+def name_or_spec(generator: Generator) -> str | GeneratorSpec:
+    """What ``key`` takes as ``impl`` for a generator: its registered name, else a spec."""
     if _generators.get(generator.name) is generator:
         return generator.name
     return GeneratorSpec(generator)
 
 
 def key_type(generator: Generator) -> KeyType:
-    """The dtype of a generator's keys."""
+    """The dtype of a generator's keys, one object for each generator."""
     found = _types.get(generator)
     if found is None:
         found = _types[generator] = KeyType(generator)
     return found
 
 
-def find_generator(spec: Any) -> Generator:
+def find_generator(spec: GeneratorLike | None) -> Generator:
     """The generator that a name, a spec or a key dtype means; ``None`` is the default one.
 
     Raises:

@@ -1,31 +1,32 @@
-"""Samplers as calls: each is traced once per type, and computed as one compiled unit.
+"""Functions of keys that are one call each: traced once for their types, compiled as one unit.
 
-While a program is being recorded, a sampler is a call on keys. Outside, it is a call on the words
-behind them, so that a runtime need not know what keys are.
+While a program is recorded, such a function is a call whose operand is the key. Outside, it is a
+call on the key's words, so that a backend need not know what keys are.
 """
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ricci_ir import Cache, Composite, debug_key_reuse, get_aval, is_recording
+from ricci_ir import Array, Cache, Composite, debug_key_reuse, is_recording
 
 from ._key_reuse import use_up
 from ._key_type import Generator, KeyType, find_generator
-from ._primitives import random_wrap_p, unwrap
+from ._primitives import random_wrap_p, type_of, unwrap
 
 
-def staged(
-    fun: Callable[..., Any], name: str = "", inline: bool = False, uses_up: bool = True
-) -> Callable[..., Any]:
+def staged[**P](
+    fun: Callable[P, Array], name: str = "", inline: bool = False, uses_up: bool = True
+) -> Callable[P, Array]:
     """Make a function of a key a single call.
 
     Args:
-      fun: ``fun(key, *operands, **params)`` with arrays or scalars as operands, and parameters
-        that can be hashed; returns an array.
-      name: what the call is named, by default as ``fun`` is.
-      inline: whether it is part of a program that is being recorded, rather than a call there.
-      uses_up: whether the key should not be used again.
+      fun: ``fun(key, *operands, **params)`` with arrays or scalars as operands, and hashable
+        parameters; returns an array.
+      name: the name of the call, by default that of ``fun``.
+      inline: whether the operations become part of a program that is being recorded; otherwise
+        they are a call there.
+      uses_up: whether ``jax_debug_key_reuse`` takes the key for used after the call.
     """
     name = name or fun.__name__
     on_keys = Composite(fun, name)
@@ -35,16 +36,15 @@ def staged(
     def on_words(impl: Generator) -> Composite:
         @wraps(fun)
         def step(words: Any, *xs: Any, **params: Any) -> Any:
-            return fun(random_wrap_p.bind(words, impl=impl), *xs, **params)
+            return fun(random_wrap_p.bind(words, impl=impl), *xs, **params)  # pyright: ignore
 
         return Composite(step, name)
 
-    @wraps(fun)
     def call(key: Any, *operands: Any, **params: Any) -> Any:
         recording = is_recording()
         if recording and inline:
-            return fun(key, *operands, **params)
-        dtype = get_aval(key).dtype  # pyright: ignore[reportAttributeAccessIssue]
+            return fun(key, *operands, **params)  # pyright: ignore
+        dtype = type_of(key).dtype
         typed = isinstance(dtype, KeyType)
         impl = dtype._impl if typed else find_generator(None)
         if recording:
@@ -59,4 +59,4 @@ def staged(
             sampler = by_generator.make(impl, on_words, impl)
         return sampler(key, *operands, **params)
 
-    return call
+    return wraps(fun)(call)

@@ -1,56 +1,60 @@
-"""The generators of the compiler: keys of four words, bits as ``rng_bit_generator`` draws them.
+"""The generators ``rbg`` and ``unsafe_rbg``, whose bits XLA's ``rng_bit_generator`` draws.
 
-What they draw depends on the device and the compiler, and under ``vmap`` all bits are drawn from
-the first key. ``rbg`` makes keys of keys with Threefry, each half of a key by itself;
-``unsafe_rbg`` draws those as well, which is fast and of unknown quality.
+A key has four words. The bits depend on the device and on XLA's version, and under ``vmap`` the
+bits of a whole batch are drawn from its first key. ``rbg`` derives new keys with Threefry, each
+half of a key by itself. ``unsafe_rbg`` takes random bits for new keys, which is faster, and of
+unknown statistical quality.
 """
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, Shape
+from ricci_random.keys._key_type import Generator, register_generator
 
-from ._generator import threefry
-from ._key_type import Generator, register_generator
+from ._threefry_generator import threefry
 
 _WORDS = 4
-_THINNED = 10  # new keys are one in so many of the rows drawn: neighbours are alike
+# Neighbouring rows of what is drawn are alike, so new keys of ``unsafe_rbg`` are every tenth row.
+_THINNED = 10
 
 
-def _halves(keys: Any) -> Any:
+def _halves(keys: Array) -> Array:
+    """Each key as two keys of Threefry."""
     return lax.reshape(keys, (*keys.shape[:-1], 2, 2))
 
 
-def _seed(seeds: Any) -> Any:
+def _seed(seeds: Array) -> Array:
+    """Threefry's key of that seed, twice."""
     half = threefry.seed(seeds)
     return lax.concatenate([half, half], half.ndim - 1)
 
 
-def _split(keys: Any, shape: tuple[int, ...]) -> Any:
+def _split(keys: Array, shape: Shape) -> Array:
     halves = threefry.split(_halves(keys), shape)
     lead = keys.ndim - 1
     halves = jnp.moveaxis(halves, lead, -2)
     return lax.reshape(halves, (*keys.shape[:-1], *shape, _WORDS))
 
 
-def _repeated(keys: Any, data: Any) -> Any:
-    """One key as many times as there are integers."""
+def _repeated(keys: Array, data: Array) -> Array:
+    """One key, repeated for each integer; several keys as they are."""
     if keys.ndim > 1 or not data.shape:
         return keys
     return lax.broadcast_in_dim(keys, (*data.shape, _WORDS), (data.ndim,))
 
 
-def _fold_in(keys: Any, data: Any) -> Any:
+def _fold_in(keys: Array, data: Array) -> Array:
     keys = _repeated(keys, data)
     halves = keys.shape[:-1] + (2,)
     data = lax.broadcast_in_dim(data, halves, tuple(range(data.ndim)))
     return lax.reshape(threefry.fold_in(_halves(keys), data), keys.shape)
 
 
-def _bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def _bits(keys: Array, bit_width: int, shape: Shape) -> Array:
     """Bits for all keys, drawn from the first one."""
     lead = keys.shape[:-1]
     dtype = np.dtype(f"uint{bit_width}")
@@ -61,14 +65,14 @@ def _bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     return lax.rng_bit_generator(first, (*lead, *shape), dtype)[1]
 
 
-def _unsafe_split(keys: Any, shape: tuple[int, ...]) -> Any:
+def _unsafe_split(keys: Array, shape: Shape) -> Array:
     count, lead = prod(shape), keys.ndim - 1
     rows = _bits(keys, 32, (_THINNED * count, _WORDS))
     rows = lax.slice_in_dim(rows, 0, _THINNED * count, _THINNED, lead)
     return lax.reshape(rows, (*keys.shape[:-1], *shape, _WORDS))
 
 
-def _unsafe_fold_in(keys: Any, data: Any) -> Any:
+def _unsafe_fold_in(keys: Array, data: Array) -> Array:
     keys = _repeated(keys, data)
     rows = _bits(_seed(data), 32, (_THINNED, _WORDS))
     last = lax.index_in_dim(rows, _THINNED - 1, data.ndim, keepdims=False)
@@ -77,7 +81,9 @@ def _unsafe_fold_in(keys: Any, data: Any) -> Any:
     return lax.bitwise_xor(keys, last)
 
 
-rbg = register_generator(Generator("rbg", "rbg", (_WORDS,), _seed, _split, _fold_in, _bits))
-unsafe_rbg = register_generator(
+rbg: Generator = register_generator(
+    Generator("rbg", "rbg", (_WORDS,), _seed, _split, _fold_in, _bits)
+)
+unsafe_rbg: Generator = register_generator(
     Generator("unsafe_rbg", "urbg", (_WORDS,), _seed, _unsafe_split, _unsafe_fold_in, _bits)
 )

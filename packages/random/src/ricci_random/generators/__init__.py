@@ -1,0 +1,19 @@
+"""Random number generators: Threefry, those of XLA, and those that users define."""
+
+from ._custom_generators import define_prng_impl as define_prng_impl
+from ._custom_generators import random_seed as random_seed
+from ._custom_generators import seed_with_impl as seed_with_impl
+from ._custom_generators import threefry_2x32 as threefry_2x32
+from ._rbg_generators import rbg as rbg_prng_impl
+from ._rbg_generators import unsafe_rbg as unsafe_rbg_prng_impl
+from ._threefry_generator import threefry as threefry_prng_impl
+
+__all__ = [
+    "define_prng_impl",
+    "random_seed",
+    "rbg_prng_impl",
+    "seed_with_impl",
+    "threefry_2x32",
+    "threefry_prng_impl",
+    "unsafe_rbg_prng_impl",
+]

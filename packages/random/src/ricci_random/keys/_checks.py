@@ -1,0 +1,74 @@
+"""Checks of keys that users give, as typed arrays of keys or as the words behind them."""
+
+from typing import TypeGuard
+
+from ricci_ir import Array, ArrayLike, Shape, is_recording, legacy_prng_key, warn_user
+
+from ._key_array import KeyArray
+from ._key_type import Generator, KeyType, find_generator
+from ._primitives import check_words, wrap
+
+
+def is_key(x: object) -> TypeGuard[KeyArray]:
+    """Whether ``x`` is an array of keys, or a tracer of one, rather than an array of words."""
+    return isinstance(getattr(x, "dtype", None), KeyType)
+
+
+def check_keys(keys: ArrayLike, name: str) -> Shape:
+    """The shape of an array of keys, given as such or as their words.
+
+    Raises:
+      TypeError: if ``keys`` is neither.
+      ValueError: if words are given and the option ``jax_legacy_prng_key`` forbids them.
+    """
+    if is_key(keys):
+        return keys.shape
+    if not all(hasattr(keys, attribute) for attribute in ("shape", "dtype", "ndim")):
+        raise TypeError(
+            f"{name}: expected a PRNG key, got {keys!r} of type {type(keys).__name__}. A key is "
+            "what random.key(seed) returns; a seed must be made a key first."
+        )
+    words: Array = keys  # pyright: ignore[reportAssignmentType]  # it has what is read here
+    impl = find_generator(None)
+    check_words(words.shape, words.dtype, impl)
+    if legacy_prng_key.value != "allow":
+        _refuse_words(name)
+    return tuple(words.shape[: words.ndim - len(impl.key_shape)])
+
+
+def _refuse_words(name: str) -> None:
+    """Warn that words were passed as a key, or raise an error, as ``jax_legacy_prng_key`` says."""
+    message = (
+        f"{name}: a uint32 array was passed as a random key. Make keys with random.key(seed), or "
+        'set jax_legacy_prng_key="allow" if a raw array is meant.'
+    )
+    if legacy_prng_key.value == "error":
+        raise ValueError(message)
+    warn_user(message)
+
+
+def check_key(key: ArrayLike, name: str) -> Array:
+    """``key`` if it is one key; while a program is recorded, always as a typed one.
+
+    Raises:
+      TypeError: if it is no key.
+      ValueError: if it is an array of several.
+    """
+    shape = check_keys(key, name)
+    if shape:
+        raise ValueError(
+            f"{name}: key is an array of keys, of shape {shape}, where one key is needed. Pick "
+            "one, or use vmap to sample with each."
+        )
+    checked: Array = key  # pyright: ignore[reportAssignmentType]  # keys have shapes and dtypes
+    return typed_keys(checked) if is_recording() else checked
+
+
+def typed_keys(keys: Array) -> Array:
+    """Keys as an array with their dtype; words are taken for keys of the default generator."""
+    return keys if is_key(keys) else wrap(keys, find_generator(None))
+
+
+def generator_of(keys: ArrayLike) -> Generator:
+    """The generator of keys; words are those of the default one."""
+    return keys.dtype._impl if is_key(keys) else find_generator(None)

@@ -1,0 +1,11 @@
+"""Samplers: functions from a key and a distribution's parameters to random numbers."""
+
+from ._binomial import *
+from ._choices import *
+from ._gamma import *
+from ._gamma_family import *
+from ._inversion import *
+from ._multivariate import *
+from ._normal import *
+from ._poisson import *
+from ._uniform import *

@@ -1,0 +1,269 @@
+"""The binomial distribution, by two methods, and the multinomial one, which is drawn with it."""
+
+from functools import partial
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, result_type
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_split_p, subkeys, type_of
+
+from ._float_info import float_info
+from ._parameters import (
+    as_shape,
+    broadcasts_to,
+    common_shape,
+    float_dtype,
+    sampled_shape,
+    to_shape,
+)
+from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
+from ._uniform import _uniform
+
+__all__ = [
+    "binomial",
+    "multinomial",
+]
+
+# Both methods run for all elements. These parameters, with which its loop ends soon, are given to a
+# method for the elements that the other one draws.
+_HARMLESS_P, _HARMLESS_N, _EVEN = 0.01, 10_000.0, 0.5
+_INVERTED_TO = 10.0  # the largest mean for which trials are counted; BTRS needs a larger one
+# log(k!) less Stirling's approximation (k + 1/2) log(k + 1) - (k + 1) + log(2 π) / 2, for k from 0.
+_STIRLING_TAILS = (
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
+)
+
+
+def _stirling_tail(k: Array) -> Array:
+    """What Stirling's approximation leaves of log(k!): from the table, or by its series."""
+    greatest = len(_STIRLING_TAILS) - 1
+    table = jnp.asarray(np.array(_STIRLING_TAILS, k.dtype))
+    is_tabulated = k <= greatest
+    # The series is evaluated at the end of the table for all larger numbers, too. There it is not
+    # quite Stirling's tail, but it decides which proposals JAX accepts.
+    k = lax.clamp(float_info(k.dtype)(0), k, float_info(k.dtype)(greatest))
+    square = (k + 1) * (k + 1)
+    series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
+    index = lax.convert_element_type(lax.floor(k), np.int32)
+    return lax.select(is_tabulated, table.at[index].get(mode="promise_in_bounds"), series)
+
+
+def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
+    """Count the successes in ``n`` trials by how many trials there are between them.
+
+    The number of trials up to a success is geometric: the ceiling of log(u) / log(1 - p) for a
+    uniform number u. The success that comes after the last trial does not count.
+    """
+    log_failure = lax.log1p(-p)
+
+    def wait(key, value, is_within):
+        count, trials = value
+        uniform_key, key = subkeys(key)
+        count = lax.select(is_within, count + 1, count)
+        u = _uniform(uniform_key, 0.0, 1.0, shape=n.shape, dtype=n.dtype)
+        trials = trials + lax.ceil(lax.log(u) / log_failure)
+        return key, (count, trials), trials <= n
+
+    zero = lax.full_like(n, 0)
+    count, _ = draw_until_done(wait, (key, (zero, zero), zero <= n), most_rounds(dtype))
+    return count - 1
+
+
+def _rejected(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
+    """Hörmann's algorithm BTRS, for p ≤ 1/2 and means from 10 on."""
+    deviation = lax.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    hat = TableMountain(
+        a=-0.0873 + 0.0248 * b + 0.01 * p,
+        b=b,
+        c=(n * p + 0.5,),
+        alpha=(2.83 + 5.1 / b) * deviation,
+        v_r=0.92 - 4.2 / b,
+    )
+    mode = lax.floor((n + 1) * p)
+    log_density = partial(_log_density, n, p / (1 - p), mode)
+
+    def is_outside(k, us, v):
+        return lax.bitwise_or(k < 0, k > n)
+
+    return transformed_rejection(key, hat, log_density, is_outside, n, most_rounds(dtype))
+
+
+def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
+    """The logarithm of the probability of ``k`` over that of the mode.
+
+    The factorials of both binomial coefficients are written by Stirling's formula with its tail,
+    whose parts that are alike in numerator and denominator are then taken together. So no large
+    logarithms of factorials are subtracted from each other.
+    """
+    at_mode = (mode + 0.5) * lax.log((mode + 1.0) / (odds * (n - mode + 1.0)))
+    failures = (n + 1.0) * lax.log((n - mode + 1.0) / (n - k + 1.0))
+    at_k = (k + 0.5) * lax.log(odds * (n - k + 1.0) / (k + 1.0))
+    tails = [(lax.add, mode), (lax.add, n - mode), (lax.sub, k), (lax.sub, n - k)]
+    total = at_mode + failures + at_k
+    for add_or_sub, factorial in tails:
+        total = add_or_sub(total, _stirling_tail(factorial))
+    return total
+
+
+def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
+    """Numbers of the binomial distribution, inside a sampler; ``n`` and ``p`` of one type.
+
+    The rarer outcome is counted, successes or failures, as BTRS is for p ≤ 1/2.
+    """
+    is_rare = p < 0.5
+    q = lax.select(is_rare, p, 1.0 - p)
+    n_is_bad = lax.bitwise_or(lax.ne(n, n), n < 0)
+    n_is_infinite = jnp.isinf(n)
+    q_is_nan, q_is_negative = lax.ne(q, q), q < 0
+    q = lax.select(lax.bitwise_or(q_is_nan, q_is_negative), lax.full_like(q, _HARMLESS_P), q)
+    by_inversion = lax.bitwise_or(n_is_bad, n * q <= _INVERTED_TO)
+    trials = lax.floor(n)
+    inverted_n = lax.select(by_inversion, trials, lax.full_like(n, 0))
+    rejected_n = lax.select(by_inversion, lax.full_like(n, _HARMLESS_N), trials)
+    rejected_p = lax.select(by_inversion, lax.full_like(q, _EVEN), q)
+    inverted = lax.convert_element_type(_inverted(key, inverted_n, q, dtype), dtype)
+    rejected = lax.convert_element_type(_rejected(key, rejected_n, rejected_p, dtype), dtype)
+    result = lax.select(by_inversion, inverted, rejected)
+    is_bad = lax.bitwise_or(lax.bitwise_or(q_is_negative, q_is_nan), n_is_bad)
+    result = lax.select(is_bad, lax.full_like(result, np.nan), result)
+    is_infinite = lax.bitwise_and(n_is_infinite, lax.bitwise_not(is_bad))
+    result = lax.select(is_infinite, lax.full_like(result, np.inf), result)
+    stays = lax.bitwise_or(lax.bitwise_or(is_rare, n_is_bad), q_is_nan)
+    stays = lax.bitwise_or(stays, n_is_infinite)
+    return lax.select(stays, result, lax.convert_element_type(trials, dtype) - result)
+
+
+def _parameters(n: ArrayLike, p: ArrayLike) -> tuple[Array, Array]:
+    """Both parameters as arrays of the dtype of the probabilities."""
+    n, p = jnp.asarray(n), jnp.asarray(p)
+    dtype = result_type(float, p)
+    return lax.convert_element_type(n, dtype), lax.convert_element_type(p, dtype)
+
+
+@partial(staged, inline=True)
+def _binomial(key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape, dtype: np.dtype) -> Array:
+    n, p = _parameters(n, p)
+    return binomial_of(key, to_shape(n, shape), to_shape(p, shape), dtype)
+
+
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Numbers of the binomial distribution: the successes in ``n`` trials of probability ``p``.
+
+    Args:
+      key, dtype: as for ``uniform``.
+      n: the number of trials, a scalar or array of numbers ≥ 0 that broadcasts to ``shape``.
+      p: the probability of a success, likewise; samples are computed in its dtype.
+      shape: the result's shape; by default the one that the parameters broadcast to.
+
+    Returns:
+      An array of floats with integer values; NaN where ``n`` or ``p`` is negative or NaN.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the dtype is no float dtype, or the parameters do not broadcast to ``shape``.
+
+    Example:
+      >>> binomial(PRNGKey(0), 10, 0.3, (2,)).shape
+      (2,)
+
+    Source: for small means, Kachitvichyanukul and Schmeiser, "Binomial random variate
+    generation", 1988; for others, Hörmann, "The generation of binomial random variates", 1993.
+    """
+    key = check_key(key, "binomial")
+    found = float_dtype("binomial", dtype)
+    sizes = sampled_shape("binomial", shape, n, p)
+    return _binomial(key, n, p, shape=sizes, dtype=found)
+
+
+@partial(staged, inline=True)
+def _multinomial(
+    key: Array,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape,
+    dtype: np.dtype,
+    unroll: int | bool,
+) -> Array:
+    n, p = _parameters(n, p)
+    n, p = to_shape(n, shape[:-1]), to_shape(p, shape)
+    # Each category in turn gets a binomial part of what the ones before have left. Its probability
+    # is the category's share of those that are left.
+    p = jnp.moveaxis(p, -1, 0)
+    rest = lax.cumsum(p, 0, reverse=True)
+    p = p / jnp.where(rest == 0, 1, rest)
+    keys = random_split_p.bind(key, shape=(shape[-1],))
+
+    def draw(remaining, each):
+        p, key = each
+        count = binomial_of(key, remaining, jnp.clip(p, 0, 1), remaining.dtype)
+        return remaining - count, count
+
+    _, counts = lax.scan(draw, n, (p, keys), unroll=unroll)
+    counts = jnp.moveaxis(counts, 0, -1)
+    return lax.convert_element_type(counts, dtype)
+
+
+def multinomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
+    """Counts of the multinomial distribution: how often ``n`` draws hit each category.
+
+    Args:
+      key: as for ``uniform``.
+      n: the number of draws, of a shape that broadcasts to ``shape`` without its last dimension.
+      p: the probability of each category, of shape ``(..., k)`` that broadcasts to ``shape``.
+      shape: the result's shape, the categories last; by default the one that ``p`` and ``n``
+        broadcast to.
+      dtype: the result's dtype, by default the default one for floats.
+      unroll: as for ``lax.scan``, which runs over the categories.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if ``p`` is a scalar, or the parameters do not broadcast to ``shape``.
+
+    Example:
+      >>> float(multinomial(PRNGKey(0), 10, np.array([0.2, 0.3, 0.5])).sum())
+      10.0
+    """
+    key = check_key(key, "multinomial")
+    found = explicit_dtype(float if dtype is None else dtype, "multinomial")
+    n_shape, p_shape = type_of(n).shape, type_of(p).shape
+    if not p_shape:
+        raise ValueError(
+            "multinomial: p must be a vector of probabilities or an array of them, got a scalar."
+        )
+    common = (*common_shape("multinomial", n_shape, p_shape[:-1]), p_shape[-1])
+    sizes = common if shape is None else as_shape(shape)
+    if not broadcasts_to(common, sizes):
+        raise ValueError(
+            f"multinomial: n of shape {n_shape} and p of shape {p_shape} broadcast to {common}, "
+            f"which does not broadcast to the shape {sizes} of the samples."
+        )
+    return _multinomial(key, n, p, shape=sizes, dtype=found, unroll=unroll)

@@ -1,0 +1,264 @@
+"""Random choices: categories, elements of an array, and orders of elements."""
+
+from math import prod
+from operator import index
+from typing import Literal
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, Shape, ShapeLike, issubdtype, result_type
+from ricci_ir import dtype as dtype_of
+from ricci_lax.authoring import canonical_axis
+from ricci_random.keys._checks import check_key, is_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
+
+from ._float_info import float_info
+from ._inversion import _gumbel, gumbel_mode
+from ._parameters import Sharding, as_shape, broadcasts_to, placed
+from ._uniform import _randint, _uniform
+
+__all__ = [
+    "categorical",
+    "choice",
+    "permutation",
+]
+
+
+def categorical(
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: ShapeLike | None = None,
+    replace: bool = True,
+    mode: Literal["high", "low"] | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the categorical distribution, of probabilities proportional to ``exp(logits)``.
+
+    Args:
+      key, out_sharding: as for ``uniform``.
+      logits: unnormalized log-probabilities, of any shape.
+      axis: the axis of the categories.
+      shape: the result's shape, which must end with that of ``logits`` without ``axis``; by
+        default just that.
+      replace: whether the leading dimensions of the result are drawn independently; otherwise
+        no category comes twice.
+      mode: as for ``gumbel``.
+
+    Returns:
+      An array of indices along ``axis``.
+
+    Raises:
+      ValueError: if the shapes do not fit, or more are to be drawn without replacement than
+        there are categories.
+
+    Example:
+      >>> categorical(PRNGKey(0), np.log(np.array([0.1, 0.9])), shape=(3,)).shape
+      (3,)
+
+    Source: the Gumbel-max trick (Gumbel 1954), without replacement: Kool, van Hoof and Welling,
+    "Stochastic beams and where to find them", 2019.
+    """
+    key = check_key(key, "categorical")
+    gumbels = gumbel_mode(mode)
+    logs: Array = jnp.asarray(logits)
+    if not issubdtype(logs.dtype, np.floating):
+        logs = lax.convert_element_type(logs, result_type(float, logs))
+    if not -logs.ndim <= axis < logs.ndim:
+        raise IndexError(
+            f"categorical: axis {axis} is out of bounds for logits of shape {logs.shape}"
+        )
+    axis %= logs.ndim
+    batch = logs.shape[:axis] + logs.shape[axis + 1 :]
+    sizes = batch if shape is None else as_shape(shape)
+    if not broadcasts_to(batch, sizes):
+        raise ValueError(
+            f"categorical: the shape {sizes} of the samples must end with the batch dimensions "
+            f"{batch} of the logs."
+        )
+    extra = sizes[: len(sizes) - len(batch)]
+    if replace:
+        # Samples get leading dimensions, so the axis of the categories is counted from the end.
+        back = axis - logs.ndim
+        full = (
+            *sizes[: len(sizes) + 1 + back],
+            logs.shape[axis],
+            *sizes[len(sizes) + 1 + back :],
+        )
+        noise = _gumbel(key, shape=full, dtype=logs.dtype, mode=gumbels)
+        if extra:
+            logs = lax.expand_dims(logs, tuple(range(len(extra))))
+        categories = jnp.argmax(lax.add(noise, logs), axis=back)
+        return placed(categories, out_sharding)
+    noise = _gumbel(key, shape=logs.shape, dtype=logs.dtype, mode=gumbels)
+    count = prod(extra)
+    if count > logs.shape[axis]:
+        raise ValueError(
+            f"categorical: {count} different categories were asked for, out of "
+            f"{logs.shape[axis]}. Ask for fewer, or pass replace=True."
+        )
+    _, categories = lax.top_k(lax.add(logs, noise), count, axis=axis)
+    order = (axis, *(d for d in range(logs.ndim) if d != axis))
+    return placed(lax.reshape(categories, sizes, order), out_sharding)
+
+
+@staged
+def _shuffle(key: Array, x: Array, *, axis: int) -> Array:
+    # Sorting by random numbers gives each order with the same probability, as long as no two are
+    # equal. With three times as many random bits as positions need, that is improbable.
+    rounds = int(np.ceil(3 * np.log(max(1, x.size)) / np.log(2**32 - 1)))
+    for _ in range(rounds):
+        key, subkey = subkeys(key)
+        order = random_bits_p.bind(subkey, bit_width=32, shape=x.shape)
+        _, x = lax.sort_key_val(order, x, dimension=axis)
+    return x
+
+
+def permutation(
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """The elements of an array in random order along an axis, or those of ``arange(x)``.
+
+    Args:
+      key, out_sharding: as for ``uniform``.
+      x: an array, or an integer ``n`` for ``arange(n)``.
+      axis: the axis that is shuffled.
+      independent: whether each vector along the axis gets an order of its own.
+
+    Raises:
+      TypeError: if ``x`` is a scalar but no integer.
+      ValueError: if the array has no such axis.
+
+    Example:
+      >>> permutation(PRNGKey(0), 5)
+      Array([0, 1, 4, 3, 2], dtype=int32)
+    """
+    key = check_key(key, "permutation")
+    aval = type_of(x)
+    axis = canonical_axis(axis, max(aval.ndim, 1))
+    if not aval.ndim:
+        if not issubdtype(aval.dtype, np.integer):
+            raise TypeError(
+                "permutation: x is a scalar that is no integer. Give a whole number n, to permute "
+                "arange(n), or an array."
+            )
+        count = max(index(x), 0)  # pyright: ignore[reportArgumentType]  # an integer, as checked
+        indices = lax.iota(dtype_of(int), count)
+        return placed(_shuffle(key, indices, axis=0), out_sharding)
+    if not is_key(x) and (independent or aval.ndim == 1):
+        array: Array = x  # pyright: ignore[reportAssignmentType]  # it has dimensions
+        return placed(_shuffle(key, array, axis=axis), out_sharding)
+    indices = _shuffle(key, lax.iota(dtype_of(int), aval.shape[axis]), axis=0)
+    return placed(_take(x, indices, axis, unique=True), out_sharding)
+
+
+def _take(x: ArrayLike, indices: Array, axis: int, unique: bool) -> Array:
+    if is_key(x):
+        return x[(slice(None),) * axis + (indices,)]
+    return jnp.take(x, indices, axis=axis, unique_indices=unique)
+
+
+def choice(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: Literal["high", "low"] | None = None,
+) -> Array:
+    """Elements of an array drawn at random, or of ``arange(a)``.
+
+    Args:
+      key: as for ``uniform``.
+      a: an array, or an integer ``n`` for ``arange(n)``.
+      shape: the shape of the draws, which takes the place of ``axis`` in the result.
+      replace: whether an element may be drawn more than once.
+      p: the probability of each element, by default all equal.
+      axis: the axis of the elements.
+      mode: as for ``gumbel``; used where draws without replacement have probabilities.
+
+    Raises:
+      ValueError: if there is nothing to draw from, more are to be drawn without replacement than
+        there are, or ``p`` is of another length.
+
+    Example:
+      >>> choice(PRNGKey(0), 5, (3,), replace=False)
+      Array([0, 1, 4], dtype=int32)
+
+    Source: numpy.random.Generator.choice.
+    """
+    key = check_key(key, "choice")
+    sizes = as_shape(shape)
+    aval = type_of(a)
+    if not aval.ndim:
+        a = n_inputs = int(a)  # pyright: ignore[reportArgumentType]  # an error if complex
+        is_range, axis = True, 0
+    else:
+        axis = canonical_axis(axis, aval.ndim)
+        n_inputs, is_range = aval.shape[axis], False
+    n_draws = prod(sizes)
+    if n_draws == 0:
+        if is_range:
+            return lax.full(sizes, 0, dtype_of(int))
+        return lax.full((*aval.shape[:axis], *sizes, *aval.shape[axis + 1 :]), 0, aval.dtype)
+    if n_inputs <= 0:
+        raise ValueError("choice: a is empty, so nothing can be drawn from it.")
+    if not replace and n_draws > n_inputs:
+        raise ValueError(
+            f"choice: {n_draws} different samples were asked for, out of {n_inputs}. Ask for "
+            "fewer, or pass replace=True."
+        )
+    if p is None and not replace:
+        drawn = permutation(key, a, axis)
+        rest = drawn.shape
+        stop = (*rest[:axis], n_draws, *rest[axis + 1 :])
+        drawn = lax.slice(drawn, (0,) * len(rest), stop)
+        return lax.reshape(drawn, (*rest[:axis], *sizes, *rest[axis + 1 :]))
+    if p is None:
+        indices = _randint(key, 0, n_inputs, shape=sizes, dtype=dtype_of(int))
+        return indices if is_range else _take(a, indices, axis, unique=False)
+    indices = _draw(key, p, sizes, n_inputs, n_draws, replace, mode)
+    return indices if is_range else _take(a, indices, axis, unique=not replace)
+
+
+def _draw(
+    key: Array,
+    p: ArrayLike,
+    sizes: Shape,
+    n_inputs: int,
+    n_draws: int,
+    replace: bool,
+    mode: str | None,
+) -> Array:
+    """Indices drawn with probabilities ``p``.
+
+    With replacement they are drawn by inversion. Without, they are where the logarithms of ``p``
+    with Gumbel noise are largest (see ``categorical``).
+    """
+    weights: Array = jnp.asarray(p)
+    if not issubdtype(weights.dtype, np.floating):
+        weights = lax.convert_element_type(weights, result_type(float, weights))
+    if weights.shape != (n_inputs,):
+        raise ValueError(
+            f"choice: p of shape {weights.shape} must be a vector of {n_inputs} probabilities, one "
+            "for each entry of a along axis."
+        )
+    if replace:
+        total = jnp.cumsum(weights)
+        last = lax.squeeze(lax.slice_in_dim(total, n_inputs - 1, n_inputs), (0,))
+        u = _uniform(key, 0.0, 1.0, shape=sizes, dtype=weights.dtype)
+        points = lax.mul(last, lax.sub(float_info(weights.dtype).one, u))
+        return lax.convert_element_type(jnp.searchsorted(total, points), dtype_of(int))
+    noise = _gumbel(key, shape=(n_inputs,), dtype=weights.dtype, mode=gumbel_mode(mode))
+    _, indices = lax.top_k(lax.add(noise, lax.log(weights)), n_draws)
+    return lax.reshape(lax.convert_element_type(indices, dtype_of(int)), sizes)

@@ -1,0 +1,391 @@
+"""Distributions drawn by inversion: a formula of one uniform or exponential number.
+
+If u is uniform in (0, 1) and F is a distribution function, F⁻¹(u) has that distribution. Each
+distribution is a pair: its formula, which is one call in programs, and its public function.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Shape,
+    ShapeLike,
+    config,
+    explicit_dtype,
+    issubdtype,
+    result_type,
+)
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import type_of
+
+from ._float_info import float_info
+from ._parameters import (
+    Sharding,
+    as_shape,
+    float_dtype,
+    placed,
+    sampled_shape,
+    to_shape,
+    with_rank_unless_scalar,
+)
+from ._sampling import sample
+from ._uniform import _uniform, uniform_upper_first
+
+__all__ = [
+    "cauchy",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "weibull_min",
+]
+
+
+@staged
+def _exponential(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    return lax.neg(lax.log1p(lax.neg(u)))
+
+
+def exponential(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the exponential distribution, of density exp(-x) for x ≥ 0.
+
+    Args:
+      key, shape, dtype, out_sharding: as for ``uniform``.
+
+    Example:
+      >>> exponential(PRNGKey(0), (2,)).shape
+      (2,)
+    """
+    return sample("exponential", _exponential, key, (), shape, dtype, out_sharding)
+
+
+@staged
+def _laplace(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    u = _uniform(key, float_info(dtype).above_minus_one, 1.0, shape=shape, dtype=dtype)
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+def laplace(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the Laplace distribution, of density exp(-|x|) / 2.
+
+    Args:
+      key, shape, dtype, out_sharding: as for ``uniform``.
+
+    Example:
+      >>> laplace(PRNGKey(0), (2,)).shape
+      (2,)
+    """
+    return sample("laplace", _laplace, key, (), shape, dtype, out_sharding)
+
+
+@staged
+def _logistic(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    u = _uniform(key, float_info(dtype).tiny, 1.0, shape=shape, dtype=dtype)
+    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+
+
+def logistic(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the logistic distribution, whose cumulative function is the sigmoid.
+
+    Args:
+      key, shape, dtype, out_sharding: as for ``uniform``.
+
+    Example:
+      >>> logistic(PRNGKey(0), (2,)).shape
+      (2,)
+    """
+    return sample("logistic", _logistic, key, (), shape, dtype, out_sharding)
+
+
+@staged
+def _cauchy(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    info = float_info(dtype)
+    u = _uniform(key, info.eps, 1.0, shape=shape, dtype=dtype)
+    return lax.tan(lax.mul(info(np.pi), lax.sub(u, info(0.5))))
+
+
+def cauchy(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the Cauchy distribution, of density 1 / (π (1 + x²)).
+
+    Args:
+      key, shape, dtype, out_sharding: as for ``uniform``.
+
+    Example:
+      >>> cauchy(PRNGKey(0), (2,)).shape
+      (2,)
+    """
+    return sample("cauchy", _cauchy, key, (), shape, dtype, out_sharding)
+
+
+@staged
+def _pareto(key: Array, b: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    b = lax.convert_element_type(b, dtype)
+    e = _exponential(key, shape=shape, dtype=dtype)
+    return lax.exp(lax.div(e, with_rank_unless_scalar(b, shape)))
+
+
+def pareto(
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the Pareto distribution, of density b / x^(b + 1) for x ≥ 1.
+
+    Args:
+      key, dtype, out_sharding: as for ``uniform``.
+      b: the exponent, a positive scalar or an array that broadcasts to ``shape``.
+      shape: the result's shape; by default that of ``b``.
+
+    Example:
+      >>> pareto(PRNGKey(0), 3.0, (2,)).shape
+      (2,)
+    """
+    return sample("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
+
+
+@staged
+def _rayleigh(key: Array, scale: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    scale = to_shape(lax.convert_element_type(scale, dtype), shape)
+    return lax.mul(scale, lax.sqrt(lax.mul(lax.log(u), float_info(dtype)(-2))))
+
+
+def rayleigh(
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the Rayleigh distribution, of density x exp(-x² / 2 scale²) / scale².
+
+    Args:
+      key, dtype, out_sharding: as for ``uniform``.
+      scale: the mode, a positive scalar or an array that broadcasts to ``shape``.
+      shape: the result's shape; by default that of ``scale``.
+
+    Example:
+      >>> rayleigh(PRNGKey(0), 1.0, (2,)).shape
+      (2,)
+    """
+    return sample("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
+
+
+def _triangular(
+    key: Array, left: ArrayLike, mode: ArrayLike, right: ArrayLike, *, shape: Shape, dtype: np.dtype
+) -> Array:
+    left, right, mode = (
+        to_shape(lax.convert_element_type(x, dtype), shape) for x in (left, right, mode)
+    )
+    at_mode = lax.div(lax.sub(mode, left), lax.sub(right, left))  # the distribution function there
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    rise = lax.mul(lax.mul(u, lax.sub(right, left)), lax.sub(mode, left))
+    low = lax.add(left, lax.sqrt(rise))
+    fall = lax.mul(lax.sub(float_info(dtype).one, u), lax.sub(right, left))
+    high = lax.sub(right, lax.sqrt(lax.mul(fall, lax.sub(right, mode))))
+    return lax.select(lax.lt(u, at_mode), low, high)
+
+
+def triangular(
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the triangular distribution.
+
+    Its density rises linearly from 0 at ``left`` to ``mode``, and falls linearly to 0 at ``right``.
+
+    Args:
+      key, dtype, out_sharding: as for ``uniform``.
+      left, mode, right: scalars or arrays that broadcast to ``shape``, in increasing order.
+      shape: the result's shape; by default that of the parameters.
+
+    Example:
+      >>> triangular(PRNGKey(0), 0.0, 1.0, 3.0, (2,)).shape
+      (2,)
+    """
+    parameters = (left, mode, right)
+    return sample("triangular", _triangular, key, parameters, shape, dtype, out_sharding)
+
+
+@staged
+def _weibull_min(
+    key: Array, scale: ArrayLike, concentration: ArrayLike, *, shape: Shape, dtype: np.dtype
+) -> Array:
+    u = _uniform(key, 0, 1, shape=shape, dtype=dtype)
+    e = lax.neg(lax.log1p(lax.neg(u)))
+    return jnp.multiply(jnp.power(e, jnp.divide(1.0, concentration)), scale)
+
+
+def weibull_min(
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Numbers of the Weibull distribution, of distribution function 1 - exp(-(x / scale)^k).
+
+    Args:
+      key, shape, dtype: as for ``uniform``.
+      scale: a positive scalar or array.
+      concentration: the exponent k, a positive scalar or array.
+
+    Example:
+      >>> weibull_min(PRNGKey(0), 1.0, 2.0, (2,)).shape
+      (2,)
+    """
+    key = check_key(key, "weibull_min")
+    found = float_dtype("weibull_min", dtype)
+    return _weibull_min(key, scale, concentration, shape=as_shape(shape), dtype=found)
+
+
+@staged
+def _geometric(
+    key: Array, p: ArrayLike, *, shape: Shape, dtype: np.dtype, float_type: np.dtype
+) -> Array:
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
+    log_u = lax.log(jnp.where(lax.eq(u, float_info(float_type)(0)), 1, u))
+    log_p = to_shape(lax.log1p(lax.neg(p)), shape)
+    x = lax.add(lax.floor(lax.div(log_u, log_p)), float_info(float_type).one)
+    return lax.convert_element_type(x, dtype)
+
+
+def geometric(
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the geometric distribution: how many trials there are up to the first success.
+
+    Args:
+      key, out_sharding: as for ``uniform``.
+      p: the probability of a success, a float scalar or array that broadcasts to ``shape``.
+      shape: the result's shape; by default that of ``p``.
+      dtype: an integer or float dtype, by default the default one for integers.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the dtype is neither an integer nor a float one.
+
+    Example:
+      >>> geometric(PRNGKey(0), 0.5, (3,)).shape
+      (3,)
+    """
+    key = check_key(key, "geometric")
+    found = explicit_dtype(int if dtype is None else dtype, "geometric")
+    if not issubdtype(found, np.integer) and not issubdtype(found, np.floating):
+        raise ValueError(
+            f"geometric: samples are counts, as integers or floats, and dtype={found} is neither."
+        )
+    sizes = sampled_shape("geometric", shape, p)
+    float_type = result_type(float, p)
+    if type_of(p).dtype != float_type:
+        p = lax.convert_element_type(p, float_type)
+    x = _geometric(key, p, shape=sizes, dtype=found, float_type=float_type)
+    return placed(x, out_sharding)
+
+
+@staged
+def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
+    info = float_info(dtype)
+    if mode == "low":
+        u = uniform_upper_first(key, 1.0, info.tiny, shape=shape, dtype=dtype)
+        return lax.neg(lax.log(lax.neg(lax.log(u))))
+    # The upper tail comes from u near 0, where a single uniform number is too coarse. There a
+    # second one gives the bits below its spacing.
+    both = uniform_upper_first(key, 1.0, 0.0, shape=(2, *shape), dtype=dtype)
+    coarse, fine = lax.unstack(both)
+    near_one = lax.ge(coarse, info(0.5))
+    least = max(float(info.eps) ** 2 / 2, float(info.tiny))  # in float16 the former is subnormal
+    offset = lax.add(lax.add(coarse, lax.mul(info.eps, fine)), info(least))
+    u = jnp.where(near_one, coarse, offset)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+
+
+def gumbel_mode(mode: str | None) -> str:
+    """A mode of ``gumbel`` that a user gives; ``None`` for the one that the option says.
+
+    Raises:
+      ValueError: if the mode is unknown.
+    """
+    if mode is None:
+        return "high" if config.jax_high_dynamic_range_gumbel else "low"
+    if mode not in ("high", "low"):
+        raise ValueError(f"gumbel: mode={mode!r} is unknown; it is 'high' or 'low'.")
+    return mode
+
+
+def gumbel(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: Literal["high", "low"] | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the Gumbel distribution, of distribution function exp(-exp(-x)).
+
+    Args:
+      key, shape, dtype, out_sharding: as for ``uniform``.
+      mode: ``"high"`` reaches further into the tails, with twice the random bits; ``"low"`` does
+        not. The default is the option ``jax_high_dynamic_range_gumbel``.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the mode is unknown, or the dtype no float dtype.
+
+    Example:
+      >>> gumbel(PRNGKey(0), (2,)).shape
+      (2,)
+    """
+    found = gumbel_mode(mode)
+    return sample("gumbel", _gumbel, key, (), shape, dtype, out_sharding, mode=found)

@@ -1,0 +1,145 @@
+"""Random vectors and matrices made with linear algebra."""
+
+from typing import Literal
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, result_type
+from ricci_random.keys._checks import check_key
+from ricci_random.keys._key_calls import staged
+
+from ._normal import _normal
+from ._parameters import Sharding, as_shape, broadcasts_to, common_shape, float_dtype, placed
+
+__all__ = [
+    "multivariate_normal",
+    "orthogonal",
+]
+
+
+@staged
+def _multivariate_normal(
+    key: Array, mean: Array, cov: Array, *, shape: Shape, dtype: np.dtype, method: str
+) -> Array:
+    # A vector of normal numbers times a factor A of the covariance, cov = A Aᵀ, has covariance cov.
+    if method == "svd":
+        u, s, _ = jnp.linalg.svd(cov)
+        factor = jnp.multiply(u, jnp.sqrt(lax.expand_dims(s, (s.ndim - 1,))))
+    elif method == "eigh":
+        w, v = jnp.linalg.eigh(cov)
+        factor = jnp.multiply(v, jnp.sqrt(lax.expand_dims(w, (w.ndim - 1,))))
+    else:
+        factor = jnp.linalg.cholesky(cov)
+    x = _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
+    return jnp.add(mean, jnp.einsum("...ij,...j->...i", factor, x))
+
+
+def multivariate_normal(
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    method: Literal["cholesky", "eigh", "svd"] = "cholesky",
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Vectors of the multivariate normal distribution.
+
+    Args:
+      key, out_sharding: as for ``uniform``.
+      mean: of shape ``(..., n)``.
+      cov: the covariance, of shape ``(..., n, n)``, symmetric and positive definite; semidefinite
+        will do for the methods other than ``"cholesky"``.
+      shape: the shape of the samples, without the vectors' own dimension; by default that of the
+        leading dimensions of both.
+      dtype: the dtype of the normal numbers that are drawn, by default that of the parameters; the
+        result's is the one that both promote to.
+      method: the factorization of the covariance: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the parameters' shapes do not fit, or the method is unknown.
+
+    Example:
+      >>> multivariate_normal(PRNGKey(0), np.zeros(2), np.eye(2), (3,)).shape
+      (3, 2)
+    """
+    key = check_key(key, "multivariate_normal")
+    center: Array = jnp.asarray(mean)
+    spread: Array = jnp.asarray(cov)
+    common = result_type(center, spread, float)
+    found = float_dtype("multivariate_normal", common if dtype is None else dtype)
+    if method not in ("cholesky", "eigh", "svd"):
+        raise ValueError(
+            f"multivariate_normal: method is 'cholesky', 'eigh' or 'svd', got {method!r}."
+        )
+    if center.ndim < 1:
+        raise ValueError(
+            "multivariate_normal: mean must be a vector or an array of them, got a scalar."
+        )
+    n = center.shape[-1]
+    if spread.ndim < 2 or spread.shape[-2:] != (n, n):
+        raise ValueError(
+            f"multivariate_normal: for vectors of size {n}, cov must be of shape (..., {n}, {n}), "
+            f"got {spread.shape}."
+        )
+    lead = common_shape("multivariate_normal", center.shape[:-1], spread.shape[:-2])
+    sizes = lead if shape is None else as_shape(shape)
+    if not broadcasts_to(lead, sizes):
+        raise ValueError(
+            f"multivariate_normal: the leading dimensions {lead} of the parameters do not "
+            f"broadcast to the shape {sizes} of the samples."
+        )
+    center, spread = center.astype(common), spread.astype(common)
+    x = _multivariate_normal(key, center, spread, shape=sizes, dtype=found, method=method)
+    return placed(x, out_sharding)
+
+
+@staged
+def _orthogonal(key: Array, *, shape: Shape, n: int, m: int, dtype: np.dtype) -> Array:
+    x = _normal(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype)
+    q, r = jnp.linalg.qr(x)
+    d = jnp.diagonal(r, axis1=-2, axis2=-1)
+    # Multiplied by the signs of R's diagonal, Q is uniform; as QR gives it, it is not (Mezzadri).
+    x = jnp.multiply(q, lax.expand_dims(lax.sign(d), (d.ndim - 1,)))
+    return x if n >= m else jnp.matrix_transpose(x)
+
+
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: Sharding = None,
+) -> Array:
+    """Orthogonal matrices, uniform by Haar's measure.
+
+    If they are not square, their columns are orthonormal, or their rows where these are fewer.
+
+    Args:
+      key, out_sharding: as for ``uniform``.
+      n: the number of rows.
+      shape: the shape of the samples, without the matrices' own dimensions.
+      dtype: a float dtype, by default the default one, or a complex one for unitary matrices.
+      m: the number of columns, by default ``n``.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the dtype is neither a float nor a complex one.
+
+    Example:
+      >>> orthogonal(PRNGKey(0), 3, (2,)).shape
+      (2, 3, 3)
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+    """
+    key = check_key(key, "orthogonal")
+    found = float_dtype("orthogonal", dtype, np.inexact)
+    columns = n if m is None else m
+    x = _orthogonal(key, shape=as_shape(shape), n=n, m=columns, dtype=found)
+    return placed(x, out_sharding)

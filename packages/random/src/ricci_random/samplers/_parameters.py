@@ -1,0 +1,107 @@
+"""Checks and conversions of what samplers are called with: shapes, dtypes and parameters."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, issubdtype
+from ricci_lax.authoring import as_sizes, placement
+from ricci_random.keys._primitives import type_of
+
+type Sharding = Any
+"""How an array is divided over devices. The classes of shardings belong to the runtime."""
+
+
+def as_shape(shape: ShapeLike) -> Shape:
+    """A shape given by a user; an int is a shape of one dimension.
+
+    Raises:
+      TypeError: if it is no sequence of concrete integers.
+      ValueError: if a size is negative.
+    """
+    sizes = as_sizes(shape)
+    for n in sizes:
+        if n < 0:
+            raise ValueError(f"shapes must have nonnegative sizes, got {shape}.")
+    return sizes
+
+
+def broadcasts_to(shape: Shape, sizes: Shape) -> bool:
+    """Whether arrays of a shape broadcast to ``sizes``."""
+    pairs = zip(reversed(shape), reversed(sizes), strict=False)
+    return len(shape) <= len(sizes) and all(n in (1, m) for n, m in pairs)
+
+
+def common_shape(name: str, *shapes: Shape) -> Shape:
+    """The shape that parameters of these shapes broadcast to.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    common = tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*padded, strict=True))
+    if not all(broadcasts_to(shape, common) for shape in shapes):
+        raise ValueError(
+            f"{name}: the parameters' shapes {', '.join(map(str, shapes))} do not broadcast to one."
+        )
+    return common
+
+
+def sampled_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) -> Shape:
+    """The shape of the samples: ``shape``, by default the one that the parameters broadcast to.
+
+    Raises:
+      ValueError: if the parameters do not broadcast to it.
+    """
+    shapes = [type_of(x).shape for x in parameters]
+    if shape is None:
+        return common_shape(name, *shapes)
+    sizes = as_shape(shape)
+    if not all(broadcasts_to(own, sizes) for own in shapes):
+        raise ValueError(
+            f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to the "
+            f"shape {sizes} of the samples. Give a shape that they broadcast to."
+        )
+    return sizes
+
+
+def float_dtype(name: str, dtype: DTypeLike | None, kind: type = np.floating) -> np.dtype:
+    """The dtype of a sampler's result, by default the default one for floats.
+
+    Raises:
+      ValueError: if it is of another kind.
+    """
+    found = explicit_dtype(dtype, name)
+    if not issubdtype(found, kind):
+        what = "float" if kind is np.floating else "float or complex"
+        raise ValueError(f"{name}: samples are of a {what} dtype, and dtype={found} is none.")
+    return found
+
+
+def with_rank(x: ArrayLike, ndim: int) -> Array:
+    """A parameter with dimensions of size 1 in front, up to a rank."""
+    shape = type_of(x).shape
+    if len(shape) >= ndim:
+        return x  # pyright: ignore[reportReturnType]  # scalars are operands as they are
+    padded = (1,) * (ndim - len(shape)) + shape
+    return lax.broadcast_in_dim(x, padded, tuple(range(ndim - len(shape), ndim)))
+
+
+def with_rank_unless_scalar(x: Array, shape: Shape) -> Array:
+    """A parameter of the rank of a shape; a scalar stays one."""
+    return with_rank(x, len(shape)) if type_of(x).shape else x
+
+
+def to_shape(x: Array, shape: Shape) -> Array:
+    """A parameter repeated to a shape."""
+    own = type_of(x).shape
+    if own == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
+
+
+def placed(x: Array, out_sharding: Sharding) -> Array:
+    """A sampler's result with the sharding that was asked for."""
+    return x if out_sharding is None else placement.constrain(x, out_sharding)

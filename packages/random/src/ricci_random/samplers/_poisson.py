@@ -1,0 +1,149 @@
+"""The Poisson distribution: Knuth's method for small rates, Hörmann's for others."""
+
+from typing import Literal
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Shape,
+    ShapeLike,
+    explicit_dtype,
+    issubdtype,
+)
+from ricci_random.keys._checks import check_key, generator_of
+from ricci_random.keys._key_calls import staged
+from ricci_random.keys._primitives import subkeys
+
+from ._parameters import Sharding, placed, sampled_shape, to_shape
+from ._poisson_approximate import poisson_approximate
+from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
+from ._uniform import _uniform
+
+__all__ = [
+    "poisson",
+]
+
+_FLOAT = np.dtype("float32")
+_REJECTED_FROM = 10.0  # the least rate that PTRS is for
+# Both methods run for all elements. PTRS ends soon with this rate, which it is given for the
+# elements that Knuth's method draws.
+_HARMLESS_RATE = 100_000.0
+
+
+@staged
+def _poisson_knuth(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    """Count the events of a process of that rate within a unit of time.
+
+    The times between events are -log(u) / lam for uniform numbers u. So the logarithms are added up
+    until their sum passes -lam; the event that passes it does not count.
+    """
+
+    def wait(key, value, is_within):
+        count, log_product = value
+        key, uniform_key = subkeys(key)
+        count = lax.select(is_within, count + 1, count)
+        u = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=_FLOAT)
+        log_product = log_product + lax.log(u)
+        return key, (count, log_product), log_product > -lam
+
+    count, log_one = lax.full_like(lam, 0, dtype, shape), lax.full_like(lam, 0, _FLOAT, shape)
+    start = (key, (count, log_one), log_one > -lam)
+    count, _ = draw_until_done(wait, start, most_rounds(dtype))
+    return count - 1
+
+
+@staged
+def _poisson_rejection(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    """Hörmann's algorithm PTRS, for rates from 10 on."""
+    log_lam = lax.log(lam)
+    b = 0.931 + 2.53 * lax.sqrt(lam)
+    hat = TableMountain(
+        a=-0.059 + 0.02483 * b,
+        b=b,
+        c=(lam, 0.43),
+        alpha=1.1239 + 1.1328 / (b - 3.4),
+        v_r=0.9277 - 3.6224 / (b - 2),
+    )
+
+    def log_density(k):
+        return -lam + k * log_lam - lax.lgamma(k + 1)
+
+    def is_outside(k, us, v):
+        return lax.bitwise_or(k < 0, lax.bitwise_and(us < 0.013, v > us))
+
+    like = lax.full_like(lam, 0, _FLOAT, shape)
+    count = transformed_rejection(key, hat, log_density, is_outside, like, most_rounds(dtype))
+    return lax.convert_element_type(count, dtype)
+
+
+@staged
+def _poisson(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    is_small = lax.bitwise_or(lax.ne(lam, lam), lam < _REJECTED_FROM)
+    small = lax.select(is_small, lam, lax.full_like(lam, 0.0))
+    large = lax.select(is_small, lax.full_like(lam, _HARMLESS_RATE), lam)
+    counted = _poisson_knuth(key, small, shape=shape, dtype=dtype)
+    accepted = _poisson_rejection(key, large, shape=shape, dtype=dtype)
+    result = lax.select(is_small, counted, accepted)
+    return lax.select(lam == 0, lax.full_like(result, 0), result)
+
+
+@staged
+def _poisson_approx(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+    return poisson_approximate(key, lam, shape, dtype)
+
+
+def poisson(
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: Literal["exact", "approximate"] = "exact",
+    out_sharding: Sharding = None,
+) -> Array:
+    """Numbers of the Poisson distribution: counts of events whose expected number is ``lam``.
+
+    Args:
+      key: one key, of the generator threefry2x32 if the method is ``"exact"``.
+      lam: the rate, a scalar or array of numbers ≥ 0 that broadcasts to ``shape``.
+      shape: the result's shape; by default that of ``lam``.
+      dtype: an integer dtype, by default the default one.
+      method: ``"exact"``, or ``"approximate"``, which needs no loop.
+      out_sharding: as for ``uniform``.
+
+    Raises:
+      TypeError: if ``key`` is no key.
+      ValueError: if the method is unknown, the dtype no integer one, or ``lam`` does not broadcast
+        to ``shape``.
+      NotImplementedError: if the key is of another generator, and the method ``"exact"``.
+
+    Example:
+      >>> poisson(PRNGKey(0), 3.0, (3,)).shape
+      (3,)
+
+    Source: Knuth, The Art of Computer Programming, volume 2, 3.4.1; Hörmann, "The transformed
+    rejection method for generating Poisson random variables", 1993.
+    """
+    key = check_key(key, "poisson")
+    found = explicit_dtype(int if dtype is None else dtype, "poisson")
+    if not issubdtype(found, np.integer):
+        raise ValueError(f"poisson: samples are integers, and dtype={found} is of another kind.")
+    if method not in ("exact", "approximate"):
+        raise ValueError(f"poisson: method={method!r} is unknown; it is 'exact' or 'approximate'.")
+    impl = generator_of(key).name
+    if method == "exact" and impl != "threefry2x32":
+        raise NotImplementedError(
+            f"poisson: method='exact' takes keys of the generator threefry2x32, and this key is of "
+            f"{impl}. Make the key with impl='threefry2x32', or pass method='approximate'."
+        )
+    rate: Array = jnp.asarray(lam)
+    sizes = sampled_shape("poisson", shape, rate)
+    if method == "approximate":
+        return placed(_poisson_approx(key, rate, shape=sizes, dtype=found), out_sharding)
+    rate = lax.convert_element_type(to_shape(rate, sizes), _FLOAT)
+    return placed(_poisson(key, rate, shape=sizes, dtype=found), out_sharding)

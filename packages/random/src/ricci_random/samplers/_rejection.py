@@ -1,0 +1,172 @@
+"""Loops that draw random numbers until every element of an array has its sample.
+
+How many random numbers an element needs is itself random, so the loop draws for all elements in
+each round, until all are done. ``draw_until_done`` is that loop. Two kinds of samplers run in it:
+
+- by rejection (von Neumann 1951): a number is proposed, and accepted with such a probability that
+  the accepted numbers have the wanted distribution: ``accept_reject``. For discrete distributions
+  with one mode the proposals are those of Hörmann: ``transformed_rejection``.
+- by counting, which adds up random waiting times until a limit is passed.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array, issubdtype
+from ricci_random.keys._primitives import subkeys
+
+from ._float_info import float_info
+from ._uniform import _uniform
+
+
+class Draws[V](NamedTuple):
+    """The state of a sampler's loop.
+
+    Attributes:
+      key: the key for the next round.
+      value: what the samples are so far: an array, or a tuple of arrays.
+      is_pending: a boolean for each sample, true where another round is needed.
+      rounds: how many rounds there have been; ``None`` where their number has no limit.
+    """
+
+    key: Array
+    value: V
+    is_pending: Array
+    rounds: Array | None = None
+
+
+def draw_until_done[V](
+    step: Callable[[Array, V, Array], tuple[Array, V, Array]],
+    start: tuple[Array, V, Array],
+    limit: int | None = None,
+) -> V:
+    """Run rounds of a sampler until no sample is pending.
+
+    Args:
+      step: one round, from ``(key, value, is_pending)`` to the same of the next round.
+      start: what the first round starts from.
+      limit: how many rounds there may be; samples that are pending then stay as they are.
+
+    Returns:
+      The last ``value``.
+    """
+
+    def goes_on(state: Draws[V]) -> Array:
+        pending = jnp.any(state.is_pending) if state.is_pending.shape else state.is_pending
+        if limit is None or state.rounds is None:
+            return pending
+        return lax.bitwise_and(pending, state.rounds < limit)
+
+    def next_round(state: Draws[V]) -> Draws[V]:
+        rounds = None if state.rounds is None else state.rounds + 1
+        return Draws(*step(state.key, state.value, state.is_pending), rounds)
+
+    rounds = None if limit is None else lax.full((), 0, np.int32)
+    return lax.while_loop(goes_on, next_round, Draws(*start, rounds)).value
+
+
+def most_rounds(dtype: np.dtype) -> int:
+    """How many rounds the samplers of counts run at most: as many as the result's dtype can count.
+
+    Every sampler ends long before; this is for parameters that no proposal is accepted for.
+    """
+    greatest = np.iinfo(dtype).max if issubdtype(dtype, np.integer) else float_info(dtype).largest
+    return int(min(float(greatest), np.iinfo(np.int32).max))
+
+
+def accept_reject(
+    propose: Callable[..., tuple[Array, Array]],
+    key: Array,
+    start: Array,
+    keys: int,
+    limit: int | None = None,
+) -> Array:
+    """Draw proposals until one is accepted for every sample.
+
+    Args:
+      propose: ``propose(*keys) -> (proposals, is_rejected)``: a number for each sample, and where
+        it is rejected.
+      key: the key of all proposals.
+      start: an array of the samples' shape and dtype; what a sample stays if the limit is reached.
+      keys: how many keys ``propose`` takes.
+      limit: how many proposals there may be for a sample.
+    """
+
+    def step(key: Array, value: Array, is_pending: Array) -> tuple[Array, Array, Array]:
+        key, *own = subkeys(key, 1 + keys)
+        proposals, is_rejected = propose(*own)
+        if limit is None and not start.shape:  # one sample: the loop ends with what it accepts
+            return key, proposals, is_rejected
+        # A sample that is done may accept once more while the loop runs on for others. That number
+        # has the distribution as well, and taking it gives the bits that JAX's samplers give.
+        value = lax.select(is_rejected, value, proposals)
+        return key, value, lax.bitwise_and(is_pending, is_rejected)
+
+    return draw_until_done(step, (key, start, lax.full_like(start, True, np.bool_)), limit)
+
+
+class TableMountain(NamedTuple):
+    """The hat function of Hörmann's transformed rejection, in the letters of his papers.
+
+    A uniform number u in [-1/2, 1/2) becomes the proposal k = floor((2 a / (1/2 - |u|) + b) u + c).
+    The proposals' density is flat in the middle, and falls like 1 / k² on both sides.
+
+    Attributes:
+      a, b: how heavy the tails are, and how wide the flat top.
+      c: the centre, as terms that are added one after the other (the order is part of the bits).
+      alpha: a second uniform number is multiplied by it to be compared with the density.
+      v_r: where u is in the middle, proposals with a second uniform number up to this lie below
+        the density for sure.
+    """
+
+    a: Array
+    b: Array
+    c: tuple[Array | float, ...]
+    alpha: Array
+    v_r: Array
+
+
+def transformed_rejection(
+    key: Array,
+    hat: TableMountain,
+    log_density: Callable[[Array], Array],
+    is_outside: Callable[[Array, Array, Array], Array],
+    like: Array,
+    limit: int,
+) -> Array:
+    """Samples of a discrete distribution with one mode.
+
+    Args:
+      key: the key of all samples.
+      hat: fitted to the distribution, with the parameters of each sample.
+      log_density: the logarithm of the probability of integers ``k``, up to a constant that
+        ``hat.alpha`` takes into account.
+      is_outside: ``is_outside(k, us, v)``, with us = 1/2 - |u|: where a proposal is rejected
+        before its density is computed.
+      like: an array of the samples' shape and dtype.
+      limit: how many proposals there may be for a sample; where it is reached, the sample is -1.
+
+    Source: Hörmann, "The transformed rejection method for generating Poisson random variables",
+    1993, and "The generation of binomial random variates", 1993.
+    """
+
+    def propose(u_key: Array, v_key: Array) -> tuple[Array, Array]:
+        u = _uniform(u_key, 0.0, 1.0, shape=like.shape, dtype=like.dtype) - 0.5
+        v = _uniform(v_key, 0.0, 1.0, shape=like.shape, dtype=like.dtype)
+        us = 0.5 - lax.abs(u)
+        k = (2 * hat.a / us + hat.b) * u
+        for term in hat.c:
+            k = k + term
+        k = lax.floor(k)
+        in_squeeze = lax.bitwise_and(us >= 0.07, v <= hat.v_r)
+        # The hat's slope at k makes of v a number that is uniform below the hat.
+        log_v = lax.log(v * hat.alpha / (hat.a / (us * us) + hat.b))
+        inside = lax.bitwise_not(is_outside(k, us, v))
+        below_density = lax.bitwise_and(inside, log_v <= log_density(k))
+        return k, lax.bitwise_not(lax.bitwise_or(in_squeeze, below_density))
+
+    return accept_reject(propose, key, lax.full_like(like, -1), 2, limit)
