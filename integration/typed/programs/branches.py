@@ -15,16 +15,18 @@ def tripled(x: Array) -> Array:
     return 3 * x + 1
 
 
+def negated(x: Array) -> Array:
+    return -x
+
+
 @ricci.jit
 def collatz(x: Array) -> Array:
-    result: Array = lax.cond(x % 2 == 0, halved, tripled, x)
-    return result
+    return lax.cond(x % 2 == 0, halved, tripled, x)
 
 
 @ricci.jit
 def chosen(which: Array, x: Array) -> Array:
-    result: Array = lax.switch(which, [halved, tripled, lambda x: -x], x)
-    return result
+    return lax.switch(which, [halved, tripled, negated], x)
 
 
 def selected(x: Array) -> Array:

@@ -35,7 +35,7 @@ def sample(log_density: Callable[[Array], Array], start: Array, key: Array, coun
 
 
 def main() -> None:
-    target: Callable[[Array], Array] = lambda x: stats.norm.logpdf(x).sum()  # noqa: E731
+    target: Callable[[Array], Array] = lambda x: stats.norm.logpdf(x).sum()
     run = ricci.jit(sample, static_argnums=(0, 3))
     positions = run(target, np.zeros(2), random.key(3), 50)
     assert positions.shape == (50, 2)

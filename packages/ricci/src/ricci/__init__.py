@@ -151,16 +151,17 @@ remat = checkpoint
 
 _export_names(globals())
 
-__getattr__, __dir__ = _lazy_names(
-    globals(),
-    {
-        "__version__": "._version:__version__",
-        "check": "ricci_check:check",
-        "interpreters": ".interpreters",
-        "profiler": ".profiler",
-        "scipy": ".scipy",
-        "typing": ".typing",
-    },
-)
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = _lazy_names(
+        globals(),
+        {
+            "__version__": "._version:__version__",
+            "check": "ricci_check:check",
+            "interpreters": ".interpreters",
+            "profiler": ".profiler",
+            "scipy": ".scipy",
+            "typing": ".typing",
+        },
+    )
 
 _collector.resume()

@@ -1,5 +1,7 @@
 """Traces, types and programs, for interpreters written outside of Ricci."""
 
+import typing as _typing
+
 from ricci_batching import under_vmap as _under_vmap
 from ricci_ir import AbstractToken as AbstractToken
 from ricci_ir import DebugInfo as DebugInfo
@@ -45,6 +47,10 @@ unsafe_am_i_under_a_jit_DO_NOT_USE = _is_recording
 nonempty_axis_env_DO_NOT_USE = _nonempty_axis_env
 primal_dtype_to_tangent_dtype = _to_tangent_dtype
 
+if _typing.TYPE_CHECKING:
+    from . import primitives as primitives
+
 _export_names(globals())
 
-__getattr__, __dir__ = _lazy_names(globals(), {"primitives": ".primitives"})
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = _lazy_names(globals(), {"primitives": ".primitives"})
