@@ -96,10 +96,12 @@ def layers(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Check the types with pyright."""
+    """Check the types: the tree, the typed programs by two checkers, and how much is typed."""
     environment = workspace()
     pyright = [environment.program("pyright"), "--pythonpath", environment.python]
     session.run(*pyright, external=True)
+    session.run(environment.python, "tools/typed_programs.py", external=True)
+    session.run(environment.python, "tools/type_completeness.py", external=True)
 
 
 @nox.session

@@ -94,8 +94,9 @@ def content(module: ModuleType) -> str:
         lines += ["", *([call] if len(call) <= 100 else several)]
     if late:
         sources = [f'        "{n}": ".{n}",' for n in late]
-        lines += ["", "__getattr__, __dir__ = _lazy_names(", "    globals(),", "    {"]
-        lines += [*sources, "    },", ")"]
+        lines += ["", "if not _typing.TYPE_CHECKING:"]  # to which every name would be there
+        lines += ["    __getattr__, __dir__ = _lazy_names(", "        globals(),", "        {"]
+        lines += [*(f"    {line}" for line in sources), "        },", "    )"]
     elif "__getattr__" in vars(module):
         lines += ["", "# isort: split"]
         lines += [f"from {name} import {hook} as {hook}" for hook in ("__dir__", "__getattr__")]

@@ -90,3 +90,12 @@ def test_check_is_there_when_asked_for():
 def test_testing_is_a_module_of_its_own():
     module = importlib.import_module("ricci.testing")
     assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize("name", ["", ".numpy", ".numpy.linalg", ".lax", ".scipy", ".debug", ".nn"])
+def test_dir_lists_public_names_only(name):
+    module = importlib.import_module(f"ricci{name}")
+    names = {n for n in dir(module) if not n.startswith("__")}
+    assert not {n for n in names if n.startswith("_")}
+    assert not names & {"Any", "TYPE_CHECKING", "lazy_names", "guard_public"}
+    assert set(module.__all__) <= names

@@ -56,7 +56,7 @@ _FOLDER = str(Path(__file__).parent)
 _installation.warn_of_others()
 
 
-if not TYPE_CHECKING:  # to type checkers it would say that every name is there
+if not TYPE_CHECKING:  # it would tell checkers that every name is there
 
     def __getattr__(name: str) -> Any:
         if not name.startswith("__") and find_spec(f"jax.{name}") is not None:

@@ -30,16 +30,16 @@ from numpy import signedinteger as signedinteger
 from numpy import unsignedinteger as unsignedinteger
 from numpy.exceptions import ComplexWarning as ComplexWarning
 
-from ricci_ir import Array as ndarray
+from ricci_ir import Array as _Array
 from ricci_ir import export_names as _export_names
 from ricci_ir import promote_types as promote_types
 
 from . import fft as fft
 from . import linalg as linalg
 from .arrays import *
-from .arrays._array_api import ARRAY_API_VERSION as __array_api_version__
-from .arrays._array_api import array_namespace_info as __array_namespace_info__
-from .arrays._dtypes import bool_ as bool
+from .arrays._array_api import ARRAY_API_VERSION as _ARRAY_API_VERSION
+from .arrays._array_api import array_namespace_info as _array_namespace_info
+from .arrays._dtypes import bool_ as _bool
 from .calculus import *
 from .generalized import *
 from .indexing import *
@@ -56,5 +56,11 @@ from .shapes import *
 from .sorting import *
 from .statistics import *
 from .ufuncs import *
+
+# Type checkers take what is imported under another name for private.
+ndarray = _Array
+bool = _bool
+__array_api_version__ = _ARRAY_API_VERSION
+__array_namespace_info__ = _array_namespace_info
 
 _export_names(globals())

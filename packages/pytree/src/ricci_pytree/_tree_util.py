@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final, overload
 
 from . import _engine
 from ._engine import PyTreeDef
@@ -81,6 +81,38 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     PyTreeDef((*, [*, None]))
     """
     return _flatten(tree, is_leaf)[1]
+
+
+if TYPE_CHECKING:
+    # One form for each number of trees, so that checkers count the parameters of ``f`` and know
+    # that those of a lambda may be anything.
+    @overload
+    def tree_map(f: Callable[[Any], Any], tree: Any, *, is_leaf: IsLeaf = None) -> Any: ...
+    @overload
+    def tree_map(
+        f: Callable[[Any, Any], Any], tree: Any, second: Any, /, *, is_leaf: IsLeaf = None
+    ) -> Any: ...
+    @overload
+    def tree_map(
+        f: Callable[[Any, Any, Any], Any],
+        tree: Any,
+        second: Any,
+        third: Any,
+        /,
+        *,
+        is_leaf: IsLeaf = None,
+    ) -> Any: ...
+    @overload
+    def tree_map(
+        f: Callable[..., Any],
+        tree: Any,
+        second: Any,
+        third: Any,
+        fourth: Any,
+        /,
+        *rest: Any,
+        is_leaf: IsLeaf = None,
+    ) -> Any: ...
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:

@@ -61,7 +61,6 @@ from ricci_ir import transfer_guard_device_to_host as transfer_guard_device_to_h
 from ricci_ir import transfer_guard_host_to_device as transfer_guard_host_to_device
 from ricci_ir import typeof as typeof
 from ricci_lax import checkpoint as checkpoint
-from ricci_lax import checkpoint as remat
 from ricci_lax import closure_convert as closure_convert
 from ricci_lax import custom_gradient as custom_gradient
 from ricci_lax import custom_jvp as custom_jvp
@@ -148,18 +147,21 @@ if _typing.TYPE_CHECKING:
     from ._version import __version__ as __version__
 
 
+remat = checkpoint
+
 _export_names(globals())
 
-__getattr__, __dir__ = _lazy_names(
-    globals(),
-    {
-        "__version__": "._version:__version__",
-        "check": "ricci_check:check",
-        "interpreters": ".interpreters",
-        "profiler": ".profiler",
-        "scipy": ".scipy",
-        "typing": ".typing",
-    },
-)
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = _lazy_names(
+        globals(),
+        {
+            "__version__": "._version:__version__",
+            "check": "ricci_check:check",
+            "interpreters": ".interpreters",
+            "profiler": ".profiler",
+            "scipy": ".scipy",
+            "typing": ".typing",
+        },
+    )
 
 _collector.resume()

@@ -12,7 +12,7 @@ from ricci_ir import Trace as Trace
 from ricci_ir import Tracer as Tracer
 from ricci_ir import Value as Value
 from ricci_ir import Var as Var
-from ricci_ir import aval_rules as pytype_aval_mappings
+from ricci_ir import aval_rules as _aval_rules
 from ricci_ir import check_jaxpr as check_jaxpr
 from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
 from ricci_ir import eval_context as eval_context
@@ -20,5 +20,7 @@ from ricci_ir import eval_jaxpr as eval_jaxpr
 from ricci_ir import export_names as _export_names
 from ricci_ir import max_dim as max_dim
 from ricci_ir import min_dim as min_dim
+
+pytype_aval_mappings = _aval_rules
 
 _export_names(globals())

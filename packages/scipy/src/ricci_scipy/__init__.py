@@ -1,5 +1,6 @@
 """Special functions, statistics, linear algebra, signals, solvers: SciPy's names."""
 
+import typing as _typing
 from typing import TYPE_CHECKING
 
 from ricci_ir import lazy_names
@@ -34,4 +35,5 @@ __all__ = [
 ]
 
 # One namespace costs the import of that one.
-__getattr__, __dir__ = lazy_names(globals(), {name: f".{name}" for name in __all__})
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = lazy_names(globals(), {name: f".{name}" for name in __all__})

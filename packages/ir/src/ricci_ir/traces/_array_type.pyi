@@ -504,7 +504,7 @@ class Update(Protocol):
 
     def __call__(
         self,
-        values: ArrayLike | Sequence[Any],
+        values: ArrayLike | list[Any] | tuple[Any, ...],
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,

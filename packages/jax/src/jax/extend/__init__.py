@@ -22,11 +22,12 @@ else:
 
 _export_names(globals(), "core", "linear_util")
 
-__getattr__, __dir__ = _lazy_names(
-    globals(),
-    {
-        "backend": ".backend",
-        "random": ".random",
-        "source_info_util": ".source_info_util",
-    },
-)
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy_names(
+        globals(),
+        {
+            "backend": ".backend",
+            "random": ".random",
+            "source_info_util": ".source_info_util",
+        },
+    )

@@ -37,20 +37,21 @@ if _typing.TYPE_CHECKING:
     from . import special as special
     from . import stats as stats
 
-__getattr__, __dir__ = _lazy_names(
-    globals(),
-    {
-        "cluster": ".cluster",
-        "fft": ".fft",
-        "integrate": ".integrate",
-        "interpolate": ".interpolate",
-        "linalg": ".linalg",
-        "ndimage": ".ndimage",
-        "optimize": ".optimize",
-        "signal": ".signal",
-        "sparse": ".sparse",
-        "spatial": ".spatial",
-        "special": ".special",
-        "stats": ".stats",
-    },
-)
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy_names(
+        globals(),
+        {
+            "cluster": ".cluster",
+            "fft": ".fft",
+            "integrate": ".integrate",
+            "interpolate": ".interpolate",
+            "linalg": ".linalg",
+            "ndimage": ".ndimage",
+            "optimize": ".optimize",
+            "signal": ".signal",
+            "sparse": ".sparse",
+            "spatial": ".spatial",
+            "special": ".special",
+            "stats": ".stats",
+        },
+    )

@@ -364,13 +364,13 @@ cond_p = define(
 _missing: Any = object()
 
 
-def cond(
+def cond[R](
     pred: Any,
-    true_fun: Callable,
-    false_fun: Callable,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
     *operands: Any,
     operand: Any = _missing,
-) -> Any:
+) -> R:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
 
     Under ``vmap`` with a batched predicate both run, and each example selects its result.
@@ -412,9 +412,12 @@ def cond(
     return _bind("cond", index, [true_fun, false_fun], ["true_fun", "false_fun"], operands)
 
 
-def switch(
-    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _missing
-) -> Any:
+def switch[R](
+    index: Any,
+    branches: Sequence[Callable[..., R]],
+    *operands: Any,
+    operand: Any = _missing,
+) -> R:
     """``branches[index](*operands)``, where only the chosen branch runs.
 
     Args:

@@ -394,7 +394,7 @@ def _until(body: Body, counter: Any) -> tuple[Jaxpr, Jaxpr]:
 # map
 
 
-def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map[R](f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
     Args:

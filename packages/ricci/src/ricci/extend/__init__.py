@@ -1,14 +1,22 @@
 """What programs that extend Ricci build on."""
 
+import typing as _typing
+
 from ricci_ir import export_names as _export_names
 from ricci_ir import lazy_names as _lazy_names
 
 from . import core as core
 from . import linear_util as linear_util
 
+if _typing.TYPE_CHECKING:
+    from . import backend as backend
+    from . import random as random
+    from . import source_info_util as source_info_util
+
 _export_names(globals(), "core", "linear_util")
 
-__getattr__, __dir__ = _lazy_names(
-    globals(),
-    {name: f".{name}" for name in ("backend", "random", "source_info_util")},
-)
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = _lazy_names(
+        globals(),
+        {name: f".{name}" for name in ("backend", "random", "source_info_util")},
+    )

@@ -4,12 +4,13 @@ from ricci_batching import axis_primitive_batchers as axis_primitive_batchers
 from ricci_batching import bdim_at_front as bdim_at_front
 from ricci_batching import broadcast as broadcast
 from ricci_batching import defreducer as defreducer
-from ricci_batching import defvectorized as defbroadcasting
 from ricci_batching import defvectorized as defvectorized
 from ricci_batching import fancy_primitive_batchers as fancy_primitive_batchers
 from ricci_batching import primitive_batchers as primitive_batchers
 from ricci_batching import register_vmappable as register_vmappable
 from ricci_batching import unregister_vmappable as unregister_vmappable
 from ricci_ir import export_names as _export_names
+
+defbroadcasting = defvectorized
 
 _export_names(globals())

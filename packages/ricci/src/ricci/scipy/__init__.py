@@ -34,4 +34,5 @@ __all__ = [
 ]
 
 # One namespace costs the import of that one.
-__getattr__, __dir__ = _lazy_names(globals(), {name: f".{name}" for name in __all__})
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = _lazy_names(globals(), {name: f".{name}" for name in __all__})

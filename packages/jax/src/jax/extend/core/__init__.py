@@ -15,9 +15,10 @@ if _typing.TYPE_CHECKING:
 
 _export_names(globals())
 
-__getattr__, __dir__ = _lazy_names(
-    globals(),
-    {
-        "primitives": ".primitives",
-    },
-)
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy_names(
+        globals(),
+        {
+            "primitives": ".primitives",
+        },
+    )

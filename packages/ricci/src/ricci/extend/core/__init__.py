@@ -1,13 +1,14 @@
 """Traces, types and programs, for interpreters written outside of Ricci."""
 
-from ricci_batching import under_vmap as unsafe_am_i_under_a_vmap_DO_NOT_USE
+import typing as _typing
+
+from ricci_batching import under_vmap as _under_vmap
 from ricci_ir import AbstractToken as AbstractToken
 from ricci_ir import DebugInfo as DebugInfo
 from ricci_ir import DropVar as DropVar
 from ricci_ir import Effect as Effect
 from ricci_ir import Effects as Effects
 from ricci_ir import InconclusiveDimensionOperation as InconclusiveDimensionOperation
-from ricci_ir import Jaxpr as ClosedJaxpr
 from ricci_ir import Jaxpr as Jaxpr
 from ricci_ir import JaxprEqn as JaxprEqn
 from ricci_ir import JaxprTypeError as JaxprTypeError
@@ -17,28 +18,39 @@ from ricci_ir import Token as Token
 from ricci_ir import TraceTag as TraceTag
 from ricci_ir import Var as Var
 from ricci_ir import array_types as array_types
-from ricci_ir import axis_names as unsafe_get_axis_names_DO_NOT_USE
+from ricci_ir import axis_names as _axis_names
 from ricci_ir import check_jaxpr as check_jaxpr
 from ricci_ir import concrete_or_error as concrete_or_error
 from ricci_ir import export_names as _export_names
 from ricci_ir import find_top_trace as find_top_trace
 from ricci_ir import gensym as gensym
 from ricci_ir import get_opaque_trace_state as get_opaque_trace_state
-from ricci_ir import is_recording as unsafe_am_i_under_a_jit_DO_NOT_USE
+from ricci_ir import is_recording as _is_recording
 from ricci_ir import jaxpr_as_fun as jaxpr_as_fun
 from ricci_ir import jaxprs_in_params as jaxprs_in_params
 from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import mapped_aval as mapped_aval
 from ricci_ir import new_jaxpr_eqn as new_jaxpr_eqn
 from ricci_ir import no_effects as no_effects
-from ricci_ir import nonempty_axis_env as nonempty_axis_env_DO_NOT_USE
+from ricci_ir import nonempty_axis_env as _nonempty_axis_env
 from ricci_ir import set_current_trace as set_current_trace
 from ricci_ir import subjaxprs as subjaxprs
 from ricci_ir import take_current_trace as take_current_trace
-from ricci_ir import to_tangent_dtype as primal_dtype_to_tangent_dtype
+from ricci_ir import to_tangent_dtype as _to_tangent_dtype
 from ricci_ir import unmapped_aval as unmapped_aval
 from ricci_ir import valid_jaxtype as valid_jaxtype
 
+unsafe_am_i_under_a_vmap_DO_NOT_USE = _under_vmap
+ClosedJaxpr = Jaxpr
+unsafe_get_axis_names_DO_NOT_USE = _axis_names
+unsafe_am_i_under_a_jit_DO_NOT_USE = _is_recording
+nonempty_axis_env_DO_NOT_USE = _nonempty_axis_env
+primal_dtype_to_tangent_dtype = _to_tangent_dtype
+
+if _typing.TYPE_CHECKING:
+    from . import primitives as primitives
+
 _export_names(globals())
 
-__getattr__, __dir__ = _lazy_names(globals(), {"primitives": ".primitives"})
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = _lazy_names(globals(), {"primitives": ".primitives"})

@@ -1,0 +1,25 @@
+"""Pytrees taken apart and put together."""
+
+from typing import Any, assert_type
+
+import ricci.numpy as np
+from ricci import Array, tree, tree_util
+from ricci.flatten_util import ravel_pytree
+
+
+def sizes(params: Any) -> dict[str, int]:
+    return {tree_util.keystr(path): leaf.size for path, leaf in tree.leaves_with_path(params)}
+
+
+def main() -> None:
+    params = {"weights": [np.ones((2, 3)), np.ones(3)], "scale": np.asarray(2.0)}
+    leaves, structure = tree.flatten(params)
+    assert structure.num_leaves == len(leaves) == 3
+    again = tree.unflatten(structure, [leaf * 2 for leaf in leaves])
+    assert tree.structure(again) == tree.structure(params)
+    assert sizes(params) == {"['scale']": 1, "['weights'][0]": 6, "['weights'][1]": 3}
+    assert_type(tree.all(tree.map(lambda x: x.size > 0, params)), bool)
+    total: Array = tree.reduce(lambda a, x: a + x.sum(), params, np.asarray(0.0))
+    assert float(total) == 11.0
+    flat, unravel = ravel_pytree(params)
+    assert unravel(flat)["scale"].shape == ()

@@ -1,0 +1,105 @@
+"""Ask pyright how much of each package's public interface is typed, and hold what was reached.
+
+    python tools/type_completeness.py              check every package against `FLOORS`
+    python tools/type_completeness.py ricci_lax    say what is missing in one, name by name
+
+A name is unknown if a part of its type is left out, and ambiguous if it has no annotation, so that
+checkers may infer different types.
+"""
+
+import json
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+
+class Floor(NamedTuple):
+    """What a package must reach.
+
+    Attributes:
+      unknown: how many public names may have an unknown type; to become 0 everywhere.
+      typed: how many percent of them must be typed in full.
+    """
+
+    unknown: int
+    typed: float
+
+
+FLOORS = {
+}
+
+
+class Found(NamedTuple):
+    """What pyright counts among the public names of a package."""
+
+    known: int
+    ambiguous: int
+    unknown: int
+
+    @property
+    def typed(self) -> float:
+        """How many percent are typed in full, rounded down to a tenth.
+
+        >>> Found(known=2, ambiguous=1, unknown=0).typed
+        66.6
+        """
+        return 1000 * self.known // max(sum(self), 1) / 10
+
+
+def counted(report: dict[str, Any]) -> Found:
+    """Return the counts in the JSON that pyright prints."""
+    counts = report["typeCompleteness"]["exportedSymbolCounts"]
+    names = ("withKnownType", "withAmbiguousType", "withUnknownType")
+    return Found(*(counts[name] for name in names))
+
+
+def incomplete(report: dict[str, Any]) -> list[str]:
+    """Return a line for each thing that pyright says of what is not typed in full.
+
+    Members of classes and what public types refer to are names of their own.
+    """
+    return [
+        f"{symbol['name']}: {' '.join(said['message'].split())}"
+        for symbol in report["typeCompleteness"]["symbols"]
+        for said in symbol["diagnostics"]
+    ]
+
+
+def problems(package: str, found: Found, floor: Floor) -> list[str]:
+    """Return in what a package falls short of its floor, and where the floor can be raised.
+
+    >>> problems("ricci_x", Found(80, 15, 5), Floor(4, 90))
+    ['ricci_x: 5 names have an unknown type, 4 may', 'ricci_x: 80.0% are typed in full, 90% must']
+    """
+    lines = []
+    if found.unknown > floor.unknown:
+        lines.append(f"{package}: {found.unknown} names have an unknown type, {floor.unknown} may")
+    if found.typed < floor.typed:
+        lines.append(f"{package}: {found.typed}% are typed in full, {floor.typed:g}% must")
+    return lines
+
+
+def report(package: str) -> dict[str, Any]:
+    """Return what pyright says of an installed package's public interface."""
+    options = ["--ignoreexternal", "--outputjson", "--pythonpath", sys.executable]
+    command = [sys.executable, "-m", "pyright", "--verifytypes", package, *options]
+    return json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+
+
+def main(arguments: list[str]) -> int:
+    """Check all packages, or show what is missing in some; return the exit status."""
+    if arguments:
+        for package in arguments:
+            print("\n".join(incomplete(report(package))))
+        return 0
+    failures: list[str] = []
+    for package, floor in FLOORS.items():
+        found = counted(report(package))
+        print(f"{package}: {found.typed}% typed in full, {found.unknown} unknown", flush=True)
+        failures += problems(package, found, floor)
+    print("\n".join(failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
