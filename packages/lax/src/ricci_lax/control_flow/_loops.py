@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_batching import Axis, batch_jaxpr
 from ricci_ir import (
+    Array,
     Jaxpr,
     JaxprEqn,
     Literal,
@@ -394,7 +395,7 @@ def _until(body: Body, counter: Any) -> tuple[Jaxpr, Jaxpr]:
 # map
 
 
-def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Array:
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
     Args:
@@ -448,7 +449,7 @@ def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[
     return [concatenate(pair, 0) for pair in zip(results, last, strict=True)] if rest else results
 
 
-def _rows(x: Any, start: int, stop: int) -> Any:
+def _rows(x: Array, start: int, stop: int) -> Array:
     shape = shape_of(x)
     return slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
-from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    get_aval,
+    hides,
+    issubdtype,
+    unsupported,
+)
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
@@ -198,7 +207,7 @@ def _accurate(
 def _accurate_function(primitive: Primitive, summary: str, example: str) -> Any:
     bind = primitive.bind
 
-    def apply(x: Any, *, accuracy: Accuracy = None) -> Any:
+    def apply(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
         return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
@@ -586,7 +595,7 @@ is_finite = unary_function(
 )
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise next number after ``x1`` towards ``x2``.
 
     Args:
@@ -602,7 +611,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
     return nextafter_p.bind(x1, x2)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Elementwise rounding to the nearest integer.
 
     Args:

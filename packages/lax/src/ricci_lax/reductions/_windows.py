@@ -16,6 +16,9 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_flat, batched_at
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     Jaxpr,
     Primitive,
     ShapedArray,
@@ -136,7 +139,7 @@ def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive):
     return jvp
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: DTypeLike) -> Any:
     return np.zeros((), dtype)[()]
 
 
@@ -294,7 +297,7 @@ _monoids: dict[Any, tuple[Callable[[Any], Any], Primitive]] = {
 
 
 def reduce_window(
-    operand: Any,
+    operand: ArrayLike,
     init_value: Any,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
@@ -302,7 +305,7 @@ def reduce_window(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """Combine the elements of every window that slides over an array.
 
     Args:
