@@ -1,10 +1,8 @@
 """What is known of an array: rank, shape, size, and values where they are not traced."""
 
-from typing import Any
-
 import numpy as np
 
-from ricci_ir import ConcretizationTypeError, Tracer
+from ricci_ir import Array, ArrayLike, Axis, ConcretizationTypeError, Tracer
 from ricci_numpy._promotion import operands
 
 __all__ = [
@@ -14,7 +12,7 @@ __all__ = [
 ]
 
 
-def known_values(x: Any, advice: str) -> np.ndarray:
+def known_values(x: ArrayLike, advice: str) -> np.ndarray:
     """The values of an array, where they decide the size of a result.
 
     Raises:
@@ -26,14 +24,14 @@ def known_values(x: Any, advice: str) -> np.ndarray:
     return np.asarray(value)
 
 
-def _shape(name: str, a: Any) -> tuple[int, ...]:
+def _shape(name: str, a: Array) -> tuple[int, ...]:
     if hasattr(a, "shape"):  # also what only describes an array
         return tuple(a.shape)
     (a,) = operands(name, a)
     return np.shape(a)
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike) -> int:
     """How many dimensions an array has.
 
     Raises:
@@ -49,7 +47,7 @@ def ndim(a: Any) -> int:
     return len(_shape("ndim", a))
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike) -> tuple[int, ...]:
     """The sizes of an array along each dimension.
 
     Raises:
@@ -65,7 +63,7 @@ def shape(a: Any) -> tuple[int, ...]:
     return _shape("shape", a)
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: ArrayLike, axis: Axis = None) -> int:
     """How many elements an array has, in all or along axes.
 
     Args:

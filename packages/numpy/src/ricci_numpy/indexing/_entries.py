@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_ir import (
     BOOL,
+    Array,
     NonConcreteBooleanIndexError,
     Tracer,
     canonicalize_dtype,
@@ -39,7 +40,7 @@ class Window(NamedTuple):
     stride: int = 1
 
 
-def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
+def ds(start: Any, size: int | None = None, stride: int | None = None) -> Array:
     """An index for ``size`` elements from ``start``, which may be traced.
 
     Args:
@@ -116,7 +117,7 @@ def _refused(part: Any) -> Exception:
     )
 
 
-def _as_part(part: Any) -> Any:
+def _as_part(part: Any) -> Array:
     """One part of an index as a slice, a window, ``None``, ``...``, a bool, an int or an array."""
     if part is None or part is Ellipsis or isinstance(part, slice | Window | bool | np.bool_):
         return part
@@ -149,7 +150,7 @@ def _as_part(part: Any) -> Any:
     return part
 
 
-def _as_mask(mask: Any) -> Any:
+def _as_mask(mask: Array) -> Array:
     """A mask with its values: a ``bool`` or a NumPy array."""
     if isinstance(mask, Tracer):
         value = mask.concrete()
