@@ -81,7 +81,7 @@ def _advice(x: Array) -> str:
     return "Pass an array, or a class with a method __jax_array__ that returns one."
 
 
-def as_operand(x: ArrayLike) -> Array:
+def as_operand(x: Any) -> Any:
     """``x`` itself, or what stands for it: the array of a duck, the base value of a subclass."""
     if (
         hasattr(type(x), "aval")
@@ -107,7 +107,7 @@ def operands(name: str, *args: Any) -> list[Array]:
     return list(args)
 
 
-def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
+def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Any:
     """An array of the given type, by an equation or an operation if ``x`` is not of it."""
     aval: Any = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
@@ -115,7 +115,7 @@ def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
-def scalar_or_array(x: ArrayLike, dtype: DTypeLike, weak: bool) -> Array:
+def scalar_or_array(x: Any, dtype: Any, weak: bool) -> Any:
     """``x`` as an operand of the given dtype: Python and NumPy scalars stay scalars."""
     kind = type(x)
     if kind in scalar_kinds:
@@ -130,7 +130,7 @@ def scalar_or_array(x: ArrayLike, dtype: DTypeLike, weak: bool) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
-def _scalar(x: Array, kind: type, dtype: DTypeLike, weak: bool) -> Array:
+def _scalar(x: Any, kind: type, dtype: DTypeLike, weak: bool) -> Any:
     if kind is bool and dtype == BOOL:
         return x
     if weak:
@@ -258,7 +258,7 @@ def constant(x: ArrayLike, value: complex) -> Array:
     return strong_constant(aval.dtype, value)
 
 
-def constant_like(x: ArrayLike, value: complex) -> Array:
+def constant_like(x: ArrayLike, value: complex) -> Any:
     """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed."""
     aval: Any = get_aval(x)
     dtype = aval.dtype

@@ -1,8 +1,10 @@
 """What is known of an array: rank, shape, size, and values where they are not traced."""
 
+from typing import Any
+
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, Axis, ConcretizationTypeError, Tracer
+from ricci_ir import ArrayLike, Axis, ConcretizationTypeError, Tracer
 from ricci_numpy._promotion import operands
 
 __all__ = [
@@ -24,7 +26,7 @@ def known_values(x: ArrayLike, advice: str) -> np.ndarray:
     return np.asarray(value)
 
 
-def _shape(name: str, a: Array) -> tuple[int, ...]:
+def _shape(name: str, a: Any) -> tuple[int, ...]:
     if hasattr(a, "shape"):  # also what only describes an array
         return tuple(a.shape)
     (a,) = operands(name, a)

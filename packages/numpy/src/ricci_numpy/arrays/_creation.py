@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def checked_dtype(dtype: DTypeLike, name: str) -> Array:
+def checked_dtype(dtype: DTypeLike, name: str) -> Any:
     """``dtype`` if arrays can have it.
 
     Raises:
@@ -56,7 +56,7 @@ def checked_dtype(dtype: DTypeLike, name: str) -> Array:
     )
 
 
-def placed(x: ArrayLike, device: Any, out_sharding: Any = None) -> Array:
+def placed(x: ArrayLike, device: Any, out_sharding: Any = None) -> Any:
     """``x`` on a device or with a sharding, if one is given."""
     where = device if out_sharding is None else out_sharding
     return x if where is None else lax.placement.constrain(x, where)
@@ -67,7 +67,7 @@ def uploads_are_guarded() -> bool:
     return transfer_guard_host_to_device.value not in (None, "allow")
 
 
-def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Array:
+def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Any:
     """An array holding a NumPy array's values; 64-bit dtypes become 32-bit while those are off.
 
     A scalar of a program that is being recorded is a literal there.
@@ -190,7 +190,7 @@ def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Array:
     return placed(result, device, out_sharding)
 
 
-def _from_value(x: Array, dtype: DTypeLike, copy: bool, name: str) -> Array:
+def _from_value(x: Any, dtype: DTypeLike, copy: bool, name: str) -> Array:
     if hasattr(type(x), "aval"):
         if dtype is None or x.aval.dtype == dtype:
             if dtype is not None and x.aval.weak_type:
@@ -228,7 +228,7 @@ def _refuse(x: Array, name: str, dtype: DTypeLike) -> None:
     )
 
 
-def _host_array(x: Array, dtype: DTypeLike, name: str) -> np.ndarray:
+def _host_array(x: Any, dtype: DTypeLike, name: str) -> np.ndarray:
     try:
         return np.array(x, dtype)
     except ValueError as error:
@@ -268,7 +268,7 @@ class _Elements:
         self.types: set[tuple[Any, bool]] = set()
         self.arrays: list[Any] = []
 
-    def collect(self, x: ArrayLike, name: str) -> None:
+    def collect(self, x: Any, name: str) -> None:
         for part in x:
             kind = type(part)
             if kind in scalar_kinds:
@@ -299,13 +299,13 @@ class _Elements:
                 _refuse(x, name, found.dtype)
             self.types.add((coerce_to_array_dtype(found), False))
 
-    def dtype(self) -> Array:
+    def dtype(self) -> Any:
         pairs = [(python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
         pairs.extend(self.types)
         return lattice_result_type(*pairs)[0] if pairs else python_scalar_dtype(float)
 
 
-def _from_sequence(x: Array, dtype: DTypeLike, name: str) -> Array:
+def _from_sequence(x: Any, dtype: DTypeLike, name: str) -> Array:
     elements = _Elements()
     try:
         elements.collect(x, name)
@@ -326,13 +326,13 @@ def _from_sequence(x: Array, dtype: DTypeLike, name: str) -> Array:
     return _stacked(x, dtype, name)
 
 
-def _on_host(x: Array) -> Array:
+def _on_host(x: Array) -> Any:
     if isinstance(x, list | tuple):
         return [_on_host(part) for part in x]
     return np.asarray(x)[()] if hasattr(type(x), "aval") else x
 
 
-def _stacked(x: Array, dtype: DTypeLike, name: str) -> Array:
+def _stacked(x: Array, dtype: DTypeLike, name: str) -> Any:
     """A nested sequence that holds arrays, put together part by part."""
     if not isinstance(x, list | tuple):
         x = as_operand(x)

@@ -45,7 +45,7 @@ __all__ = [
 _FILLED_ON_HOST = 1 << 14
 
 
-def as_shape(shape: ShapeLike) -> tuple[int, ...]:
+def as_shape(shape: Any) -> tuple[int, ...]:
     """A shape given as an int, a sequence of ints or an integer array, as a tuple.
 
     Raises:
@@ -83,9 +83,7 @@ def filled(
     return broadcast(value, shape) if shape else _rank_zero(value, dtype, weak_type)
 
 
-def _filled_without_numbers(
-    shape: tuple[int, ...], value: Any, dtype: DTypeLike, name: str
-) -> Array:
+def _filled_without_numbers(shape: tuple[int, ...], value: Any, dtype: DTypeLike, name: str) -> Any:
     if isinstance(dtype, ExtendedDType):
         held: Any = dtype.physical_aval(ShapedArray(shape, dtype))
         return dtype.from_physical(filled(held.shape, value, held.dtype, False, name))
@@ -98,7 +96,7 @@ def _rank_zero(value: Any, dtype: DTypeLike, weak_type: bool) -> Array:
 
 def zeros(
     shape: ShapeLike,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -127,7 +125,7 @@ def zeros(
 
 def ones(
     shape: ShapeLike,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -147,7 +145,7 @@ def ones(
 
 def empty(
     shape: ShapeLike,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -168,7 +166,7 @@ def empty(
 def full(
     shape: ShapeLike,
     fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -210,7 +208,7 @@ def _full(shape: tuple[int, ...], value: Any, dtype: DTypeLike, name: str) -> Ar
     return broadcast_to(from_host(np.asarray(value).astype(found), dtype=found), shape, name)
 
 
-def broadcast_to(x: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
+def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Array:
     """``x`` repeated to a shape.
 
     Raises:
@@ -226,7 +224,7 @@ def broadcast_to(x: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
 
 
 def _like(
-    name: str, a: Array, value: Any, dtype: DTypeLike, shape: Shape, device, out_sharding
+    name: str, a: ArrayLike, value: Any, dtype: DTypeLike, shape: Shape, device, out_sharding
 ) -> Array:
     if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
         aval: Any = shaped_like(a)
@@ -246,8 +244,8 @@ def _like(
 
 def zeros_like(
     a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    dtype: Any = None,
+    shape: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -273,8 +271,8 @@ def zeros_like(
 
 def ones_like(
     a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    dtype: Any = None,
+    shape: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -295,8 +293,8 @@ def ones_like(
 
 def empty_like(
     prototype: Any,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    dtype: Any = None,
+    shape: Any = None,
     *,
     device: Any = None,
 ) -> Array:
@@ -317,8 +315,8 @@ def empty_like(
 def full_like(
     a: ArrayLike,
     fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    dtype: Any = None,
+    shape: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,

@@ -28,7 +28,7 @@ _BFLOAT16 = np.dtype(bfloat16)
 _WRITTEN_BFLOAT16 = np.dtype("V2")
 
 
-def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> Array:
+def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> Any:
     """What a file of NumPy's holds: an array, or as NumPy gives it where it holds something else.
 
     Args:

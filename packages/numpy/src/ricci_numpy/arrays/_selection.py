@@ -1,11 +1,13 @@
 """Choosing elements by a mask: the core of ``where`` and of functions defined by cases."""
 
+from typing import Any
+
 from ricci_ir import Array, ArrayLike, get_aval
 from ricci_lax import broadcast_in_dim, select_n
 from ricci_numpy._promotion import check_broadcast, promote_dtypes
 
 
-def broadcast(x: ArrayLike, shape: tuple[int, ...]) -> Array:
+def broadcast(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """``x`` repeated to a shape that its own broadcasts to."""
     own = get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
     if own == shape:

@@ -79,7 +79,7 @@ def correlate(
     )
 
 
-def _sequences(name: str, a: Array, v: Array) -> list[Any]:
+def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Any]:
     check_arraylike(name, a, v)
     x, y = promote_dtypes_inexact(a, v)
     if x.ndim != 1 or y.ndim != 1:

@@ -176,7 +176,7 @@ def gradient(
 
 
 @composite("gradient")
-def _gradient(f: Any, *distances: Any, axes: tuple[int, ...]) -> Array:
+def _gradient(f: Any, *distances: Any, axes: tuple[int, ...]) -> Any:
     f, *steps = promote_dtypes_inexact(f, *distances)
     found = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return found if len(found) > 1 else found[0]

@@ -154,7 +154,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return _roots(p, first=first)
 
 
-def _complex_dtype(x: Array) -> Array:
+def _complex_dtype(x: Array) -> Any:
     return np.result_type(x.dtype, np.complex64)
 
 

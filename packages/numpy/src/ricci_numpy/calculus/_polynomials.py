@@ -259,14 +259,14 @@ def _polyval(p: Array, x: Array, *, unroll: int) -> Array:
     return lax.scan(lambda y, c: (add(multiply(y, x), c), None), start, p, unroll=unroll)[0]
 
 
-def _order(name: str, m: Array) -> int:
+def _order(name: str, m: Any) -> int:
     m = index(m)
     if m < 0:
         raise ValueError(f"{name}: m is how often to do it, got {m}.")
     return m
 
 
-def _factors(size: int, m: int, dtype: DTypeLike) -> Array:
+def _factors(size: int, m: int, dtype: DTypeLike) -> Any:
     """What the last ``size`` powers are multiplied by when derived ``m`` times, at least 1 each."""
     powers = np.arange(size)[::-1, None] - np.arange(m)
     return np.prod(np.maximum(powers, 1), 1, dtype=np.float64).astype(dtype)

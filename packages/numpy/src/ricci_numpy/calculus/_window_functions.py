@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def _weights(M: Array, weights: Callable[[Any, int], Any]) -> Array:
+def _weights(M: Any, weights: Callable[[Any, int], Any]) -> Array:
     size = index(M)
     if size <= 1:
         return ones(size)

@@ -13,9 +13,7 @@ from ricci_numpy.rearranging._moving import roll
 from ricci_numpy.ufuncs._binary import divide, multiply
 
 
-def fftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
-) -> Array:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that ``fft`` gives the parts of, in cycles per unit of ``d``.
 
     Args:
@@ -40,9 +38,7 @@ def fftfreq(
     return placed(_frequencies("fftfreq", n, d, dtype), device)
 
 
-def rfftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
-) -> Array:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that ``rfft`` gives the parts of, in cycles per unit of ``d``.
 
     Args:
@@ -67,7 +63,7 @@ def rfftfreq(
     return placed(_frequencies("rfftfreq", n, d, dtype), device)
 
 
-def _frequencies(name: str, n: Any, d: Array, dtype: DTypeLike) -> Array:
+def _frequencies(name: str, n: Any, d: ArrayLike, dtype: DTypeLike) -> Array:
     for argument, value in (("n", n), ("d", d)):
         if isinstance(value, list | tuple):
             raise ValueError(f"{name}: {argument} must be one number, got {value!r}.")
@@ -91,7 +87,7 @@ def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: DTypeLike) -> Arr
     return convert(divide(places.astype(dtype), extent), dtype)
 
 
-def _shifted(name: str, x: Array, axes: Any, sign: int) -> Array:
+def _shifted(name: str, x: ArrayLike, axes: Any, sign: int) -> Array:
     (x,) = operands(name, x)
     shape = np.shape(x)
     if axes is None:

@@ -189,8 +189,8 @@ class ufunc:
 
     def at(
         self,
-        a: ArrayLike,
-        indices: ArrayLike,
+        a: Any,
+        indices: Any,
         b: ArrayLike | None = None,
         /,
         *,

@@ -148,7 +148,7 @@ def _checked(
 ) -> Callable[..., Any]:
     """The function, with a check that its results are what the signature says."""
 
-    def checked(*arrays: Any) -> Array:
+    def checked(*arrays: Any) -> Any:
         out = fun(*arrays)
         results = out if isinstance(out, tuple) else (out,)
         if len(outputs) > 1 and not isinstance(out, tuple):
@@ -192,7 +192,7 @@ def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) 
     return _expanded(out, tuple(sorted(absent))) if absent else out
 
 
-def _expanded(out: Any, axes: tuple[int, ...]) -> Array:
+def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
     """Results with the dimensions of size 1 that no array was mapped over."""
     if isinstance(out, tuple):
         return tuple(expand_dims(x, axes) for x in out)

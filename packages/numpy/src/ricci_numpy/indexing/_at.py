@@ -63,7 +63,7 @@ class IndexUpdateHelper(_ShownBySlots):
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Array):
+    def __init__(self, array: ArrayLike):
         self.array = array
 
     def __getitem__(self, index: Any) -> "IndexUpdateRef":
@@ -92,7 +92,7 @@ class IndexUpdateRef(_ShownBySlots):
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Array, index: Any):
+    def __init__(self, array: ArrayLike, index: Any):
         self.array = array
         self.index = index
 
@@ -164,7 +164,7 @@ class IndexUpdateRef(_ShownBySlots):
         """A copy of ``x`` with ``x[index] **= values``."""
         return power(*self._with_factors(values, options))
 
-    def _with_factors(self, values: Array, options: UpdateOptions) -> tuple[Any, Any]:
+    def _with_factors(self, values: ArrayLike, options: UpdateOptions) -> tuple[Any, Any]:
         ones = lax.full_like(self.array, 1)
         factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
         return self.array, factors
@@ -177,7 +177,7 @@ class IndexUpdateRef(_ShownBySlots):
         unique_indices: bool = False,
         mode: Any = None,
         wrap_negative_indices: bool = True,
-    ) -> Array:
+    ) -> Any:
         """A copy of ``x`` with ``x[index] = func(x[index])``, ``func`` being elementwise.
 
         Repeated indices apply it repeatedly.
@@ -216,7 +216,7 @@ def _no_indices() -> np.ndarray:
 def _update(
     operation: str,
     target: IndexUpdateRef,
-    values: Array,
+    values: ArrayLike,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -261,7 +261,7 @@ def _introduce_updates() -> None:
 _introduce_updates()
 
 
-def _check_dtypes(x: Array, values: Array) -> None:
+def _check_dtypes(x: ArrayLike, values: ArrayLike) -> None:
     aval: Any = get_aval(x)
     given: Any = get_aval(values)
     if given.dtype == aval.dtype:
@@ -277,15 +277,15 @@ def _check_dtypes(x: Array, values: Array) -> None:
 
 
 def _scatter(
-    x: Array,
-    values: Array,
+    x: ArrayLike,
+    values: ArrayLike,
     *operands: Any,
     form: GatherForm,
     operation: str,
     mode: Any,
     indices_are_sorted: bool,
     unique_indices: bool,
-) -> Array:
+) -> Any:
     own: Any = get_aval(x)
     given: Any = get_aval(values)
     plan = form.plan(list(operands))
@@ -314,7 +314,7 @@ def _scatter(
     return convert(result, own.dtype, own.weak_type)
 
 
-def _fit(values: Array, shape: tuple[int, ...]) -> Array:
+def _fit(values: ArrayLike, shape: tuple[int, ...]) -> Array:
     own = np.shape(values)
     fits = len(own) <= len(shape) and all(
         a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)

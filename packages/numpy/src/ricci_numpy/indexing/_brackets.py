@@ -43,7 +43,7 @@ _INT32 = np.iinfo(np.int32)
 _check_static = config.state("jax_check_static_indices")
 
 
-def as_mode(mode: Any) -> Array:
+def as_mode(mode: Any) -> Any:
     """What to do about indices out of bounds, given by name or as ``lax.GatherScatterMode``.
 
     Raises:
@@ -68,7 +68,7 @@ _mode_names = {
 }
 
 
-def getitem(x: ArrayLike, index: Any) -> Array:
+def getitem(x: Any, index: Any) -> Array:
     """``x[index]``, by NumPy's rules.
 
     Indices out of bounds are moved to the nearest element, since a program cannot raise.
@@ -123,7 +123,7 @@ _steps: Cache[Any, dict[str, Any]] = Cache("index steps", 4096)
 _INT_FORM = (1, 1, False, True)
 
 
-def _row(x: Array, index: int) -> Array:
+def _row(x: Any, index: int) -> Array:
     key = x.aval, enable_x64.value
     row = _rows.entries.get(key)
     if row is None:
@@ -165,7 +165,7 @@ def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
     return {"jaxpr": jaxpr, "name": "getitem"}
 
 
-def _windows_now(x: Array, index: tuple) -> Any:
+def _windows_now(x: Any, index: tuple) -> Any:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
     aval = x.aval
     shape = aval.shape
@@ -229,7 +229,7 @@ def _windows_now(x: Array, index: tuple) -> Any:
     return eval_trace.process(staged_call.call, (x, *starts), params)[0]
 
 
-def _window_at(x: Array, starts: tuple, sizes: tuple[int, ...]) -> Array:
+def _window_at(x: ArrayLike, starts: tuple, sizes: tuple[int, ...]) -> Array:
     return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
 
@@ -273,7 +273,7 @@ def _windows(x: Array, *starts: Any, forms: tuple) -> Array:
 
 
 def _getitem(
-    x: Array,
+    x: ArrayLike,
     index: Index,
     *,
     mode: Any = None,
@@ -316,7 +316,7 @@ def _is_in_bounds(index: Index, wrap: bool) -> bool:
 # All positions known: slice, rev, squeeze, broadcast_in_dim.
 
 
-def _static(x: Array, index: Index) -> Array:
+def _static(x: ArrayLike, index: Index) -> Array:
     starts: list[int] = []
     limits: list[int] = []
     strides: list[int] = []
@@ -361,7 +361,7 @@ def _span(entry: tuple) -> tuple[int, int, int]:
     return low, start + 1, -step
 
 
-def _arranged(x: Array, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Array:
+def _arranged(x: ArrayLike, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Array:
     if reverse:
         x = lax.rev_p.bind(x, dimensions=tuple(reverse))
     if squeeze:
@@ -377,7 +377,7 @@ def new_dimensions(entries: list[tuple]) -> tuple[int, ...]:
     return tuple(i for i, kind in enumerate(kept) if kind == NEW)
 
 
-def _static_step(x: Array, index: Index) -> Array:
+def _static_step(x: ArrayLike, index: Index) -> Any:
     starts: list[Any] = []
     forms: list[Any] = []
     for entry in index.entries:
@@ -404,7 +404,7 @@ def _static_step(x: Array, index: Index) -> Array:
 # A single index that is traced, or out of bounds: dynamic_slice.
 
 
-def _dynamic(x: Array, index: Index, wrap: bool) -> Array:
+def _dynamic(x: ArrayLike, index: Index, wrap: bool) -> Array:
     positions: list[Any] = []
     sizes: list[int] = []
     reverse: list[int] = []
@@ -460,7 +460,7 @@ def _wrap_start(start: Any, size: int) -> Array:
     return lax.select_n(lax.lt(start, 0), start, lax.add(start, size))
 
 
-def _dynamic_step(x: Array, index: Index, wrap: bool) -> Array:
+def _dynamic_step(x: ArrayLike, index: Index, wrap: bool) -> Array:
     form: list[tuple] = []
     operands: list[Any] = []
     for entry in index.entries:
@@ -492,14 +492,14 @@ def _dynamic_windows(x: Array, *operands: Any, form: tuple, shape: tuple, wrap: 
 
 
 def _gather(
-    x: Array,
+    x: ArrayLike,
     operands: list[Any],
     form: GatherForm,
     mode: Any,
     indices_are_sorted: bool,
     unique_indices: bool,
     fill_value: Any,
-) -> Array:
+) -> Any:
     plan = form.plan(operands)
     if plan.indices is None:
         result = x
@@ -529,7 +529,7 @@ def _gather_step(x: Array, *operands: Any, form: GatherForm, options: tuple) -> 
 
 
 def get_at(
-    x: ArrayLike,
+    x: Any,
     index: Any,
     *,
     mode: Any = None,

@@ -7,7 +7,6 @@ import numpy as np
 
 from ricci_ir import (
     BOOL,
-    Array,
     NonConcreteBooleanIndexError,
     Tracer,
     canonicalize_dtype,
@@ -40,7 +39,7 @@ class Window(NamedTuple):
     stride: int = 1
 
 
-def ds(start: Any, size: int | None = None, stride: int | None = None) -> Array:
+def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
     """An index for ``size`` elements from ``start``, which may be traced.
 
     Args:
@@ -117,7 +116,7 @@ def _refused(part: Any) -> Exception:
     )
 
 
-def _as_part(part: Any) -> Array:
+def _as_part(part: Any) -> Any:
     """One part of an index as a slice, a window, ``None``, ``...``, a bool, an int or an array."""
     if part is None or part is Ellipsis or isinstance(part, slice | Window | bool | np.bool_):
         return part
@@ -150,7 +149,7 @@ def _as_part(part: Any) -> Array:
     return part
 
 
-def _as_mask(mask: Array) -> Array:
+def _as_mask(mask: Any) -> Any:
     """A mask with its values: a ``bool`` or a NumPy array."""
     if isinstance(mask, Tracer):
         value = mask.concrete()

@@ -44,7 +44,7 @@ class GatherPlan(NamedTuple):
     new: tuple[int, ...]
     is_regular: bool
 
-    def gather_dimensions(self) -> Array:
+    def gather_dimensions(self) -> Any:
         """The dimension numbers of ``lax.gather``."""
         return lax.GatherDimensionNumbers(
             offset_dims=self.offset,
@@ -52,7 +52,7 @@ class GatherPlan(NamedTuple):
             start_index_map=self.mapped,
         )
 
-    def scatter_dimensions(self) -> Array:
+    def scatter_dimensions(self) -> Any:
         """The dimension numbers of ``lax.scatter``."""
         return lax.ScatterDimensionNumbers(
             update_window_dims=self.offset,
@@ -123,7 +123,7 @@ def wrapped(x: ArrayLike, size: int) -> Array:
     return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
 
 
-def widened(x: ArrayLike, size: int) -> Array:
+def widened(x: ArrayLike, size: int) -> Any:
     """Positions of a dtype that counts to ``size``."""
     dtype = dtype_of(x)
     if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
@@ -131,7 +131,7 @@ def widened(x: ArrayLike, size: int) -> Array:
     return x
 
 
-def indexed_operand(x: ArrayLike, added: tuple[int, ...]) -> Array:
+def indexed_operand(x: ArrayLike, added: tuple[int, ...]) -> Any:
     """The array that is looked up: with a dimension of size 1 for each scalar mask."""
     return lax.expand_dims(x, added) if added else x
 
@@ -290,7 +290,7 @@ class _Planner:
         return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape) - 1)
 
 
-def strong_int32(x: ArrayLike) -> Array:
+def strong_int32(x: ArrayLike) -> Any:
     """An array of positions as ``int32``, and not weakly typed."""
     aval: Any = get_aval(x)
     if aval.dtype == _INT32 and not aval.weak_type:

@@ -58,7 +58,7 @@ def where(
     *,
     size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Array:
+) -> Any:
     """The elements of ``x`` where a condition holds, those of ``y`` elsewhere.
 
     Args:
@@ -284,7 +284,7 @@ def argwhere(
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
-def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """A function defined by cases.
 
     Args:

@@ -227,7 +227,7 @@ def _eigvals(a: Array) -> Array:
 _QR_MODES = ("reduced", "complete", "full", "r", "raw")
 
 
-def qr(a: ArrayLike, mode: str = "reduced") -> Array:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Decompose matrices into unitary ones times upper triangular ones, ``a = Q @ R``.
 
     Args:
@@ -275,7 +275,7 @@ def svd(
     compute_uv: bool = True,
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
-) -> Array:
+) -> Any:
     """The singular value decomposition of matrices, ``a = U @ diag(S) @ Vh``.
 
     Args:

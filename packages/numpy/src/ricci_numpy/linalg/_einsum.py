@@ -339,7 +339,7 @@ def _contract(lhs: Array, rhs: Array, dims: Any, precision: Any, dtype: DTypeLik
     return contract("einsum", lhs, rhs, dims, precision, dtype)
 
 
-def _given(dot_general: Any) -> Array:
+def _given(dot_general: Any) -> Any:
     def contractor(lhs, rhs, dims, precision, dtype):
         return dot_general(lhs, rhs, dims, precision=precision, preferred_element_type=dtype)
 

@@ -69,7 +69,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 @composite("matrix_power")
-def _matrix_power(a: Array, *, n: int) -> Array:
+def _matrix_power(a: Array, *, n: int) -> Any:
     if n == 0:
         shape = np.shape(a)
         return broadcast(eye(shape[-1], dtype=dtype_of(a)), shape)
@@ -125,7 +125,7 @@ def matrix_rank(
 
 
 @composite("matrix_rank")
-def _matrix_rank(M: Array, tolerance: Any, *, hermitian: bool) -> Array:
+def _matrix_rank(M: Any, tolerance: Any, *, hermitian: bool) -> Array:
     (M,) = promote_dtypes_inexact(M)
     if np.ndim(M) < 2:
         nonzero = any(lax.ne(M, strong_constant(dtype_of(M), 0)))

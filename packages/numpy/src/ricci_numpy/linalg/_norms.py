@@ -103,7 +103,7 @@ def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
-def _scalar(value: Any, dtype: DTypeLike) -> Array:
+def _scalar(value: Any, dtype: DTypeLike) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 

@@ -226,7 +226,7 @@ def _least_squares(a: Array, b: Array, rcond: Any) -> tuple[Any, Any, Any]:
     return matmul(adjoint(vh), lax.mul(inverse, projected), precision=_HIGHEST), rank, s
 
 
-def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
     """The pseudo-inverses of matrices, of Moore and Penrose.
 
     Args:

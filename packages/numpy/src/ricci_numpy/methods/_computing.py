@@ -106,7 +106,7 @@ def _contains(self, value: Any) -> Array:
     return any(equal(self, value))
 
 
-def _view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
+def _view(self, dtype: Any = None, type: None = None) -> Array:
     """The array's bytes read as elements of another dtype.
 
     Args:
@@ -196,7 +196,7 @@ def _to_device(self, device: Any, *, stream: Any = None) -> Array:
     return placed(self, device)
 
 
-def _namespace(self, *, api_version: str | None = None) -> Array:
+def _namespace(self, *, api_version: str | None = None) -> Any:
     """The module whose functions take this array, by the array API standard."""
     check_version(api_version)
     return sys.modules["ricci_numpy"]

@@ -352,7 +352,7 @@ def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
     return lax.reshape(lax.slice(flat, (0,), (wanted,)), shape)
 
 
-def apply_along_axis(func1d: Any, axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors applied along a dimension.
 
     Args:
@@ -379,7 +379,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: ArrayLike, *args: Any, **kwarg
     return vmap_over(mapped, axis, 0, 0)(arr)
 
 
-def apply_over_axes(func: Any, a: ArrayLike, axes: Sequence[int]) -> Array:
+def apply_over_axes(func: Any, a: ArrayLike, axes: Sequence[int]) -> Any:
     """A reduction applied along several dimensions, one after another, which are kept.
 
     Args:

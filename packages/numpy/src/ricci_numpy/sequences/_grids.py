@@ -43,7 +43,7 @@ def _dense(*vectors: Any) -> Array:
 
 
 @composite("ogrid")
-def _open(*vectors: Any) -> Array:
+def _open(*vectors: Any) -> Any:
     ones = (1,) * len(vectors)
     return tuple(
         lax.reshape(x, (*ones[:axis], x.shape[0], *ones[axis + 1 :]))
@@ -89,7 +89,7 @@ class OGrid:
     Source: numpy.ogrid.
     """
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("ogrid", key)
@@ -157,7 +157,7 @@ class _Joiner:
         return directive.joined([_part(entry) for entry in entries])
 
 
-def _part(entry: Any) -> Array:
+def _part(entry: Any) -> Any:
     if isinstance(entry, slice):
         return _points(entry)
     return entry if np.isscalar(entry) else array(entry)

@@ -54,7 +54,7 @@ __all__ = [
 _COUNTED_ON_HOST = 1 << 14
 
 
-def _concrete(name: str, x: Array) -> Array:
+def _concrete(name: str, x: Array) -> Any:
     """The value of an end of a range as a Python or NumPy scalar."""
     if isinstance(x, Tracer) and x.concrete() is None:
         raise ConcretizationTypeError(
@@ -241,7 +241,7 @@ def _nan(dtype: DTypeLike) -> Array:
     return asarray(np.asarray(np.nan).astype(dtype))
 
 
-def _of_dtype(x: Array, dtype: DTypeLike) -> Array:
+def _of_dtype(x: Array, dtype: DTypeLike) -> Any:
     if hasattr(type(x), "aval"):
         return convert(x, dtype)
     return np.asarray(x).astype(dtype)[()]
@@ -405,7 +405,7 @@ def meshgrid(
     return tuple(results[place] for place in places)
 
 
-def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Array:
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of the elements of an array of a given shape.
 
     Args:

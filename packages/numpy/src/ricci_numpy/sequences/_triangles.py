@@ -32,7 +32,7 @@ __all__ = [
 _INT = np.dtype("int32")
 
 
-def _sides(name: str, n: Any, m: Array) -> tuple[int, int]:
+def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
     n = index(n)
     m = n if m is None else index(m)
     if n < 0 or m < 0:
@@ -127,12 +127,12 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 
 @inlined("tri")
-def _tri(*, shape: Shape, k: int, dtype: DTypeLike) -> Array:
+def _tri(*, shape: Any, k: int, dtype: DTypeLike) -> Array:
     rows, columns = _row_and_column(shape, k)
     return convert(lax.ge(rows, columns), dtype)
 
 
-def _triangle(name: str, m: Array, k: Any, lower: bool) -> Array:
+def _triangle(name: str, m: ArrayLike, k: Any, lower: bool) -> Array:
     (m,) = operands(name, m)
     m = asarray(m)
     if m.ndim < 2:
@@ -150,7 +150,7 @@ def _triu(m: Array, *, k: int) -> Array:
     return _cut("triu", m, k - 1, False)
 
 
-def _cut(name: str, m: Array, offset: int, lower: bool) -> Array:
+def _cut(name: str, m: Any, offset: int, lower: bool) -> Array:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
     zero = constant_like(m, 0)
@@ -222,7 +222,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     return from_host(rows), from_host(columns)
 
 
-def _matrix_shape(name: str, arr: Array) -> tuple[int, int]:
+def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
     shape = np.shape(arr)
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")

@@ -52,7 +52,7 @@ def _common(name: str, arrays: Sequence[Any], dtype: DTypeLike) -> list[Any]:
     return [convert(x, dtype) for x in given]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Join arrays along a dimension they have.
 
     Args:
@@ -124,7 +124,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Join arrays of one shape along a new dimension.
 
     Args:
@@ -376,7 +376,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("split", ary, indices_or_sections, axis)
 
 
-def _split(name: str, ary: Array, where: Any, axis: int) -> list[Any]:
+def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Any]:
     (ary,) = operands(name, ary)
     axis = canonical_axis(axis, np.ndim(ary))
     size = np.shape(ary)[axis]

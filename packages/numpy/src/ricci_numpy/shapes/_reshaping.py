@@ -60,7 +60,7 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     return found
 
 
-def _as_array(name: str, x: Array) -> Array:
+def _as_array(name: str, x: ArrayLike) -> Any:
     if hasattr(type(x), "aval"):
         return x
     return operands(name, x)[0]
@@ -433,7 +433,7 @@ def _atleast_3d(x: Array) -> Array:
     return lax.expand_dims(x, new) if new else x
 
 
-def _at_least(step: Any, rank: int, args: tuple) -> Array:
+def _at_least(step: Any, rank: int, args: tuple) -> Any:
     check_arraylike(step.name, *args)
     # Outside of programs an array of the rank is itself; programs show the call, as JAX's do.
     found = [

@@ -54,7 +54,7 @@ def unique(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
-) -> Array:
+) -> Any:
     """The different elements of an array, sorted.
 
     Args:
@@ -331,7 +331,7 @@ def _isin(element: Any, others: Any, *, invert: bool, method: str) -> Array:
     return lax.ne(nearest, element) if invert else lax.eq(nearest, element)
 
 
-def _pair(name: str, ar1: Array, ar2: Array) -> tuple[Any, Any]:
+def _pair(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Any, Any]:
     x, y = promote_dtypes(*operands(name, ar1, ar2))
     return ravel(x), ravel(y)
 

@@ -38,7 +38,7 @@ def cov(
     ddof: int | None = None,
     fweights: Any = None,
     aweights: Any = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
 ) -> Array:
     """The covariances of variables.
 
@@ -156,7 +156,7 @@ def _freedom(total: Any, weights: Array, aweights: Any, ddof: Any) -> Array:
 
 
 def corrcoef(
-    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None
 ) -> Array:
     """The correlation coefficients of variables: covariances divided by standard deviations.
 

@@ -93,7 +93,7 @@ def _bincount(x: Array, weights: Array | None = None, *, length: int) -> Array:
     return counted(places, lax.full(x.shape, 1, _INT32) if weights is None else weights, length)
 
 
-def counted(places: Any, weights: ArrayLike, length: int) -> Array:
+def counted(places: Any, weights: Any, length: int) -> Array:
     """The sums of the weights at each place from 0 to ``length``; places are not negative."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
@@ -107,7 +107,7 @@ def counted(places: Any, weights: ArrayLike, length: int) -> Array:
     )
 
 
-def checked_bins(name: str, bins: Any) -> Array:
+def checked_bins(name: str, bins: Any) -> Any:
     """The number of bins, or the vector of their edges."""
     if isinstance(bins, str):
         raise NotImplementedError(
@@ -136,7 +136,7 @@ def checked_ends(name: str, range_: Any) -> tuple[Any, ...]:
     return ends
 
 
-def edges_of(a: ArrayLike, bins: Any, ends: tuple[Any, ...]) -> Array:
+def edges_of(a: Any, bins: Any, ends: tuple[Any, ...]) -> Array:
     """The edges of bins in the dtype of ``a``."""
     if not isinstance(bins, int):
         return convert(bins, a.dtype)

@@ -35,7 +35,7 @@ _JOINS: dict[str, tuple[str, Any]] = {
 }
 
 
-def _neutral(name: str, dtype: DTypeLike) -> Array:
+def _neutral(name: str, dtype: DTypeLike) -> Any:
     """What an empty segment gives."""
     if name in ("segment_sum", "segment_prod"):
         return int(name == "segment_prod")
@@ -50,7 +50,7 @@ def _neutral(name: str, dtype: DTypeLike) -> Array:
     return np.inf if is_min else -np.inf
 
 
-def _segment_count(name: str, segment_ids: Array, num_segments: Any) -> int:
+def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
     if num_segments is None:
         num_segments = as_operand(max(segment_ids)) + 1
     if isinstance(num_segments, Tracer) and num_segments.concrete() is None:
@@ -65,7 +65,7 @@ def _segment_count(name: str, segment_ids: Array, num_segments: Any) -> int:
     return count
 
 
-def _bucket_count(name: str, segment_ids: Array, bucket_size: Any) -> int | None:
+def _bucket_count(name: str, segment_ids: ArrayLike, bucket_size: Any) -> int | None:
     if bucket_size is None:
         return None
     if bucket_size == 0:
@@ -131,7 +131,7 @@ Source: StableHLO scatter.
 """
 
 
-def _segment_reduction(name: str, summary: str, example: list[float]) -> Array:
+def _segment_reduction(name: str, summary: str, example: list[float]) -> Any:
     """One of the reductions in ``_JOINS``, with its documentation."""
 
     def reduction(

@@ -142,7 +142,7 @@ def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return remainder(x1, x2)
 
 
-def _nonzero_divisor(x: Array) -> Array:
+def _nonzero_divisor(x: Array) -> Any:
     """Integer divisors with 1 for 0: the remainder by 0 is 0, not an error of the machine."""
     if common_dtype(x)[0] not in INTEGER_DTYPES:
         return x

@@ -54,7 +54,7 @@ def _by_kind(
     summary: str,
     argument: str,
     result: str,
-) -> Array:
+) -> Any:
     """A question about floats that has one answer for all integers."""
 
     def general(x):
@@ -138,7 +138,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_infinity("isneginf", x, out, -np.inf)
 
 
-def _is_infinity(name: str, x: Array, out: Any, value: float) -> Array:
+def _is_infinity(name: str, x: ArrayLike, out: Any, value: float) -> Array:
     if out is not None:
         raise NotImplementedError(f"{name}: out= is not supported, since arrays do not change.")
     (x,) = operands(name, x)
@@ -252,7 +252,7 @@ def isscalar(element: Any) -> bool:
     return bool(np.isscalar(element)) or (isinstance(element, np.ndarray) and element.ndim == 0)
 
 
-def iterable(y: ArrayLike) -> bool:
+def iterable(y: Any) -> bool:
     """Whether a value can be iterated over.
 
     Example:
@@ -292,7 +292,7 @@ def isclose(
 
 
 @composite("isclose")
-def _isclose(a: Array, b: Array, rtol: Any, atol: Any, *, equal_nan: bool) -> Array:
+def _isclose(a: Array, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Array:
     if common_dtype(a, b)[0] == BOOL:
         return lax.eq(*promote_args("isclose", a, b))
     a, b = promote_args_inexact("isclose", a, b)

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def _integers(name: str, x1: Array, x2: Array) -> list[Any]:
+def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Any]:
     given = operands(name, x1, x2)
     dtype, _ = common_dtype(*given)
     if dtype not in INTEGER_DTYPES:

@@ -169,7 +169,7 @@ def _frexp(x: Array) -> tuple[Any, Any]:
 
 
 @lax.custom_jvp
-def _mantissa_and_power(x: Array) -> tuple[Any, Any]:
+def _mantissa_and_power(x: Any) -> tuple[Any, Any]:
     dtype = x.dtype
     integer, mantissa, bias = _layout(dtype)
     # Subnormal numbers are first scaled to be normal; XLA may flush them to zero before.
@@ -389,7 +389,7 @@ def sinc(x: ArrayLike, /) -> Array:
 
 
 @composite("sinc")
-def _sinc(x: Array) -> Array:
+def _sinc(x: Any) -> Array:
     (x,) = promote_dtypes_inexact(x)
     infinite = isinf(x)
     scaled = lax.mul(constant(x, np.pi), x)
@@ -437,7 +437,7 @@ def _i0(x: Array) -> Array:
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
 
 
-def unwrap(p: ArrayLike, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
     """The angles along an axis with whole periods added, so that they do not jump.
 
     Args:

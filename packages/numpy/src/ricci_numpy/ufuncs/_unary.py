@@ -232,7 +232,7 @@ square = publish(
 )
 
 
-def truth(x: ArrayLike) -> Array:
+def truth(x: ArrayLike) -> Any:
     """Which elements are not zero: a boolean array, or a Python boolean for such."""
     if type(x) is bool or getattr(x, "dtype", None) == BOOL:
         return x

@@ -12,7 +12,7 @@ from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axes, canonical_axis, operands, promote_dtypes_inexact
 
 
-def _checked(name: str, x: Array, type: int, norm: str | None) -> Array:
+def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Array:
     if type != 2:
         raise NotImplementedError(f"{name}: type={type} is not available; only type 2 is.")
     if norm not in (None, "backward", "ortho"):
@@ -81,7 +81,7 @@ def _backward(x: Array, *, axis: int, ortho: bool) -> Array:
     return jnp.moveaxis(found, -1, axis)
 
 
-def _one(name: str, x: Array, type: int, n: int | None, axis: int, norm: str | None) -> Array:
+def _one(name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: str | None) -> Array:
     x = _checked(name, x, type, norm)
     axis = canonical_axis(axis, x.ndim)
     if n is not None:
@@ -89,7 +89,7 @@ def _one(name: str, x: Array, type: int, n: int | None, axis: int, norm: str | N
     return _transform(name, x, (axis,), norm)
 
 
-def _many(name: str, x: Array, type: int, s: Any, axes: Any, norm: str | None) -> Array:
+def _many(name: str, x: ArrayLike, type: int, s: Any, axes: Any, norm: str | None) -> Array:
     x = _checked(name, x, type, norm)
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)

@@ -57,7 +57,7 @@ def svd(
     overwrite_a: bool = False,
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Array:
+) -> Any:
     """The singular value decomposition ``a = u @ diag(s) @ vh``.
 
     Args:
@@ -128,7 +128,7 @@ def qr(
 
 
 @composite("_qr")
-def _qr(a: Array, *, is_full: bool, pivoting: bool) -> Array:
+def _qr(a: Array, *, is_full: bool, pivoting: bool) -> Any:
     return tuple(qr_of(a, pivoting=pivoting, full_matrices=is_full))
 
 
@@ -185,7 +185,7 @@ def eigh(
     eigvals: None = None,
     type: int = 1,
     check_finite: bool = True,
-) -> Array:
+) -> Any:
     """The eigenvalues of Hermitian matrices in ascending order, and their eigenvectors.
 
     Args:
@@ -330,7 +330,7 @@ def _schur(a: Array, *, is_complex: bool) -> tuple[Any, Any]:
 
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Array:
+) -> Any:
     """Matrices in Hessenberg form, zero below the first subdiagonal: ``a = q @ h @ qᴴ``; on CPU.
 
     Args:

@@ -39,7 +39,7 @@ def _coefficients(order: int) -> list[float]:
     return found[::-1]
 
 
-def _dot(x: Array, y: Array) -> Array:
+def _dot(x: ArrayLike, y: Any) -> Array:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
@@ -47,7 +47,7 @@ def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
     """The odd and the even part of Padé's numerator."""
     c = _coefficients(order)
 
-    def parts(a: ArrayLike) -> tuple[Any, Any]:
+    def parts(a: Any) -> tuple[Any, Any]:
         one = jnp.eye(a.shape[-1], dtype=a.dtype)
         square = _dot(a, a)
         if order < 13:
@@ -125,7 +125,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
 def expm_frechet(
     A: ArrayLike, E: Any, *, method: str | None = None, compute_expm: bool = True
-) -> Array:
+) -> Any:
     """The derivative of the exponential at a matrix in a direction.
 
     Args:

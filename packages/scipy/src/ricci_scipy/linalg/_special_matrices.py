@@ -124,7 +124,7 @@ def hankel(c: ArrayLike, r: Any = None) -> Array:
     return _band(c, r[..., 1:], first=0, step=1, rows=m, columns=n)
 
 
-def circulant(c: ArrayLike) -> Array:
+def circulant(c: Any) -> Any:
     """Matrices whose columns are a vector, turned by one place from column to column.
 
     Args:
@@ -174,7 +174,7 @@ def companion(a: ArrayLike) -> Array:
     return jnp.concatenate([row[..., None, :], below], -2)
 
 
-def fiedler(a: ArrayLike) -> Array:
+def fiedler(a: Any) -> Array:
     """Matrices of the distances between a vector's elements.
 
     Args:
@@ -225,7 +225,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     return result.at[..., rows, columns].set(1)
 
 
-def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     """Matrices whose product with a vector is its convolution with another.
 
     Args:

@@ -80,7 +80,7 @@ def _by_schur(a: Array, b: Array, c: Array) -> tuple[Any, Any]:
     f = adjoint(u) @ c @ v
     n, one = s.shape[0], jnp.eye(r.shape[0], dtype=r.dtype)
 
-    def column(k: Any, y: ArrayLike) -> Array:
+    def column(k: Any, y: Any) -> Array:
         # The columns from k on are still 0, so that only those before it count.
         right = f[:, k] - y @ s[:, k]
         found = triangular_solve(r + s[k, k] * one, right[:, None], left_side=True)

@@ -30,7 +30,7 @@ def square_matrices(name: str, *args: Any) -> list[Any]:
     return found
 
 
-def _system(name: str, a: Array, b: Array) -> tuple[Any, Any, bool]:
+def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any, bool]:
     """Matrices and right-hand sides with their leading dimensions broadcast.
 
     The last result tells whether ``b`` holds vectors, which have become matrices of one column.

@@ -190,7 +190,7 @@ def _bfgs(
     one = jnp.eye(size, dtype=x0.dtype)
     dot = lambda a, b: jnp.dot(a, b, precision=lax.Precision.HIGHEST)
 
-    def remember(h: Any, s: Any, y: ArrayLike, steps: Any) -> Array:
+    def remember(h: Any, s: Any, y: Any, steps: Any) -> Array:
         product = dot(s, y)
         is_curved = product > 0
         rho = 1 / jnp.where(is_curved, product, 1)
@@ -234,7 +234,7 @@ def _lbfgs(
     # The last steps, the changes of the gradient, 1 / (s·y), which is 0 where there is none yet.
     memory = (zeros, zeros, jnp.zeros(maxcor, x0.dtype), jnp.ones((), x0.dtype))
 
-    def remember(memory: Any, s: Any, y: ArrayLike, steps: Any) -> Array:
+    def remember(memory: Any, s: Any, y: ArrayLike, steps: Any) -> Any:
         product = dot(s, y)
         is_curved = product > 0
         rho = 1 / jnp.where(is_curved, product, 1)

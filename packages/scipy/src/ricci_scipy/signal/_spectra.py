@@ -27,7 +27,7 @@ def _overlaps(name: str, nperseg: int, noverlap: Any, nfft: Any) -> tuple[int, i
     return noverlap, nfft
 
 
-def _extended(x: Array, n: int, boundary: str | None) -> Array:
+def _extended(x: Any, n: int, boundary: str | None) -> Any:
     """``x`` with n more elements at both ends of its last axis."""
     if boundary is None or not n:
         return x
@@ -41,14 +41,14 @@ def _extended(x: Array, n: int, boundary: str | None) -> Array:
     return jnp.concatenate([left, x, right], -1)
 
 
-def _segments(x: Array, nperseg: int, noverlap: int) -> Array:
+def _segments(x: ArrayLike, nperseg: int, noverlap: int) -> Array:
     """The overlapping segments of the last axis, as two axes."""
     step = nperseg - noverlap
     starts = np.arange(0, x.shape[-1] - nperseg + 1, step)
     return x[..., starts[:, None] + np.arange(nperseg)]
 
 
-def _detrended(x: Array, detrend: Any) -> Array:
+def _detrended(x: Array, detrend: Any) -> Any:
     if isinstance(detrend, str):
         return detrend_along(x, -1, detrend)
     return detrend(x) if callable(detrend) else x
@@ -74,7 +74,7 @@ def _spectrum(
     nperseg = window.shape[0]
     step = nperseg - noverlap
 
-    def transform(v: ArrayLike) -> Array:
+    def transform(v: Any) -> Array:
         v = _extended(v, nperseg // 2, boundary)
         if padded:
             missing = (-(v.shape[-1] - nperseg) % step) % nperseg
@@ -135,7 +135,7 @@ def _warn_of_length(name: str, nperseg: Any, window: Any, size: int) -> None:
 
 
 def stft(
-    x: ArrayLike,
+    x: Any,
     fs: Any = 1.0,
     window: Any = "hann",
     nperseg: int = 256,
@@ -211,8 +211,8 @@ def stft(
 
 
 def csd(
-    x: ArrayLike,
-    y: ArrayLike,
+    x: Any,
+    y: Any,
     fs: Any = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,

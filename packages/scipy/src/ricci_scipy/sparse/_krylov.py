@@ -15,13 +15,13 @@ from ricci_pytree import tree_leaves, tree_map, tree_structure
 _dot = partial(jnp.vdot, precision=lax.Precision.HIGHEST)
 
 
-def _real_dot(x: Array, y: Array) -> Array:
+def _real_dot(x: Array, y: Array) -> Any:
     """The real part of the inner product of two pytrees."""
     pairs = zip(tree_leaves(x), tree_leaves(y), strict=True)
     return sum(jnp.real(_dot(a, b)) for a, b in pairs)
 
 
-def _full_dot(x: Array, y: Array) -> Array:
+def _full_dot(x: Array, y: Array) -> Any:
     return sum(_dot(a, b) for a, b in zip(tree_leaves(x), tree_leaves(y), strict=True))
 
 
@@ -37,7 +37,7 @@ def _sub(x: Array, y: Array) -> Array:
     return tree_map(jnp.subtract, x, y)
 
 
-def _operator(name: str, what: str, a: Array, b: Array) -> Callable[[Any], Any]:
+def _operator(name: str, what: str, a: Any, b: ArrayLike) -> Callable[[Any], Any]:
     """A linear operator, given as a function or as a matrix, as a function."""
     if callable(a):
         return a
@@ -57,13 +57,13 @@ def _identity(x: Array) -> Array:
 def _solved(
     name: str,
     method: Callable[..., Any],
-    A: Array,
-    b: Array,
+    A: ArrayLike,
+    b: ArrayLike,
     x0: Any,
     tol: float,
     atol: float,
     maxiter: int | None,
-    M: Array,
+    M: ArrayLike,
     *,
     is_symmetric: bool,
 ) -> tuple[Any, None]:
@@ -105,7 +105,7 @@ def _limit(b: Array, tol: float, atol: float) -> Array:
     return jnp.maximum(jnp.square(tol) * _real_dot(b, b), jnp.square(atol))
 
 
-def _cg(A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array) -> Any:
+def _cg(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
     limit = _limit(b, tol, atol)
 
     def goes_on(state: Any) -> Array:
@@ -127,9 +127,7 @@ def _cg(A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M
     return lax.while_loop(goes_on, step, (x0, r, _real_dot(r, p), p, 0))[0]
 
 
-def _bicgstab(
-    A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array
-) -> Any:
+def _bicgstab(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
     limit = _limit(b, tol, atol)
 
     def goes_on(state: Any) -> Array:
@@ -166,7 +164,7 @@ def _bicgstab(
 
 
 def _gmres(
-    A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array, restart: int
+    A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any, restart: int
 ) -> Any:
     """GMRES on vectors, preconditioned from the left."""
     flat_b, unravel = ravel_pytree(b)
@@ -233,7 +231,7 @@ def cg(
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: ArrayLike | None = None,
+    M: Any = None,
 ) -> tuple[Any, None]:
     """The solution of ``A x = b`` by conjugate gradients, for a positive definite ``A``.
 
@@ -272,7 +270,7 @@ def bicgstab(
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: ArrayLike | None = None,
+    M: Any = None,
 ) -> tuple[Any, None]:
     """The solution of ``A x = b`` by stabilised biconjugate gradients, for any ``A``.
 
@@ -305,7 +303,7 @@ def gmres(
     atol: float = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
-    M: ArrayLike | None = None,
+    M: Any = None,
     solve_method: str = "batched",
 ) -> tuple[Any, None]:
     """The solution of ``A x = b`` by the generalised minimal residual method, for any ``A``.

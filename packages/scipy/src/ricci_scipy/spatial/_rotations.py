@@ -12,7 +12,7 @@ from ricci_ir import Array, ArrayLike, DTypeLike, inlined
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def _inexact(name: str, x: Array, *sizes: int) -> Array:
+def _inexact(name: str, x: ArrayLike, *sizes: int) -> Array:
     """``x`` as an array of floats whose last dimensions have given sizes."""
     x = jnp.asarray(x)
     if x.shape[-len(sizes) :] != sizes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Inlined, get_aval
+from ricci_ir import Array, ArrayLike, Inlined, get_aval
 from ricci_numpy.authoring import COMPLEX_DTYPES, convert, operands, promote_args_inexact
 
 _SMALL = ("float16", "bfloat16")
@@ -37,7 +37,7 @@ def elementwise(
         name = formula.__name__
         signature = inspect.signature(formula)
 
-        def step(*args: Any, **settings: Any) -> Array:
+        def step(*args: Any, **settings: Any) -> Any:
             xs = promote_args_inexact(name, *args)
             aval: Any = get_aval(xs[0])
             dtype = aval.dtype
@@ -77,7 +77,7 @@ def _yields(x: Array) -> bool:
     return aval.weak_type or not aval.shape
 
 
-def _check_dtype(name: str, dtype: DTypeLike, complexes: bool) -> None:
+def _check_dtype(name: str, dtype: Any, complexes: bool) -> None:
     if dtype in COMPLEX_DTYPES and not complexes:
         raise ValueError(
             f"{name} is defined for real numbers, got an array of dtype {dtype.name}. "
@@ -95,7 +95,7 @@ def _floats(name: str, x: Array) -> Array:
     return x
 
 
-def pieces(x: ArrayLike, *rows: tuple[float, Callable[[Any], Any]]) -> Array:
+def pieces(x: ArrayLike, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
     """A function that is put together from several, each used below its limit.
 
     Args:

@@ -60,7 +60,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 @elementwise(weak=True)
-def entr(x: ArrayLike) -> Array:
+def entr(x: Any) -> Array:
     """A term of the entropy: -x log(x), 0 at 0, and -inf for negative numbers.
 
     Example:
@@ -73,7 +73,7 @@ def entr(x: ArrayLike) -> Array:
     )
 
 
-def _relative(p: Array, q: Any) -> Any:
+def _relative(p: Any, q: Any) -> Any:
     inside = (p > 0) & (q > 0)
     ones = jnp.ones_like(p)
     first, second = jnp.where(inside, p, ones), jnp.where(inside, q, ones)
@@ -183,7 +183,7 @@ def _logit_jvp(primals, tangents):
 
 
 @elementwise(complexes=True, weak=True)
-def logit(x: ArrayLike) -> Array:
+def logit(x: Any) -> Array:
     """The inverse of the logistic function, log(x / (1 - x)).
 
     Example:
@@ -242,7 +242,7 @@ _i1.defjvps(_i1_derivative)
 
 
 @elementwise(weak=True, widen=False)
-def i0(x: ArrayLike) -> Array:
+def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
     Example:
@@ -255,7 +255,7 @@ def i0(x: ArrayLike) -> Array:
 
 
 @elementwise(weak=True, widen=False)
-def i1(x: ArrayLike) -> Array:
+def i1(x: Any) -> Array:
     """The modified Bessel function of the first kind, of order 1.
 
     Example:

@@ -38,7 +38,7 @@ def _right_loggamma(z: Array) -> Array:
     return value
 
 
-def _complex_loggamma(z: Array) -> Array:
+def _complex_loggamma(z: ArrayLike) -> Array:
     """log Γ on the plane without the negative axis, where it is continuous."""
     x, y = lax.real(z), lax.imag(z)
     upper = lax.complex(x, jnp.abs(y))
@@ -87,7 +87,7 @@ def loggamma(x: ArrayLike) -> Array:
     return jnp.where(jnp.less(x, 0), np.nan, lax.lgamma(x))
 
 
-def _sign(x: Array) -> Array:
+def _sign(x: Any) -> Array:
     floor, one = jnp.floor(x), jnp.ones_like(x)
     even = lax.rem(floor, jnp.full_like(x, 2.0)) == 0
     negative = jnp.where(floor == x, np.nan, jnp.where(even, one, -one))
@@ -106,7 +106,7 @@ def gammasgn(x: ArrayLike) -> Array:
     return _sign(x)
 
 
-def _gamma(x: Array) -> Array:
+def _gamma(x: ArrayLike) -> Array:
     return lax.stop_gradient(_sign(x)) * jnp.exp(lax.lgamma(x))
 
 
@@ -153,7 +153,7 @@ def _betaln_jvp(primals, tangents):
 
 
 @elementwise(weak=True)
-def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+def betaln(a: Any, b: Any) -> Array:
     """The logarithm of the beta function's magnitude, without cancellation for large arguments.
 
     Args:
@@ -169,7 +169,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @elementwise()
-def beta(a: ArrayLike, b: ArrayLike) -> Array:
+def beta(a: Any, b: Any) -> Array:
     """The beta function, Γ(a) Γ(b) / Γ(a + b).
 
     Args:
@@ -239,7 +239,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
 
 
 @elementwise()
-def poch(z: ArrayLike, m: ArrayLike) -> Array:
+def poch(z: Any, m: Any) -> Array:
     """The rising factorial, Γ(z + m) / Γ(z).
 
     Args:
@@ -268,7 +268,7 @@ def _poch_jvp(primals, tangents):
     return value, value * (tz * (upper - lax.digamma(z)) + tm * upper)
 
 
-def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
+def multigammaln(a: ArrayLike, d: Any) -> Array:
     """The logarithm of the multivariate gamma function.
 
     Args:

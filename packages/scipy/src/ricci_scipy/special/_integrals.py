@@ -25,7 +25,7 @@ def _falling(terms: list[float]) -> list[float]:
 _EI_SERIES = _falling([1 / (k * natural_factorial(k)) for k in range(1, 42)])
 
 
-def _positive_ei(x: Array) -> Array:
+def _positive_ei(x: Any) -> Array:
     near = lambda x: _EULER + jnp.log(x) + x * polynomial(x, _EI_SERIES)
 
     def far(x):
@@ -62,7 +62,7 @@ def _fraction(n: Any, x: Array) -> Array:
     return jnp.exp(-x) / lax.fori_loop(0, _LEVELS, level, start)
 
 
-def convert_like(i: Any, x: ArrayLike) -> Array:
+def convert_like(i: Any, x: Any) -> Array:
     """An integer as a number of the dtype of ``x``."""
     return lax.convert_element_type(i, x.dtype)
 
@@ -109,7 +109,7 @@ def expn(n: Any, x: ArrayLike) -> Array:
 
 
 @elementwise()
-def exp1(x: ArrayLike) -> Array:
+def exp1(x: Any) -> Array:
     """The exponential integral ∫ₓ^∞ exp(-t) / t dt.
 
     Args:
@@ -139,7 +139,7 @@ def _expi_jvp(primals, tangents):
 
 
 @elementwise()
-def expi(x: ArrayLike) -> Array:
+def expi(x: Any) -> Array:
     """The exponential integral Ei, the principal value of ∫₋∞ˣ exp(t) / t dt.
 
     Example:
@@ -156,7 +156,7 @@ _CI_SERIES = _falling([(-1) ** k / (2 * k * natural_factorial(2 * k)) for k in r
 
 
 @elementwise()
-def sici(x: ArrayLike) -> Any:
+def sici(x: Any) -> Any:
     """The sine and the cosine integral, ∫₀ˣ sin(t)/t dt and γ + log|x| + ∫₀ˣ (cos(t) - 1)/t dt.
 
     Returns:
@@ -198,7 +198,7 @@ _C_SERIES = _falling(
 
 
 @elementwise()
-def fresnel(x: ArrayLike) -> Any:
+def fresnel(x: Any) -> Any:
     """The Fresnel integrals ∫₀ˣ sin(π t²/2) dt and ∫₀ˣ cos(π t²/2) dt.
 
     Returns:
@@ -243,7 +243,7 @@ _SPENCE_SERIES = _falling(
 )
 
 
-def _spence(x: Array) -> Array:
+def _spence(x: ArrayLike) -> Array:
     """∫₁ˣ log(t) / (1 - t) dt; between 1/2 and 2 by a series in log(x)."""
 
     def from_log(w):

@@ -105,7 +105,7 @@ def _legendre_table(n: int, z: Array, normalized: bool) -> Array:
     return jnp.stack(rows, axis=1)
 
 
-def _check_legendre(name: str, m: int, n: int, z: Array) -> Array:
+def _check_legendre(name: str, m: int, n: int, z: ArrayLike) -> Array:
     z = jnp.asarray(z)
     if z.dtype.name not in ("float32", "float64"):
         raise TypeError(f"{name}: z must be of dtype float32 or float64, got {z.dtype.name}.")
@@ -175,7 +175,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
 
 def sph_harm_y(
-    n: Any, m: ArrayLike, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
+    n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
 ) -> Array:
     """Spherical harmonics.
 

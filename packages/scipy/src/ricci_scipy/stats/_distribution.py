@@ -2,6 +2,8 @@
 
 A formula is of the standardized variable and the shape parameters. What a row leaves out follows
 
+from ricci_ir import ArrayLike
+from typing import Any
 from what it has: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, and so on.
 """
 
@@ -194,7 +196,7 @@ def _quantile(formula: Formula, q: Any, shapes: tuple[Any, ...]) -> Array:
 
 
 def _inside(
-    name: str, formula: Formula, support: tuple[Any, Any], z: Array, shapes: tuple[Any, ...]
+    name: str, formula: Formula, support: tuple[Any, Any], z: Any, shapes: tuple[Any, ...]
 ) -> Array:
     """The formula within the support, constants outside, with gradients of their own."""
     low, high = (end(*shapes) if callable(end) else end for end in support)

@@ -91,7 +91,7 @@ class gaussian_kde:
         return (self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
-    def tree_unflatten(cls, aux_data: None, children: Any) -> Array:
+    def tree_unflatten(cls, aux_data: None, children: Any) -> Any:
         """Make an estimate of the arrays that ``tree_flatten`` gave."""
         made = object.__new__(cls)
         made.dataset, made.weights, made.covariance, made.inv_cov = children
@@ -173,7 +173,7 @@ class gaussian_kde:
         )
         return self.dataset[:, places] + jnp.moveaxis(steps, -1, 0)
 
-    def _points(self, points: Array) -> Array:
+    def _points(self, points: ArrayLike) -> Array:
         found = jnp.atleast_2d(jnp.asarray(points))
         d, n = found.shape
         if d != self.d:
@@ -194,7 +194,7 @@ class gaussian_kde:
         return total / (scale * jnp.prod(jnp.diagonal(factor)))
 
 
-def _width(kde: gaussian_kde, bw_method: Any) -> Array:
+def _width(kde: gaussian_kde, bw_method: Any) -> Any:
     if bw_method is None or (isinstance(bw_method, str) and bw_method == "scott"):
         return jnp.power(kde.neff, -1.0 / (kde.d + 4))
     if isinstance(bw_method, str):

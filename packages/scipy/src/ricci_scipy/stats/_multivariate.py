@@ -13,7 +13,7 @@ from ricci_scipy import special
 from ._distribution import module_of
 
 
-def _dirichlet_logpdf(x: Array, alpha: Any) -> Array:
+def _dirichlet_logpdf(x: ArrayLike, alpha: Any) -> Array:
     x, alpha = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(alpha))
     if alpha.ndim != 1:
         raise ValueError(f"dirichlet: alpha must be one-dimensional, got shape {alpha.shape}.")
