@@ -10,6 +10,7 @@ from . import rules as _rules
 
 # isort: split
 
+from . import linalg as linalg
 from .callbacks import *
 from .contractions import *
 from .control_flow import *

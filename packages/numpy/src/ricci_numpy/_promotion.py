@@ -15,7 +15,10 @@ from ricci_ir import (
     FLOAT6,
     FLOAT8,
     FLOATS,
+    Array,
+    ArrayLike,
     Cache,
+    DTypeLike,
     array_dtypes,
     coerce_to_array_dtype,
     context,
@@ -38,7 +41,7 @@ NUMERIC_DTYPES = array_dtypes - {BOOL}
 REAL_DTYPES = array_dtypes - COMPLEX_DTYPES
 
 
-def is_arraylike(x: Any) -> bool:
+def is_arraylike(x: ArrayLike) -> bool:
     """Whether ``x`` is an array, a scalar, or an object that gives an array when asked."""
     return (
         hasattr(type(x), "aval")
@@ -66,11 +69,11 @@ def check_arraylike(name: str, *args: Any) -> None:
             )
 
 
-def _describe(x: Any) -> str:
+def _describe(x: Array) -> str:
     return "None" if x is None else f"a value of type {type(x).__qualname__}"
 
 
-def _advice(x: Any) -> str:
+def _advice(x: Array) -> str:
     if isinstance(x, list | tuple):
         return "Make an array of it first, with numpy.asarray(...)."
     if isinstance(x, str | bytes):
@@ -95,7 +98,7 @@ def as_operand(x: Any) -> Any:
     return x
 
 
-def operands(name: str, *args: Any) -> list[Any]:
+def operands(name: str, *args: Any) -> list[Array]:
     """The operands of function ``name``, checked; see ``check_arraylike`` and ``as_operand``."""
     for x in args:
         if not hasattr(type(x), "aval"):
@@ -104,7 +107,7 @@ def operands(name: str, *args: Any) -> list[Any]:
     return list(args)
 
 
-def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Any:
     """An array of the given type, by an equation or an operation if ``x`` is not of it."""
     aval: Any = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
@@ -127,7 +130,7 @@ def scalar_or_array(x: Any, dtype: Any, weak: bool) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
-def _scalar(x: Any, kind: type, dtype: Any, weak: bool) -> Any:
+def _scalar(x: Any, kind: type, dtype: DTypeLike, weak: bool) -> Any:
     if kind is bool and dtype == BOOL:
         return x
     if weak:
@@ -149,26 +152,26 @@ def common_dtype(*args: Any) -> tuple[Any, bool]:
     return lattice_result_type(*pairs)
 
 
-def promote_dtypes(*args: Any) -> list[Any]:
+def promote_dtypes(*args: Any) -> list[Array]:
     """The operands with one dtype, by the promotion lattice."""
     dtype, weak = common_dtype(*args)
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[Any, bool]:
+def inexact_dtype(dtype: DTypeLike, weak: bool = False) -> tuple[Any, bool]:
     """A dtype, and whether it is weak, with integers and booleans replaced by floats."""
     if dtype in INEXACT_DTYPES:
         return dtype, weak
     return python_scalar_dtype(float), weak
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
+def promote_dtypes_inexact(*args: Any) -> list[Array]:
     """Like ``promote_dtypes``, with integers and booleans becoming floats."""
     dtype, weak = inexact_dtype(*common_dtype(*args))
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def promote_dtypes_numeric(*args: Any) -> list[Any]:
+def promote_dtypes_numeric(*args: Any) -> list[Array]:
     """Like ``promote_dtypes``, with booleans becoming integers."""
     dtype, weak = common_dtype(*args)
     if dtype == BOOL:
@@ -176,22 +179,22 @@ def promote_dtypes_numeric(*args: Any) -> list[Any]:
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def promote_args(name: str, *args: Any) -> list[Any]:
+def promote_args(name: str, *args: Any) -> list[Array]:
     """Checked operands with one dtype and one rank."""
     return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
 
 
-def promote_args_inexact(name: str, *args: Any) -> list[Any]:
+def promote_args_inexact(name: str, *args: Any) -> list[Array]:
     """Checked operands with one dtype of floats or complex numbers, and one rank."""
     return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
 
 
-def promote_args_numeric(name: str, *args: Any) -> list[Any]:
+def promote_args_numeric(name: str, *args: Any) -> list[Array]:
     """Checked operands with one dtype that is not boolean, and one rank."""
     return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
 
 
-def promote_shapes(name: str, *args: Any) -> list[Any]:
+def promote_shapes(name: str, *args: Any) -> list[Array]:
     """The operands with equal ranks (scalars excepted), by adding leading sizes of 1.
 
     Raises:
@@ -239,7 +242,7 @@ def _rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
     warn_user(message)
 
 
-def _add_leading(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+def _add_leading(x: Array, shape: tuple[int, ...], rank: int) -> Array:
     lead = rank - len(shape)
     return broadcast_in_dim(x, (*(1,) * lead, *shape), tuple(range(lead, rank)))
 
@@ -247,7 +250,7 @@ def _add_leading(x: Any, shape: tuple[int, ...], rank: int) -> Any:
 _constants: Cache[tuple[Any, Any], Any] = Cache("constants", 4096)
 
 
-def constant(x: Any, value: complex) -> Any:
+def constant(x: ArrayLike, value: complex) -> Array:
     """A scalar of the dtype of ``x``, for use beside it: a Python one for a weak scalar."""
     aval: Any = get_aval(x)
     if aval.weak_type and not aval.shape:
@@ -255,7 +258,7 @@ def constant(x: Any, value: complex) -> Any:
     return strong_constant(aval.dtype, value)
 
 
-def constant_like(x: Any, value: complex) -> Any:
+def constant_like(x: ArrayLike, value: complex) -> Any:
     """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed."""
     aval: Any = get_aval(x)
     dtype = aval.dtype
@@ -266,7 +269,7 @@ def constant_like(x: Any, value: complex) -> Any:
     return strong_constant(dtype, value)
 
 
-def strong_constant(dtype: Any, value: Any) -> Any:
+def strong_constant(dtype: DTypeLike, value: Any) -> Array:
     """A NumPy scalar, made once for each dtype and value."""
     key = (dtype, value)
     try:

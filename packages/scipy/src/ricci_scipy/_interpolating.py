@@ -8,16 +8,16 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import inlined
+from ricci_ir import Array, inlined
 from ricci_numpy.authoring import check_arraylike, operands
 
 
-def _mirror(i: Any, size: int) -> Any:
+def _mirror(i: Any, size: int) -> Array:
     period = max(2 * (size - 1), 1)
     return jnp.abs((i + (size - 1)) % period - (size - 1))
 
 
-def _reflect(i: Any, size: int) -> Any:
+def _reflect(i: Any, size: int) -> Array:
     # The edges count twice: as mirror with half places between.
     return jnp.floor_divide(_mirror(2 * i + 1, 2 * size + 1), 2)
 
@@ -33,7 +33,7 @@ _PLACES: dict[str, Callable[[Any, int], Any]] = {
 
 def map_coordinates(
     input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
-) -> Any:
+) -> Array:
     """The values of an array at places between its elements.
 
     Args:
@@ -80,7 +80,7 @@ def map_coordinates(
 
 
 @inlined("map_coordinates")
-def _mapped(x: Any, cval: Any, *places: Any, order: int, mode: str) -> Any:
+def _mapped(x: Array, cval: Any, *places: Any, order: int, mode: str) -> Array:
     cval = jnp.asarray(cval, x.dtype)
     # For each dimension its neighbours: their index, whether it exists, and their weight.
     neighbours = []
@@ -141,8 +141,8 @@ class RegularGridInterpolator:
 
     def __init__(
         self,
-        points: Any,
-        values: Any,
+        points: Array,
+        values: Array,
         method: str = "linear",
         bounds_error: bool = False,
         fill_value: Any = np.nan,
@@ -180,7 +180,7 @@ class RegularGridInterpolator:
                     f"RegularGridInterpolator: the points of dimension {i} must ascend strictly."
                 )
 
-    def __call__(self, xi: Any, method: str | None = None) -> Any:
+    def __call__(self, xi: Any, method: str | None = None) -> Array:
         """The values at points.
 
         Args:
@@ -215,14 +215,14 @@ def _check_method(method: str) -> None:
         )
 
 
-def _outside(found: Any, xi: Any, grid: Sequence[Any], fill: Any) -> Any:
+def _outside(found: Any, xi: Any, grid: Sequence[Any], fill: Any) -> Array:
     ends = jnp.stack([p[0] for p in grid]), jnp.stack([p[-1] for p in grid])
     is_out = jnp.any(jnp.logical_or(xi < ends[0], xi > ends[1]), axis=-1)
     return jnp.where(is_out.reshape(-1, *[1] * (found.ndim - 1)), fill, found)
 
 
 @inlined("interpolate")
-def _interpolated(values: Any, xi: Any, *grid: Any, method: str) -> Any:
+def _interpolated(values: Array, xi: Any, *grid: Any, method: str) -> Array:
     cells, shares = [], []
     for d, points in enumerate(grid):
         i = jnp.clip(jnp.searchsorted(points, xi[:, d]) - 1, 0, points.shape[0] - 2)

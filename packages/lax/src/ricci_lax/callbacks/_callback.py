@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_batching import batched_at
 from ricci_ir import (
+    Array,
     CallbackError,
     ShapedArray,
     api_boundary,
@@ -54,7 +55,7 @@ class FlatCallback:
         self.in_tree = in_tree
         self.static = static
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: Any) -> Array:
         """Call the function; its result as it comes."""
         args, kwargs = tree_unflatten(self.in_tree, with_static(arrays, self.static))
         return self.callback_func(*args, **kwargs)
@@ -149,7 +150,7 @@ def _runner(what: str) -> Callable[..., list[Any]]:
     return run
 
 
-def _strong(x: Any) -> Any:
+def _strong(x: Array) -> Array:
     return backend().array(np.asarray(x), x.aval.update(weak_type=False)) if x.weak_type else x
 
 
@@ -373,7 +374,7 @@ def pure_callback(
     sharding: Any = None,
     vmap_method: str | None = None,
     **kwargs: Any,
-) -> Any:
+) -> Array:
     """Call a pure Python function from a program.
 
     The call may be left out if nothing needs its results, and made any number of times.
@@ -428,7 +429,7 @@ def io_callback(
     sharding: Any = None,
     ordered: bool = False,
     **kwargs: Any,
-) -> Any:
+) -> Array:
     """Call a Python function with side effects from a program, just once each time it runs.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Source, api_boundary, caller_source, define, derived, get_aval
+from ricci_ir import Array, Source, api_boundary, caller_source, define, derived, get_aval
 from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_flatten, tree_unflatten
@@ -329,7 +329,7 @@ def debug_log(
     skip_format_check: bool = False,
     _use_logging: bool = True,
     **kwargs: Any,
-) -> Any:
+) -> Array:
     """Log values whenever a program comes by: as ``debug.print``, to the logger ``ricci.debug``.
 
     Messages have level ``INFO``, and say where the call is.

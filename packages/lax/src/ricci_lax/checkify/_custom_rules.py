@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_autodiff import Zero, tangent_aval
-from ricci_ir import Primitive, eval_jaxpr, get_aval
+from ricci_ir import Array, Primitive, eval_jaxpr, get_aval
 from ricci_lax.custom._jvp import custom_jvp_call_p
 from ricci_lax.custom._vjp import custom_vjp_call_p
 from ricci_lax.custom._vmap import custom_vmap_p
@@ -32,7 +32,7 @@ class CheckedRule:
         self.rule = rule
 
     @property
-    def custom(self) -> Any:
+    def custom(self) -> Array:
         """The function that the rule belongs to."""
         return self.rule.custom
 
@@ -84,7 +84,7 @@ def _custom_vjp(log: Log, primitive: Primitive, operands: list, params: dict) ->
     return log.absorb(checked, custom_vjp_call_p.bind(*operands, **changed))
 
 
-def _custom_of(rule: Any) -> Any:
+def _custom_of(rule: Any) -> Array:
     rules = rule.__self__
     return rules.custom if hasattr(rules, "custom") else _custom_of(rules.fwd)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import batched_at
-from ricci_ir import Effect, api_boundary, as_array, define, is_concrete
+from ricci_ir import Array, Effect, api_boundary, as_array, define, is_concrete
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._slicing import index_in_dim
 from ricci_lax.structure._shapes import shape_of
@@ -87,7 +87,7 @@ class Error:
         return f"Error({self.get()})"
 
 
-def _part(x: Any, index: tuple[int, ...]) -> Any:
+def _part(x: Array, index: tuple[int, ...]) -> Array:
     for i in index:
         x = index_in_dim(x, i, 0, keepdims=False)
     return as_array(x)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, get_aval
+from ricci_ir import Array, DTypeLike, Primitive, get_aval
 from ricci_lax.elementwise._comparison import bitwise_or, gt, lt
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
@@ -36,7 +36,7 @@ def _report(
     log: Log,
     primitive: Primitive,
     shape: tuple[int, ...],
-    indices: Any,
+    indices: Array,
     axes: Sequence[int],
     sizes: Sequence[int],
 ) -> None:
@@ -67,19 +67,19 @@ def _report(
     log.report(OOBError, failed, (primitive.name, tuple(shape)), concatenate(entry, 0))
 
 
-def _tiled(values: Sequence[int], count: int, dtype: Any) -> Any:
+def _tiled(values: Sequence[int], count: int, dtype: DTypeLike) -> Array:
     """Some numbers again and again, computed: programs inside of others hold no constants."""
     rows = count // len(values)
     return reshape(concatenate([full((rows, 1), v, dtype) for v in values], 1), (count,))
 
 
-def _stacked(starts: Sequence[Any]) -> Any:
+def _stacked(starts: Sequence[Any]) -> Array:
     wide = np.int64 if any(get_aval(s).dtype.itemsize == 8 for s in starts) else np.int32  # pyright: ignore
     rows = [broadcast_in_dim(convert_element_type(s, wide), (1,), ()) for s in starts]
     return concatenate(rows, 0)
 
 
-def _check_starts(log: Log, primitive: Primitive, x: Any, starts: list, sizes: Any) -> None:
+def _check_starts(log: Log, primitive: Primitive, x: Array, starts: list, sizes: Any) -> None:
     if OOBError in log.enabled and starts:
         shape = shape_of(x)
         _report(log, primitive, shape, _stacked(starts), range(len(shape)), sizes)

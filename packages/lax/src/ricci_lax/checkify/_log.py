@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_ir import (
+    Array,
     Jaxpr,
     Literal,
     Primitive,
@@ -43,7 +44,7 @@ from ._slots import (
 Enabled = frozenset[type[JaxException]]
 
 
-def any_of(flags: Any) -> Any:
+def any_of(flags: Any) -> Array:
     """Whether any of an array of booleans holds."""
     rank = len(shape_of(flags))
     return reduce_or(flags, tuple(range(rank))) if rank else flags

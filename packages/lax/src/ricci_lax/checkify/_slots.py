@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import get_aval
+from ricci_ir import Array, ArrayLike, get_aval
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import bitwise_or, select_n
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
@@ -97,7 +97,7 @@ def _is_never(pred: Any) -> bool:
     return isinstance(pred, np.bool_) and not pred
 
 
-def _choose(pred: Any, one: Any, other: Any) -> Any:
+def _choose(pred: Any, one: Any, other: Any) -> Array:
     rank, shape = len(shape_of(pred)), shape_of(one)
     if rank and rank != len(shape):
         pred = broadcast_in_dim(pred, shape, tuple(range(rank)))
@@ -118,13 +118,13 @@ def collapsed(slot: Slot) -> Slot:
     numbers = select_n(flat, full((size,), -1, np.int32), iota(np.int32, size))
     last = argmax(numbers, 0, np.int32)
 
-    def at(x: Any) -> Any:
+    def at(x: ArrayLike) -> Array:
         rows = reshape(x, (size, *shape_of(x)[rank:]))
         return dynamic_index_in_dim(rows, last, 0, keepdims=False)
 
     return Slot(reduce_or(flat, (0,)), at(slot.code), tuple(map(at, slot.payload)))
 
 
-def _unbatched(x: Any, rank: int) -> Any:
+def _unbatched(x: Array, rank: int) -> Array:
     aval: Any = get_aval(x)
     return aval.update(shape=aval.shape[rank:])

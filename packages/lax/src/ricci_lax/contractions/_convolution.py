@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import bilinear
-from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    ShapedArray,
+    define,
+    explicit_dtype,
+    get_aval,
+    issubdtype,
+)
 from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._window_shape import dilated, dilated_shape
@@ -161,7 +170,7 @@ _RESULT_KINDS: dict[type, tuple[type, ...]] = {
 # Splitting and merging dimensions
 
 
-def _merge(x: Any, source: int, target: int) -> Any:
+def _merge(x: Array, source: int, target: int) -> Array:
     """Move a dimension in front of another (counted without it) and make the two one."""
     shape = shape_of(x)
     order = [d for d in range(len(shape)) if d != source]
@@ -172,14 +181,14 @@ def _merge(x: Any, source: int, target: int) -> Any:
     return reshape(x, sizes, order)
 
 
-def _split(x: Any, dim: int, outer: int) -> Any:
+def _split(x: Array, dim: int, outer: int) -> Array:
     """Make a dimension two, of which the first has the given size."""
     shape = shape_of(x)
     inner = shape[dim] // outer if outer else 0
     return reshape(x, (*shape[:dim], outer, inner, *shape[dim + 1 :]))
 
 
-def _regrouped(x: Any, groups: int, source: int, target: int) -> Any:
+def _regrouped(x: Array, groups: int, source: int, target: int) -> Array:
     """Move the groups that one dimension consists of into another.
 
     The dimension ``source`` of size ``g * n`` becomes ``n``; ``target`` of size ``m`` becomes
@@ -196,7 +205,7 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
     return (spec[1], spec[0], *spec[2:])
 
 
-def _converted(x: Any, dtype: Any) -> Any:
+def _converted(x: Array, dtype: DTypeLike) -> Array:
     return x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)  # pyright: ignore
 
 
@@ -348,7 +357,7 @@ def _conv_batch(
     return _split(out, out_spec[1], size), out_spec[1]
 
 
-def _merge_inside(x: Any, source: int, target: int, groups: int) -> Any:
+def _merge_inside(x: Array, source: int, target: int, groups: int) -> Array:
     """Like ``_merge``, keeping the groups that ``target`` consists of outermost."""
     if groups == 1:
         return _merge(x, source, target)
@@ -453,8 +462,8 @@ conv_general_dilated_p = define(
 
 
 def conv_general_dilated(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
@@ -463,9 +472,9 @@ def conv_general_dilated(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Convolve a batch of arrays with a bank of kernels (which are not flipped).
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, get_aval
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -36,13 +36,13 @@ __all__ = [
 
 
 def conv(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """``conv_general_dilated`` with dimensions in the order ``NCHW``, ``OIHW``, ``NCHW``.
 
     Example:
@@ -61,15 +61,15 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """``conv`` with any padding, and with dilations.
 
     Example:
@@ -98,17 +98,17 @@ _default_transposed = {
 
 
 def conv_transpose(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """The transposed ("fractionally strided") convolution.
 
     Args:
@@ -175,7 +175,7 @@ def conv_transpose(
 
 
 def conv_general_dilated_patches(
-    lhs: Any,
+    lhs: ArrayLike,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
@@ -183,8 +183,8 @@ def conv_general_dilated_patches(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The patches that a convolution's kernels see, as features of the result.
 
     Args:
@@ -232,8 +232,8 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     filter_shape: Sequence[int],
@@ -241,7 +241,7 @@ def conv_general_dilated_local(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
-) -> Any:
+) -> Array:
     """A convolution with kernels of its own at each place of the result.
 
     Args:

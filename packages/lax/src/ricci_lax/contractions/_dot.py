@@ -8,6 +8,9 @@ import numpy as np
 
 from ricci_autodiff import bilinear
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     ShapedArray,
     define,
     explicit_dtype,
@@ -115,7 +118,7 @@ def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> tuple[A
     return preferred, False
 
 
-def _reach(dtype: Any) -> tuple[int, int, float]:
+def _reach(dtype: DTypeLike) -> tuple[int, int, float]:
     """What decides which of two dtypes products have: the kind, the bits, then the range."""
     kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
     kind = next(i for i, kind in enumerate(kinds) if issubdtype(dtype, kind))
@@ -124,7 +127,7 @@ def _reach(dtype: Any) -> tuple[int, int, float]:
     return kind, itemsize_bits(dtype), float(issubdtype(dtype, np.signedinteger))
 
 
-def _bits(dtype: Any) -> int:
+def _bits(dtype: DTypeLike) -> int:
     """How many bits a number takes, or one of the two parts of a complex number."""
     return itemsize_bits(dtype) // (2 if issubdtype(dtype, np.complexfloating) else 1)
 
@@ -211,7 +214,7 @@ def _is_float8(x: Value) -> bool:
     return x.dtype.name.startswith("float8")
 
 
-def _converted(ctx: Lowering, x: Value, dtype: Any) -> Value:
+def _converted(ctx: Lowering, x: Value, dtype: DTypeLike) -> Value:
     if x.dtype == dtype:
         return x
     return write(ctx, f"stablehlo.convert {x}", [x], x.aval.update(dtype=dtype))
@@ -237,14 +240,14 @@ dot_general_p = define(
 
 
 def dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Multiply two arrays and sum over pairs of dimensions.
 
     Args:
@@ -289,14 +292,14 @@ def dot_general(
 
 
 def dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The product of two vectors or matrices; any contraction with ``dimension_numbers``.
 
     Raises:
@@ -326,7 +329,7 @@ def dot(
     )
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products of two batches of matrices: all but the last two dimensions pair up.
 
     Raises:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import ShapedArray, composite, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, composite, define, get_aval, issubdtype
 from ricci_lax.elementwise._arithmetic import conj, div, mul
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
@@ -99,7 +99,7 @@ def _fft_aval(x: ShapedArray, *, fft_type, fft_lengths) -> ShapedArray:
     return ShapedArray(x.shape, x.dtype)
 
 
-def _multiplicities(aval: ShapedArray, length: int) -> Any:
+def _multiplicities(aval: ShapedArray, length: int) -> Array:
     """How often each coefficient of a half occurs in the whole transform: once or twice."""
     count, dtype = length // 2 + 1, aval.dtype
     counts = full((count,), 2, dtype)
@@ -113,14 +113,14 @@ def _multiplicities(aval: ShapedArray, length: int) -> Any:
 
 
 @composite("_rfft_transpose")
-def _rfft_transpose(ct: Any, *, lengths: tuple[int, ...]) -> Any:
+def _rfft_transpose(ct: Array, *, lengths: tuple[int, ...]) -> Array:
     aval: Any = get_aval(ct)
     counts = _multiplicities(aval, lengths[-1])
     result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
     return mul(_number(prod(lengths), real_part(aval.dtype)), result)
 
 
-def _irfft_transpose(ct: Any, lengths: tuple[int, ...]) -> Any:
+def _irfft_transpose(ct: Array, lengths: tuple[int, ...]) -> Array:
     half = fft(ct, FftType.RFFT, lengths)
     aval: Any = get_aval(half)
     scale = _number(1 / prod(lengths), aval.dtype)
@@ -162,7 +162,7 @@ fft_p = define(
 
 
 @composite("fft")
-def _fft(x: Any, *, kind: FftType, lengths: tuple[int, ...]) -> Any:
+def _fft(x: Array, *, kind: FftType, lengths: tuple[int, ...]) -> Array:
     aval: Any = get_aval(x)
     dtype = aval.dtype
     if kind is not FftType.RFFT:
@@ -179,7 +179,7 @@ def _fft(x: Any, *, kind: FftType, lengths: tuple[int, ...]) -> Any:
     return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """Transform the last dimensions of an array, by the discrete Fourier transform.
 
     Args:

@@ -13,7 +13,7 @@ from ml_dtypes import (
     float8_e5m2fnuz,
 )
 
-from ricci_ir import default_matmul_precision, lattice_result_type
+from ricci_ir import DTypeLike, default_matmul_precision, lattice_result_type
 from ricci_stablehlo import element_type
 
 __all__ = [
@@ -303,7 +303,7 @@ def _is_float8(dtype: Any) -> bool:
 
 
 def _algorithm_text(algorithm: DotAlgorithm) -> str:
-    def spell(dtype: Any) -> str:
+    def spell(dtype: DTypeLike) -> str:
         return "tf32" if dtype is _tf32 else element_type(np.dtype(dtype))
 
     return (

@@ -14,7 +14,16 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    ShapedArray,
+    define,
+    explicit_dtype,
+    get_aval,
+    issubdtype,
+)
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -212,14 +221,14 @@ def _ragged_aval(
 # and ``_laid_out`` puts them where the operand has them.
 
 
-def _laid_out(product: Any, order: Sequence[int], aval: ShapedArray) -> Any:
+def _laid_out(product: Any, order: Sequence[int], aval: ShapedArray) -> Array:
     """The cotangent of an operand from one whose dimensions are those in ``order``."""
     result = transpose(product, tuple(np.argsort(order).tolist()))
     found: Any = get_aval(product)
     return result if found.dtype == aval.dtype else convert_element_type(result, aval.dtype)
 
 
-def _ordered(x: Any, *groups: Sequence[int]) -> Any:
+def _ordered(x: Array, *groups: Sequence[int]) -> Array:
     return transpose(x, tuple(d for dims in groups for d in dims))
 
 
@@ -227,7 +236,7 @@ def _span(start: int, count: int) -> tuple[int, ...]:
     return tuple(range(start, start + count))
 
 
-def _cotangent_of_lhs(ct, x: ShapedArray, y, group_sizes, dims: _Dims, params) -> Any:
+def _cotangent_of_lhs(ct, x: ShapedArray, y, group_sizes, dims: _Dims, params) -> Array:
     y_ndim = len(shape_of(y))
     batch = len(dims.lhs_batch)
     x_free, y_free = dims.lhs_free(x.ndim), dims.rhs_free(y_ndim)
@@ -260,7 +269,7 @@ def _cotangent_of_lhs(ct, x: ShapedArray, y, group_sizes, dims: _Dims, params) -
     return _laid_out(product, (*kept, *summed), x)
 
 
-def _cotangent_of_rhs(ct, x, y: ShapedArray, group_sizes, dims: _Dims, params) -> Any:
+def _cotangent_of_rhs(ct, x, y: ShapedArray, group_sizes, dims: _Dims, params) -> Array:
     x_ndim = len(shape_of(x))
     batch, summed = len(dims.lhs_batch), len(dims.lhs_contracting)
     x_free, y_free = dims.lhs_free(x_ndim), dims.rhs_free(y.ndim)
@@ -293,7 +302,7 @@ def _cotangent_of_rhs(ct, x, y: ShapedArray, group_sizes, dims: _Dims, params) -
     return _laid_out(product, (*dims.rhs_batch, *dims.rhs_contracting, *y_free), y)
 
 
-def _bind(lhs: Any, rhs: Any, group_sizes: Any, dims: _Dims, params: dict[str, Any]) -> Any:
+def _bind(lhs: Array, rhs: Array, group_sizes: Any, dims: _Dims, params: dict[str, Any]) -> Array:
     numbers = dims.numbers()
     return ragged_dot_general_p.bind(
         lhs, rhs, group_sizes, ragged_dot_dimension_numbers=numbers, **params
@@ -327,7 +336,7 @@ def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     return result, 1 if numbers.mode == "contracting" else 0
 
 
-def _batched_group_sizes(group_sizes: Any, lhs: Any, lhs_dim: int | None, dims: _Dims) -> Any:
+def _batched_group_sizes(group_sizes: Any, lhs: Array, lhs_dim: int | None, dims: _Dims) -> Array:
     """A batch of group sizes, one for each position that sizes may differ at."""
     shape = list(shape_of(lhs))
     if lhs_dim is not None:
@@ -340,7 +349,7 @@ def _batched_group_sizes(group_sizes: Any, lhs: Any, lhs_dim: int | None, dims: 
     return broadcast_in_dim(group_sizes, new_shape, (0, len(new_shape) - 1))
 
 
-def _masked(x: Any, group_sizes: Any, prefix: Sequence[int], ragged: int) -> Any:
+def _masked(x: Array, group_sizes: Any, prefix: Sequence[int], ragged: int) -> Array:
     """Copies of an array, one for each group, along a new first dimension: zero but in the group.
 
     Args:
@@ -360,7 +369,7 @@ def _masked(x: Any, group_sizes: Any, prefix: Sequence[int], ragged: int) -> Any
     places = [*(d + 1 for d in prefix), 0]
     order = tuple(np.argsort(places).tolist())
 
-    def spread(values: Any) -> Any:
+    def spread(values: ArrayLike) -> Array:
         return broadcast_in_dim(transpose(values, order), new_shape, sorted(places))
 
     inside = and_p.bind(le(spread(starts), positions), lt(positions, spread(ends)))
@@ -466,15 +475,15 @@ ragged_dot_general_p = define(
 
 
 def ragged_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     group_sizes: Any,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Multiply arrays of which one dimension is cut into groups.
 
     Args:
@@ -530,14 +539,14 @@ _matrices = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
 def ragged_dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     group_sizes: Any,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Multiply each group of rows of a matrix by a matrix of its own.
 
     Args:

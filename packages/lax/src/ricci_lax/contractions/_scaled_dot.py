@@ -9,7 +9,16 @@ from ml_dtypes import bfloat16, float8_e8m0fnu
 
 from ricci_autodiff import Zero, add_tangents, instantiate, jvp_flat, not_linear
 from ricci_batching import batched_at
-from ricci_ir import ShapedArray, define, explicit_dtype, get_aval, trace_to_jaxpr
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    ShapedArray,
+    define,
+    explicit_dtype,
+    get_aval,
+    trace_to_jaxpr,
+)
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.programs._composite import attribute_fields, lower_composite
@@ -81,7 +90,7 @@ def _product_aval(lhs: ShapedArray, rhs: ShapedArray, numbers: Any) -> ShapedArr
     return jaxpr.outvars[0].aval
 
 
-def _unscaled(x: Any, scale: Any, contracting: Sequence[int]) -> Any:
+def _unscaled(x: Array, scale: Any, contracting: Sequence[int]) -> Array:
     """An operand times its scales, each repeated over its block."""
     shape = shape_of(x)
     for d in sorted(contracting, reverse=True):
@@ -171,14 +180,14 @@ scaled_dot_p = define(
 
 
 def scaled_dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
     lhs_scale: Any = None,
     rhs_scale: Any = None,
     dimension_numbers: DotDimensionNumbers | None = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Multiply arrays whose blocks along the contracted dimensions have scales.
 
     Args:
@@ -230,7 +239,7 @@ def scaled_dot(
     )
 
 
-def _ones(x: Any, contracting: Sequence[int]) -> Any:
+def _ones(x: ArrayLike, contracting: Sequence[int]) -> Array:
     sizes: Any = get_aval(x)
     shape = tuple(1 if d in contracting else n for d, n in enumerate(sizes.shape))
     return convert_element_type(full(shape, 1, _bf16), np.dtype(float8_e8m0fnu))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ricci_ir import (
+    Array,
     CarryPromoted,
     DebugInfo,
     Jaxpr,
@@ -106,7 +107,7 @@ def function_name(fun: Any) -> str:
     return name
 
 
-def _taking_over(result: Any, expected: ShapedArray) -> Any:
+def _taking_over(result: Any, expected: ShapedArray) -> Array:
     """A weak result as strong as its type is expected to be, if that is all that differs."""
     aval: Any = get_aval(result)
     if expected.weak_type or (aval.shape, aval.dtype) != (expected.shape, expected.dtype):
@@ -237,7 +238,7 @@ def check_carry(
     )
 
 
-def _differs(c: Any, o: Any) -> str:
+def _differs(c: Array, o: Any) -> str:
     parts = [
         part
         for part, different in (("shape", c.shape != o.shape), ("dtype", c.dtype != o.dtype))
@@ -246,7 +247,7 @@ def _differs(c: Any, o: Any) -> str:
     return f"another {' and another '.join(parts)}."
 
 
-def _fix(c: Any, o: Any) -> str:
+def _fix(c: Array, o: Any) -> str:
     if c.shape != o.shape:
         return (
             f"Start from an initial carry of shape {o.shape}, or make the body keep the shape "

@@ -19,6 +19,8 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_jaxpr, batched_at, moved_to
 from ricci_ir import (
+    Array,
+    ArrayLike,
     CondSelected,
     Jaxpr,
     Steps,
@@ -61,7 +63,7 @@ __all__ = [
 _int32 = np.dtype(np.int32)
 
 
-def _per_branch(key: Any, branches: tuple[Jaxpr, ...], build: Callable[[], Any]) -> Any:
+def _per_branch(key: Any, branches: tuple[Jaxpr, ...], build: Callable[[], Any]) -> Array:
     """Something derived from all branches, kept on the first."""
     return branches[0].derived((key, branches), build)
 
@@ -287,12 +289,12 @@ def _guarded(index: Any, i: int, operands: Sequence[Any]) -> list[Any]:
     return [_guard(chosen, x) if s else x for x, s in zip(operands, smooth, strict=True)]
 
 
-def _guard(chosen: Any, x: Any) -> Any:
+def _guard(chosen: Any, x: Array) -> Array:
     constant = stop_gradient_p.bind(x)
     return select_n(_spread(chosen, x), constant, x)
 
 
-def _spread(index: Any, like: Any) -> Any:
+def _spread(index: Any, like: Any) -> Array:
     """One index for each example, of the shape of a batch of arrays."""
     shape = shape_of(like)
     return broadcast_in_dim(index, shape, (0,)) if len(shape) > 1 else index
@@ -369,7 +371,7 @@ def cond[R](
     true_fun: Callable[..., R],
     false_fun: Callable[..., R],
     *operands: Any,
-    operand: Any = _missing,
+    operand: ArrayLike = _missing,
 ) -> R:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
 
@@ -416,7 +418,7 @@ def switch[R](
     index: Any,
     branches: Sequence[Callable[..., R]],
     *operands: Any,
-    operand: Any = _missing,
+    operand: ArrayLike = _missing,
 ) -> R:
     """``branches[index](*operands)``, where only the chosen branch runs.
 
@@ -463,7 +465,7 @@ def switch[R](
     return _bind("switch", chosen, branches, names, operands)
 
 
-def _operands(what: str, operands: tuple, operand: Any) -> tuple:
+def _operands(what: str, operands: tuple, operand: Array) -> tuple:
     if operand is _missing:
         return operands
     if operands:
@@ -471,7 +473,7 @@ def _operands(what: str, operands: tuple, operand: Any) -> tuple:
     return (operand,)
 
 
-def _check_scalar(what: str, x: Any) -> None:
+def _check_scalar(what: str, x: Array) -> None:
     try:
         aval: Any = get_aval(x)
     except TypeError:
@@ -489,7 +491,7 @@ def _bind(
     branches: Sequence[Callable],
     names: Sequence[str],
     operands: tuple,
-) -> Any:
+) -> Array:
     leaves, tree = tree_flatten(operands)
     avals = leaf_avals(what, argument_paths(operands, {}, branches[0]), leaves)
     bodies = [trace_body(what, branch, tree, avals) for branch in branches]
@@ -505,7 +507,7 @@ def bind_branches(
     leaves: Sequence[Any],
     backwards: bool = False,
     **params: Any,
-) -> Any:
+) -> Array:
     """Bind the primitive to traced branches and their operands; returns their pytree.
 
     Args:

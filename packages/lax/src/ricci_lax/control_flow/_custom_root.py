@@ -5,8 +5,11 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
 from ricci_ir import (
+    Array,
+    ArrayLike,
     DebugInfo,
     Jaxpr,
+    ShapedArray,
     api_boundary,
     convert_constvars,
     eval_jaxpr,
@@ -110,7 +113,7 @@ class _Traced(NamedTuple):
         return _Traced(convert_constvars(jaxpr), jaxpr.consts)
 
 
-def _guess_aval(i: int, x: Any, initial_guess: Any) -> Any:
+def _guess_aval(i: int, x: Array, initial_guess: Any) -> Any:
     try:
         return get_aval(x)
     except TypeError as error:
@@ -139,7 +142,7 @@ def _tangent_program(
     def fun(*args: Any) -> list[Any]:
         at, y = args[:fixed], args[fixed:]
 
-        def g(x: Any) -> Any:
+        def g(x: ArrayLike) -> Array:
             leaves = _leaves("the argument of g", x, tree, "have")
             given = [_like("g", v, a) for v, a in zip(leaves, directions, strict=True)]
             outs = tangent_map_p.bind(*at, *given, jaxpr=jaxpr, count=len(point), transposed=False)
@@ -152,7 +155,7 @@ def _tangent_program(
     return _Traced.of("tangent_solve", fun, [*jaxpr.in_avals, *given])
 
 
-def _like(what: str, x: Any, aval: Any) -> Any:
+def _like(what: str, x: Array, aval: ShapedArray) -> Array:
     """A value that must have the shape of a part of the root, with its dtype."""
     found: Any = get_aval(x)
     if found.shape != aval.shape:

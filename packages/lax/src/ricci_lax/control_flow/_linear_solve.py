@@ -16,6 +16,8 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_jaxpr, batched_at
 from ricci_ir import (
+    Array,
+    ArrayLike,
     DebugInfo,
     Jaxpr,
     Var,
@@ -67,7 +69,7 @@ _absent = _Traced(None, [], None)
 @api_boundary
 def custom_linear_solve(
     matvec: Callable,
-    b: Any,
+    b: ArrayLike,
     solve: Callable[[Callable, Any], Any],
     transpose_solve: Callable[[Callable, Any], Any] | None = None,
     symmetric: bool = False,
@@ -132,7 +134,7 @@ def custom_linear_solve(
     return (x, tree_unflatten(solved.aux_tree, outs[len(leaves) :])) if has_aux else x
 
 
-def _right_hand_side(i: int, x: Any, b: Any) -> Any:
+def _right_hand_side(i: int, x: Array, b: ArrayLike) -> Any:
     try:
         return get_aval(x)
     except TypeError as error:
@@ -189,7 +191,7 @@ def _transposed(closed: Jaxpr, tree: Any) -> Callable[[Any], Any]:
     """The transpose of a traced linear function of a pytree."""
     count = len(closed.invars)
 
-    def vecmat(y: Any) -> Any:
+    def vecmat(y: ArrayLike) -> Array:
         cts, _ = tree_flatten(y)
         results = transpose_flat(closed, [True] * count, [None] * count, cts)
         return tree_unflatten(tree, map(instantiate, results))
@@ -256,7 +258,7 @@ def _tangents(outs, primals, tangents, **params):
     ]
 
 
-def _instantiated(tangent: Any, x: Any) -> Any:
+def _instantiated(tangent: Array, x: Array) -> Array:
     """A tangent as an array that the same program takes in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
         return vector_space.zeros(get_aval(x))

@@ -7,6 +7,8 @@ import numpy as np
 
 from ricci_batching import Axis, batch_jaxpr
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Jaxpr,
     JaxprEqn,
     Literal,
@@ -156,7 +158,9 @@ def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: Any)
     return length
 
 
-def _check_pair(f: Callable, body: Body, carry_tree: Any, names: Sequence[str], avals: Any) -> Any:
+def _check_pair(
+    f: Callable, body: Body, carry_tree: Any, names: Sequence[str], avals: Any
+) -> Array:
     """Check what a scan's body returns; gives the structure of what is collected."""
     out = body.out_tree
     node = out.node_data()
@@ -252,8 +256,8 @@ def _without_forwarding(
 
 
 def fori_loop[T](
-    lower: Any,
-    upper: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
     body_fun: Callable[[Any, T], T],
     init_val: T,
     *,
@@ -332,7 +336,7 @@ def fori_loop[T](
     return tree_unflatten(tree, outs[2:])
 
 
-def _bound(x: Any, dtype: np.dtype, weak: bool) -> Any:
+def _bound(x: Array, dtype: np.dtype, weak: bool) -> Array:
     if isinstance(x, Tracer):
         return converted(x, dtype, weak)
     return int(x) if weak else dtype.type(x)
@@ -448,7 +452,7 @@ def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[
     return [concatenate(pair, 0) for pair in zip(results, last, strict=True)] if rest else results
 
 
-def _rows(x: Any, start: int, stop: int) -> Any:
+def _rows(x: Array, start: int, stop: int) -> Array:
     shape = shape_of(x)
     return slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ricci_batching import Axis, batch_rules, batched_at
-from ricci_ir import ExtendedDType, Jaxpr, JaxprEqn, Literal, trace_to_jaxpr, unsupported
+from ricci_ir import Array, ExtendedDType, Jaxpr, JaxprEqn, Literal, trace_to_jaxpr, unsupported
 from ricci_lax.programs._inlining import inlined
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice_in_dim
@@ -234,7 +234,7 @@ class _Lanes:
         self.vectors = list(vectors)
         self.places = dict(places)
 
-    def read(self, atom: Any) -> Any:
+    def read(self, atom: Any) -> Array:
         """The value of a variable by itself."""
         if type(atom) is Literal:
             return atom.operand()
@@ -244,7 +244,7 @@ class _Lanes:
             self.scalars[key] = index_in_dim(self.vectors[vector], lane, keepdims=False)
         return self.scalars[key]
 
-    def vector(self, atoms: Sequence[Any]) -> Any:
+    def vector(self, atoms: Sequence[Any]) -> Array:
         """A vector of the values of variables; runs of lanes are taken as they are."""
         pieces = []
         i = 0

@@ -45,7 +45,7 @@ def _scan_aval(*avals, jaxpr, length, num_carry, **params):
     return [*outs[:num_carry], *(_stacked(a, length) for a in outs[num_carry:])]
 
 
-def _stacked(aval: Any, length: int) -> ShapedArray:
+def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return ShapedArray((length, *aval.shape), aval.dtype, aval.weak_type)
 
 
@@ -293,11 +293,11 @@ def _scan_lower(
     return iterate_from(ctx, values[0], values[1:], rest)[1:] if rest else values[1:]
 
 
-def _physical(aval: Any) -> Any:
+def _physical(aval: ShapedArray) -> Any:
     return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ExtendedDType) else aval
 
 
-def _zeros(ctx: Lowering, aval: Any) -> Value:
+def _zeros(ctx: Lowering, aval: ShapedArray) -> Value:
     physical = _physical(aval)
     zero = ctx.constant(np.zeros((), physical.dtype), physical.update(shape=(), weak_type=False))
     return Value(ctx.broadcast_to(zero, physical.shape).name, aval)

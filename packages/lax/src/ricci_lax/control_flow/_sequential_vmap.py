@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, cast
 
-from ricci_ir import api_boundary
+from ricci_ir import Array, api_boundary
 from ricci_lax.custom._vmap import custom_vmap
 from ricci_pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
@@ -39,7 +39,7 @@ def sequential_vmap[**P, R](f: Callable[P, R]) -> custom_vmap[P, R]:
         leaves, tree = tree_flatten(args)
         flags = tree_leaves(in_batched)
 
-        def one(mapped: list[Any]) -> Any:
+        def one(mapped: list[Any]) -> Array:
             given = iter(mapped)
             full = [next(given) if flag else x for x, flag in zip(leaves, flags, strict=True)]
             return again(*tree_unflatten(tree, full))

@@ -9,6 +9,7 @@ import numpy as np
 from ricci_autodiff import Tape, Zero, instantiate, join_tangents, jvp_jaxpr, split_by_linearizing
 from ricci_batching import batch_jaxpr, batched_at, moved_to
 from ricci_ir import (
+    Array,
     Effect,
     Jaxpr,
     JaxprEqn,
@@ -212,11 +213,11 @@ def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
 # The primitive
 
 
-def _any(predicate: Any) -> Any:
+def _any(predicate: Any) -> Array:
     return reduce_or(predicate, tuple(range(len(shape_of(predicate)))))
 
 
-def _where(predicate: Any, new: Any, old: Any) -> Any:
+def _where(predicate: Any, new: Any, old: Any) -> Array:
     spread = broadcast_in_dim(predicate, shape_of(new), tuple(range(len(shape_of(predicate)))))
     return select_n(spread, old, new)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, Self, cast, over
 
 from ricci_autodiff import Tape
 from ricci_ir import (
+    Array,
     Cache,
     DebugInfo,
     Jaxpr,
@@ -131,7 +132,7 @@ class CustomFunction[**P, R]:
         leaves, tree = tree_flatten(dynamic)
         return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, None))
 
-    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> Any:
+    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> Array:
         """Call the function: plainly, or through its primitive where something is traced.
 
         ``bind(call, operands, program, const_count, out_tree)`` binds the primitive.
@@ -163,7 +164,7 @@ class CustomFunction[**P, R]:
                 found = kept.add(key, found)
         return found
 
-    def _aval(self, x: Any, i: int, call: Call) -> Any:
+    def _aval(self, x: Array, i: int, call: Call) -> Any:
         try:
             return get_aval(x)
         except TypeError as error:

@@ -7,6 +7,8 @@ import numpy as np
 
 from ricci_batching import BatchTracer
 from ricci_ir import (
+    Array,
+    ArrayLike,
     DebugInfo,
     Tracer,
     api_boundary,
@@ -66,7 +68,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     hoisted = [const for const, m in zip(jaxpr.consts, moved, strict=True) if m]
 
     @api_boundary
-    def converted_fun(*args_and_consts: Any) -> Any:
+    def converted_fun(*args_and_consts: Any) -> Array:
         count = len(args_and_consts) - len(hoisted)
         args = args_and_consts[: max(count, 0)]
         flat_args, given = tree_flatten(args)
@@ -83,7 +85,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     return converted_fun, hoisted
 
 
-def may_be_differentiated(x: Any) -> bool:
+def may_be_differentiated(x: ArrayLike) -> bool:
     """Whether an array that a function closes over may have a tangent in some enclosing trace."""
     while isinstance(x, BatchTracer):
         x = x.value

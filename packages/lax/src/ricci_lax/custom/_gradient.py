@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from ricci_autodiff import tangent_aval
-from ricci_ir import DebugInfo, Jaxpr, eval_jaxpr, get_aval, trace_to_jaxpr
+from ricci_ir import Array, ArrayLike, DebugInfo, Jaxpr, eval_jaxpr, get_aval, trace_to_jaxpr
 from ricci_pytree import register_pytree_node, tree_flatten, tree_unflatten, treedef_is_leaf
 
 from ._vjp import custom_vjp
@@ -77,7 +77,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         return partial(custom_gradient, with_logs=with_logs)
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    def value(*args: Any, **kwargs: Any) -> Any:
+    def value(*args: Any, **kwargs: Any) -> Array:
         return _pair(name, fun(*args, **kwargs))[0]
 
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
@@ -106,7 +106,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         jaxpr = trace_to_jaxpr(flat_rule, avals, DebugInfo("custom_gradient", name))
         return out, _Pullback(jaxpr, tree, jaxpr.consts)
 
-    def bwd(pullback: _Pullback, ct: Any) -> Any:
+    def bwd(pullback: _Pullback, ct: ArrayLike) -> Any:
         results = eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
         if treedef_is_leaf(pullback.tree):
             return (results[0],)
@@ -126,7 +126,7 @@ def _pair(name: str, out: Any) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def _without_logs(name: str, result: Any) -> Any:
+def _without_logs(name: str, result: Any) -> Array:
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
             f"the rule of {name} must return a pair (cotangents, logs), since custom_gradient was "

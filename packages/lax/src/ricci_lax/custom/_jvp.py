@@ -14,6 +14,7 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
+    Array,
     api_boundary,
     context,
     define,
@@ -218,7 +219,7 @@ class BatchedRule:
         return repr(self.rule)
 
 
-def _one_example(zero: Any, dim: int | None) -> Any:
+def _one_example(zero: Any, dim: int | None) -> Array:
     if dim is None:
         return zero
     shape = zero.aval.shape

@@ -14,6 +14,7 @@ from ricci_autodiff import (
 )
 from ricci_batching import Axis, batch_jaxpr, batched_at
 from ricci_ir import (
+    Array,
     DebugInfo,
     Jaxpr,
     api_boundary,
@@ -41,7 +42,7 @@ def linear_call(
     fun_transpose: Callable[[Any, Any], Any],
     residual_args: Any,
     linear_args: Any,
-) -> Any:
+) -> Array:
     """``fun(residual_args, linear_args)``, with the transpose of ``fun`` given.
 
     Args:
@@ -246,7 +247,7 @@ def _jvp(primals, tangents, **params):
     ]
 
 
-def _instantiated(tangent: Any, x: Any) -> Any:
+def _instantiated(tangent: Array, x: Array) -> Array:
     """A tangent as an array that the callee takes in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
         return vector_space.zeros(get_aval(x))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate
-from ricci_ir import as_array
+from ricci_ir import Array, ArrayLike, as_array
 from ricci_pytree import tree_map
 
 from ._vjp import CustomVJPPrimal
@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Array:
     """The zero tangent of a pytree of arrays.
 
     Args:
@@ -29,14 +29,14 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
       0.0
     """
 
-    def zero(x: Any) -> Any:
+    def zero(x: ArrayLike) -> Any:
         found = Zero.from_primal(x)
         return SymbolicZero(found.aval) if symbolic_zeros else as_array(instantiate(found))
 
     return tree_map(zero, val)
 
 
-def custom_vjp_primal_tree_values(tree: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: Any) -> Array:
     """The values in a pytree of ``CustomVJPPrimal``, as forward rules with symbolic zeros get it.
 
     Raises:
@@ -47,7 +47,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
       {'a': 3}
     """
 
-    def value(leaf: Any) -> Any:
+    def value(leaf: Any) -> Array:
         if not isinstance(leaf, CustomVJPPrimal):
             raise TypeError(
                 "custom_vjp_primal_tree_values: the leaves must be CustomVJPPrimal, as the "

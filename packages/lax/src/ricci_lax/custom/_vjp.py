@@ -16,6 +16,7 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
+    Array,
     Primitive,
     Tracer,
     api_boundary,
@@ -231,7 +232,7 @@ class Rules:
 _disable_bwd_checks = config.state("jax_disable_bwd_checks")
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x: Array) -> Array:
     """A cotangent as a rule expects it: no Python number, which divides by zero in its own way."""
     return x if hasattr(x, "dtype") else as_array(context.trace.lift(x))
 
@@ -322,7 +323,7 @@ def _jvp(primals, tangents, **params):
     return _pushed(_bind_tangent, primals, tangents, **params)
 
 
-def _bind_tangent(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+def _bind_tangent(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Array:
     return primitive.bind(*operands, **params)
 
 

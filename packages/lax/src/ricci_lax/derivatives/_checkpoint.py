@@ -18,6 +18,8 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_jaxpr, elementwise
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Jaxpr,
     api_boundary,
     define,
@@ -247,7 +249,7 @@ def checkpoint[**P, R](
 
 def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -> Callable:
     @wraps(fun, updated=())
-    def call(args: tuple, options: dict) -> Any:
+    def call(args: tuple, options: dict) -> Array:
         return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 
     return call
@@ -265,7 +267,7 @@ name_p = define(
 )
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: ArrayLike, name: str) -> Array:
     """The same values, under a name that checkpoint policies can refer to.
 
     Args:

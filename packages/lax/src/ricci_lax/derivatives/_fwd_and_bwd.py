@@ -6,7 +6,7 @@ from operator import index
 from typing import Any
 
 from ricci_autodiff import vjp
-from ricci_ir import api_boundary, disable_jit_state, staged_call
+from ricci_ir import Array, ArrayLike, api_boundary, disable_jit_state, staged_call
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
@@ -51,7 +51,7 @@ def fwd_and_bwd(
 
     @wraps(fun)
     def forward(*args: Any) -> tuple[Any, ...]:
-        def chosen(*values: Any) -> Any:
+        def chosen(*values: Any) -> Array:
             full = list(args)
             for position, value in zip(positions, values, strict=True):
                 full[position] = value
@@ -59,7 +59,7 @@ def fwd_and_bwd(
 
         return vjp(chosen, *(args[n] for n in positions), has_aux=has_aux)
 
-    def backward(residuals: Callable[[Any], tuple[Any, ...]], ct: Any) -> Any:
+    def backward(residuals: Callable[[Any], tuple[Any, ...]], ct: ArrayLike) -> Any:
         cts = residuals(ct)
         return cts[0] if one else cts
 
@@ -87,7 +87,7 @@ def fwd_and_bwd(
 def _staged(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function as one program for arguments of each type."""
 
-    def call(*args: Any) -> Any:
+    def call(*args: Any) -> Array:
         if disable_jit_state.value:
             return fun(*args)
         leaves, tree = tree_flatten(args)

@@ -10,6 +10,8 @@ import numpy as np
 from ricci_autodiff import FlatFunction, Zero, instantiate, jvp_flat, vjp
 from ricci_batching import Axis, batch_flat, batched_at
 from ricci_ir import (
+    Array,
+    ArrayLike,
     ShapedArray,
     api_boundary,
     as_array,
@@ -262,7 +264,7 @@ class _Differentiated:
             )
         return position % len(args)
 
-    def call(self, *arguments: Any) -> Any:
+    def call(self, *arguments: Any) -> Array:
         """Call the function with other values of the differentiated arguments."""
         fun, args, kwargs = self._all
         full = list(args)
@@ -283,7 +285,7 @@ class _Differentiated:
         ]
         return chosen[leaf]
 
-    def unflatten(self, parts: Sequence[Any], argnums: Any) -> Any:
+    def unflatten(self, parts: Sequence[Any], argnums: Any) -> Array:
         """A part for each leaf, in the structure of the argument, or a tuple for several."""
         tree = tree_unflatten(self.tree, parts)
         return tree[0] if isinstance(argnums, int) else tree
@@ -351,7 +353,7 @@ def _check_results(
             )
 
 
-def _tangent(tangent: Any, aval: Any) -> Any:
+def _tangent(tangent: Array, aval: ShapedArray) -> Array:
     """A result's tangent; that of integers is given as zeros of their dtype."""
     if type(tangent) is Zero and tangent.aval.dtype == float0:
         return zeros_of(aval)
@@ -385,11 +387,11 @@ def _columns(value: Any, axis: int, avals: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _is_float0(x: Any) -> bool:
+def _is_float0(x: ArrayLike) -> bool:
     return get_aval(x).dtype == float0  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _rows(value: Any, out_avals: Sequence[Any], aval: Any) -> list[Any]:
+def _rows(value: Any, out_avals: Sequence[Any], aval: ShapedArray) -> list[Any]:
     """The parts along the first axis that belong to each result, in its shape; zeros of None."""
     if value is None:
         shapes = [(*out.shape, *aval.shape) for out in out_avals]
@@ -401,7 +403,7 @@ def _rows(value: Any, out_avals: Sequence[Any], aval: Any) -> list[Any]:
     ]
 
 
-def _shaped(x: Any, shape: tuple[int, ...]) -> Any:
+def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
     found: Any = get_aval(x)
     return x if found.shape == shape else reshape(x, shape)
 

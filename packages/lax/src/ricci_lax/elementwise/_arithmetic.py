@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
-from ricci_ir import ShapedArray, explicit_dtype, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, explicit_dtype, get_aval, issubdtype
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
 from ricci_lax.rules._singular import Singular
@@ -150,7 +150,7 @@ add = binary_function(add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 
 sub = binary_function(sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0")
 
 
-def add_any(x: Any, y: Any) -> Any:
+def add_any(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two tangents of one type."""
     return add_any_p.bind(x, y)
 
@@ -204,7 +204,7 @@ mul_p = nary(
 )
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
     """Elementwise ``x * y``.
 
     Args:
@@ -255,7 +255,7 @@ rem = binary_function(
 mulhi_p = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
 
 
-def mulhi(x: Any, y: Any, /) -> Any:
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Elementwise upper half of the bits of a product.
 
     Args:
@@ -361,7 +361,7 @@ integer_pow_p = nary(
 )
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """Elementwise power with a fixed integer exponent, by multiplication.
 
     Args:
@@ -378,7 +378,7 @@ def integer_pow(x: Any, y: int) -> Any:
     return integer_pow_p.bind(x, y=index(y))
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: ArrayLike) -> Array:
     """Elementwise ``1 / x``.
 
     Args:
@@ -391,7 +391,7 @@ def reciprocal(x: Any) -> Any:
     return integer_pow_p.bind(x, y=-1)
 
 
-def replace_zero(x: Any) -> Any:
+def replace_zero(x: ArrayLike) -> Array:
     """``x`` with ones in place of zeros."""
     return select_n(eq(x, scalar_like(x, 0)), x, filled_like(x, 1))
 
@@ -451,7 +451,7 @@ _complex = (np.complexfloating,)
 _parts = (np.float32, np.float64)
 
 
-def _part(name: str, transpose) -> Any:
+def _part(name: str, transpose) -> Array:
     return nary(
         name,
         f"stablehlo.{name}",
@@ -537,7 +537,7 @@ complex = binary_function(
 )
 
 
-def conj(x: Any) -> Any:
+def conj(x: ArrayLike) -> Array:
     """Elementwise complex conjugate; of real numbers, the same as complex ones.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import ShapedArray, define, extended, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, define, extended, get_aval, issubdtype
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure import _exact_rules as exact
@@ -226,7 +226,7 @@ def _select_n_transpose(ct, which, *cases):
     aval: Any = get_aval(which)
     zeros = zeros_of(get_aval(ct))  # pyright: ignore[reportArgumentType]
 
-    def chosen(i: int) -> Any:
+    def chosen(i: int) -> Array:
         if aval.dtype == np.bool_:
             return select_n_p.bind(which, *(ct if j == i else zeros for j in range(len(cases))))
         return select_n_p.bind(eq(which, scalar(i, aval.dtype)), zeros, ct)
@@ -315,7 +315,7 @@ select_n_p = define(
 )
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: Any, *cases: Any) -> Array:
     """Elementwise choice of one of several arrays.
 
     Args:
@@ -334,7 +334,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *cases)
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """Elementwise ``on_true if pred else on_false``.
 
     Args:
@@ -362,7 +362,7 @@ def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedAr
     return x.update(weak_type=low.weak_type and x.weak_type and high.weak_type)
 
 
-def _where(mask: Any, t: Any, x: Any) -> Any:
+def _where(mask: Array, t: Array, x: Array) -> Array:
     """The tangent ``t`` where the mask holds, in the shape of ``x``."""
     zeros = zeros_of(get_aval(x))  # pyright: ignore[reportArgumentType]
     return select_n_p.bind(mask, zeros, repeat_to(t, shape_of(x)))
@@ -382,7 +382,7 @@ clamp_p = nary(
 )
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: Any, x: ArrayLike, max: Any) -> Array:
     """Elementwise ``x``, kept between two bounds.
 
     Args:

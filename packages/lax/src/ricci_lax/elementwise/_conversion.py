@@ -8,6 +8,9 @@ import numpy as np
 from ricci_autodiff import Zero, linear, not_linear, zero_derivative
 from ricci_batching import elementwise, move_dim
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     ShapedArray,
     as_array,
     define,
@@ -85,7 +88,7 @@ convert_element_type_p = define(
 )
 
 
-def converted(x: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> Any:
+def converted(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: Any = None) -> Any:
     """``x`` with a canonical dtype; ``x`` itself if that is its type."""
     aval: Any = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and sharding is None:
@@ -97,7 +100,7 @@ def converted(x: Any, dtype: Any, weak_type: bool = False, sharding: Any = None)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """An array with its elements converted to another dtype, as C++ would.
 
     Args:
@@ -177,7 +180,7 @@ bitcast_convert_type_p = define(
 )
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of an array's elements, read as another dtype.
 
     Args:
@@ -228,7 +231,7 @@ reduce_precision_p = define(
 )
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to the values of a narrower floating-point format, keeping the dtype.
 
     Args:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import issubdtype
+from ricci_ir import Array, issubdtype
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure._operand_types import (
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def _share(larger: Any, same: Any, like: Any) -> Any:
+def _share(larger: Any, same: Any, like: Any) -> Array:
     """How much of a tangent passes: all where an operand is the extreme one, half of equals."""
     one, none, half = (filled_like(like, value) for value in (1, 0, 0.5))
     return select_n(larger, select_n(same, none, half), one)

@@ -7,13 +7,15 @@ derivatives of smaller operands are repeated (``repeat_to``) and their cotangent
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ricci_autodiff import not_linear, per_operand, per_operand_with_result, zero_derivative
 from ricci_batching import elementwise
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Primitive,
     ShapedArray,
     define,
@@ -51,13 +53,13 @@ def scalar(value: Any, dtype: np.dtype, weak: bool = False) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def scalar_like(x: Any, value: Any) -> Any:
+def scalar_like(x: ArrayLike, value: Any) -> Array:
     """A constant of the dtype of ``x``, weak where that is."""
     aval: Any = get_aval(x)
     return scalar(value, aval.dtype, aval.weak_type)
 
 
-def filled_like(x: Any, value: Any) -> Any:
+def filled_like(x: ArrayLike, value: Any) -> Array:
     """An array of the type of ``x``, all of whose elements are ``value``."""
     aval: Any = get_aval(x)
     return broadcast_in_dim(scalar(value, aval.dtype, aval.weak_type), aval.shape, ())
@@ -84,7 +86,7 @@ def operands(*xs: Any) -> tuple[Any, ...]:
 _python_scalars = frozenset({bool, int, float, complex})
 
 
-def repeat_to(x: Any, shape: tuple[int, ...]) -> Any:
+def repeat_to(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """``x``, a scalar or with sizes of 1 where ``shape`` has others, in that shape."""
     own = shape_of(x)
     if own == shape:
@@ -93,7 +95,7 @@ def repeat_to(x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(reshape(x, tuple(own[i] for i in kept)), shape, kept)
 
 
-def sum_to(ct: Any, shape: tuple[int, ...]) -> Any:
+def sum_to(ct: ArrayLike, shape: tuple[int, ...]) -> Any:
     """The cotangent of an operand of this shape that was repeated to the shape of ``ct``."""
     own = shape_of(ct)
     if own == shape:
@@ -102,6 +104,18 @@ def sum_to(ct: Any, shape: tuple[int, ...]) -> Any:
         return reduce_sum(ct, tuple(range(len(own))))
     axes = tuple(i for i, size in enumerate(own) if size != shape[i])
     return reshape(reduce_sum(ct, axes), shape)
+
+
+class UnaryFunction(Protocol):
+    """An elementwise function of one array."""
+
+    def __call__(self, x: ArrayLike, /) -> Array: ...
+
+
+class BinaryFunction(Protocol):
+    """An elementwise function of two arrays, whose shapes broadcast."""
+
+    def __call__(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 
 
 def nary_aval(
@@ -255,7 +269,9 @@ def document(
     return function
 
 
-def unary_function(primitive: Primitive, summary: str, example: str, name: str = "") -> Any:
+def unary_function(
+    primitive: Primitive, summary: str, example: str, name: str = ""
+) -> UnaryFunction:
     """The public function that applies a primitive to one array.
 
     Args:
@@ -264,7 +280,7 @@ def unary_function(primitive: Primitive, summary: str, example: str, name: str =
     """
     bind = primitive.bind
 
-    def apply(x: Any) -> Any:
+    def apply(x: ArrayLike) -> Array:
         return bind(x)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
@@ -272,11 +288,13 @@ def unary_function(primitive: Primitive, summary: str, example: str, name: str =
     return document(apply, name, "ricci_lax", summary, example, "Args:\n  x: an array.")
 
 
-def binary_function(primitive: Primitive, summary: str, example: str, name: str = "") -> Any:
+def binary_function(
+    primitive: Primitive, summary: str, example: str, name: str = ""
+) -> BinaryFunction:
     """The public function that applies a primitive to two arrays; see ``unary_function``."""
     bind = primitive.bind
 
-    def apply(x: Any, y: Any) -> Any:
+    def apply(x: ArrayLike, y: ArrayLike) -> Array:
         return bind(x, y)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]

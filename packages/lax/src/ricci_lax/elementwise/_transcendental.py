@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
-from ricci_ir import Primitive, ShapedArray, get_aval, hides, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, get_aval, hides, issubdtype
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure._operand_types import (
@@ -183,10 +183,10 @@ def _accurate(
     )
 
 
-def _accurate_function(primitive: Primitive, summary: str, example: str) -> Any:
+def _accurate_function(primitive: Primitive, summary: str, example: str) -> Array:
     bind = primitive.bind
 
-    def apply(x: Any, *, accuracy: Accuracy = None) -> Any:
+    def apply(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
         return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]

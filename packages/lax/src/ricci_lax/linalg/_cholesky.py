@@ -6,7 +6,16 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, define, get_aval, issubdtype, python_scalar_dtype, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    ShapedArray,
+    define,
+    get_aval,
+    issubdtype,
+    python_scalar_dtype,
+    unsupported,
+)
 from ricci_lax.elementwise._arithmetic import abs as absolute
 from ricci_lax.elementwise._arithmetic import add, complex, div, imag, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or, eq, gt, select_n
@@ -56,7 +65,7 @@ def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
     return traced(lower_triangle)(ctx, factor)
 
 
-def _hermitian_of_lower(t: Any) -> Any:
+def _hermitian_of_lower(t: Array) -> Array:
     """The Hermitian matrices that have the lower triangles of ``t``."""
     aval: Any = get_aval(t)
     if not issubdtype(aval.dtype, np.complexfloating):
@@ -95,7 +104,7 @@ cholesky_p = define(
 )
 
 
-def _symmetrized(x: Any) -> Any:
+def _symmetrized(x: ArrayLike) -> Array:
     """``(x + xᴴ) / 2``, floating."""
     aval: Any = get_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -111,7 +120,7 @@ def _symmetrized(x: Any) -> Any:
     return div(total, scalar_like(total, 2))
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The Cholesky factors of positive definite matrices: ``l`` with ``l lᴴ = x``.
 
     Args:
@@ -164,7 +173,7 @@ def _cholesky_update_aval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
     return ShapedArray(r.shape, r.dtype, r.weak_type and w.weak_type)
 
 
-def _rotation(x: Any, y: Any) -> tuple[Any, Any]:
+def _rotation(x: Array, y: Array) -> tuple[Any, Any]:
     """The cosine and sine of the Givens rotation that turns ``(x, y)`` into ``(r, 0)``."""
     x_size, y_size = absolute(x), absolute(y)
     scale = select_n(gt(x_size, y_size), y_size, x_size)
@@ -177,7 +186,7 @@ def _rotation(x: Any, y: Any) -> tuple[Any, Any]:
     return cosine, select_n(trivial, mul(neg(y_scaled), inverse), zero)
 
 
-def _rotate_row(i: Any, r: Any, w: Any) -> list[Any]:
+def _rotate_row(i: Any, r: Any, w: Array) -> list[Any]:
     row = at_index(r, i, 0)
     cosine, sine = _rotation(at_index(row, i, 0), at_index(w, i, 0))
     rotated = sub(mul(cosine, row), mul(sine, w))
@@ -211,7 +220,7 @@ cholesky_update_p = define(
 )
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     """The Cholesky factor after a matrix grew by the square of a vector.
 
     Args:

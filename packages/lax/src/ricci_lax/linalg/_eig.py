@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, config, define, get_aval, warn_user
+from ricci_ir import Array, ArrayLike, ShapedArray, config, define, get_aval, warn_user
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import (
     abs,
@@ -119,7 +119,7 @@ def _eig_lower(
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-def _vectors_jvp(values: Any, vectors: Any, t: Any) -> tuple[Any, Any]:
+def _vectors_jvp(values: Array, vectors: Any, t: Array) -> tuple[Any, Any]:
     """The tangents of eigenvalues and eigenvectors, from a tangent of the matrices.
 
     By ``A V = V diag(w)``, the diagonal of ``V⁻¹ dA V`` is ``dw``. Its other elements, each divided
@@ -140,7 +140,7 @@ def _vectors_jvp(values: Any, vectors: Any, t: Any) -> tuple[Any, Any]:
     return values_dot, add(change, mul(vectors, _scaling(vectors, change)))
 
 
-def _scaling(vectors: Any, change: Any) -> Any:
+def _scaling(vectors: Any, change: Any) -> Array:
     """The multiples of each vector to add: norms stay 1, and the largest element stays real."""
     aval: Any = get_aval(vectors)
     rank, rows = aval.ndim, aval.ndim - 2
@@ -187,7 +187,7 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
     return [values, *vectors[: left + right]], dots
 
 
-def _transposed(x: Any) -> Any:
+def _transposed(x: Array) -> Array:
     rank = len(shape_of(x))
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
@@ -205,7 +205,7 @@ eig_p = define(
 
 
 def eig(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,

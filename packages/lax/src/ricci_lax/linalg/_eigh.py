@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, canonicalize_dtype, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, canonicalize_dtype, define, get_aval, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or
@@ -132,7 +132,7 @@ def _eigh_on_tpu(ctx: Lowering, x: Value, lower: bool, sort: bool, subset: Any) 
     return [traced(cut)(ctx, result) for result in results]
 
 
-def _half_sum_with_adjoint(x: Any) -> Any:
+def _half_sum_with_adjoint(x: ArrayLike) -> Array:
     total = add(x, adjoint(x))
     return div(total, scalar(2, dtype_of(total)))
 
@@ -183,7 +183,7 @@ eigh_p = define(
 )
 
 
-def _symmetrized(x: Any) -> Any:
+def _symmetrized(x: ArrayLike) -> Array:
     """The mean of matrices and their adjoints, in a floating dtype."""
     aval: Any = get_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -202,7 +202,7 @@ def _symmetrized(x: Any) -> Any:
 
 
 def eigh(
-    x: Any,
+    x: ArrayLike,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,

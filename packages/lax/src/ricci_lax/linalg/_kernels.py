@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray
+from ricci_ir import Array, ArrayLike, ShapedArray
 from ricci_lax.elementwise._comparison import eq, select_n
 from ricci_lax.structure._filling import full_like
 from ricci_lax.structure._shapes import broadcast_in_dim
@@ -171,7 +171,7 @@ def nan_where_failed(
     """
     shape = x.shape
 
-    def fill(x: Any, info: Any) -> Any:
+    def fill(x: ArrayLike, info: Any) -> Array:
         mask = broadcast_in_dim(succeeded(info, np.int32(0)), shape, tuple(range(batch_rank)))
         return select_n(mask, full_like(x, np.nan), x)
 

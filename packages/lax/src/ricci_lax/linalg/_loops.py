@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray
+from ricci_ir import Array, ArrayLike, ShapedArray
 from ricci_lax.elementwise._comparison import compare
 from ricci_lax.shapes._dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from ricci_lax.structure._shapes import expand_dims, shape_of, squeeze
@@ -48,16 +48,16 @@ def write_loop(
     return ctx.generic("stablehlo.while", [start, *carry], avals, "", regions)[1:]
 
 
-def _start(x: Any, i: Any, axis: int) -> list[Any]:
+def _start(x: ArrayLike, i: Any, axis: int) -> list[Any]:
     return [i if d == axis else np.int32(0) for d in range(len(shape_of(x)))]
 
 
-def at_index(x: Any, i: Any, axis: int) -> Any:
+def at_index(x: ArrayLike, i: Any, axis: int) -> Array:
     """``x`` at index ``i``, which is in bounds, of an axis counted from 0; the axis is dropped."""
     sizes = tuple(1 if d == axis else n for d, n in enumerate(shape_of(x)))
     return squeeze(dynamic_slice_p.bind(x, *_start(x, i, axis), slice_sizes=sizes), (axis,))
 
 
-def with_index(x: Any, part: Any, i: Any, axis: int) -> Any:
+def with_index(x: ArrayLike, part: Any, i: Any, axis: int) -> Array:
     """``x`` with ``part`` at index ``i``, which is in bounds, of an axis counted from 0."""
     return dynamic_update_slice_p.bind(x, expand_dims(part, (axis,)), *_start(x, i, axis))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, define, get_aval
+from ricci_ir import Array, ArrayLike, ShapedArray, define, get_aval
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -43,7 +43,7 @@ def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
     return [x, pivots, ShapedArray((*batch, m), _INT32, x.weak_type)]
 
 
-def _padded(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+def _padded(x: Array, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
     """A batch of matrices with zeros before and after its rows and columns."""
     config = [(0, 0, 0)] * (len(shape_of(x)) - 2) + [(*rows, 0), (*columns, 0)]
     return pad(x, scalar_like(x, 0), config)
@@ -108,7 +108,7 @@ lu_p = define(
 )
 
 
-def lu(x: Any) -> list[Any]:
+def lu(x: ArrayLike) -> list[Any]:
     """The LU factorisation of matrices with partial pivoting: ``p x = l u``.
 
     Args:
@@ -194,7 +194,7 @@ lu_pivots_to_permutation_p = define(
 )
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     """The permutation of rows that pivots, one exchange after another, come to.
 
     Args:

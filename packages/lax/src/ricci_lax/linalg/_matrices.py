@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, get_aval, issubdtype
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.elementwise._arithmetic import add, conj
 from ricci_lax.elementwise._comparison import eq, lt, select_n
@@ -25,32 +25,32 @@ from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, transpose
 _INT32 = np.dtype(np.int32)
 
 
-def dtype_of(x: Any) -> np.dtype:
+def dtype_of(x: ArrayLike) -> np.dtype:
     """The dtype of an array or a tracer."""
     aval: Any = get_aval(x)
     return aval.dtype
 
 
-def is_complex(x: Any) -> bool:
+def is_complex(x: ArrayLike) -> bool:
     """Whether an array has complex numbers."""
     return issubdtype(dtype_of(x), np.complexfloating)
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: ArrayLike) -> Array:
     """A batch of matrices, each transposed and its elements conjugated."""
     rank = len(shape_of(x))
     x = transpose(x, (*range(rank - 2), rank - 1, rank - 2))
     return conj(x) if is_complex(x) else x
 
 
-def product(x: Any, y: Any, **options: Any) -> Any:
+def product(x: ArrayLike, y: ArrayLike, **options: Any) -> Array:
     """The products of two batches of matrices; options are those of ``dot_general``."""
     rank = len(shape_of(x))
     batch = tuple(range(rank - 2))
     return dot_general(x, y, (((rank - 1,), (rank - 2,)), (batch, batch)), **options)
 
 
-def part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
     """Some rows and columns of a batch of matrices, each range given by its start and end."""
     *batch, height, width = shape_of(x)
     if rows == (0, height) and columns == (0, width):
@@ -59,23 +59,23 @@ def part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
     return slice(x, starts, (*batch, rows[1], columns[1]))
 
 
-def _from_start(places: Any, size: int) -> Any:
+def _from_start(places: Any, size: int) -> Array:
     """Places of which negative ones count from the end, as ones that do not."""
     negative = lt(places, scalar(0, _INT32))
     return select_n(negative, places, add(places, scalar(size, _INT32)))
 
 
-def rows_at(x: Any, places: Any) -> Any:
+def rows_at(x: ArrayLike, places: Any) -> Array:
     """The rows of each matrix of a batch at the places given for it."""
     return _lines_at(x, places, 0)
 
 
-def columns_at(x: Any, places: Any) -> Any:
+def columns_at(x: ArrayLike, places: Any) -> Array:
     """The columns of each matrix of a batch at the places given for it."""
     return _lines_at(x, places, 1)
 
 
-def _lines_at(x: Any, places: Any, axis: int) -> Any:
+def _lines_at(x: ArrayLike, places: Any, axis: int) -> Array:
     *batch, height, width = shape_of(x)
     rank = len(batch)
     places = _from_start(places, (height, width)[axis])
@@ -97,14 +97,14 @@ def _lines_at(x: Any, places: Any, axis: int) -> Any:
     )
 
 
-def identity(rows: int, columns: int, dtype: np.dtype) -> Any:
+def identity(rows: int, columns: int, dtype: np.dtype) -> Array:
     """Ones on the main diagonal of a matrix, zeros elsewhere."""
     shape = rows, columns
     below = add(broadcasted_iota(_INT32, shape, 0), scalar(0, _INT32))
     return converted(eq(below, broadcasted_iota(_INT32, shape, 1)), dtype)
 
 
-def in_batch(matrix: Any, rank: int) -> Any:
+def in_batch(matrix: ArrayLike, rank: int) -> Any:
     """A matrix as one of a batch: with dimensions of size 1 before its own, up to a rank."""
     if rank == 2:
         return matrix
@@ -112,7 +112,7 @@ def in_batch(matrix: Any, rank: int) -> Any:
     return broadcast_in_dim(matrix, shape, (rank - 2, rank - 1))
 
 
-def _diagonal_places(indices: Any) -> Any:
+def _diagonal_places(indices: Array) -> Array:
     """The places of the diagonal, as indices for ``gather`` and ``scatter``."""
     (size,) = shape_of(indices)
     places = []
@@ -121,7 +121,7 @@ def _diagonal_places(indices: Any) -> Any:
     return concatenate([broadcast_in_dim(p, (size, 1), (0,)) for p in places], 1)
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: ArrayLike) -> Array:
     """The main diagonals of a batch of square matrices."""
     *batch, size, _ = shape_of(x)
     rank = len(batch)
@@ -139,7 +139,7 @@ def diagonal(x: Any) -> Any:
     )
 
 
-def with_diagonal(x: Any) -> Any:
+def with_diagonal(x: ArrayLike) -> Array:
     """Square matrices with these diagonals, zero elsewhere."""
     *batch, size = shape_of(x)
     rank = len(batch)

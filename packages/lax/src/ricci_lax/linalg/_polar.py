@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import composite, finfo, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, composite, finfo, get_aval, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._while import while_loop
 from ricci_lax.elementwise._arithmetic import abs as magnitude
@@ -34,7 +34,7 @@ from ._triangular_solve import triangular_solve
 _matmul = partial(product, precision=Precision.HIGHEST)
 
 
-def _times(factor: float, x: Any) -> Any:
+def _times(factor: float, x: Array) -> Array:
     return mul(scalar(factor, dtype_of(x)), x)
 
 
@@ -67,7 +67,7 @@ def _weights(smallest: float, tolerance: float) -> Iterator[_Weights]:
         bound *= (a + b * square) / (1 + weights.c * square)
 
 
-def _step_by_qr(x: Any, weights: _Weights) -> Any:
+def _step_by_qr(x: Array, weights: _Weights) -> Array:
     a, b, c = weights
     rows, columns = shape_of(x)
     stacked = concatenate([_times(sqrt(c), x), identity(columns, columns, dtype_of(x))], 0)
@@ -78,7 +78,7 @@ def _step_by_qr(x: Any, weights: _Weights) -> Any:
     return add(_times(b / c, x), moved)
 
 
-def _step_by_cholesky(x: Any, weights: _Weights) -> Any:
+def _step_by_cholesky(x: Array, weights: _Weights) -> Array:
     a, b, c = weights
     columns = shape_of(x)[1]
     gram = _times(c, _matmul(adjoint(x), x))
@@ -89,12 +89,12 @@ def _step_by_cholesky(x: Any, weights: _Weights) -> Any:
     return add(_times(b / c, x), _times(a - b / c, adjoint(solved)))
 
 
-def _norm(x: Any) -> Any:
+def _norm(x: Array) -> Array:
     parts = magnitude(x)
     return square_root(reduce_sum(mul(parts, parts), (0, 1)))
 
 
-def _inverse_of_norm_bound(x: Any) -> Any:
+def _inverse_of_norm_bound(x: Array) -> Array:
     """One over the root of the 1-norm times the ∞-norm, which the 2-norm does not exceed."""
     parts = magnitude(x)
     zero = scalar(0, dtype_of(parts))
@@ -103,7 +103,7 @@ def _inverse_of_norm_bound(x: Any) -> Any:
     return select_n(eq(by_columns, zero), inverse, scalar(1, dtype_of(parts)))
 
 
-def _within(x: Any, shape: Sequence[Any]) -> Any:
+def _within(x: Array, shape: Sequence[Any]) -> Array:
     """A matrix with zeros outside of its first rows and columns."""
     bounded = (
         lt(broadcasted_iota(np.int32, shape_of(x), axis), converted(size, np.dtype(np.int32)))
@@ -113,7 +113,7 @@ def _within(x: Any, shape: Sequence[Any]) -> Any:
     return select_n(bitwise_and(*bounded), zeros, x)
 
 
-def _iterated(x: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any]:
+def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Any, Any, Any]:
     """The unitary factor of a matrix of norm 1 at most, the count of steps, whether they go on."""
     # The bounds of the paper: of the singular values, and of a step, which is of third order.
     tolerance = 5 * eps
@@ -129,7 +129,7 @@ def _iterated(x: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any]:
             before, x = x, _step_by_cholesky(x, weights)
             goes_on = gt(_norm(sub(x, before)), enough)
 
-    def unfinished(carry: tuple[Any, Any, Any]) -> Any:
+    def unfinished(carry: tuple[Any, Any, Any]) -> Array:
         count, _, goes_on = carry
         return bitwise_and(goes_on, lt(count, max_iterations))
 
@@ -143,7 +143,7 @@ def _iterated(x: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any]:
 
 
 def qdwh(
-    x: Any,
+    x: ArrayLike,
     *,
     is_hermitian: bool = False,
     max_iterations: int | None = None,
@@ -202,7 +202,7 @@ def qdwh(
 
 
 @composite("qdwh")
-def _qdwh(x: Any, *shape: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any, Any]:
+def _qdwh(x: Array, *shape: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any, Any]:
     dtype = dtype_of(x)
     if shape:
         x = _within(x, shape)
@@ -230,7 +230,7 @@ def svd_by_polar(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
     return fun(x)
 
 
-def _svd_of_one(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
     rows, columns = shape_of(x)
     if rows < columns:
         found = _svd_of_one(adjoint(x), full_matrices=full_matrices, compute_uv=compute_uv)
@@ -250,7 +250,7 @@ def _svd_of_one(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
     return [s, left, vh]
 
 
-def _svd_of_square(x: Any, compute_uv: bool) -> list[Any]:
+def _svd_of_square(x: Array, compute_uv: bool) -> list[Any]:
     polar, h, _, _ = qdwh(x)
     v, w = eigh(h, symmetrize_input=False)
     s = rev(larger(w, scalar(0, dtype_of(w))), (0,))
@@ -263,7 +263,7 @@ def _svd_of_square(x: Any, compute_uv: bool) -> list[Any]:
     return [s, mul(q, _signs(diagonal(r), shape_of(q))), adjoint(v)]
 
 
-def _signs(x: Any, shape: tuple[int, ...]) -> Any:
+def _signs(x: Array, shape: tuple[int, ...]) -> Array:
     """Numbers divided by their magnitudes, one for each column of a matrix; 1 for zeros."""
     sizes = magnitude(x)
     zeros = eq(sizes, scalar(0, dtype_of(sizes)))

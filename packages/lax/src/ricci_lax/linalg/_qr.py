@@ -7,7 +7,16 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, canonicalize_dtype, composite, config, define, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    ShapedArray,
+    canonicalize_dtype,
+    composite,
+    config,
+    define,
+    unsupported,
+)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, conj, mul, real, sub
 from ricci_lax.elementwise._conversion import converted
@@ -183,7 +192,7 @@ householder_product_p = define(
 )
 
 
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: ArrayLike, taus: Any) -> Array:
     """The first columns of a product of Householder reflectors.
 
     Args:
@@ -220,7 +229,7 @@ def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left, tran
     return c.update(weak_type=a.weak_type and taus.weak_type and c.weak_type)
 
 
-def _ormqr_explicitly(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+def _ormqr_explicitly(a: Array, taus: Any, c: Array, *, left: bool, transpose: bool) -> Array:
     """The product with the whole unitary matrix, for platforms with no kernel to apply it."""
     rows = shape_of(a)[-2]
     count = shape_of(taus)[-1]
@@ -273,7 +282,9 @@ ormqr_p = define(
 )
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(
+    a: ArrayLike, taus: Any, c: ArrayLike, *, left: bool = True, transpose: bool = False
+) -> Array:
     """Multiply by the unitary matrix of a QR decomposition, given by its reflectors.
 
     Args:
@@ -317,14 +328,14 @@ def _index_dtype() -> np.dtype:
     return canonicalize_dtype(np.int64)
 
 
-def _widened(x: Any, columns: int) -> Any:
+def _widened(x: Array, columns: int) -> Array:
     """Matrices with further columns of zeros."""
     rank = len(shape_of(x))
     more = columns - shape_of(x)[-1]
     return pad(x, scalar(0, dtype_of(x)), [*((0, 0, 0),) * (rank - 1), (0, more, 0)])
 
 
-def _qr_from_reflectors(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list:
+def _qr_from_reflectors(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list:
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
     if not (rows and columns):
@@ -352,7 +363,7 @@ def _qr_from_reflectors(x: Any, *, pivoting: bool, full_matrices: bool, use_magm
     return [q, upper_triangle(r, 0, _index_dtype()), *pivots]
 
 
-def _difference_to_reals(x: Any) -> Any:
+def _difference_to_reals(x: Array) -> Array:
     return sub(x, converted(real(x), dtype_of(x)) if is_complex(x) else x)
 
 
@@ -421,14 +432,14 @@ def _completed(q: Any, q_first: Any, dq: Any, dr: Any, matmul: Any) -> tuple[Any
     return concatenate([dq, d_others], rank - 1), concatenate([dr, zeros], rank - 2)
 
 
-def _solve_adjoint(a: Any, b: Any) -> Any:
+def _solve_adjoint(a: Array, b: Array) -> Array:
     """The solution x of ``aᴴ x = bᴴ``."""
     factors, _, permutation = lu(a)
     return _solve_adjoint_by_lu(factors, permutation, adjoint(b))
 
 
 @composite("_lu_solve")
-def _solve_adjoint_by_lu(factors: Any, permutation: Any, b: Any) -> Any:
+def _solve_adjoint_by_lu(factors: Any, permutation: Any, b: Array) -> Array:
     solve = partial(triangular_solve, factors, left_side=True, transpose_a=True)
     solve = partial(solve, conjugate_a=is_complex(b))
     x = solve(solve(b), lower=True, unit_diagonal=True)
@@ -453,7 +464,11 @@ qr_p = define(
 
 
 def qr(
-    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
 ) -> tuple[Any, ...]:
     """Decompose matrices into a unitary one times an upper triangular one, ``x = Q R``.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, define, unsupported
+from ricci_ir import ArrayLike, ShapedArray, define, unsupported
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -70,7 +70,7 @@ schur_p = define(
 
 
 def schur(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
@@ -150,7 +150,7 @@ hessenberg_p = define(
 )
 
 
-def hessenberg(a: Any) -> list[Any]:
+def hessenberg(a: ArrayLike) -> list[Any]:
     """Reduce square matrices to Hessenberg form, ``a == q h qᴴ``, with a unitary ``q``.
 
     Args:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import composite, get_aval
+from ricci_ir import Array, ArrayLike, composite, get_aval
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._linear_solve import custom_linear_solve
@@ -22,7 +22,7 @@ _INT32 = np.dtype(np.int32)
 
 
 @composite("_lu_solve")
-def _lu_solve(factors: Any, permutation: Any, b: Any, *, transposed: bool) -> Any:
+def _lu_solve(factors: Any, permutation: Any, b: Array, *, transposed: bool) -> Array:
     """The solutions for a batch of vectors, by what ``lu`` returned for their matrices."""
     rank = len(shape_of(b))
     x = expand_dims(b, (rank,))
@@ -44,7 +44,7 @@ def _lu_solve(factors: Any, permutation: Any, b: Any, *, transposed: bool) -> An
     return squeeze(x, (rank,))
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Any:
     """The solutions ``x`` of ``a @ x == b``.
 
     Args:
@@ -59,7 +59,7 @@ def solve(a: Any, b: Any) -> Any:
     def solver(transposed: bool) -> Any:
         return lambda _, y: _lu_solve(factors, permutation, y, transposed=transposed)
 
-    def solve_vectors(y: Any) -> Any:
+    def solve_vectors(y: ArrayLike) -> Array:
         matvec = lambda x: dot_general(a, x, numbers, Precision.HIGHEST)
         return custom_linear_solve(matvec, y, solver(False), solver(True))
 

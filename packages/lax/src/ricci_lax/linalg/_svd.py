@@ -9,7 +9,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, define
+from ricci_ir import Array, ArrayLike, ShapedArray, define
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, mul, real, sub
 from ricci_lax.elementwise._comparison import eq
@@ -119,14 +119,14 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
     return traced(svd_by_polar)(ctx, x, **params)
 
 
-def _some_by_polar(start: int, stop: int, x: Any, **params: bool) -> list[Any]:
+def _some_by_polar(start: int, stop: int, x: Array, **params: bool) -> list[Any]:
     s, *vectors = svd_by_polar(x, **params)
     cut = lambda x, axis: slice_in_dim(x, start, stop, axis=axis)
     axis = len(shape_of(s)) - 1
     return [cut(s, axis), *(cut(v, axis + 1 - i) for i, v in enumerate(vectors))]
 
 
-def _of_nothing(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def _of_nothing(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
     """The decomposition of empty matrices: no values, and identities."""
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
@@ -134,7 +134,7 @@ def _of_nothing(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
     if not compute_uv:
         return [values]
 
-    def unit(height: int, width: int) -> Any:
+    def unit(height: int, width: int) -> Array:
         place = len(batch), len(batch) + 1
         return broadcast_in_dim(identity(height, width, dtype), (*batch, height, width), place)
 
@@ -302,7 +302,7 @@ def _check_differentiable(
         )
 
 
-def _inverse_differences_of_squares(s_row: Any) -> Any:
+def _inverse_differences_of_squares(s_row: Any) -> Array:
     """``1 / (s[j]² - s[i]²)`` off the diagonal, zeros on it."""
     rank, dtype = shape_of(s_row)[-1], dtype_of(s_row)
     sums = add(s_row, matrix_transpose(s_row))
@@ -311,7 +311,7 @@ def _inverse_differences_of_squares(s_row: Any) -> Any:
     return sub(div(scalar(1, dtype), add(squares, eye)), eye)
 
 
-def _phases(s: Any, in_basis: Any) -> Any:
+def _phases(s: Any, in_basis: Any) -> Array:
     """The antihermitian diagonal of ``dS``, divided by the singular values that are not zero."""
     dtype = dtype_of(in_basis)
     zeros = converted(eq(s, scalar(0, dtype_of(s))), dtype_of(s))
@@ -334,7 +334,7 @@ svd_p = define(
 
 
 def svd(
-    x: Any,
+    x: ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,

@@ -4,7 +4,7 @@ from typing import Any
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ShapedArray, define, unsupported
+from ricci_ir import Array, ShapedArray, define, unsupported
 from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.rules._law_examples import of_matrices
@@ -40,7 +40,7 @@ def _symmetric_product_aval(a: ShapedArray, c: ShapedArray, *, alpha, beta) -> S
     return ShapedArray(c.shape, c.dtype, a.weak_type and c.weak_type)
 
 
-def _product(a: Any, c: Any, *, alpha, beta) -> Any:
+def _product(a: Array, c: Array, *, alpha, beta) -> Array:
     product = matmul(a, matrix_transpose(a))
     return add(mul(scalar_like(c, alpha), product), mul(scalar_like(c, beta), c))
 
@@ -83,7 +83,7 @@ def symmetric_product(
     alpha: float = 1.0,
     beta: float = 0.0,
     symmetrize_output: bool = False,
-) -> Any:
+) -> Array:
     """The products ``alpha a aᵀ + beta c``, where ``c`` is symmetric.
 
     Args:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import get_aval
+from ricci_ir import Array, ArrayLike, get_aval
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge, select_n
 from ricci_lax.elementwise._factories import scalar
@@ -14,7 +14,7 @@ from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
 _INT32 = np.dtype(np.int32)
 
 
-def _on_or_below(x: Any, diagonal: int, index: np.dtype) -> Any:
+def _on_or_below(x: ArrayLike, diagonal: int, index: np.dtype) -> Array:
     """Where an element of a batch of matrices is on a diagonal or below it."""
     shape = shape_of(x)
     matrix, rank = shape[-2:], len(shape)
@@ -23,12 +23,12 @@ def _on_or_below(x: Any, diagonal: int, index: np.dtype) -> Any:
     return mask if rank == 2 else broadcast_in_dim(mask, shape, (rank - 2, rank - 1))
 
 
-def _zeros(x: Any) -> Any:
+def _zeros(x: ArrayLike) -> Array:
     aval: Any = get_aval(x)
     return broadcast_in_dim(scalar(0, aval.dtype), aval.shape, ())
 
 
-def lower_triangle(x: Any, diagonal: int = 0, index: np.dtype = _INT32) -> Any:
+def lower_triangle(x: ArrayLike, diagonal: int = 0, index: np.dtype = _INT32) -> Array:
     """Matrices with zeros above a diagonal: 0 is the main one, -1 the one below.
 
     Args:
@@ -38,7 +38,7 @@ def lower_triangle(x: Any, diagonal: int = 0, index: np.dtype = _INT32) -> Any:
     return select_n(mask, _zeros(x), x)
 
 
-def upper_triangle(x: Any, diagonal: int = 0, index: np.dtype = _INT32) -> Any:
+def upper_triangle(x: ArrayLike, diagonal: int = 0, index: np.dtype = _INT32) -> Array:
     """Matrices with zeros below a diagonal: 0 is the main one, 1 the one above.
 
     Args:

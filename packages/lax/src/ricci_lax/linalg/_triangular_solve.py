@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, add_tangents, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import ShapedArray, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, define, get_aval, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import conj, neg
 from ricci_lax.rules._law_examples import of_matrices
@@ -20,12 +20,12 @@ from ._matrices import product
 from ._triangles import lower_triangle, upper_triangle
 
 
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: ArrayLike, y: ArrayLike) -> Array:
     """The products of two batches of matrices, in the highest precision."""
     return product(x, y, precision=Precision.HIGHEST)
 
 
-def matrix_transpose(x: Any) -> Any:
+def matrix_transpose(x: ArrayLike) -> Array:
     """A batch of matrices, each transposed."""
     rank = len(shape_of(x))
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
@@ -66,7 +66,7 @@ def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **param
     return ShapedArray(b.shape, b.dtype, a.weak_type and b.weak_type)
 
 
-def _by_matrix(t: Any, a: Any, x: Any, params: dict[str, Any]) -> Any:
+def _by_matrix(t: Array, a: Array, x: Array, params: dict[str, Any]) -> Array:
     """The tangent of the solution ``x`` when the matrix ``a`` moves by ``t``: -a⁻¹ t x."""
     skipped = int(params["unit_diagonal"])
     t = lower_triangle(t, -skipped) if params["lower"] else upper_triangle(t, skipped)
@@ -153,15 +153,15 @@ triangular_solve_p = define(
 
 
 def triangular_solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     left_side: bool = False,
     lower: bool = False,
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
+) -> Array:
     """Solve linear systems whose matrices are triangular.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import ShapedArray, define
+from ricci_ir import Array, ArrayLike, ShapedArray, define
 from ricci_lax.elementwise._arithmetic import div, mul, neg, sub
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.rules._law_examples import of_matrices
@@ -49,7 +49,7 @@ def _tridiagonal_solve_aval(*avals: ShapedArray, perturb_singular) -> ShapedArra
     return ShapedArray(b.shape, b.dtype, all(aval.weak_type for aval in avals))
 
 
-def _add_rows(x: Any, rows: Any, start: int) -> Any:
+def _add_rows(x: Array, rows: Array, start: int) -> Array:
     """``x`` with ``rows`` added to its rows from ``start``."""
     rank = len(shape_of(x))
     numbers = ScatterDimensionNumbers(tuple(range(rank)), (), (rank - 2,))
@@ -65,7 +65,7 @@ def _add_rows(x: Any, rows: Any, start: int) -> Any:
     )
 
 
-def _multiply(dl: Any, d: Any, du: Any, x: Any) -> Any:
+def _multiply(dl: Any, d: Array, du: Any, x: Array) -> Array:
     """The products of tridiagonal matrices with ``x``."""
     *batch, n = shape_of(d)
     axis = len(batch)
@@ -95,7 +95,7 @@ def _tridiagonal_solve_jvp(primals, tangents, **params):
     return x, tridiagonal_solve_p.bind(*diagonals, rhs, **params)
 
 
-def _part(x: Any, start: int, stop: int, axis: int) -> Any:
+def _part(x: Array, start: int, stop: int, axis: int) -> Array:
     """The elements of ``x`` from ``start`` to ``stop`` along an axis."""
     shape = shape_of(x)
     starts, limits = [0] * len(shape), list(shape)
@@ -103,17 +103,17 @@ def _part(x: Any, start: int, stop: int, axis: int) -> Any:
     return slice(x, starts, limits)
 
 
-def _all_but_first(x: Any) -> Any:
+def _all_but_first(x: Array) -> Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 1, shape_of(x)[axis], axis)
 
 
-def _all_but_last(x: Any) -> Any:
+def _all_but_last(x: Array) -> Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 0, shape_of(x)[axis] - 1, axis)
 
 
-def _zero(x: Any) -> Any:
+def _zero(x: Array) -> Array:
     """A zero for each batch of diagonals."""
     return broadcast_in_dim(scalar_like(x, 0), (*shape_of(x)[:-1], 1), ())
 
@@ -154,7 +154,7 @@ def _tridiagonal_solve_batch(axis, args, dims, **params):
     return reshape(tridiagonal_solve_p.bind(*diagonals, merged, **params), shape), target
 
 
-def _eliminate(i: Any, ratio: Any, rhs: Any, above: Any, xs: Any, *operands: Any) -> list[Any]:
+def _eliminate(i: Any, ratio: Any, rhs: Array, above: Any, xs: Any, *operands: Any) -> list[Any]:
     """Row ``i`` with the element left of its diagonal eliminated and the diagonal made one."""
     axis = len(shape_of(above)) - 1
     dl, d, du, b = (at_index(x, i, axis) for x in operands)
@@ -165,7 +165,7 @@ def _eliminate(i: Any, ratio: Any, rhs: Any, above: Any, xs: Any, *operands: Any
     return [ratio, rhs, with_index(above, ratio, i, axis), with_index(xs, rhs, i, axis)]
 
 
-def _substitute(i: Any, x: Any, xs: Any, above: Any) -> list[Any]:
+def _substitute(i: Any, x: Array, xs: Any, above: Any) -> list[Any]:
     """The solution in row ``n - 1 - i``, given that in the row below."""
     axis = len(shape_of(above)) - 1
     row = sub(np.int32(shape_of(above)[-1] - 1), i)
@@ -223,7 +223,9 @@ tridiagonal_solve_p = define(
 )
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+def tridiagonal_solve(
+    dl: Any, d: ArrayLike, du: Any, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
     """Solve linear systems ``a x = b`` whose matrices ``a`` are tridiagonal.
 
     Args:

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ricci_ir import (
+    Array,
     Jaxpr,
     Primitive,
     Trace,
@@ -104,7 +105,7 @@ def find_nan(fun: Callable[..., Any], *args: Any, inf: bool = False, **kwargs: A
     return _watched(watch, run, inf)
 
 
-def _is_array(x: Any) -> bool:
+def _is_array(x: Array) -> bool:
     try:
         get_aval(x)
     except TypeError:

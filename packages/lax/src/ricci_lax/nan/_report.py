@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray, Source, Transformation, is_transposed
+from ricci_ir import Array, ShapedArray, Source, Transformation, is_transposed
 
 from ._remedy import remedy, source_text
 from ._watch import Event, Hit, Place, Watch
@@ -147,11 +147,11 @@ def _position(source: Source) -> str:
     return f"{source.file}:{source.line} ({source.function})"
 
 
-def _number(x: Any) -> str:
+def _number(x: Array) -> str:
     return str(x) if np.iscomplexobj(x) else f"{x.item():.7g}" if x.dtype.kind != "b" else str(x)
 
 
-def _element(index: Sequence[int], array: Any) -> str:
+def _element(index: Sequence[int], array: Array) -> str:
     inside = ", ".join(map(str, index))
     return f"element [{inside}] of {ShapedArray(array.shape, array.dtype).str_short()}"
 
@@ -166,7 +166,7 @@ def _values(operands: Sequence[Any], result: Any, index: tuple[int, ...], matche
     return (" and ".join(texts) or "nothing") + where
 
 
-def _at(x: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
+def _at(x: Array, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
     """The element of an operand that belongs to one of the result."""
     return "?" if x is None else _number(np.broadcast_to(x, shape)[index])
 

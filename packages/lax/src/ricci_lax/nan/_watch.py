@@ -12,6 +12,8 @@ import numpy as np
 
 from ricci_batching import elementwise_primitives
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Jaxpr,
     JaxprEqn,
     Literal,
@@ -130,7 +132,7 @@ class Reached(BaseException):
         self.event = event
 
 
-def host(x: Any) -> Any:
+def host(x: ArrayLike) -> Any:
     """The values of an array of real or complex numbers, or ``None`` for others."""
     dtype = getattr(get_aval(x), "dtype", None)
     if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact):
@@ -138,7 +140,7 @@ def host(x: Any) -> Any:
     return np.asarray(x)
 
 
-def shown(x: Any) -> Any:
+def shown(x: ArrayLike) -> Any:
     """An operand as it is kept for the report."""
     dtype = getattr(get_aval(x), "dtype", None)
     return np.asarray(x) if isinstance(dtype, np.dtype) else None
@@ -170,7 +172,7 @@ class Watch:
             found.update((id(h), h) for h in self._derived.get(id(x), (None, ()))[1])
         return tuple(found.values())
 
-    def given(self, array: Any, name: str) -> None:
+    def given(self, array: ArrayLike, name: str) -> None:
         """Take note of an argument of the program."""
         values = host(array)
         if values is None:
@@ -180,7 +182,7 @@ class Watch:
             place = Place((None, 0), (), ())
             self._remember(array, [self._event("nan", None, [name], values, mask, place, (), True)])
 
-    def made(self, array: Any, *sources: Any) -> Any:
+    def made(self, array: ArrayLike, *sources: Any) -> Any:
         """The array, which holds values of ``sources``."""
         values = host(array)
         if values is not None:
@@ -191,7 +193,7 @@ class Watch:
                 self._remember(array, self.events_of(sources))
         return array
 
-    def _remember(self, array: Any, events: Sequence[Event]) -> None:
+    def _remember(self, array: ArrayLike, events: Sequence[Event]) -> None:
         if events and hasattr(type(array), "aval"):  # Python scalars are no objects of their own
             self._events[id(array)] = array, tuple(events)
 
@@ -336,7 +338,7 @@ def _holds_user_code(jaxpr: Jaxpr) -> bool:
     )
 
 
-def _fresh(primitive: Primitive, operands: Sequence[Any], mask: Any, finder: Any) -> Any:
+def _fresh(primitive: Primitive, operands: Sequence[Any], mask: Array, finder: Any) -> Any:
     """Where a result has what no operand had there; ``None`` if one that is not matched has it."""
     fresh = mask
     matched = primitive in elementwise_primitives
@@ -388,6 +390,6 @@ class Runs:
         """Take note of the results of an equation that the caller computed itself."""
         self._watch.computed(eqn.primitive, operands, results, inside(self._place, eqn, place))
 
-    def made(self, array: Any, *sources: Any) -> Any:
+    def made(self, array: ArrayLike, *sources: Any) -> Array:
         """The array; it holds values of ``sources``."""
         return self._watch.made(array, *sources)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    Array,
     Jaxpr,
     ShapedArray,
     Tracer,
@@ -186,7 +187,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         raise TypeError(f"composite: the decomposition must be a function, got {decomposition!r}.")
 
     @wraps(decomposition)
-    def call(*args: Any, **attributes: Any) -> Any:
+    def call(*args: Any, **attributes: Any) -> Array:
         leaves, tree = tree_flatten(args)
         out_tree: Any = None
 

@@ -8,7 +8,16 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_ir import ShapedArray, define, explicit_dtype, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    ShapedArray,
+    ShapeLike,
+    define,
+    explicit_dtype,
+    unsupported,
+)
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
 from ricci_lax.shapes._slicing import slice
@@ -117,8 +126,8 @@ rng_bit_generator_p = define(
 
 def rng_bit_generator(
     key: Any,
-    shape: Any,
-    dtype: Any = np.uint32,
+    shape: ShapeLike,
+    dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: Any = None,
@@ -220,7 +229,7 @@ rng_uniform_p = define(
 )
 
 
-def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
     """Random numbers between two bounds, other ones with every call.
 
     They come from a state of the device, so they cannot be had again, mapped over or

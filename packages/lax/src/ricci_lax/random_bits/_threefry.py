@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_ir import ShapedArray, define
+from ricci_ir import ArrayLike, ShapedArray, define
 from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import broadcast_result_shape
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
@@ -134,7 +134,7 @@ class _NumPy:
         return (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
 
 
-def threefry2x32_numpy(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[np.ndarray, np.ndarray]:
+def threefry2x32_numpy(k0: Any, k1: Any, x0: Any, x1: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The same function of NumPy arrays, for use without a compiler.
 
     Example:
@@ -146,7 +146,7 @@ def threefry2x32_numpy(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[np.ndarray, 
     return y0[0], y1[0]
 
 
-def threefry2x32(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+def threefry2x32(k0: Any, k1: Any, x0: Any, x1: ArrayLike) -> tuple[Any, Any]:
     """Encrypt counters with a key: the Threefry-2x32 cipher with 20 rounds.
 
     Args:

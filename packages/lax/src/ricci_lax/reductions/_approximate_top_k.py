@@ -8,7 +8,10 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Cache,
+    DTypeLike,
     Jaxpr,
     ShapedArray,
     define,
@@ -128,7 +131,7 @@ def _approx_top_k_aval(
 _programs: Cache[Any, Jaxpr] = Cache("approximate top k", 256)
 
 
-def _take_along(dtype: Any, shape: tuple[int, ...], count: int, axis: int) -> Jaxpr:
+def _take_along(dtype: DTypeLike, shape: tuple[int, ...], count: int, axis: int) -> Jaxpr:
     """The program that takes elements at indices along an axis; outside of it there are NaNs."""
 
     def take_along_axis(x, indices):
@@ -170,7 +173,7 @@ def _approx_top_k_batch(_axis, args, dims, *, reduction_dimension, **params):
     return results, [dim, dim]
 
 
-def _comparator(dtype: Any, is_max_k: bool) -> Jaxpr:
+def _comparator(dtype: DTypeLike, is_max_k: bool) -> Jaxpr:
     scalars = [ShapedArray((), dtype)] * 2 + [ShapedArray((), np.dtype(np.int32))] * 2
     better = gt if is_max_k else lt
     return trace_to_jaxpr(lambda x, y, i, j: [better(x, y)], scalars)
@@ -237,7 +240,7 @@ approx_top_k_p = define(
 
 
 def approx_max_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
@@ -289,7 +292,7 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
@@ -316,7 +319,9 @@ def approx_min_k(
     )
 
 
-def _bind(is_max_k: bool, operand: Any, k, dimension, recall_target, override, aggregate) -> Any:
+def _bind(
+    is_max_k: bool, operand: ArrayLike, k, dimension, recall_target, override, aggregate
+) -> Array:
     return approx_top_k_p.bind(
         operand,
         k=index(k),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import get_aval, issubdtype
+from ricci_ir import Array, get_aval, issubdtype
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.shapes._joining import concatenate, rev
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Array:
     """Combine the elements of arrays up to each one, in logarithmically many steps.
 
     Args:
@@ -88,7 +88,7 @@ def _scan(combine: Callable, elems: Sequence[Any], axis: int) -> list[Any]:
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
 
 
-def _interleave(even: Any, odd: Any, axis: int) -> Any:
+def _interleave(even: Any, odd: Any, axis: int) -> Array:
     aval: Any = get_aval(even)
     equal = aval.shape[axis] == shape_of(odd)[axis]
     zero = np.zeros((), aval.dtype)[()]

@@ -8,6 +8,10 @@ import numpy as np
 
 from ricci_autodiff import Zero, jvp_flat, not_linear, zero_derivative
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Jaxpr,
     Primitive,
     ShapedArray,
     define,
@@ -58,7 +62,7 @@ __all__ = [
 ]
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: DTypeLike) -> Any:
     """The value that a maximum starts from: nothing of the dtype is less."""
     if issubdtype(dtype, np.bool_):
         return np.bool_(False)
@@ -67,7 +71,7 @@ def lowest(dtype: Any) -> Any:
     return _infinity(dtype, -1)
 
 
-def highest(dtype: Any) -> Any:
+def highest(dtype: DTypeLike) -> Any:
     """The value that a minimum starts from: nothing of the dtype is greater."""
     if issubdtype(dtype, np.bool_):
         return np.bool_(True)
@@ -76,7 +80,7 @@ def highest(dtype: Any) -> Any:
     return _infinity(dtype, 1)
 
 
-def _infinity(dtype: Any, sign: int) -> Any:
+def _infinity(dtype: DTypeLike, sign: int) -> Any:
     value = np.asarray(sign * np.inf, np.float32).astype(dtype)
     if not issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
         value = np.asarray(finfo(dtype).max if sign > 0 else finfo(dtype).min).astype(dtype)
@@ -88,7 +92,7 @@ def lower_variadic_reduce(
     operands: Sequence[Value],
     inits: Sequence[Value],
     axes: Sequence[int],
-    jaxpr: Any,
+    jaxpr: Jaxpr,
 ) -> list[Value]:
     """Write a reduction of several operands at once.
 
@@ -257,7 +261,7 @@ reduce_xor_p = _logical_reduction(
 )
 
 
-def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The greatest element of an array over some of its axes.
 
     The least value of the dtype (minus infinity) where there are no elements. In a derivative,
@@ -280,7 +284,7 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return reduce_max_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The least element of an array over some of its axes; see ``reduce_max``.
 
     Raises:
@@ -293,7 +297,7 @@ def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return reduce_min_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product of an array over some of its axes, in the array's own dtype.
 
     Raises:
@@ -307,7 +311,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     return reduce_prod_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The conjunction of booleans, or of the bits of integers, over some axes.
 
     Raises:
@@ -321,7 +325,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     return reduce_and_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The disjunction of booleans, or of the bits of integers, over some axes.
 
     Raises:
@@ -335,7 +339,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     return reduce_or_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The exclusive disjunction of booleans, or of the bits of integers, over some axes.
 
     Raises:
@@ -414,7 +418,7 @@ argmax_p = _arg_extremum("argmax", gt, lowest)
 argmin_p = _arg_extremum("argmin", lt, highest)
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     """The index of the greatest element along an axis; the first of equals, or of NaNs.
 
     Args:
@@ -433,7 +437,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _bind_arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     """The index of the least element along an axis; the first of equals, or of NaNs.
 
     Raises:
@@ -447,6 +451,6 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _bind_arg(argmin_p, operand, axis, index_dtype)
 
 
-def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+def _bind_arg(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     dtype = explicit_dtype(index_dtype, primitive.name)
     return primitive.bind(operand, axes=(index(axis),), index_dtype=dtype)

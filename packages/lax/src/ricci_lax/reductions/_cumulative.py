@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import Zero, jvp_flat, linear, not_linear
-from ricci_ir import Primitive, ShapedArray, define, get_aval, issubdtype, trace_to_jaxpr
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Primitive,
+    ShapedArray,
+    define,
+    get_aval,
+    issubdtype,
+    trace_to_jaxpr,
+)
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.elementwise._arithmetic import abs, add, mul, neg, real, sub
 from ricci_lax.elementwise._comparison import eq, ge, ne, select_n
@@ -38,7 +48,7 @@ __all__ = [
 
 
 @custom_jvp
-def logaddexp(x1: Any, x2: Any) -> Any:
+def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
     """``log(exp(x1) + exp(x2))`` of arrays of one inexact dtype, without overflow.
 
     Example:
@@ -73,7 +83,7 @@ def _logaddexp_jvp(primals, tangents):
     return result, total
 
 
-def _finite_above(x: Any) -> Any:
+def _finite_above(x: Array) -> Array:
     infinity = np.asarray(np.inf, get_aval(x).dtype)[()]  # pyright: ignore
     return select_n(eq(x, infinity), x, full_like(x, 0))
 
@@ -152,11 +162,11 @@ def _cumulative(
     return primitive
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: DTypeLike) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: Any) -> Any:
+def _one(dtype: DTypeLike) -> Any:
     return np.ones((), dtype)[()]
 
 
@@ -179,7 +189,7 @@ cumlogsumexp_p = _cumulative(
 )
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The sums of an array's elements up to each one along an axis.
 
     Args:
@@ -198,7 +208,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return cumsum_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The products of an array's elements up to each one along an axis; see ``cumsum``.
 
     Example:
@@ -208,7 +218,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return cumprod_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The greatest of an array's elements up to each one along an axis; see ``cumsum``.
 
     Example:
@@ -218,7 +228,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return cummax_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The least of an array's elements up to each one along an axis; see ``cumsum``.
 
     Example:
@@ -228,7 +238,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return cummin_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """``log(cumsum(exp(operand)))`` along an axis, without overflow; see ``cumsum``.
 
     Args:

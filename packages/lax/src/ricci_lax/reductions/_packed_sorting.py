@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray, enable_x64, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, enable_x64, issubdtype
 from ricci_lax.elementwise._comparison import (
     bitwise_or,
     bitwise_xor,
@@ -64,14 +64,14 @@ def _sorted(ctx: Lowering, keys: Value, dimension: int) -> Value:
     return ctx.generic("stablehlo.sort", [keys], [keys.aval], attributes, [region])[0]
 
 
-def _packed(key: Any, *, dimension: int) -> Any:
+def _packed(key: Any, *, dimension: int) -> Array:
     """Each element's place in the order of keys, and below it its position."""
     high = convert_element_type(_ordered(key), np.uint64)
     position = broadcasted_iota(np.dtype(np.uint64), shape_of(key), dimension)
     return bitwise_or(shift_left(high, np.uint64(_KEY_BITS)), position)
 
 
-def _ordered(key: Any) -> Any:
+def _ordered(key: Any) -> Array:
     """Unsigned integers in the order of the keys; zeros are equal, NaNs are and come last."""
     dtype = key.aval.dtype
     if issubdtype(dtype, np.floating):
@@ -87,12 +87,12 @@ def _ordered(key: Any) -> Any:
     return bitwise_xor(bitcast_convert_type(convert_element_type(key, np.int32), np.uint32), _SIGN)
 
 
-def _positions(keys: Any) -> Any:
+def _positions(keys: Any) -> Array:
     found = convert_element_type(keys, np.uint32)
     return expand_dims(found, (len(shape_of(found)),))
 
 
-def take_along(x: Any, indices: Any, dimension: int) -> Any:
+def take_along(x: ArrayLike, indices: ArrayLike, dimension: int) -> Array:
     """The elements of ``x`` at indices along a dimension; indices end in a dimension of 1."""
     shape = shape_of(x)
     others = tuple(d for d in range(len(shape)) if d != dimension)

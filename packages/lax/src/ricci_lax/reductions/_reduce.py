@@ -9,7 +9,10 @@ import numpy as np
 from ricci_autodiff import Zero, instantiate, jvp_flat, not_linear
 from ricci_batching import batch_flat, batched_at
 from ricci_ir import (
+    Array,
+    ArrayLike,
     DebugInfo,
+    DTypeLike,
     Jaxpr,
     ShapedArray,
     Tracer,
@@ -48,15 +51,15 @@ __all__ = [
 ]
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: DTypeLike) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: Any) -> Any:
+def _one(dtype: DTypeLike) -> Any:
     return np.ones((), dtype)[()]
 
 
-def _all_ones(dtype: Any) -> Any:
+def _all_ones(dtype: DTypeLike) -> Any:
     return np.asarray(-1).astype(dtype)[()]
 
 
@@ -72,7 +75,7 @@ _monoids: dict[Any, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
 }
 
 
-def is_known_value(x: Any, value: Any) -> bool:
+def is_known_value(x: ArrayLike, value: Any) -> bool:
     """Whether ``x`` is a concrete scalar equal to a NumPy value."""
     return not isinstance(x, Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
 
@@ -149,7 +152,7 @@ def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Any) -> list[Any]:
     return fold_axes(operands, inits, dimensions, combine)
 
 
-def _is_discrete(tangent: Any) -> bool:
+def _is_discrete(tangent: Array) -> bool:
     return type(tangent) is Zero and tangent.aval.dtype == float0
 
 
@@ -211,7 +214,7 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Combine the elements of arrays along some dimensions with any computation.
 
     Args:
@@ -277,7 +280,7 @@ def reduce(
     return tree_unflatten(tree, results)
 
 
-def strong_scalar(x: Any) -> Any:
+def strong_scalar(x: ArrayLike) -> Any:
     """A Python scalar as a NumPy scalar of its default dtype; other values as they are."""
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
         return np.asarray(x, get_aval(x).dtype)[()]  # pyright: ignore

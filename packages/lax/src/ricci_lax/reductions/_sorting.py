@@ -8,7 +8,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
-from ricci_ir import ShapedArray, define, is_extended, issubdtype
+from ricci_ir import ArrayLike, DTypeLike, ShapedArray, define, is_extended, issubdtype
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._shapes import (
@@ -92,7 +92,7 @@ def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
     return [_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]
 
 
-def _order(dtype: Any) -> str:
+def _order(dtype: DTypeLike) -> str:
     if issubdtype(dtype, np.floating):
         return "TOTALORDER"
     signed = issubdtype(dtype, np.signedinteger)
@@ -255,7 +255,7 @@ top_k_p = define(
 )
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """The ``k`` greatest elements along an axis, in descending order, and their indices.
 
     Args:

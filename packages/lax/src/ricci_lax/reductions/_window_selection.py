@@ -1,10 +1,8 @@
 """Picking one element of each window, or scattering to it; the derivatives of windowed extrema."""
 
-from typing import Any
-
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import Primitive, ShapedArray, define, trace_to_jaxpr, unsupported
+from ricci_ir import Array, DTypeLike, Primitive, ShapedArray, define, trace_to_jaxpr, unsupported
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge_p, select_n
 from ricci_lax.rules._law_examples import of_windows
@@ -26,7 +24,7 @@ __all__ = [
 ]
 
 
-def _worst(select_prim: Primitive, dtype: Any) -> Any:
+def _worst(select_prim: Primitive, dtype: DTypeLike) -> Array:
     """The value that never wins against another."""
     return lowest(dtype) if select_prim is ge_p else highest(dtype)
 

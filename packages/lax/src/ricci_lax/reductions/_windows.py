@@ -16,6 +16,9 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_flat, batched_at
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     Jaxpr,
     Primitive,
     ShapedArray,
@@ -137,7 +140,7 @@ def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive):
     return jvp
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: DTypeLike) -> Any:
     return np.zeros((), dtype)[()]
 
 
@@ -295,7 +298,7 @@ _monoids: dict[Any, tuple[Callable[[Any], Any], Primitive]] = {
 
 
 def reduce_window(
-    operand: Any,
+    operand: ArrayLike,
     init_value: Any,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
@@ -303,7 +306,7 @@ def reduce_window(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """Combine the elements of every window that slides over an array.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Cache, Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
+from ricci_ir import Array, Cache, DTypeLike, Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
 from ricci_lax.structure._shapes import write
 from ricci_stablehlo import Lowering, Value, int_list
 
@@ -195,7 +195,7 @@ def dims_attribute(pairs: Sequence[tuple[str, Sequence[int]]], index_vector_dim:
     return ", ".join([*fields, f"index_vector_dim = {index_vector_dim}"])
 
 
-def dimension_tuple(dims: Any) -> Any:
+def dimension_tuple(dims: Any) -> Array:
     """Dimension numbers whose fields are tuples of ints."""
     return type(dims)(*(tuple(map(index, field)) for field in dims))
 
@@ -203,7 +203,7 @@ def dimension_tuple(dims: Any) -> Any:
 _combiners: Cache[Any, Jaxpr] = Cache("scatter combiners", 256)
 
 
-def combiner(fun: Callable[[Any, Any], Any], dtype: Any) -> Jaxpr:
+def combiner(fun: Callable[[Any, Any], Any], dtype: DTypeLike) -> Jaxpr:
     """The program that combines an element with its update, made once for each dtype."""
     key = (fun, dtype)
     found = _combiners.entries.get(key)

@@ -9,6 +9,8 @@ import numpy as np
 from ricci_autodiff import Zero, instantiate, is_undefined_primal
 from ricci_batching import batch_rules
 from ricci_ir import (
+    Array,
+    ArrayLike,
     ShapedArray,
     canonicalize_dtype,
     composite,
@@ -183,12 +185,12 @@ def _from_start(i: Any, size: int) -> Any:
     return select_n(negative, i, add(strong, step))
 
 
-def _strong(i: Any) -> Any:
+def _strong(i: Any) -> Array:
     """A Python integer with a dtype that is not weak; anything else as it is."""
     return python_scalar_dtype(int).type(i) if type(i) is int else i
 
 
-def _checked(i: Any, size: int) -> Any:
+def _checked(i: Any, size: int) -> Array:
     """An index that must not be negative, as far as that is known."""
     if isinstance(i, int | np.integer) and i < 0:
         raise ValueError(
@@ -199,12 +201,12 @@ def _checked(i: Any, size: int) -> Any:
 
 
 def dynamic_slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Any,
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """A part of an array, of fixed size, at a computed position.
 
     Args:
@@ -308,12 +310,12 @@ dynamic_update_slice_p = define(
 
 
 def dynamic_update_slice(
-    operand: Any,
+    operand: ArrayLike,
     update: Any,
     start_indices: Any,
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """An array with a part of it, at a computed position, replaced.
 
     Args:
@@ -349,13 +351,13 @@ def _along(axis: int, ndim: int, start: Any) -> list:
 
 
 def dynamic_slice_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     start_index: Any,
     slice_size: int,
     axis: int = 0,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """A part of an array, of fixed size, at a computed position along one axis.
 
     Example:
@@ -370,13 +372,13 @@ def dynamic_slice_in_dim(
 
 
 def dynamic_update_slice_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     update: Any,
     start_index: Any,
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """An array with a part of it, at a computed position along one axis, replaced.
 
     Example:
@@ -398,13 +400,13 @@ def _dynamic_index(operand, i, *, axis, keepdims, negative):
 
 
 def dynamic_index_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     index: Any,
     axis: int = 0,
     keepdims: bool = True,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """One computed position of an array along an axis.
 
     Args:
@@ -430,13 +432,13 @@ def _dynamic_update_index(operand, update, i, *, axis, negative):
 
 
 def dynamic_update_index_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     update: Any,
     index: Any,
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """An array with one computed position along an axis replaced.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import move_dim
-from ricci_ir import define, get_aval, iinfo, issubdtype, primitives
+from ricci_ir import Array, ArrayLike, DTypeLike, define, get_aval, iinfo, issubdtype, primitives
 from ricci_lax.elementwise._arithmetic import add, rem
 from ricci_lax.elementwise._comparison import lt, select_n, write_select
 from ricci_lax.rules._reading import Positions, outside_of_gather
@@ -250,7 +250,7 @@ gather_p = define(
 )
 
 
-def _default_fill(dtype: Any) -> Any:
+def _default_fill(dtype: DTypeLike) -> Any:
     if issubdtype(dtype, np.inexact):
         return np.nan
     if issubdtype(dtype, np.signedinteger):
@@ -261,7 +261,7 @@ def _default_fill(dtype: Any) -> Any:
 
 
 def gather(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Any,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
@@ -270,7 +270,7 @@ def gather(
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """Read slices of an array, all of one size, each at a computed position.
 
     Args:
@@ -315,7 +315,7 @@ def gather(
     )
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """The parts of an array at given positions along some of its axes.
 
     Args:

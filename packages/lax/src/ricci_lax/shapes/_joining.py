@@ -6,7 +6,7 @@ from typing import Any
 
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
-from ricci_ir import ShapedArray, as_array, define, get_aval
+from ricci_ir import Array, ArrayLike, ShapedArray, as_array, define, get_aval
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
@@ -111,7 +111,7 @@ concatenate_p = define(
 )
 
 
-def concatenate(operands: Any, dimension: int) -> Any:
+def concatenate(operands: Any, dimension: int) -> Array:
     """Join arrays along one of their dimensions.
 
     Args:
@@ -193,7 +193,7 @@ split_p = define(
 )
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Cut an array along an axis into pieces of the given sizes.
 
     Raises:
@@ -257,7 +257,7 @@ stack_p = define(
 )
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Join arrays of one shape along a new axis.
 
     Raises:
@@ -308,7 +308,7 @@ unstack_p = define(
 )
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
     """The arrays that make up an array along one of its axes.
 
     Raises:
@@ -367,7 +367,7 @@ tile_p = define(
 )
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat an array along each of its dimensions, a whole copy after the other.
 
     Raises:
@@ -415,7 +415,7 @@ rev_p = define(
 )
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of the elements along some dimensions.
 
     Raises:
@@ -433,7 +433,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 # Shapes.
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
 
     Args:
@@ -488,7 +488,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add leading dimensions of size 1 to an array up to a number of dimensions.
 
     Example:

@@ -10,6 +10,9 @@ import numpy as np
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     Jaxpr,
     Primitive,
     ShapedArray,
@@ -464,15 +467,15 @@ def _bind(primitive, operand, indices, updates, dims, sorted_, unique, mode, jax
 
 def _public(primitive: Primitive, combine: Callable | None, name: str, what: str):
     def scatter(
-        operand: Any,
+        operand: ArrayLike,
         scatter_indices: Any,
-        updates: Any,
+        updates: ArrayLike,
         dimension_numbers: ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-    ) -> Any:
+    ) -> Array:
         jaxpr = None if combine is None else combiner(combine, get_aval(operand).dtype)  # pyright: ignore
         flags = indices_are_sorted, unique_indices
         return _bind(
@@ -521,7 +524,7 @@ scatter_max = _public(
 _update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functions", 64)
 
 
-def _update_program(func: Callable[[Any], Any], dtype: Any) -> Jaxpr:
+def _update_program(func: Callable[[Any], Any], dtype: DTypeLike) -> Jaxpr:
     """The program of a function of an element, kept by function so that it is compiled once."""
     key = dtype, trace_key()
     found = _update_programs.recall(func, key)
@@ -534,7 +537,7 @@ def _update_program(func: Callable[[Any], Any], dtype: Any) -> Jaxpr:
 
 
 def scatter_apply(
-    operand: Any,
+    operand: ArrayLike,
     scatter_indices: Any,
     func: Callable[[Any], Any],
     dimension_numbers: ScatterDimensionNumbers,
@@ -543,7 +546,7 @@ def scatter_apply(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """Apply a function to the elements of parts of an array.
 
     Args:

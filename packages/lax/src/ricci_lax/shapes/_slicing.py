@@ -8,7 +8,7 @@ import numpy as np
 
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_ir import ShapedArray, define, get_aval
+from ricci_ir import Array, ArrayLike, ShapedArray, define, get_aval
 from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
@@ -110,11 +110,11 @@ slice_p = define(
 
 
 def slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """A part of an array, at a fixed position.
 
     Args:
@@ -140,12 +140,12 @@ def slice(
 
 
 def slice_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     start_index: int | None,
     limit_index: int | None,
     stride: int = 1,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """A part of an array along one axis; negative positions count from the end.
 
     Raises:
@@ -169,7 +169,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One position of an array along an axis.
 
     Args:
@@ -281,7 +281,9 @@ pad_p = define(
 )
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(
+    operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]
+) -> Array:
     """Surround an array with a value, and put it between the elements.
 
     Args:

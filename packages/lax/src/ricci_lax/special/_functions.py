@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import finfo, get_aval, unsupported
+from ricci_ir import Array, ArrayLike, finfo, get_aval, unsupported
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -123,7 +123,7 @@ digamma = unary_function(
 )
 
 
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative, of order ``m``, of the digamma function at ``x``.
 
     Args:
@@ -139,7 +139,7 @@ def polygamma(m: Any, x: Any) -> Any:
     return polygamma_p.bind(m, x)
 
 
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: ArrayLike, q: Any) -> Array:
     """Elementwise Hurwitz zeta function with exponent ``x`` and offset ``q``.
 
     Args:
@@ -222,7 +222,7 @@ _i0e_far = (
 _single = (18, 7)
 
 
-def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
+def _chebyshev(x: Array, coefficients: Sequence[float]) -> Array:
     """The sum of a Chebyshev series at ``x / 2``, by Clenshaw's recurrence."""
     b0 = b1 = b2 = filled_like(x, 0)
     for coefficient in coefficients:
@@ -230,7 +230,7 @@ def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
     return mul(scalar_like(x, 0.5), sub(b0, b2))
 
 
-def _i0e(x: Any) -> Any:
+def _i0e(x: Array) -> Array:
     dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if dtype.itemsize < 4:
         return converted(_i0e(converted(x, np.dtype("float32"))), dtype)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import jvp
-from ricci_ir import finfo, get_aval, unsupported
+from ricci_ir import Array, ArrayLike, finfo, get_aval, unsupported
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sub
 from ricci_lax.elementwise._comparison import (
     bitwise_and,
@@ -52,23 +52,23 @@ __all__ = [
 _limit = 2000
 
 
-def _sum(*terms: Any) -> Any:
+def _sum(*terms: Any) -> Array:
     return reduce(add, terms)
 
 
-def _all(*conditions: Any) -> Any:
+def _all(*conditions: Any) -> Array:
     return reduce(bitwise_and, conditions)
 
 
-def _any(*conditions: Any) -> Any:
+def _any(*conditions: Any) -> Array:
     return reduce(bitwise_or, conditions)
 
 
-def _const(x: Any, value: float) -> Any:
+def _const(x: Array, value: float) -> Array:
     return scalar_like(x, value)
 
 
-def _eps(x: Any) -> Any:
+def _eps(x: Array) -> Array:
     return _const(x, float(finfo(get_aval(x).dtype).eps))  # pyright: ignore
 
 
@@ -148,7 +148,7 @@ def _last_of_parts(length: int, parts: int) -> list[int]:
     return [length * (part + 1) // parts - 1 for part in range(parts)]
 
 
-def _guarded(x: Any) -> Any:
+def _guarded(x: Array) -> Array:
     """``x``, away from zero."""
     tiny = _const(x, 1e-30)
     return select(lt(abs(x), tiny), filled_like(x, 1e-30), x)
@@ -344,7 +344,7 @@ igammac_p = nary(
 )
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative of ``igamma(a, x)`` by ``a``.
 
     Args:
@@ -360,7 +360,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     return igamma_grad_a_p.bind(a, x)
 
 
-def random_gamma_grad(a: Any, x: Any) -> Any:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative of a sample ``x`` of the gamma distribution by its shape ``a``.
 
     Args:
@@ -376,7 +376,7 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     return random_gamma_grad_p.bind(a, x)
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized lower incomplete gamma function.
 
     Args:
@@ -392,7 +392,7 @@ def igamma(a: Any, x: Any) -> Any:
     return igamma_p.bind(a, x)
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized upper incomplete gamma function.
 
     Args:
@@ -501,7 +501,7 @@ regularized_incomplete_beta_p = nary(
 )
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized incomplete beta function.
 
     Args:

@@ -8,6 +8,9 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     ShapedArray,
     define,
     explicit_dtype,
@@ -65,7 +68,7 @@ iota_p = define(
 )
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers from 0 up to ``size``, which is excluded.
 
     Example:
@@ -77,7 +80,9 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding=None) -> Any:
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding=None
+) -> Array:
     """An array whose elements are their own index along one dimension.
 
     Raises:
@@ -99,7 +104,9 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
 _python_scalars = (bool, int, float, complex)
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding=None) -> Any:
+def full(
+    shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding=None
+) -> Any:
     """An array whose elements are all equal.
 
     Args:
@@ -139,8 +146,12 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding=N
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
-) -> Any:
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    sharding: Any = None,
+) -> Array:
     """An array whose elements are all equal, of the shape and dtype of another.
 
     Args:
@@ -162,6 +173,6 @@ def full_like(
     return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)
 
 
-def _is_described(x: Any) -> bool:
+def _is_described(x: ArrayLike) -> bool:
     """Whether ``x`` only describes an array, as a ``ShapeDtypeStruct`` does."""
     return hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(type(x), "aval")

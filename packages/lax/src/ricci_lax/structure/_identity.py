@@ -1,10 +1,8 @@
 """Operations that give back their operands, for what they mean to transformations."""
 
-from typing import Any
-
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import Tracer, define, get_aval
+from ricci_ir import Array, ArrayLike, Tracer, define, get_aval
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
@@ -30,7 +28,7 @@ stop_gradient_p = define(
 )
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: ArrayLike) -> Array:
     """The same values, seen by differentiation as constants.
 
     Args:
@@ -90,7 +88,7 @@ optimization_barrier_p = define(
 )
 
 
-def optimization_barrier(operand: Any, /) -> Any:
+def optimization_barrier(operand: ArrayLike, /) -> Array:
     """The same values, which the compiler computes all of before any use of them.
 
     Args:

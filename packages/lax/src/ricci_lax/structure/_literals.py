@@ -9,7 +9,11 @@ import numpy as np
 from ricci_autodiff import linear, not_linear, zero_derivative
 from ricci_batching import elementwise
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     ShapedArray,
+    ShapeLike,
     Tracer,
     as_array,
     context,
@@ -50,7 +54,7 @@ stage_p = define(
 )
 
 
-def stage(x: Any, /) -> Any:
+def stage(x: ArrayLike, /) -> Array:
     """A value as an array; inside a traced function, as a value of the program.
 
     Args:
@@ -88,7 +92,7 @@ empty_p = define(
 )
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """An array whose elements are not to be relied on; they happen to be zeros.
 
     Args:
@@ -110,7 +114,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     return result if out_sharding is None else placement.constrain(result, out_sharding)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     """An array repeated to the shape of another, dimensions pairing up from the last.
 
     Args:
@@ -148,7 +152,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     return np.array(sizes, np.int32) if sizes else full((0,), 0, np.dtype(np.int32))
 
 
-def dtype(x: Any) -> Any:
+def dtype(x: ArrayLike) -> Array:
     """The dtype that a value has as an array; of a dtype or a scalar type, the one it stands for.
 
     Args:

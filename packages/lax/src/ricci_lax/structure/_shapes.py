@@ -11,7 +11,16 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import array_ops, move_dim
-from ricci_ir import ShapedArray, as_array, define, float0, get_aval, hides
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    ShapedArray,
+    as_array,
+    define,
+    float0,
+    get_aval,
+    hides,
+)
 from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, int_list, tensor_type
 
@@ -49,7 +58,7 @@ class Placement:
         self.constrain = constrain
 
 
-def _no_placement(x: Any, sharding: Any) -> Any:
+def _no_placement(x: Array, sharding: Any) -> Any:
     raise NotImplementedError(
         f"an array was asked for with sharding {sharding}, but nothing that places arrays on "
         "devices is installed. Import ricci_xla, or leave the sharding out."
@@ -59,7 +68,7 @@ def _no_placement(x: Any, sharding: Any) -> Any:
 placement = Placement()
 
 
-def shape_of(x: Any) -> tuple[int, ...]:
+def shape_of(x: ArrayLike) -> tuple[int, ...]:
     """The shape of an array, a tracer or a scalar."""
     return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -188,8 +197,12 @@ broadcast_in_dim_p = define(
 
 
 def broadcast_in_dim(
-    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding=None
-) -> Any:
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding=None,
+) -> Array:
     """Repeat an array along new dimensions, and along those of size 1.
 
     Args:
@@ -216,7 +229,7 @@ def broadcast_in_dim(
     )
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding=None) -> Any:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding=None) -> Array:
     """Repeat an array along new leading dimensions of the given sizes.
 
     Example:
@@ -228,7 +241,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding=None) -> Any:
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert dimensions of size 1, at these positions of the result.
 
     Raises:
@@ -310,12 +323,12 @@ reshape_p = define(
 
 
 def reshape(
-    operand: Any,
+    operand: ArrayLike,
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
     out_sharding=None,
-) -> Any:
+) -> Array:
     """Give an array another shape of the same size.
 
     Args:
@@ -371,7 +384,7 @@ squeeze_p = define(
 )
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Remove dimensions of size 1.
 
     Raises:
@@ -434,7 +447,7 @@ transpose_p = define(
 )
 
 
-def transpose(operand: Any, permutation: Sequence[int] | np.ndarray) -> Any:
+def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
     """Reorder an array's dimensions: the result's dimension ``i`` is ``permutation[i]``.
 
     Raises:
@@ -510,7 +523,7 @@ reduce_sum_p = define(
 )
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding=None) -> Any:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding=None) -> Array:
     """The sum of an array over some of its axes, in the array's own dtype.
 
     Raises:

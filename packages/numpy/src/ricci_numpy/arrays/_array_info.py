@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ConcretizationTypeError, Tracer
+from ricci_ir import ArrayLike, Axis, ConcretizationTypeError, Tracer
 from ricci_numpy._promotion import operands
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 
-def known_values(x: Any, advice: str) -> np.ndarray:
+def known_values(x: ArrayLike, advice: str) -> np.ndarray:
     """The values of an array, where they decide the size of a result.
 
     Raises:
@@ -33,7 +33,7 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
     return np.shape(a)
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike) -> int:
     """How many dimensions an array has.
 
     Raises:
@@ -49,7 +49,7 @@ def ndim(a: Any) -> int:
     return len(_shape("ndim", a))
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike) -> tuple[int, ...]:
     """The sizes of an array along each dimension.
 
     Raises:
@@ -65,7 +65,7 @@ def shape(a: Any) -> tuple[int, ...]:
     return _shape("shape", a)
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: ArrayLike, axis: Axis = None) -> int:
     """How many elements an array has, in all or along axes.
 
     Args:

@@ -6,6 +6,9 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
     ShapedArray,
     Tracer,
     array_dtypes,
@@ -39,7 +42,7 @@ __all__ = [
 ]
 
 
-def checked_dtype(dtype: Any, name: str) -> Any:
+def checked_dtype(dtype: DTypeLike, name: str) -> Array:
     """``dtype`` if arrays can have it.
 
     Raises:
@@ -53,12 +56,12 @@ def checked_dtype(dtype: Any, name: str) -> Any:
     )
 
 
-def chosen_dtype(dtype: Any, name: str) -> Any:
+def chosen_dtype(dtype: DTypeLike, name: str) -> Array:
     """The dtype that the caller of a function chooses for its result, checked; ``None`` stays."""
     return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
 
 
-def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
+def placed(x: ArrayLike, device: Any, out_sharding: Any = None) -> Array:
     """``x`` on a device or with a sharding, if one is given."""
     where = device if out_sharding is None else out_sharding
     return x if where is None else lax.placement.constrain(x, where)
@@ -69,7 +72,7 @@ def uploads_are_guarded() -> bool:
     return transfer_guard_host_to_device.value not in (None, "allow")
 
 
-def from_host(value: np.ndarray, weak_type: bool = False, dtype: Any = None) -> Any:
+def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Array:
     """An array holding a NumPy array's values; 64-bit dtypes become 32-bit while those are off.
 
     A scalar of a program that is being recorded is a literal there.
@@ -86,14 +89,14 @@ def from_host(value: np.ndarray, weak_type: bool = False, dtype: Any = None) -> 
 
 
 def asarray(
-    a: Any,
-    dtype: Any = None,
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Make an array of a value; an array is returned as it is.
 
     Args:
@@ -124,14 +127,14 @@ def asarray(
 
 def array(
     object: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Make a new array of a value.
 
     Args:
@@ -178,7 +181,7 @@ def _by_position(args: tuple, *defaults: Any) -> tuple:
     return (*args, *defaults[len(args) :])
 
 
-def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Any:
+def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Array:
     if order is not None and order != "K":
         raise NotImplementedError(
             f"{name}: order={order!r} is not supported, since arrays have no memory order to "
@@ -192,7 +195,7 @@ def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Any:
     return placed(result, device, out_sharding)
 
 
-def _from_value(x: Any, dtype: Any, copy: bool, name: str) -> Any:
+def _from_value(x: Array, dtype: DTypeLike, copy: bool, name: str) -> Array:
     if hasattr(type(x), "aval"):
         if dtype is None or x.aval.dtype == dtype:
             if dtype is not None and x.aval.weak_type:
@@ -222,7 +225,7 @@ def _from_value(x: Any, dtype: Any, copy: bool, name: str) -> Any:
     return _from_value(found, dtype, copy, name)
 
 
-def _refuse(x: Any, name: str, dtype: Any) -> None:
+def _refuse(x: Array, name: str, dtype: DTypeLike) -> None:
     kind = type(x)
     raise TypeError(
         f"{name} cannot make an array of {x!r}, of type {kind.__module__}.{kind.__qualname__}: "
@@ -230,7 +233,7 @@ def _refuse(x: Any, name: str, dtype: Any) -> None:
     )
 
 
-def _host_array(x: Any, dtype: Any, name: str) -> np.ndarray:
+def _host_array(x: Array, dtype: DTypeLike, name: str) -> np.ndarray:
     try:
         return np.array(x, dtype)
     except ValueError as error:
@@ -242,7 +245,7 @@ def _host_array(x: Any, dtype: Any, name: str) -> np.ndarray:
         ) from None
 
 
-def _raggedness(x: Any, path: str = "") -> str:
+def _raggedness(x: Array, path: str = "") -> str:
     shapes = [np.shape(part) if _is_regular(part) else None for part in x]
     for i, (part, shape) in enumerate(zip(x, shapes, strict=True)):
         if shape is None:
@@ -252,7 +255,7 @@ def _raggedness(x: Any, path: str = "") -> str:
     return "its parts differ in length"
 
 
-def _is_regular(x: Any) -> bool:
+def _is_regular(x: Array) -> bool:
     try:
         np.shape(x)
     except ValueError:
@@ -260,12 +263,12 @@ def _is_regular(x: Any) -> bool:
     return True
 
 
-def _has_array(x: Any) -> bool:
+def _has_array(x: Array) -> bool:
     """Whether an object is none of ours, but gives an array when it is asked for one."""
     return hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__")
 
 
-def _type_of_other(x: Any, name: str) -> tuple[Any, bool]:
+def _type_of_other(x: Array, name: str) -> tuple[Any, bool]:
     """The dtype that NumPy gives to an element of a sequence, and whether it is weak."""
     for kind in (int, float, complex):  # of these, subclasses
         if isinstance(x, kind):
@@ -288,7 +291,7 @@ class _Elements:
         self.types: set[tuple[Any, bool]] = set()
         self.arrays: list[Any] = []
 
-    def collect(self, x: Any, name: str) -> None:
+    def collect(self, x: ArrayLike, name: str) -> None:
         for part in x:
             kind = type(part)
             if kind in scalar_kinds:
@@ -298,7 +301,7 @@ class _Elements:
             else:
                 self.add(part, name)
 
-    def add(self, x: Any, name: str) -> None:
+    def add(self, x: ArrayLike, name: str) -> None:
         """Add an element that is neither a scalar of Python's nor one of its sequences."""
         if hasattr(type(x), "aval"):
             self.arrays.append(x)
@@ -313,13 +316,13 @@ class _Elements:
         else:
             self.types.add(_type_of_other(x, name))
 
-    def dtype(self) -> Any:
+    def dtype(self) -> Array:
         pairs = [(python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
         pairs.extend(self.types)
         return lattice_result_type(*pairs)[0] if pairs else python_scalar_dtype(float)
 
 
-def _from_sequence(x: Any, dtype: Any, name: str) -> Any:
+def _from_sequence(x: Array, dtype: DTypeLike, name: str) -> Array:
     elements = _Elements()
     try:
         elements.collect(x, name)
@@ -340,13 +343,13 @@ def _from_sequence(x: Any, dtype: Any, name: str) -> Any:
     return _stacked(x, dtype, name)
 
 
-def _on_host(x: Any) -> Any:
+def _on_host(x: Array) -> Array:
     if isinstance(x, list | tuple):
         return [_on_host(part) for part in x]
     return np.asarray(x)[()] if hasattr(type(x), "aval") else x
 
 
-def _stacked(x: Any, dtype: Any, name: str) -> Any:
+def _stacked(x: Array, dtype: DTypeLike, name: str) -> Array:
     """A nested sequence that holds arrays, put together part by part."""
     if not isinstance(x, list | tuple):
         x = as_operand(x)
@@ -366,7 +369,7 @@ def _stacked(x: Any, dtype: Any, name: str) -> Any:
     return lax.concatenate([broadcast(part, (1, *np.shape(part))) for part in parts], 0)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """An array with its elements converted to a dtype.
 
     Args:
@@ -391,7 +394,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return placed(lax.copy_p.bind(result) if copy else result, device)
 
 
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A new array with the same elements.
 
     Example:
@@ -405,7 +408,7 @@ def copy(a: Any, order: str | None = None) -> Any:
     return array(a, copy=True, order=order)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the bytes of a buffer, copied.
 
     Example:
@@ -418,7 +421,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return asarray(np.frombuffer(buffer, np.dtype(dtype), count, offset))
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """An array of the numbers in a text.
 
     Example:

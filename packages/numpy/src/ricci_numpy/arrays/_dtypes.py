@@ -5,6 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ricci_ir import Array, DTypeLike
 from ricci_ir import issubdtype as _is_in_family
 from ricci_ir import result_type as _common_type
 
@@ -63,7 +64,7 @@ class ScalarType(type):
 
     dtype: np.dtype
 
-    def __call__(cls, x: Any) -> Any:
+    def __call__(cls, x: Array) -> Array:
         return asarray(x, dtype=cls.dtype)
 
     def __eq__(cls, other: object) -> bool:
@@ -141,7 +142,7 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
     Args:
@@ -196,7 +197,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return _is_in_family(arg1, arg2)
 
 
-def result_type(*args: Any) -> Any:
+def result_type(*args: Any) -> Array:
     """The dtype that the result of an operation on these operands has.
 
     Args:

@@ -6,9 +6,14 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    Array,
+    ArrayLike,
     ConcretizationTypeError,
+    DTypeLike,
     ExtendedDType,
+    Shape,
     ShapedArray,
+    ShapeLike,
     Tracer,
     array_dtypes,
     backend,
@@ -60,7 +65,9 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         raise TypeError(f"A shape is an int or a sequence of ints, got {shape!r}.") from error
 
 
-def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool, name: str) -> Any:
+def filled(
+    shape: tuple[int, ...], value: Any, dtype: DTypeLike, weak_type: bool, name: str
+) -> Array:
     """An array whose elements all are a Python or NumPy scalar."""
     size = 1
     for n in shape:
@@ -76,18 +83,24 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool, name
     return broadcast(value, shape) if shape else _rank_zero(value, dtype, weak_type)
 
 
-def _filled_without_numbers(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
+def _filled_without_numbers(shape: tuple[int, ...], value: Any, dtype: DTypeLike, name: str) -> Any:
     if isinstance(dtype, ExtendedDType):
         held: Any = dtype.physical_aval(ShapedArray(shape, dtype))
         return dtype.from_physical(filled(held.shape, value, held.dtype, False, name))
     return np.zeros(shape, dtype)  # of float0: no array of a backend, there is nothing to hold
 
 
-def _rank_zero(value: Any, dtype: Any, weak_type: bool) -> Any:
+def _rank_zero(value: Any, dtype: DTypeLike, weak_type: bool) -> Array:
     return from_host(np.asarray(value, dtype), weak_type)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(
+    shape: ShapeLike,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of zeros.
 
     Args:
@@ -110,7 +123,13 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return placed(filled(as_shape(shape), 0, dtype, False, "zeros"), device, out_sharding)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(
+    shape: ShapeLike,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of ones; see ``zeros``.
 
     Example:
@@ -124,7 +143,13 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return placed(filled(as_shape(shape), 1, dtype, False, "ones"), device, out_sharding)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(
+    shape: ShapeLike,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array whose elements may be anything; here zeros. See ``zeros``.
 
     Example:
@@ -139,8 +164,13 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array filled with a value.
 
     Args:
@@ -166,7 +196,7 @@ def full(
     return placed(_full(as_shape(shape), fill_value, dtype, "full"), device, out_sharding)
 
 
-def _full(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
+def _full(shape: tuple[int, ...], value: Any, dtype: DTypeLike, name: str) -> Array:
     aval: Any = get_aval(value)
     if hasattr(type(value), "aval"):
         result = value if dtype is None else convert(value, dtype)
@@ -178,7 +208,7 @@ def _full(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
     return broadcast_to(from_host(np.asarray(value).astype(found), dtype=found), shape, name)
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
+def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Array:
     """``x`` repeated to a shape.
 
     Raises:
@@ -193,7 +223,9 @@ def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
     return broadcast(x, shape)
 
 
-def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device, out_sharding) -> Any:
+def _like(
+    name: str, a: ArrayLike, value: Any, dtype: DTypeLike, shape: Shape, device, out_sharding
+) -> Array:
     if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
         aval: Any = shaped_like(a)
     else:
@@ -211,8 +243,13 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device, out_sha
 
 
 def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of zeros of the shape and dtype of another.
 
     Args:
@@ -233,8 +270,13 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of ones of the shape and dtype of another; see ``zeros_like``.
 
     Example:
@@ -249,7 +291,13 @@ def ones_like(
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(
+    prototype: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Array:
     """An array like another whose elements may be anything; here zeros. See ``zeros_like``.
 
     Example:
@@ -265,14 +313,14 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 
 def full_like(
-    a: Any,
-    fill_value: Any,
+    a: ArrayLike,
+    fill_value: ArrayLike,
     dtype: Any = None,
     shape: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array of the shape and dtype of another, filled with a value; see ``full``.
 
     Example:

@@ -5,7 +5,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from ricci_ir import array_dtypes, backend, bfloat16, canonicalize_dtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    array_dtypes,
+    backend,
+    bfloat16,
+    canonicalize_dtype,
+)
 from ricci_numpy._promotion import convert
 
 from ._creation import asarray
@@ -53,7 +61,7 @@ def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> An
     return asarray(found) if found.dtype in array_dtypes else found
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array of what another library holds, sharing its memory where that can be.
 
     Args:
@@ -76,7 +84,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return from_external_array(x, device, copy)
 
 
-def from_external_array(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
+def from_external_array(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
     """An array of what another library holds; see ``numpy.from_dlpack``.
 
     Example:
@@ -90,7 +98,7 @@ def from_external_array(external_array: Any, device: Any = None, copy: bool | No
     return convert(found, canonicalize_dtype(found.dtype), found.aval.weak_type)
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Whether arrays of a dtype can be exchanged by the DLPack protocol.
 
     Raises:

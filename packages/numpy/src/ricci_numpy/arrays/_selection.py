@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ricci_ir import get_aval
+from ricci_ir import Array, ArrayLike, get_aval
 from ricci_lax import broadcast_in_dim, select_n
 from ricci_numpy._promotion import check_broadcast, promote_dtypes
 
 
-def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """``x`` repeated to a shape that its own broadcasts to."""
     own = get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
     if own == shape:
@@ -31,7 +31,7 @@ def broadcast_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*padded, strict=True))
 
 
-def select_where(condition: Any, x: Any, y: Any, name: str = "where") -> Any:
+def select_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str = "where") -> Array:
     """The elements of ``x`` where a boolean mask holds and those of ``y`` elsewhere.
 
     Args:

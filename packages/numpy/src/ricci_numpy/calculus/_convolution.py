@@ -3,7 +3,7 @@
 from typing import Any
 
 import ricci_lax as lax
-from ricci_ir import composite, explicit_dtype
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype
 from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = [
@@ -13,13 +13,13 @@ __all__ = [
 
 
 def convolve(
-    a: Any,
-    v: Any,
+    a: ArrayLike,
+    v: ArrayLike,
     mode: str = "full",
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The discrete convolution of two sequences: sums of products with the second one reversed.
 
     Args:
@@ -48,13 +48,13 @@ def convolve(
 
 
 def correlate(
-    a: Any,
-    v: Any,
+    a: ArrayLike,
+    v: ArrayLike,
     mode: str = "valid",
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The cross-correlation of two sequences: sums of products with the second one conjugated.
 
     Args:
@@ -79,7 +79,7 @@ def correlate(
     )
 
 
-def _sequences(name: str, a: Any, v: Any) -> list[Any]:
+def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Any]:
     check_arraylike(name, a, v)
     x, y = promote_dtypes_inexact(a, v)
     if x.ndim != 1 or y.ndim != 1:
@@ -93,13 +93,13 @@ def _sequences(name: str, a: Any, v: Any) -> list[Any]:
     return [x, y]
 
 
-def _checked(mode: str, preferred: Any) -> Any:
+def _checked(mode: str, preferred: Any) -> Array:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be 'full', 'same' or 'valid', got {mode!r}.")
     return preferred
 
 
-def _slid(x: Any, y: Any, mode: str, precision: Any, preferred: Any) -> Any:
+def _slid(x: Array, y: Array, mode: str, precision: Any, preferred: Any) -> Array:
     """The sums of products as the shorter ``y`` slides along ``x``."""
     size = y.shape[0]
     padding = {
@@ -121,14 +121,14 @@ def _slid(x: Any, y: Any, mode: str, precision: Any, preferred: Any) -> Any:
 
 
 @composite("convolve")
-def _convolve(a: Any, v: Any, *, mode: str, precision: Any, preferred: Any) -> Any:
+def _convolve(a: Array, v: Array, *, mode: str, precision: Any, preferred: Any) -> Array:
     if a.shape[0] < v.shape[0]:
         a, v = v, a
     return lax.squeeze(_slid(a, lax.rev(v, (0,)), mode, precision, preferred), (0, 1))
 
 
 @composite("correlate")
-def _correlate(a: Any, v: Any, *, mode: str, precision: Any, preferred: Any) -> Any:
+def _correlate(a: Array, v: Array, *, mode: str, precision: Any, preferred: Any) -> Array:
     v = lax.conj(v) if lax.dtype(v).kind == "c" else v
     if a.shape[0] >= v.shape[0]:
         return lax.squeeze(_slid(a, v, mode, precision, preferred), (0, 1))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, get_aval
+from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval
 from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.reductions._axis_reductions import sum
@@ -28,7 +28,9 @@ def _given(name: str, *args: Any) -> list[Any]:
     return [x if x is None else operands(name, x)[0] for x in args]
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+) -> Array:
     """The differences of neighbouring elements along a dimension.
 
     Args:
@@ -57,7 +59,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 @composite("diff")
-def _diff(a: Any, prepend: Any, append: Any, *, n: int, axis: int) -> Any:
+def _diff(a: Array, prepend: Any, append: Any, *, n: int, axis: int) -> Array:
     if n == 0:
         return a
     if n < 0:
@@ -75,7 +77,7 @@ def _diff(a: Any, prepend: Any, append: Any, *, n: int, axis: int) -> Any:
     return a
 
 
-def _step(a: Any, axis: int) -> Any:
+def _step(a: Array, axis: int) -> Array:
     """The differences of neighbours."""
     size = a.shape[axis]
     after = lax.slice_in_dim(a, min(1, size), size, axis=axis)
@@ -83,7 +85,7 @@ def _step(a: Any, axis: int) -> Any:
     return lax.ne(after, before) if a.dtype == BOOL else lax.sub(after, before)
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours in the flattened array.
 
     Args:
@@ -108,7 +110,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @composite("ediff1d")
-def _ediff1d(ary: Any, to_end: Any, to_begin: Any) -> Any:
+def _ediff1d(ary: Array, to_end: Any, to_begin: Any) -> Array:
     found = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
     begin, end = (x if x is None else ravel(convert(x, found.dtype)) for x in (to_begin, to_end))
     parts = [x for x in (begin, found, end) if x is not None]
@@ -180,10 +182,10 @@ def _gradient(f: Any, *distances: Any, axes: tuple[int, ...]) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-def _derivative(f: Any, h: Any, axis: int) -> Any:
+def _derivative(f: Any, h: Any, axis: int) -> Array:
     size = f.shape[axis]
 
-    def part(x: Any, start: int, stop: int) -> Any:
+    def part(x: ArrayLike, start: int, stop: int) -> Array:
         return lax.slice_in_dim(x, start, stop, axis=axis)
 
     first = lax.sub(part(f, 1, 2), part(f, 0, 1))
@@ -209,7 +211,7 @@ def _derivative(f: Any, h: Any, axis: int) -> Any:
     return lax.concatenate([first, inner, last], axis)
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of a sampled function along a dimension, by the trapezoidal rule.
 
     Args:
@@ -241,7 +243,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @composite("trapezoid")
-def _trapezoid(y: Any, dx: Any, *, axis: int) -> Any:
+def _trapezoid(y: Array, dx: Any, *, axis: int) -> Array:
     y, dx = promote_dtypes_inexact(y, dx)
     y = moveaxis(y, axis, -1)
     half = strong_constant(y.dtype, 0.5)
@@ -252,13 +254,13 @@ def _trapezoid(y: Any, dx: Any, *, axis: int) -> Any:
 
 
 @composite("trapezoid")
-def _trapezoid_at(y: Any, x: Any, *, axis: int) -> Any:
+def _trapezoid_at(y: Array, x: Array, *, axis: int) -> Array:
     y, x = promote_dtypes_inexact(y, x)
     total = _weighted_sum(_step(x, x.ndim - 1), moveaxis(y, axis, -1))
     return lax.mul(strong_constant(total.dtype, 0.5), total)
 
 
-def _weighted_sum(weights: Any, y: Any) -> Any:
+def _weighted_sum(weights: Array, y: Array) -> Array:
     """The sums of neighbours along the last dimension, multiplied by weights and summed."""
     last = y.ndim - 1
     after, before = lax.slice_in_dim(y, 1, None, axis=last), lax.slice_in_dim(y, 0, -1, axis=last)

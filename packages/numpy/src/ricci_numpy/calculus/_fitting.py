@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, finfo
+from ricci_ir import Array, ArrayLike, composite, finfo
 from ricci_numpy._promotion import inexact_dtype, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.indexing._where import where_step
@@ -29,14 +29,14 @@ __all__ = [
 
 
 def polyfit(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     deg: int,
     rcond: Any = None,
     full: bool = False,
-    w: Any = None,
+    w: ArrayLike | None = None,
     cov: bool | str = False,
-) -> Any:
+) -> Array:
     """The polynomial of a degree whose values are nearest to given ones, by least squares.
 
     Args:
@@ -91,7 +91,9 @@ def polyfit(
 
 
 @composite("polyfit")
-def _polyfit(x: Any, y: Any, rcond: Any, w: Any = None, *, deg: int, wanted: str | None) -> Any:
+def _polyfit(
+    x: Array, y: Array, rcond: Any, w: Array | None = None, *, deg: int, wanted: str | None
+) -> Any:
     (x,), (y,) = promote_dtypes_inexact(x), promote_dtypes_inexact(y)
     powers = vander(x, deg + 1)
     if w is not None:
@@ -117,7 +119,7 @@ def _polyfit(x: Any, y: Any, rcond: Any, w: Any = None, *, deg: int, wanted: str
     return found, multiply(lax.expand_dims(covariance, (2,)), lax.expand_dims(scale, (0, 1)))
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial, as complex numbers.
 
     Args:
@@ -152,12 +154,12 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     return _roots(p, first=first)
 
 
-def _complex_dtype(x: Any) -> Any:
+def _complex_dtype(x: Array) -> Any:
     return np.result_type(x.dtype, np.complex64)
 
 
 @composite("_roots_no_zeros")
-def _roots(p: Any, *, first: int) -> Any:
+def _roots(p: Array, *, first: int) -> Array:
     """The roots, where ``first`` is the place of the first coefficient that is not zero."""
     size = p.shape[0]
     if size - first < 2:
@@ -165,7 +167,7 @@ def _roots(p: Any, *, first: int) -> Any:
     return _eigenvalues(lax.slice_in_dim(p, first, size))
 
 
-def _eigenvalues(p: Any) -> Any:
+def _eigenvalues(p: Array) -> Array:
     """The eigenvalues of the matrix whose characteristic polynomial has these coefficients."""
     size = p.shape[0] - 1
     monic = lax.div(lax.neg(lax.slice_in_dim(p, 1, size + 1)), lax.slice_in_dim(p, 0, 1))
@@ -173,7 +175,7 @@ def _eigenvalues(p: Any) -> Any:
 
 
 @composite("_roots_with_zeros")
-def _padded_roots(p: Any) -> Any:
+def _padded_roots(p: Array) -> Array:
     """As many complex numbers as there are roots at most: zeros and NaNs last."""
     size, int32 = p.shape[0], np.dtype("int32")
     is_zero = lax.eq(p, strong_constant(p.dtype, 0))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, finfo, get_aval
+from ricci_ir import Array, ArrayLike, composite, finfo, get_aval
 from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
@@ -22,8 +22,13 @@ _EXTRAPOLATE = "extrapolate"
 
 
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: Any = None,
+    right: Any = None,
+    period: Any = None,
+) -> Array:
     """The values between given points of a function, by straight lines.
 
     Args:
@@ -74,12 +79,12 @@ def interp(
     return _interp(x, xp, fp, *given, modes=tuple(modes.items()))
 
 
-def _dtype(x: Any) -> Any:
+def _dtype(x: Array) -> Array:
     return get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @composite("_interp")
-def _interp(x: Any, xp: Any, fp: Any, *given: Any, modes: Any) -> Any:
+def _interp(x: Array, xp: Array, fp: Array, *given: Any, modes: Any) -> Array:
     rest = iter(given)
     values = {name: mode if mode == _EXTRAPOLATE else next(rest) for name, mode in modes}
     x, xp = promote_dtypes_inexact(x, xp)
@@ -106,7 +111,7 @@ def _interp(x: Any, xp: Any, fp: Any, *given: Any, modes: Any) -> Any:
     return found
 
 
-def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+def _periodic(x: Array, xp: Array, fp: Array, period: Any) -> tuple[Any, Any, Any]:
     """The points within one period in order, with the nearest of the periods about it."""
     x, xp = remainder(x, period), remainder(xp, period)
     xp, fp = lax.sort((xp, fp), num_keys=1)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, finfo, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo, get_aval
 from ricci_numpy._promotion import (
     operands,
     promote_dtypes,
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: Any) -> Array:
     """The coefficients of the polynomial with given roots, and 1 before the highest power.
 
     Args:
@@ -90,11 +90,11 @@ def _coefficients(
     return given
 
 
-def _zero(x: Any) -> Any:
+def _zero(x: Array) -> Array:
     return strong_constant(get_aval(x).dtype, 0)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     Args:
@@ -115,7 +115,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @composite("polyadd")
-def _polyadd(a1: Any, a2: Any) -> Any:
+def _polyadd(a1: Array, a2: Array) -> Array:
     a1, a2 = promote_dtypes(a1, a2)
     size, zero = max(np.shape(a1)[0], np.shape(a2)[0]), _zero(a1)
     for_others = ((0, 0, 0),) * (np.ndim(a1) - 1)
@@ -123,7 +123,7 @@ def _polyadd(a1: Any, a2: Any) -> Any:
     return lax.add(*padded)
 
 
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials; see ``polyadd``.
 
     Example:
@@ -137,12 +137,12 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 
 @composite("polysub")
-def _polysub(a1: Any, a2: Any) -> Any:
+def _polysub(a1: Array, a2: Array) -> Array:
     a1, a2 = promote_dtypes(a1, a2)
     return _polyadd(a1, lax.neg(a2))
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
     Args:
@@ -169,7 +169,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     return convolve(a1, a2)
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
     """The quotient and the remainder of two polynomials.
 
     Args:
@@ -208,7 +208,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 
 
 @composite("polydiv")
-def _polydiv(u: Any, v: Any) -> Any:
+def _polydiv(u: Array, v: Array) -> Any:
     u, v = promote_dtypes_inexact(u, v)
     count = np.shape(u)[0] - np.shape(v)[0] + 1
     if count < 1:
@@ -225,7 +225,7 @@ def _polydiv(u: Any, v: Any) -> Any:
     return quotient, remainder
 
 
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:
@@ -251,7 +251,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 
 
 @composite("polyval")
-def _polyval(p: Any, x: Any, *, unroll: int) -> Any:
+def _polyval(p: Array, x: Array, *, unroll: int) -> Array:
     p, x = promote_dtypes(p, x)
     shape = broadcast_shape("polyval", np.shape(p)[1:], np.shape(x))
     start = lax.full(shape, _zero(p))
@@ -266,13 +266,13 @@ def _order(name: str, m: Any) -> int:
     return m
 
 
-def _factors(size: int, m: int, dtype: Any) -> Any:
+def _factors(size: int, m: int, dtype: DTypeLike) -> Any:
     """What the last ``size`` powers are multiplied by when derived ``m`` times, at least 1 each."""
     powers = np.arange(size)[::-1, None] - np.arange(m)
     return np.prod(np.maximum(powers, 1), 1, dtype=np.float64).astype(dtype)
 
 
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The coefficients of a derivative of a polynomial.
 
     Args:
@@ -294,7 +294,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 
 @composite("polyder")
-def _polyder(p: Any, *, m: int) -> Any:
+def _polyder(p: Array, *, m: int) -> Array:
     (p,) = promote_dtypes_inexact(p)
     if not m:
         return p
@@ -303,7 +303,7 @@ def _polyder(p: Any, *, m: int) -> Any:
     return lax.mul(lax.slice_in_dim(p, 0, kept), _factors(size, m, p.dtype)[:kept])
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     """The coefficients of an integral of a polynomial.
 
     Args:
@@ -334,7 +334,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 @composite("polyint")
-def _polyint(p: Any, k: Any, *, m: int) -> Any:
+def _polyint(p: Array, k: Any, *, m: int) -> Array:
     p, k = promote_dtypes_inexact(p, k)
     if not m:
         return p
@@ -342,7 +342,7 @@ def _polyint(p: Any, k: Any, *, m: int) -> Any:
     return lax.div(p, _factors(p.shape[0], m, p.dtype))
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The powers of a vector's elements: a Vandermonde matrix.
 
     Args:
@@ -371,7 +371,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 @composite("vander")
-def _vander(x: Any, *, count: int, increasing: bool) -> Any:
+def _vander(x: Array, *, count: int, increasing: bool) -> Array:
     powers = lax.iota(x.dtype, count)
     if not increasing:
         powers = lax.sub(strong_constant(x.dtype, count - 1), powers)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import python_scalar_dtype
+from ricci_ir import Array, python_scalar_dtype
 from ricci_numpy._promotion import strong_constant
 from ricci_numpy.arrays._filling import ones
 from ricci_numpy.ufuncs._binary import divide, multiply, subtract
@@ -22,19 +22,19 @@ __all__ = [
 ]
 
 
-def _weights(M: Any, weights: Callable[[Any, int], Any]) -> Any:
+def _weights(M: Any, weights: Callable[[Any, int], Any]) -> Array:
     size = index(M)
     if size <= 1:
         return ones(size)
     return weights(lax.iota(python_scalar_dtype(float), size), size)
 
 
-def _cosine(n: Any, size: int, turns: int = 1) -> Any:
+def _cosine(n: Any, size: int, turns: int = 1) -> Array:
     angle = lax.div(multiply(2 * np.pi * turns, n), strong_constant(n.dtype, size - 1))
     return lax.cos(angle)
 
 
-def bartlett(M: int) -> Any:
+def bartlett(M: int) -> Array:
     """A triangle of ``M`` weights that starts and ends with 0.
 
     Example:
@@ -52,7 +52,7 @@ def bartlett(M: int) -> Any:
     return _weights(M, weights)
 
 
-def hanning(M: int) -> Any:
+def hanning(M: int) -> Array:
     """A raised cosine of ``M`` weights that starts and ends with 0.
 
     Example:
@@ -65,7 +65,7 @@ def hanning(M: int) -> Any:
     return _weights(M, lambda n, size: multiply(0.5, subtract(1.0, _cosine(n, size))))
 
 
-def hamming(M: int) -> Any:
+def hamming(M: int) -> Array:
     """A raised cosine of ``M`` weights on a pedestal of 0.08.
 
     Example:
@@ -78,7 +78,7 @@ def hamming(M: int) -> Any:
     return _weights(M, lambda n, size: subtract(0.54, multiply(0.46, _cosine(n, size))))
 
 
-def blackman(M: int) -> Any:
+def blackman(M: int) -> Array:
     """A sum of cosines of ``M`` weights, with little leakage.
 
     Example:
@@ -96,7 +96,7 @@ def blackman(M: int) -> Any:
     return _weights(M, weights)
 
 
-def kaiser(M: int, beta: Any) -> Any:
+def kaiser(M: int, beta: Any) -> Array:
     """A window of ``M`` weights made of Bessel functions; larger ``beta`` makes it narrower.
 
     Example:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import finfo, get_aval, inlined
+from ricci_ir import Array, ArrayLike, finfo, get_aval, inlined
 from ricci_lax import FftType
 from ricci_numpy._promotion import operands, strong_constant
 from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis
@@ -22,14 +22,14 @@ _INVERSES = (FftType.IFFT, FftType.IRFFT)
 def transform(
     name: str,
     kind: FftType,
-    a: Any,
+    a: ArrayLike,
     s: Any,
     axes: Any,
     norm: str | None,
     *,
     only: int | None = None,
     hermitian: bool = False,
-) -> Any:
+) -> Array:
     """Any of the transforms: its arguments checked, and all of it applied as one step.
 
     Args:
@@ -74,14 +74,14 @@ def transform(
 
 @inlined("fft")
 def _transformed(
-    a: Any,
+    a: Array,
     *,
     kind: FftType,
     s: tuple[int, ...] | None,
     axes: tuple[int, ...],
     norm: str | None,
     hermitian: bool,
-) -> Any:
+) -> Array:
     ndim = np.ndim(a)
     if hermitian and kind is FftType.IRFFT:
         a = conj(a)
@@ -109,7 +109,7 @@ def _transformed(
     return moveaxis(x, last, axes)
 
 
-def _with_sizes(x: Any, sizes: tuple[int, ...]) -> Any:
+def _with_sizes(x: Array, sizes: tuple[int, ...]) -> Array:
     """``x`` cut at the end, or continued by zeros, to have the given sizes."""
     shape = np.shape(x)
     if any(n > m for n, m in zip(shape, sizes, strict=True)):
@@ -121,7 +121,7 @@ def _with_sizes(x: Any, sizes: tuple[int, ...]) -> Any:
     return lax.pad(x, strong_constant(aval.dtype, 0), more)
 
 
-def _over_last(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
+def _over_last(x: Array, kind: FftType, lengths: tuple[int, ...]) -> Array:
     """Transform the last dimensions, by groups that ``lax.fft`` takes.
 
     Where one end of the transform is real, the group of the last dimension is the one that meets
@@ -151,7 +151,7 @@ def _groups(count: int) -> list[tuple[int, int]]:
     return found
 
 
-def _over(x: Any, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> Any:
+def _over(x: Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> Array:
     """Transform some of the last dimensions, of which ``lengths`` is one for each."""
     ndim, count = np.ndim(x), len(lengths)
     if stop == count:
@@ -172,8 +172,14 @@ def _scale(kind: FftType, count: int, norm: str | None) -> Any:
 
 
 def transform_1d(
-    name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str | None, hermitian: bool = False
-) -> Any:
+    name: str,
+    kind: FftType,
+    a: ArrayLike,
+    n: Any,
+    axis: Any,
+    norm: str | None,
+    hermitian: bool = False,
+) -> Array:
     """A transform along one axis; see ``transform``."""
     if isinstance(axis, tuple | list):
         raise ValueError(f"{name}: one axis is transformed, got axis={axis}. Use {name}n.")

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import explicit_dtype, inlined, python_scalar_dtype
+from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined, python_scalar_dtype
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.arrays._creation import placed
 from ricci_numpy.rearranging._moving import roll
 from ricci_numpy.ufuncs._binary import divide, multiply
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that ``fft`` gives the parts of, in cycles per unit of ``d``.
 
     Args:
@@ -38,7 +38,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return placed(_frequencies("fftfreq", n, d, dtype), device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that ``rfft`` gives the parts of, in cycles per unit of ``d``.
 
     Args:
@@ -63,7 +63,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     return placed(_frequencies("rfftfreq", n, d, dtype), device)
 
 
-def _frequencies(name: str, n: Any, d: Any, dtype: Any) -> Any:
+def _frequencies(name: str, n: Any, d: ArrayLike, dtype: DTypeLike) -> Array:
     for argument, value in (("n", n), ("d", d)):
         if isinstance(value, list | tuple):
             raise ValueError(f"{name}: {argument} must be one number, got {value!r}.")
@@ -79,7 +79,7 @@ def _frequencies(name: str, n: Any, d: Any, dtype: Any) -> Any:
 
 
 @inlined("fftfreq")
-def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: Any) -> Any:
+def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: DTypeLike) -> Array:
     if half:
         places = np.arange(0, n // 2 + 1)
     else:
@@ -87,7 +87,7 @@ def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: Any) -> Any:
     return convert(divide(places.astype(dtype), extent), dtype)
 
 
-def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
+def _shifted(name: str, x: ArrayLike, axes: Any, sign: int) -> Array:
     (x,) = operands(name, x)
     shape = np.shape(x)
     if axes is None:
@@ -97,7 +97,7 @@ def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
     return roll(x, tuple(sign * (shape[axis] // 2) for axis in axes), tuple(axes))
 
 
-def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Move the part of frequency zero to the middle.
 
     Args:
@@ -118,7 +118,7 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of ``fftshift``.
 
     Args:

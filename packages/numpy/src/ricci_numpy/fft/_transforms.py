@@ -1,14 +1,14 @@
 """Fourier transforms as functions of NumPy's signatures."""
 
 from collections.abc import Sequence
-from typing import Any
 
+from ricci_ir import Array, ArrayLike
 from ricci_lax import FftType
 
 from ._dimensions import transform, transform_1d
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along one dimension.
 
     Args:
@@ -35,7 +35,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return transform_1d("fft", FftType.FFT, a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.
 
     Args:
@@ -61,7 +61,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return transform_1d("ifft", FftType.IFFT, a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The transform of real numbers along one dimension: the half that is not redundant.
 
     Args:
@@ -87,7 +87,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return transform_1d("rfft", FftType.RFFT, a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``.
 
     Args:
@@ -113,7 +113,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return transform_1d("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The transform of numbers whose second half is the first one's conjugate.
 
     Args:
@@ -139,7 +139,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return transform_1d("hfft", FftType.IRFFT, a, n, axis, norm, hermitian=True)
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
     Args:
@@ -166,8 +166,11 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def fft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """The discrete Fourier transform along two dimensions.
 
     Args:
@@ -195,8 +198,11 @@ def fft2(
 
 
 def ifft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """The inverse of ``fft2``.
 
     Args:
@@ -224,8 +230,11 @@ def ifft2(
 
 
 def rfft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """The transform of real numbers along two dimensions: half of the last one.
 
     Args:
@@ -253,8 +262,11 @@ def rfft2(
 
 
 def irfft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Any:
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """The inverse of ``rfft2``.
 
     Args:
@@ -282,11 +294,11 @@ def irfft2(
 
 
 def fftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """The discrete Fourier transform along several dimensions.
 
     Args:
@@ -314,11 +326,11 @@ def fftn(
 
 
 def ifftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """The inverse of ``fftn``.
 
     Args:
@@ -346,11 +358,11 @@ def ifftn(
 
 
 def rfftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """The transform of real numbers along several dimensions: half of the last one.
 
     Args:
@@ -378,11 +390,11 @@ def rfftn(
 
 
 def irfftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """The inverse of ``rfftn``.
 
     Args:

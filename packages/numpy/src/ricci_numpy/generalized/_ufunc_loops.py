@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Composite, ShapeDtypeStruct, eval_shape
+from ricci_ir import BOOL, Array, Composite, DTypeLike, ShapeDtypeStruct, eval_shape
 from ricci_numpy._promotion import convert
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
@@ -34,17 +34,19 @@ def loops(func: Combine) -> Loops:
     return Loops(**{name: Composite(partial(fun, func), name) for name, fun in bodies.items()})
 
 
-def _combined_dtype(func: Combine, state: Any, row: Any) -> Any:
+def _combined_dtype(func: Combine, state: Any, row: Any) -> Array:
     """The dtype of a combination, which the state of a loop has from the start."""
     structs = [ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
     return eval_shape(func, *structs).dtype
 
 
-def _row(rows: Any, i: Any) -> Any:
+def _row(rows: Array, i: Any) -> Array:
     return lax.dynamic_index_in_dim(rows, i, 0, keepdims=False)
 
 
-def _reduce(func: Combine, rows: Any, initial: Any = None, where: Any = None) -> Any:
+def _reduce(
+    func: Combine, rows: Array, initial: Array | None = None, where: Array | None = None
+) -> Array:
     if initial is None:
         start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
     else:
@@ -61,7 +63,7 @@ def _reduce(func: Combine, rows: Any, initial: Any = None, where: Any = None) ->
     return lax.fori_loop(start, rows.shape[0], body, convert(state, dtype))
 
 
-def _accumulate(func: Combine, rows: Any, *, dtype: Any = None) -> Any:
+def _accumulate(func: Combine, rows: Array, *, dtype: DTypeLike | None = None) -> Any:
     part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
     dtype = dtype or _combined_dtype(func, part, part)
     if rows.shape[0] == 0:
@@ -76,7 +78,7 @@ def _accumulate(func: Combine, rows: Any, *, dtype: Any = None) -> Any:
     return lax.concatenate([lax.expand_dims(first, (0,)), later], 0)
 
 
-def _at(func: Combine, a: Any, places: Any, values: Any) -> Any:
+def _at(func: Combine, a: Array, places: Any, values: Array) -> Array:
     """Update elements of a vector one after the other; a place beyond its end is none."""
     element = ShapeDtypeStruct((), a.dtype)
     value = ShapeDtypeStruct((), values.dtype, weak_type=values.weak_type)
@@ -90,7 +92,7 @@ def _at(func: Combine, a: Any, places: Any, values: Any) -> Any:
     return lax.fori_loop(0, places.shape[0], body, convert(a, dtype))
 
 
-def _reduceat(func: Combine, rows: Any, starts: Any) -> Any:
+def _reduceat(func: Combine, rows: Array, starts: Any) -> Array:
     """Combine rows ``starts[i]`` to before ``starts[i + 1]``, for every ``i`` at once."""
     count = rows.shape[0]
     last = lax.full_like(starts, count, shape=(1,))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import api_boundary
+from ricci_ir import Array, ArrayLike, DTypeLike, api_boundary
 from ricci_numpy._promotion import INTEGER_DTYPES, operands, promote_dtypes_inexact
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
@@ -105,7 +105,7 @@ class ufunc:
         }
 
     @api_boundary
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Array:
         if out is not None or where is not None:
             raise NotImplementedError(
                 f"{self.__name__}: out= and where= are not supported; use the result, and "
@@ -122,14 +122,14 @@ class ufunc:
 
     def reduce(
         self,
-        a: Any,
+        a: ArrayLike,
         axis: int | None = 0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """Combine the elements along an axis, or all with ``axis=None``.
 
         Raises:
@@ -143,7 +143,7 @@ class ufunc:
             )
         return self._fold(a, axis, dtype, keepdims, initial, where)
 
-    def _fold(self, a, axis, dtype, keepdims, initial, where) -> Any:
+    def _fold(self, a, axis, dtype, keepdims, initial, where) -> Array:
         name = f"{self.__name__}.reduce"
         a = asarray(*operands(name, a), dtype=dtype)
         axes = reduced_axes(name, axis, a.ndim)
@@ -163,7 +163,9 @@ class ufunc:
         result = _broadcast_to(self._loops.reduce(rows, initial, where), kept)
         return keep_axes(result, axes) if keepdims else result
 
-    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
+    ) -> Array:
         """The results of combining the elements so far, along an axis."""
         self._check_binary("accumulate")
         no_out(f"{self.__name__}.accumulate", out)
@@ -178,14 +180,22 @@ class ufunc:
         chosen = None if dtype is None else a.dtype
         return moveaxis(self._loops.accumulate(moveaxis(a, axis, 0), dtype=chosen), 0, axis)
 
-    def outer(self, A: Any, B: Any, /) -> Any:
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """The results for all pairs of an element of each array."""
         self._check_binary("outer")
         A, B = (asarray(x) for x in operands(f"{self.__name__}.outer", A, B))
         first = lax.expand_dims(A, tuple(range(A.ndim, A.ndim + B.ndim))) if B.ndim else A
         return self.func(first, B)
 
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+    def at(
+        self,
+        a: Any,
+        indices: Any,
+        b: ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> Array:
         """An updated copy of an array: the function is applied at the given places.
 
         Args:
@@ -217,8 +227,13 @@ class ufunc:
         return lax.reshape(updated, a.shape)
 
     def reduceat(
-        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array:
         """Reduce the parts of an axis between consecutive indices.
 
         Args:
@@ -249,11 +264,11 @@ class ufunc:
         return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)
 
 
-def _broadcast_like(x: Any, a: Any) -> Any:
+def _broadcast_like(x: Array, a: Array) -> Array:
     return _broadcast_to(asarray(x), a.shape)
 
 
-def _broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     own = x.shape
     if own == shape:
         return x
@@ -261,7 +276,7 @@ def _broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(own), rank)))
 
 
-def _rows_along(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+def _rows_along(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """The array with the given axes made the first one, and the shape of the others."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
     kept = tuple(a.shape[i] for i in others)

@@ -6,7 +6,7 @@ from functools import partial, wraps
 from typing import Any, NamedTuple
 
 from ricci_batching import vmap
-from ricci_ir import api_boundary, get_aval
+from ricci_ir import Array, DTypeLike, ShapeLike, api_boundary, get_aval
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.sequences._ranges import arange
@@ -77,7 +77,7 @@ def vectorize(
 
     @wraps(pyfunc)
     @api_boundary
-    def vectorized(*args: Any, **kwargs: Any) -> Any:
+    def vectorized(*args: Any, **kwargs: Any) -> Array:
         stray = [name for name in kwargs if name not in excluded]
         if stray:
             raise TypeError(
@@ -89,7 +89,7 @@ def vectorize(
             raise ValueError(f"None was passed at positions {sorted(absent)} {hint}.")
         mapped = [i for i in range(len(args)) if i not in excluded and i not in absent]
 
-        def one(*arrays: Any) -> Any:
+        def one(*arrays: Any) -> Array:
             full = list(args)
             for i, array in zip(mapped, arrays, strict=True):
                 full[i] = array
@@ -171,7 +171,7 @@ def _checked(
     return checked
 
 
-def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) -> Any:
+def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) -> Array:
     """Map a function over the broadcast leading dimensions of arrays, ``counts`` of each."""
     loop = broadcast_shapes(*(x.shape[:n] for x, n in zip(arrays, counts, strict=True)))
     squeezed = []
@@ -200,8 +200,8 @@ def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
-) -> Any:
+    function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Array:
     """The values of a function at the indices of the elements of an array.
 
     Args:

@@ -7,7 +7,15 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval, is_recording, lattice_result_type, warn_user
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    composite,
+    get_aval,
+    is_recording,
+    lattice_result_type,
+    warn_user,
+)
 from ricci_numpy._promotion import as_operand, convert, is_arraylike, scalar_or_array
 from ricci_numpy.arrays._creation import asarray, placed
 from ricci_numpy.arrays._selection import broadcast
@@ -55,7 +63,7 @@ class IndexUpdateHelper(_ShownBySlots):
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any):
+    def __init__(self, array: ArrayLike):
         self.array = array
 
     def __getitem__(self, index: Any) -> "IndexUpdateRef":
@@ -84,7 +92,7 @@ class IndexUpdateRef(_ShownBySlots):
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any):
+    def __init__(self, array: ArrayLike, index: Any):
         self.array = array
         self.index = index
 
@@ -94,10 +102,10 @@ class IndexUpdateRef(_ShownBySlots):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Any = None,
-        fill_value: Any = None,
+        fill_value: ArrayLike | None = None,
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
-    ) -> Any:
+    ) -> Array:
         """``x[index]`` with a choice of what happens to indices out of bounds.
 
         Args:
@@ -122,41 +130,41 @@ class IndexUpdateRef(_ShownBySlots):
         )
         return placed(result, None, out_sharding)
 
-    def set(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] = values``; of repeated indices, any one counts."""
         return _update("set", self, values, **options)
 
-    def add(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] += values``; repeated indices add up."""
         return _update("add", self, values, **options)
 
-    def subtract(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def subtract(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] -= values``; repeated indices add up."""
         return _update("subtract", self, values, **options)
 
-    def multiply(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def multiply(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] *= values``; repeated indices multiply."""
         return _update("multiply", self, values, **options)
 
     mul = multiply
 
-    def min(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def min(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] = minimum(x[index], values)``."""
         return _update("min", self, values, **options)
 
-    def max(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def max(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] = maximum(x[index], values)``."""
         return _update("max", self, values, **options)
 
-    def divide(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def divide(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] /= values``; repeated indices divide repeatedly."""
         return divide(*self._with_factors(values, options))
 
-    def power(self, values: Any, **options: Unpack[UpdateOptions]) -> Any:
+    def power(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] **= values``."""
         return power(*self._with_factors(values, options))
 
-    def _with_factors(self, values: Any, options: UpdateOptions) -> tuple[Any, Any]:
+    def _with_factors(self, values: ArrayLike, options: UpdateOptions) -> tuple[Any, Any]:
         ones = lax.full_like(self.array, 1)
         factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
         return self.array, factors
@@ -196,7 +204,7 @@ class IndexUpdateRef(_ShownBySlots):
         return lax.squeeze(updated, form.added) if form.added else updated
 
 
-def _static_fill(value: Any) -> Any:
+def _static_fill(value: Any) -> Array:
     value = np.asarray(value) if hasattr(type(value), "aval") else value
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
@@ -208,14 +216,14 @@ def _no_indices() -> np.ndarray:
 def _update(
     operation: str,
     target: IndexUpdateRef,
-    values: Any,
+    values: ArrayLike,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Any = None,
     out_sharding: Any = None,
     wrap_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     x = target.array
     values = as_operand(values) if is_arraylike(values) else asarray(values)
     recording = is_recording()
@@ -253,7 +261,7 @@ def _introduce_updates() -> None:
 _introduce_updates()
 
 
-def _check_dtypes(x: Any, values: Any) -> None:
+def _check_dtypes(x: ArrayLike, values: ArrayLike) -> None:
     aval: Any = get_aval(x)
     given: Any = get_aval(values)
     if given.dtype == aval.dtype:
@@ -269,8 +277,8 @@ def _check_dtypes(x: Any, values: Any) -> None:
 
 
 def _scatter(
-    x: Any,
-    values: Any,
+    x: ArrayLike,
+    values: ArrayLike,
     *operands: Any,
     form: GatherForm,
     operation: str,
@@ -306,7 +314,7 @@ def _scatter(
     return convert(result, own.dtype, own.weak_type)
 
 
-def _fit(values: Any, shape: tuple[int, ...]) -> Any:
+def _fit(values: ArrayLike, shape: tuple[int, ...]) -> Array:
     own = np.shape(values)
     fits = len(own) <= len(shape) and all(
         a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)
@@ -322,6 +330,6 @@ def _fit(values: Any, shape: tuple[int, ...]) -> Any:
 _scatter_step = composite("at_update")(_scatter)
 
 
-def at(x: Any) -> IndexUpdateHelper:
+def at(x: ArrayLike) -> IndexUpdateHelper:
     """Updated copies of ``x``: ``x.at[index].set(values)`` and more; see ``IndexUpdateRef``."""
     return IndexUpdateHelper(x)

@@ -11,7 +11,10 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Cache,
+    ShapedArray,
     composite,
     config,
     context,
@@ -40,7 +43,7 @@ _INT32 = np.iinfo(np.int32)
 _check_static = config.state("jax_check_static_indices")
 
 
-def as_mode(mode: Any) -> Any:
+def as_mode(mode: Any) -> Array:
     """What to do about indices out of bounds, given by name or as ``lax.GatherScatterMode``.
 
     Raises:
@@ -65,7 +68,7 @@ _mode_names = {
 }
 
 
-def getitem(x: Any, index: Any) -> Any:
+def getitem(x: ArrayLike, index: Any) -> Array:
     """``x[index]``, by NumPy's rules.
 
     Indices out of bounds are moved to the nearest element, since a program cannot raise.
@@ -120,7 +123,7 @@ _steps: Cache[Any, dict[str, Any]] = Cache("index steps", 4096)
 _INT_FORM = (1, 1, False, True)
 
 
-def _row(x: Any, index: int) -> Any:
+def _row(x: Array, index: int) -> Array:
     key = x.aval, enable_x64.value
     row = _rows.entries.get(key)
     if row is None:
@@ -143,7 +146,7 @@ def _clamped(index: int, size: int, axis: int) -> int:
     return min(max(index, 0), size - 1)
 
 
-def _row_step(aval: Any) -> tuple[int, dict[str, Any]]:
+def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
     if not aval.shape:
         read_index((), 0)  # raises
     size = aval.shape[0]
@@ -152,7 +155,7 @@ def _row_step(aval: Any) -> tuple[int, dict[str, Any]]:
     return size, _step(aval, 1, forms)
 
 
-def _step(aval: Any, count: int, forms: tuple) -> dict[str, Any]:
+def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
     """The staged call that cuts windows at ``count`` given positions."""
 
     def windows(x, *starts):
@@ -162,7 +165,7 @@ def _step(aval: Any, count: int, forms: tuple) -> dict[str, Any]:
     return {"jaxpr": jaxpr, "name": "getitem"}
 
 
-def _windows_now(x: Any, index: tuple) -> Any:
+def _windows_now(x: Array, index: tuple) -> Any:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
     aval = x.aval
     sizes = aval.shape
@@ -231,11 +234,11 @@ def _window(part: slice, size: int) -> tuple[Any, int]:
     return (1 - reach if count else 0, -step, True, False), start + reach
 
 
-def _window_at(x: Any, starts: tuple, sizes: tuple[int, ...]) -> Any:
+def _window_at(x: Array, starts: tuple, sizes: tuple[int, ...]) -> Array:
     return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
 
-def _cut(x: Any, starts: tuple, forms: tuple) -> Any:
+def _cut(x: Array, starts: tuple, forms: tuple) -> Array:
     """Windows of an array, each form ``(span, stride, reversed, squeezed)`` or ``None``.
 
     A window that spans its dimension has no start; ``None`` is a new dimension.
@@ -270,12 +273,12 @@ def _cut(x: Any, starts: tuple, forms: tuple) -> Any:
 
 
 @composite("getitem")
-def _windows(x: Any, *starts: Any, forms: tuple) -> Any:
+def _windows(x: Array, *starts: Any, forms: tuple) -> Array:
     return _cut(x, starts, forms)
 
 
 def _getitem(
-    x: Any,
+    x: Array,
     index: Index,
     *,
     mode: Any = None,
@@ -283,7 +286,7 @@ def _getitem(
     unique_indices: bool = False,
     fill_value: Any = None,
     wrap: bool = True,
-) -> Any:
+) -> Array:
     clips = mode is None or mode is _MODES.CLIP or mode is _MODES.PROMISE_IN_BOUNDS
     if not index.has_array and clips:
         if not index.has_dynamic and _is_in_bounds(index, wrap):
@@ -318,7 +321,7 @@ def _is_in_bounds(index: Index, wrap: bool) -> bool:
 # All positions known: slice, rev, squeeze, broadcast_in_dim.
 
 
-def _static(x: Any, index: Index) -> Any:
+def _static(x: Array, index: Index) -> Array:
     starts: list[int] = []
     limits: list[int] = []
     strides: list[int] = []
@@ -363,7 +366,7 @@ def _span(entry: tuple) -> tuple[int, int, int]:
     return low, start + 1, -step
 
 
-def _arranged(x: Any, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Any:
+def _arranged(x: Array, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Array:
     if reverse:
         x = lax.rev_p.bind(x, dimensions=tuple(reverse))
     if squeeze:
@@ -379,7 +382,7 @@ def new_dimensions(entries: list[tuple]) -> tuple[int, ...]:
     return tuple(i for i, kind in enumerate(kept) if kind == NEW)
 
 
-def _static_step(x: Any, index: Index) -> Any:
+def _static_step(x: Array, index: Index) -> Array:
     starts: list[Any] = []
     forms: list[Any] = []
     for entry in index.entries:
@@ -406,7 +409,7 @@ def _static_step(x: Any, index: Index) -> Any:
 # A single index that is traced, or out of bounds: dynamic_slice.
 
 
-def _dynamic(x: Any, index: Index, wrap: bool) -> Any:
+def _dynamic(x: Array, index: Index, wrap: bool) -> Array:
     positions: list[Any] = []
     sizes: list[int] = []
     reverse: list[int] = []
@@ -446,13 +449,13 @@ def _common_dtype(positions: list[Any]) -> list[Any]:
     return [p if type(p) is int or dtype_of(p) == np.int32 else _as_int32(p) for p in positions]
 
 
-def _as_int32(x: Any) -> Any:
+def _as_int32(x: Array) -> Array:
     if isinstance(x, np.ndarray):
         return x.astype(np.int32)[()]
     return lax.convert_element_type(x, np.int32)
 
 
-def _wrap_start(start: Any, size: int) -> Any:
+def _wrap_start(start: Any, size: int) -> Array:
     if type(start) is not int and dtype_of(start).kind == "u":
         return start
     if isinstance(start, np.ndarray):
@@ -462,7 +465,7 @@ def _wrap_start(start: Any, size: int) -> Any:
     return lax.select_n(lax.lt(start, 0), start, lax.add(start, size))
 
 
-def _dynamic_step(x: Any, index: Index, wrap: bool) -> Any:
+def _dynamic_step(x: Array, index: Index, wrap: bool) -> Array:
     form: list[tuple] = []
     operands: list[Any] = []
     for entry in index.entries:
@@ -478,7 +481,7 @@ def _dynamic_step(x: Any, index: Index, wrap: bool) -> Any:
 
 
 @composite("getitem")
-def _dynamic_windows(x: Any, *operands: Any, form: tuple, shape: tuple, wrap: bool) -> Any:
+def _dynamic_windows(x: Array, *operands: Any, form: tuple, shape: tuple, wrap: bool) -> Array:
     given = iter(operands)
     entries = []
     for entry in form:
@@ -494,14 +497,14 @@ def _dynamic_windows(x: Any, *operands: Any, form: tuple, shape: tuple, wrap: bo
 
 
 def _gather(
-    x: Any,
+    x: Array,
     operands: list[Any],
     form: GatherForm,
     mode: Any,
     indices_are_sorted: bool,
     unique_indices: bool,
     fill_value: Any,
-) -> Any:
+) -> Array:
     plan = form.plan(operands)
     if plan.indices is None:
         result = x
@@ -526,20 +529,20 @@ def _gather(
 
 
 @composite("getitem")
-def _gather_step(x: Any, *operands: Any, form: GatherForm, options: tuple) -> Any:
+def _gather_step(x: Array, *operands: Any, form: GatherForm, options: tuple) -> Array:
     return _gather(x, list(operands), form, *options)
 
 
 def get_at(
-    x: Any,
+    x: ArrayLike,
     index: Any,
     *,
     mode: Any = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     wrap_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """``x[index]`` with a choice of what happens to indices out of bounds; see ``x.at[].get``."""
     return _getitem(
         x,

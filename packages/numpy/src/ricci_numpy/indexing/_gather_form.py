@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import canonicalize_dtype, get_aval
+from ricci_ir import Array, ArrayLike, canonicalize_dtype, get_aval
 from ricci_numpy._promotion import constant
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 
@@ -15,7 +15,7 @@ from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, Index
 _INT32 = np.dtype(np.int32)
 
 
-def dtype_of(x: Any) -> Any:
+def dtype_of(x: ArrayLike) -> Array:
     """The dtype of an array or scalar."""
     aval: Any = get_aval(x)
     return aval.dtype
@@ -118,12 +118,12 @@ def _in_int32(value: int) -> int:
     return (value + 0x80000000) % 0x100000000 - 0x80000000
 
 
-def wrapped(x: Any, size: int) -> Any:
+def wrapped(x: ArrayLike, size: int) -> Array:
     """Positions with negative ones counted from the end; of a signed dtype that holds ``size``."""
     return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
 
 
-def widened(x: Any, size: int) -> Any:
+def widened(x: ArrayLike, size: int) -> Any:
     """Positions of a dtype that counts to ``size``."""
     dtype = dtype_of(x)
     if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
@@ -131,7 +131,7 @@ def widened(x: Any, size: int) -> Any:
     return x
 
 
-def indexed_operand(x: Any, added: tuple[int, ...]) -> Any:
+def indexed_operand(x: ArrayLike, added: tuple[int, ...]) -> Any:
     """The array that is looked up: with a dimension of size 1 for each scalar mask."""
     return lax.expand_dims(x, added) if added else x
 
@@ -218,7 +218,7 @@ class _Planner:
             axis += 1
         return found
 
-    def _wrapped(self, x: Any, size: int) -> Any:
+    def _wrapped(self, x: Array, size: int) -> Array:
         if type(x) is int:
             return x + size if x < 0 and self.form.wrap else _in_int32(x)
         dtype = dtype_of(x)
@@ -290,7 +290,7 @@ class _Planner:
         return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape) - 1)
 
 
-def strong_int32(x: Any) -> Any:
+def strong_int32(x: ArrayLike) -> Any:
     """An array of positions as ``int32``, and not weakly typed."""
     aval: Any = get_aval(x)
     if aval.dtype == _INT32 and not aval.weak_type:
@@ -298,7 +298,7 @@ def strong_int32(x: Any) -> Any:
     return lax.convert_element_type_p.bind(x, new_dtype=_INT32, weak_type=False, sharding=None)
 
 
-def _int32(x: Any) -> Any:
+def _int32(x: Array) -> Array:
     if type(x) is int or dtype_of(x) == _INT32:
         return x
     return lax.convert_element_type(x, _INT32)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype
 from ricci_numpy._promotion import constant, operands, promote_dtypes
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
@@ -33,7 +33,7 @@ __all__ = [
 _MODES = lax.GatherScatterMode
 
 
-def check_integers(name: str, indices: Any, error: type[Exception] = TypeError) -> None:
+def check_integers(name: str, indices: ArrayLike, error: type[Exception] = TypeError) -> None:
     """Raise unless indices have an integer dtype."""
     aval: Any = get_aval(indices)
     if not issubdtype(aval.dtype, np.integer):
@@ -44,15 +44,15 @@ def check_integers(name: str, indices: Any, error: type[Exception] = TypeError) 
 
 
 def take(
-    a: Any,
-    indices: Any,
+    a: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The elements of an array at given positions along a dimension.
 
     Args:
@@ -98,15 +98,15 @@ def take(
 
 @composite("_take")
 def _take(
-    a: Any,
-    indices: Any,
+    a: Array,
+    indices: Array,
     *,
     axis: int | None,
     mode: Any,
     unique_indices: bool,
     indices_are_sorted: bool,
     fill_value: Any,
-) -> Any:
+) -> Array:
     if axis is None:
         a, axis = ravel(a), 0
     shape, picked = np.shape(a), np.shape(indices)
@@ -138,14 +138,14 @@ def _take(
 
 
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
     mode: Any = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """The elements at positions that are given for each of the other dimensions separately.
 
     Args:
@@ -191,8 +191,8 @@ def take_along_axis(
 
 @composite("take_along_axis")
 def _take_along_axis(
-    arr: Any, indices: Any, *, axis: int | None, mode: Any, fill_value: Any, wrap: bool
-) -> Any:
+    arr: Array, indices: Array, *, axis: int | None, mode: Any, fill_value: Any, wrap: bool
+) -> Array:
     if axis is None:
         arr, axis = ravel(arr), 0
     shape, picked = np.shape(arr), np.shape(indices)
@@ -235,14 +235,14 @@ def _take_along_axis(
 
 
 def put_along_axis(
-    arr: Any,
-    indices: Any,
-    values: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
     axis: int | None,
     inplace: bool = True,
     *,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """A copy of an array with values written at positions given for each other dimension.
 
     Args:
@@ -283,7 +283,9 @@ def _check_not_inplace(name: str, inplace: bool, error: type[Exception] = ValueE
 
 
 @composite("put_along_axis")
-def _put_along_axis(arr: Any, indices: Any, values: Any, *, axis: int | None, mode: Any) -> Any:
+def _put_along_axis(
+    arr: Array, indices: Array, values: Array, *, axis: int | None, mode: Any
+) -> Array:
     shape = np.shape(arr)
     if axis is None:
         flat = at(ravel(arr))[ravel(indices)].set(ravel(values), mode=mode)
@@ -300,7 +302,9 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, *, axis: int | None, mo
     return at(arr)[tuple(places)].set(values, mode=mode)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(
+    a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+) -> Array:
     """A copy of an array with values written at positions of the flattened array.
 
     Args:
@@ -340,7 +344,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     return lax.reshape(at(flat)[positions].set(values, mode="drop"), np.shape(a))
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """The elements of several arrays, chosen by number.
 
     Args:
@@ -388,14 +392,14 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
 
 def compress(
-    condition: Any,
-    a: Any,
+    condition: ArrayLike,
+    a: ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: Any = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
-) -> Any:
+) -> Array:
     """The parts of an array along a dimension for which a condition holds.
 
     Args:
@@ -446,7 +450,9 @@ def compress(
     return broadcast(fill, shape) if found is None else where_step(inside, found, fill)
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
     """The elements for which a condition holds, in one dimension.
 
     Args:
@@ -468,7 +474,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: Any, *, inplace: bool = True) -> Array:
     """A copy of an array with values written where a mask holds, one after another.
 
     Args:
@@ -508,7 +514,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     return lax.reshape(where_step(flat_mask, written, ravel(arr)), np.shape(arr))
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy of an array with values written on its main diagonal.
 
     Args:

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, ConcretizationTypeError, Tracer, composite, get_aval, is_recording
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    ConcretizationTypeError,
+    Tracer,
+    composite,
+    get_aval,
+    is_recording,
+)
 from ricci_numpy._promotion import check_arraylike, constant, operands, promote_dtypes
 from ricci_numpy.arrays._creation import from_host
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
@@ -23,13 +32,13 @@ __all__ = [
 ]
 
 
-def _as_mask(x: Any) -> Any:
+def _as_mask(x: Array) -> Array:
     aval: Any = get_aval(x)
     return x if aval.dtype == BOOL else lax.ne(x, np.zeros((), aval.dtype)[()])
 
 
 @composite("_where")
-def where_step(condition: Any, x: Any, y: Any) -> Any:
+def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     """``where`` with three operands, as one step."""
     if get_aval(condition).dtype != BOOL:  # pyright: ignore[reportAttributeAccessIssue]
         condition = lax.ne(condition, constant(condition, 0))
@@ -42,13 +51,13 @@ def where_step(condition: Any, x: Any, y: Any) -> Any:
 
 
 def where(
-    condition: Any,
-    x: Any = None,
-    y: Any = None,
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     /,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """The elements of ``x`` where a condition holds, those of ``y`` elsewhere.
 
@@ -81,7 +90,7 @@ def where(
     return where_step(condition, x, y)
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """The elements of the first choice whose condition holds.
 
     Args:
@@ -115,7 +124,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return _select_step(*given, count=count)
 
 
-def _select(*given: Any, count: int) -> Any:
+def _select(*given: Any, count: int) -> Array:
     conditions = [_as_mask(x) for x in given[:count]]
     *choices, default = promote_dtypes(*given[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
@@ -129,7 +138,9 @@ def _select(*given: Any, count: int) -> Any:
 _select_step = composite("select")(_select)
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> tuple[Any, ...]:
     """The positions of the elements that are not zero: an index array for each dimension.
 
     Args:
@@ -180,7 +191,7 @@ def _fills(fill_value: Any, ndim: int) -> tuple[Any, ...]:
     return tuple(operands("nonzero", *fill_value))
 
 
-def _positions(a: Any, *fills: Any, size: int) -> list[Any]:
+def _positions(a: Array, *fills: Any, size: int) -> list[Any]:
     shape = np.shape(a)
     mask = _as_mask(a)
     if not size or not all(shape):
@@ -203,12 +214,12 @@ def _positions(a: Any, *fills: Any, size: int) -> list[Any]:
     return [_filled(i, f, total) for i, f in zip(found, fills, strict=True)]
 
 
-def _filled(positions: Any, fill: Any, count: Any) -> Any:
+def _filled(positions: Any, fill: Any, count: Any) -> Array:
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
     return where_step(lax.lt(places, count), positions, lax.convert_element_type(fill, np.int32))
 
 
-def _bincount(x: Any, length: int) -> Any:
+def _bincount(x: Array, length: int) -> Array:
     """How often each number below ``length`` occurs in a vector of non-negative integers."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
@@ -226,7 +237,9 @@ def _bincount(x: Any, length: int) -> Any:
 _positions_step = composite("nonzero")(_positions)
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The positions of the elements that are not zero, in the flattened array.
 
     Args:
@@ -246,7 +259,9 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The positions of the elements that are not zero, one a row.
 
     Args:
@@ -269,7 +284,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """A function defined by cases.
 
     Args:

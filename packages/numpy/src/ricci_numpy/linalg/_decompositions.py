@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval, inlined
+from ricci_ir import Array, ArrayLike, composite, get_aval, inlined
 from ricci_lax.linalg import cholesky as lax_cholesky
 from ricci_lax.linalg import eig as lax_eig
 from ricci_lax.linalg import eigh as lax_eigh
@@ -52,18 +52,18 @@ def matrices(name: str, *args: Any) -> list[Any]:
     return promote_dtypes_inexact(*operands(name, *args))
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: ArrayLike) -> Array:
     """Matrices transposed, their elements conjugated."""
     return conj(matrix_transpose(x))
 
 
-def dtype_of(x: Any) -> Any:
+def dtype_of(x: ArrayLike) -> Array:
     """The dtype of an array or a scalar."""
     aval: Any = get_aval(x)
     return aval.dtype
 
 
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky factors of positive definite matrices: ``l`` with ``l @ l^H = a``.
 
     Args:
@@ -91,13 +91,13 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
 
 @composite("cholesky")
-def _cholesky(a: Any, *, upper: bool, symmetrize_input: bool) -> Any:
+def _cholesky(a: Array, *, upper: bool, symmetrize_input: bool) -> Array:
     (a,) = promote_dtypes_inexact(a)
     lower = lax_cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(lower) if upper else lower
 
 
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
@@ -128,13 +128,13 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @composite("eigh")
-def _eigh(a: Any, *, lower: bool, symmetrize_input: bool) -> tuple[Any, Any]:
+def _eigh(a: Array, *, lower: bool, symmetrize_input: bool) -> tuple[Any, Any]:
     (a,) = promote_dtypes_inexact(a)
     vectors, values = lax_eigh(a, lower=lower, symmetrize_input=symmetrize_input)
     return values, vectors
 
 
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending.
 
     Args:
@@ -157,12 +157,12 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
 
 @composite("eigvalsh")
-def _eigvalsh(a: Any, *, UPLO: str | None, symmetrize_input: bool) -> Any:
+def _eigvalsh(a: Array, *, UPLO: str | None, symmetrize_input: bool) -> Array:
     (a,) = promote_dtypes_inexact(a)
     return eigh(a, UPLO, symmetrize_input)[0]
 
 
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """The eigenvalues and eigenvectors of square matrices, on CPUs and CUDA GPUs.
 
     Args:
@@ -188,13 +188,13 @@ def eig(a: Any) -> EigResult:
 
 
 @inlined("eig")
-def _eig(a: Any) -> tuple[Any, Any]:
+def _eig(a: Array) -> tuple[Any, Any]:
     (a,) = promote_dtypes_inexact(a)
     values, vectors = lax_eig(a, compute_left_eigenvectors=False)
     return values, vectors
 
 
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, on CPUs and CUDA GPUs.
 
     Args:
@@ -219,7 +219,7 @@ def eigvals(a: Any) -> Any:
 
 
 @composite("eigvals")
-def _eigvals(a: Any) -> Any:
+def _eigvals(a: Array) -> Array:
     (a,) = promote_dtypes_inexact(a)
     return lax_eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
@@ -227,7 +227,7 @@ def _eigvals(a: Any) -> Any:
 _QR_MODES = ("reduced", "complete", "full", "r", "raw")
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Decompose matrices into unitary ones times upper triangular ones, ``a = Q @ R``.
 
     Args:
@@ -260,7 +260,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 @composite("qr")
-def _qr(a: Any, *, mode: str) -> Any:
+def _qr(a: Array, *, mode: str) -> Any:
     (a,) = promote_dtypes_inexact(a)
     if mode == "raw":
         reflectors, factors = geqrf_p.bind(a)
@@ -270,7 +270,7 @@ def _qr(a: Any, *, mode: str) -> Any:
 
 
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
@@ -312,7 +312,7 @@ def svd(
 
 
 @composite("svd")
-def _svd(a: Any, *, full_matrices, compute_uv, hermitian, subset_by_index) -> Any:
+def _svd(a: Array, *, full_matrices, compute_uv, hermitian, subset_by_index) -> Any:
     (a,) = promote_dtypes_inexact(a)
     if hermitian:
         return _svd_of_hermitian(a, compute_uv, subset_by_index)
@@ -328,7 +328,7 @@ def _svd(a: Any, *, full_matrices, compute_uv, hermitian, subset_by_index) -> An
     return u, s, vh
 
 
-def _svd_of_hermitian(a: Any, compute_uv: bool, subset: Any) -> Any:
+def _svd_of_hermitian(a: Array, compute_uv: bool, subset: Any) -> Any:
     """Singular values are the sizes of eigenvalues, whose signs one set of vectors takes."""
     vectors, values = lax_eigh(a, subset_by_index=subset)
     last = np.ndim(values) - 1
@@ -343,7 +343,7 @@ def _svd_of_hermitian(a: Any, compute_uv: bool, subset: Any) -> Any:
     return u, s, adjoint(lax.mul(u, signs))
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices, descending.
 
     Args:

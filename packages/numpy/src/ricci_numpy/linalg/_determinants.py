@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite
+from ricci_ir import Array, ArrayLike, DTypeLike, composite
 from ricci_lax.linalg import geqrf_p, lu, triangular_solve
 from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._selection import broadcast
@@ -28,18 +28,18 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-def _check_square(name: str, a: Any) -> None:
+def _check_square(name: str, a: Array) -> None:
     shape = np.shape(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"{name}: the operand must hold square matrices, got shape {shape}.")
 
 
-def _unit(x: Any) -> Any:
+def _unit(x: Array) -> Array:
     """Numbers divided by their sizes."""
     return lax.div(x, lax.convert_element_type(lax.abs(x), dtype_of(x)))
 
 
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The signs of determinants, and the logarithms of their absolute values.
 
     Args:
@@ -70,7 +70,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 
 
 @composite("slogdet")
-def _slogdet(a: Any, *, method: str | None) -> Any:
+def _slogdet(a: Array, *, method: str | None) -> Array:
     (a,) = promote_dtypes_inexact(a)
     if method == "qr":
         if dtype_of(a) in COMPLEX_DTYPES:
@@ -81,7 +81,7 @@ def _slogdet(a: Any, *, method: str | None) -> Any:
     return _slogdet_small(a) if np.shape(a)[-1] in (1, 2) else _slogdet_lu(a)
 
 
-def _elements(a: Any) -> list[Any]:
+def _elements(a: Array) -> list[Any]:
     """The elements of small matrices, row by row."""
     rank, size = np.ndim(a), np.shape(a)[-1]
     column = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
@@ -89,7 +89,7 @@ def _elements(a: Any) -> list[Any]:
     return [column(row, j) for row in rows for j in range(size)]
 
 
-def _small_det(elements: list[Any]) -> Any:
+def _small_det(elements: list[Any]) -> Array:
     if len(elements) == 1:
         return elements[0]
     a, b, c, d = elements
@@ -97,13 +97,13 @@ def _small_det(elements: list[Any]) -> Any:
 
 
 @lax.custom_jvp
-def _slogdet_small(a: Any) -> Any:
+def _slogdet_small(a: Array) -> Any:
     x = _small_det(_elements(a))
     return lax.sign(x), lax.log(lax.abs(x))
 
 
 @lax.custom_jvp
-def _slogdet_lu(a: Any) -> Any:
+def _slogdet_lu(a: Array) -> Any:
     dtype = dtype_of(a)
     factors, pivots, _ = lu(a)
     diagonals = diagonal(factors, axis1=-2, axis2=-1)
@@ -123,7 +123,7 @@ def _slogdet_lu(a: Any) -> Any:
 
 
 @lax.custom_jvp
-def _slogdet_qr(a: Any) -> Any:
+def _slogdet_qr(a: Array) -> Any:
     dtype = dtype_of(a)
     reflectors, factors = geqrf_p.bind(a)
     diagonals = diagonal(reflectors, axis1=-2, axis2=-1)
@@ -137,13 +137,13 @@ def _slogdet_qr(a: Any) -> Any:
     return lax.mul(sign, _parity(count_nonzero(reflects, axis=-1), dtype)), log
 
 
-def _moved(pivots: Any) -> Any:
+def _moved(pivots: Any) -> Array:
     """Where a pivot exchanges a row with another one."""
     shape = np.shape(pivots)
     return lax.ne(pivots, lax.broadcasted_iota(np.int32, shape, len(shape) - 1))
 
 
-def _parity(count: Any, dtype: Any) -> Any:
+def _parity(count: Any, dtype: DTypeLike) -> Array:
     """-1 to the power of a count."""
     odd = lax.rem(count, strong_constant(dtype_of(count), 2))
     sign = lax.add(
@@ -185,7 +185,7 @@ _slogdet_lu.defjvp(_slogdet_jvp)
 _slogdet_qr.defjvp(_slogdet_jvp)
 
 
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> Array:
     """The determinants of square matrices.
 
     Args:
@@ -211,20 +211,20 @@ def det(a: Any) -> Any:
 
 
 @composite("det")
-def _det_of(a: Any) -> Any:
+def _det_of(a: Array) -> Array:
     (a,) = promote_dtypes_inexact(a)
     size = np.shape(a)[-1]
     return _det_by_elimination(a) if 2 <= size <= _GREATEST_EXPANDED else _det(a)
 
 
 @lax.custom_jvp
-def _det(a: Any) -> Any:
+def _det(a: Array) -> Array:
     sign, log = slogdet(a)
     return lax.mul(sign, lax.convert_element_type(lax.exp(log), dtype_of(sign)))
 
 
 @lax.custom_jvp
-def _det_by_elimination(a: Any) -> Any:
+def _det_by_elimination(a: Array) -> Array:
     """The product of pivots, each the largest of its column and moved up by an exchange of rows.
 
     It is written out, since kernels for factorisations cost more than matrices of this size.
@@ -275,7 +275,7 @@ _det.defjvp(_det_jvp)
 _det_by_elimination.defjvp(_det_jvp)
 
 
-def _adjugate_product(a: Any, b: Any) -> tuple[Any, Any]:
+def _adjugate_product(a: Array, b: Array) -> tuple[Any, Any]:
     """The determinants of ``a``, and ``adjugate(a) @ b``, for ranks down to one less than full.
 
     With ``a = P L U``, the adjugate is ``det(a) U⁻¹ L⁻¹ P⁻¹``. The last pivot may be zero, but its
@@ -312,7 +312,7 @@ def _adjugate_product(a: Any, b: Any) -> tuple[Any, Any]:
     return found, where(deficient, zero, x)
 
 
-def _is_corner(size: int) -> Any:
+def _is_corner(size: int) -> Array:
     """Where the last element of a matrix is."""
     at_last = lambda axis: lax.eq(
         lax.broadcasted_iota(np.int32, (size, size), axis), strong_constant(_INT32, size - 1)
@@ -320,7 +320,7 @@ def _is_corner(size: int) -> Any:
     return lax.bitwise_and(at_last(0), at_last(1))
 
 
-def _solves(upper: Any) -> Any:
+def _solves(upper: Any) -> Array:
     """Whether systems with upper triangular matrices have finite solutions."""
     shape = np.shape(upper)
     dtype = dtype_of(upper)

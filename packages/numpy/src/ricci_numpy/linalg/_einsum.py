@@ -13,7 +13,7 @@ import numpy as np
 from opt_einsum import contract_path
 
 import ricci_lax as lax
-from ricci_ir import Cache, composite, get_aval, is_recording
+from ricci_ir import Array, Cache, DTypeLike, composite, get_aval, is_recording
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 from ricci_numpy.arrays._creation import placed
@@ -100,14 +100,14 @@ def _check_sizes(subscripts, terms, shapes) -> None:
 # The steps.
 
 
-def _sum_over(x: Any, labels: str, summed: str) -> tuple[Any, str]:
+def _sum_over(x: Array, labels: str, summed: str) -> tuple[Any, str]:
     axes = tuple(i for i, label in enumerate(labels) if label in summed)
     if not axes:
         return x, labels
     return lax.reduce_sum(x, axes), "".join(c for c in labels if c not in summed)
 
 
-def _mask_diagonals(x: Any, labels: str, keep: str) -> tuple[Any, str]:
+def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Any, str]:
     """Sum away repeated labels: what is off their diagonal is set to zero first."""
     for label, count in Counter(labels).items():
         if count == 1:
@@ -124,7 +124,7 @@ def _mask_diagonals(x: Any, labels: str, keep: str) -> tuple[Any, str]:
     return x, labels
 
 
-def _masked(x: Any, axes: list[int]) -> Any:
+def _masked(x: Array, axes: list[int]) -> Array:
     aval: Any = get_aval(x)
     shape = tuple(aval.shape[i] for i in axes)
     places = [lax.broadcasted_iota(np.uint32, shape, d) for d in range(len(axes))]
@@ -136,7 +136,7 @@ def _masked(x: Any, axes: list[int]) -> Any:
     return lax.select_n(mask, lax.full(aval.shape, zero, aval.dtype), x)
 
 
-def _single(x: Any, labels: str, output: str) -> Any:
+def _single(x: Array, labels: str, output: str) -> Array:
     x, labels = _mask_diagonals(x, labels, output)
     x, labels = _sum_over(x, labels, "".join(c for c in labels if c not in output))
     return lax.transpose(x, [labels.index(c) for c in output])
@@ -167,7 +167,12 @@ def _without_ones(x: _Operand, other: _Operand) -> _Operand:
 
 
 def _pair(
-    first: _Operand, second: _Operand, result: str, precision: Any, dtype: Any, contractor: Any
+    first: _Operand,
+    second: _Operand,
+    result: str,
+    precision: Any,
+    dtype: DTypeLike,
+    contractor: Any,
 ) -> _Operand:
     kept = set(result)
     second = _prepared(second, kept, first.labels)
@@ -198,9 +203,9 @@ def _run(
     expression: Expression,
     order: Sequence[tuple[int, ...]],
     precision: Any,
-    dtype: Any,
+    dtype: DTypeLike,
     contractor: Any,
-) -> Any:
+) -> Array:
     work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
     for step, chosen in enumerate(order):
         parts = [work[i] for i in sorted(chosen)]
@@ -275,10 +280,10 @@ def einsum(
     out: None = None,
     optimize: Any = "auto",
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     _dot_general: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Sums of products, written with a letter for each dimension.
 
     Args:
@@ -330,7 +335,7 @@ def einsum(
     return placed(result, None, out_sharding)
 
 
-def _contract(lhs: Any, rhs: Any, dims: Any, precision: Any, dtype: Any) -> Any:
+def _contract(lhs: Array, rhs: Array, dims: Any, precision: Any, dtype: DTypeLike) -> Array:
     return contract("einsum", lhs, rhs, dims, precision, dtype)
 
 
@@ -342,7 +347,7 @@ def _given(dot_general: Any) -> Any:
 
 
 @composite("einsum")
-def _einsum_step(*arrays: Any, **settings: Any) -> Any:
+def _einsum_step(*arrays: Any, **settings: Any) -> Array:
     return _run(arrays, **settings, contractor=_contract)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite
+from ricci_ir import Array, ArrayLike, DTypeLike, composite
 from ricci_numpy._promotion import (
     convert,
     operands,
@@ -40,7 +40,7 @@ from ._products import vecdot as vecdot_along
 from ._solvers import inv, real_eps
 
 
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """Square matrices to an integer power.
 
     Args:
@@ -69,7 +69,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
 
 @composite("matrix_power")
-def _matrix_power(a: Any, *, n: int) -> Any:
+def _matrix_power(a: Array, *, n: int) -> Any:
     if n == 0:
         shape = np.shape(a)
         return broadcast(eye(shape[-1], dtype=dtype_of(a)), shape)
@@ -87,7 +87,9 @@ def _matrix_power(a: Any, *, n: int) -> Any:
     return found
 
 
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+def matrix_rank(
+    M: ArrayLike, rtol: Any = None, *, hermitian: bool = False, tol: Any = None
+) -> Array:
     """How many singular values of matrices are not negligible.
 
     Args:
@@ -123,7 +125,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
 
 @composite("matrix_rank")
-def _matrix_rank(M: Any, tolerance: Any, *, hermitian: bool) -> Any:
+def _matrix_rank(M: Any, tolerance: Any, *, hermitian: bool) -> Array:
     (M,) = promote_dtypes_inexact(M)
     if np.ndim(M) < 2:
         nonzero = any(lax.ne(M, strong_constant(dtype_of(M), 0)))
@@ -137,7 +139,7 @@ def _matrix_rank(M: Any, tolerance: Any, *, hermitian: bool) -> Any:
     return sum(counts, axis=-1)
 
 
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
     """The condition numbers of matrices: the norm times that of the inverse.
 
     Args:
@@ -168,7 +170,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 @composite("cond")
-def _cond(x: Any, *, p: Any) -> Any:
+def _cond(x: Array, *, p: Array) -> Array:
     if p is None or p in (2, -2):
         s = svd(x, compute_uv=False)
         last = np.ndim(s) - 1
@@ -182,7 +184,7 @@ def _cond(x: Any, *, p: Any) -> Any:
     return where(arisen, strong_constant(dtype_of(found), np.inf), found)
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     """The product of several matrices, in the order that is cheapest.
 
     Args:
@@ -229,7 +231,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
     return einsum(*given, kept, optimize="optimal", precision=precision)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of size 3.
 
     Args:
@@ -255,7 +257,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return cross_of_any(x1, x2, axis=axis)
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of all pairs of elements of two vectors.
 
     Args:
@@ -280,7 +282,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return outer_of_any(x1, x2)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of matrices.
 
     Args:
@@ -301,7 +303,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return diagonal_of_axes(x, offset=offset, axis1=-2, axis2=-1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices.
 
     Args:
@@ -324,8 +326,13 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 
 def matmul(
-    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The matrix product, over leading dimensions that broadcast.
 
     Args:
@@ -346,14 +353,14 @@ def matmul(
 
 
 def vecdot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axis: int = -1,
     precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sums of products along a dimension, ``x1`` conjugated.
 
     Args:
@@ -376,15 +383,15 @@ def vecdot(
 
 
 def tensordot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axes: int | tuple[Sequence[int], Sequence[int]] = 2,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sums of products over several pairs of dimensions.
 
     Args:

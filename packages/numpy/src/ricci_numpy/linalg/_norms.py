@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval, inlined
+from ricci_ir import Array, ArrayLike, Axis, DTypeLike, composite, get_aval, inlined
 from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact
 from ricci_numpy.reductions._axis_reductions import max, min, sum
 from ricci_numpy.shapes._reshaping import canonical_axes, expand_dims, moveaxis
@@ -13,13 +13,13 @@ from ricci_numpy.shapes._reshaping import canonical_axes, expand_dims, moveaxis
 from ._decompositions import svd
 
 
-def _squares(x: Any) -> Any:
+def _squares(x: Array) -> Array:
     if get_aval(x).dtype in COMPLEX_DTYPES:  # pyright: ignore[reportAttributeAccessIssue]
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.mul(x, x)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The norm of vectors or of matrices.
 
     Args:
@@ -60,7 +60,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @composite("norm")
-def _norm(x: Any, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+def _norm(x: Array, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
     (x,) = promote_dtypes_inexact(x)
     if axes is None:
         return lax.sqrt(sum(_squares(x), keepdims=keepdims))
@@ -69,7 +69,7 @@ def _norm(x: Any, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> 
     return _matrix_norm(x, ord, axes, keepdims)
 
 
-def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: there is no norm {ord!r} of vectors.")
     if ord == 2:
@@ -96,18 +96,18 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     return lax.pow(total, root)
 
 
-def _count(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     aval: Any = get_aval(x)
     differs = lax.ne(x, np.zeros((), aval.dtype)[()])
     real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
-def _scalar(value: Any, dtype: Any) -> Any:
+def _scalar(value: Any, dtype: DTypeLike) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     if ord is None or ord in ("f", "fro"):
         return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
     row, column = axes
@@ -129,7 +129,9 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     return expand_dims(found, axes) if keepdims else found
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(
+    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2
+) -> Array:
     """The norm of vectors; of all elements if no axis is given.
 
     Args:
@@ -155,12 +157,12 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @inlined("vector_norm")
-def _norm_of_vectors(x: Any, *, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _norm_of_vectors(x: Array, *, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     (x,) = promote_dtypes_inexact(x)
     return _vector_norm(x, ord, axes, keepdims)
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of the matrices in the last two dimensions.
 
     Args:

@@ -9,7 +9,10 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import (
     BOOL,
+    Array,
+    ArrayLike,
     Cache,
+    DTypeLike,
     Operation,
     composite,
     default_matmul_precision,
@@ -46,13 +49,13 @@ def preferred_type(name: str, preferred: Any, *args: Any) -> tuple[Any, bool]:
 
 def contract(
     name: str,
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     dimensions: Any,
     precision: Any,
-    preferred_element_type: Any,
+    preferred_element_type: DTypeLike,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """``dot_general`` with NumPy's promotion of the result's dtype."""
     dtype, weak = preferred_type(name, preferred_element_type, a, b)
     result = lax.dot_general(
@@ -69,20 +72,20 @@ def contract(
     return convert(result, dtype, weak)
 
 
-def conjugate_if_complex(x: Any) -> Any:
+def conjugate_if_complex(x: ArrayLike) -> Array:
     """The complex conjugate; a real array is returned as it is."""
     aval: Any = get_aval(x)
     return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
 
 
 def dot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sum of products over the last dimension of ``a`` and the last but one of ``b``.
 
     Args:
@@ -120,13 +123,13 @@ def dot(
 
 
 def matmul(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The matrix product, over leading dimensions that broadcast.
 
     Args:
@@ -172,13 +175,13 @@ def matmul(
 _products: Cache[Any, Operation] = Cache("products", 4096)
 
 
-def known_product(a: Any, b: Any) -> Operation | None:
+def known_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
     """The product of vectors or matrices of these types, if it has been taken before."""
     types = getattr(a, "aval", None), getattr(b, "aval", None)
     return _products.entries.get((types, type(a), type(b), trace_key()))
 
 
-def _know_product(a: Any, b: Any, dims: Any) -> None:
+def _know_product(a: Array, b: Array, dims: Any) -> None:
     """Keep a product for the next call, if it is of arrays of one dtype, and neither is weak."""
     if not (hasattr(type(a), "aval") and hasattr(type(b), "aval")):
         return
@@ -195,7 +198,7 @@ def _know_product(a: Any, b: Any, dims: Any) -> None:
         _products.add((types, type(a), type(b), trace_key()), product)
 
 
-def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Any:
+def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Array:
     rows, columns = len(shape_a) > 1, len(shape_b) > 1
     lead_a, lead_b = shape_a[: -2 if rows else -1], shape_b[: -2 if columns else -1]
     broadcast_shape("matmul", lead_a or (1,), lead_b or (1,))
@@ -231,7 +234,7 @@ def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) 
     return _reordered(out, origins, rows, columns, out_sharding)
 
 
-def _reordered(out: Any, origins: list[str], rows: bool, columns: bool, out_sharding: Any) -> Any:
+def _reordered(out: Any, origins: list[str], rows: bool, columns: bool, out_sharding: Any) -> Array:
     """``dot_general``'s result, its dimensions in the order of the operands' leading ones."""
     both = origins.count("both")
     from_a = both + origins.count("a")
@@ -250,7 +253,13 @@ def _reordered(out: Any, origins: list[str], rows: bool, columns: bool, out_shar
     return placed(out, None, out_sharding)
 
 
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum of products of all elements, those of ``a`` conjugated.
 
     Args:
@@ -275,14 +284,14 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 def vecdot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axis: int = -1,
     precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum of products along a dimension, ``x1`` conjugated.
 
     Args:
@@ -319,7 +328,13 @@ def vecdot(
     return contract("vecdot", x1, x2, dims, precision, preferred_element_type)
 
 
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sums of products over the last dimensions.
 
     Args:
@@ -345,7 +360,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return contract("inner", a, b, dims, precision, preferred_element_type)
 
 
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of all pairs of elements, flattened operands giving rows and columns.
 
     Raises:
@@ -366,14 +381,14 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 
 
 def tensordot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sums of products over several pairs of dimensions.
 
     Args:
@@ -421,7 +436,7 @@ def tensordot(
 _CORES = {"matvec": ((2, -1), (1, -1)), "vecmat": ((1, -1), (2, -2))}
 
 
-def _core_operands(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+def _core_operands(name: str, x1: Array, x2: Array) -> tuple[Any, Any]:
     """Check the operands of a product of vectors and matrices with leading dimensions."""
     x1, x2 = operands(name, x1, x2)
     shapes = np.shape(x1), np.shape(x2)
@@ -439,7 +454,7 @@ def _core_operands(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     return x1, x2
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The product of matrices with vectors, over leading dimensions that broadcast.
 
     Args:
@@ -460,14 +475,14 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("matvec")
-def _matvec(x1: Any, x2: Any) -> Any:
+def _matvec(x1: Array, x2: Array) -> Array:
     if np.ndim(x2) == 1:
         return matmul(x1, x2)
     rank = np.ndim(x2)
     return lax.squeeze(matmul(x1, lax.expand_dims(x2, (rank,))), (-1,))
 
 
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The product of vectors, conjugated, with matrices; leading dimensions broadcast.
 
     Args:
@@ -488,7 +503,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("vecmat")
-def _vecmat(x1: Any, x2: Any) -> Any:
+def _vecmat(x1: Array, x2: Array) -> Array:
     x1 = conjugate_if_complex(x1)
     rank = np.ndim(x1)
     if rank == 1:
@@ -496,7 +511,7 @@ def _vecmat(x1: Any, x2: Any) -> Any:
     return lax.squeeze(matmul(lax.expand_dims(x1, (rank - 1,)), x2), (-2,))
 
 
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: blocks of ``b``, scaled by the elements of ``a``.
 
     Raises:
@@ -513,7 +528,7 @@ def kron(a: Any, b: Any) -> Any:
 
 
 @composite("kron")
-def _kron(a: Any, b: Any) -> Any:
+def _kron(a: Array, b: Array) -> Array:
     a, b = promote_dtypes(a, b)
     rank = max(np.ndim(a), np.ndim(b))
     a = lax.expand_dims(a, range(rank - np.ndim(a)))
@@ -525,8 +540,13 @@ def _kron(a: Any, b: Any) -> Any:
 
 
 def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
-) -> Any:
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Array:
     """The cross product of vectors of size 3; of size 2, the scalar that is its third component.
 
     Args:
@@ -556,7 +576,7 @@ def cross(
 
 
 @composite("cross")
-def _cross(a: Any, b: Any, *, axisa: int, axisb: int, axisc: int) -> Any:
+def _cross(a: Array, b: Array, *, axisa: int, axisb: int, axisc: int) -> Array:
     a, b = promote_dtypes(a, b)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     lead = broadcast_shape("cross", (*np.shape(a)[:-1], 1), (*np.shape(b)[:-1], 1))[:-1]
@@ -571,7 +591,7 @@ def _cross(a: Any, b: Any, *, axisa: int, axisb: int, axisc: int) -> Any:
     return moveaxis(lax.concatenate(parts, 0), 0, axisc)
 
 
-def _components(x: Any, lead: tuple[int, ...]) -> list[Any]:
+def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:
     last = np.ndim(x) - 1
     found: list[Any] = []
     for i in range(np.shape(x)[-1]):
@@ -582,11 +602,11 @@ def _components(x: Any, lead: tuple[int, ...]) -> list[Any]:
     return found if len(found) == 3 else [*found, None]
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: Array, y: Array) -> Array:
     return None if x is None or y is None else lax.mul(x, y)
 
 
-def _difference(x: Any, y: Any) -> Any:
+def _difference(x: Array, y: Array) -> Array:
     if x is None:
         return lax.neg(y)
     return x if y is None else lax.sub(x, y)

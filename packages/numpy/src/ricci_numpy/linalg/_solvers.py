@@ -9,7 +9,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import composite, finfo
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo
 from ricci_lax.authoring import solve as solve_batch
 from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._creation import asarray
@@ -28,7 +28,7 @@ from ._products import matmul
 _HIGHEST = lax.Precision.HIGHEST
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solutions ``x`` of ``a @ x = b``.
 
     Args:
@@ -64,14 +64,14 @@ def solve(a: Any, b: Any) -> Any:
 
 
 @composite("solve")
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: Array, b: Array) -> Array:
     a, b = promote_dtypes_inexact(a, b)
     if np.ndim(b) > 1:
         return _solve_broadcast(a, b)
     return lax.squeeze(_solve_broadcast(a, lax.expand_dims(b, (1,))), (np.ndim(a) - 1,))
 
 
-def _solve_broadcast(a: Any, b: Any) -> Any:
+def _solve_broadcast(a: Array, b: Array) -> Array:
     """Solutions for matrices of right-hand sides; each matrix is factorised once."""
     lead_a, lead_b = np.shape(a)[:-2], np.shape(b)[:-2]
     if lead_a == lead_b:
@@ -82,7 +82,7 @@ def _solve_broadcast(a: Any, b: Any) -> Any:
     return lax.expand_dims(x, [d for d, size in enumerate(lead) if size == 1])
 
 
-def _without_ones(x: Any, rank: int) -> tuple[Any, list[int]]:
+def _without_ones(x: Array, rank: int) -> tuple[Any, list[int]]:
     """``x`` without leading dimensions of size 1, and which of the result's the others are."""
     lead = np.shape(x)[:-2]
     ones = [d for d, size in enumerate(lead) if size == 1]
@@ -90,7 +90,7 @@ def _without_ones(x: Any, rank: int) -> tuple[Any, list[int]]:
     return lax.squeeze(x, ones), kept
 
 
-def _solve_over(a: Any, dims_a: list[int], b: Any, dims_b: list[int]) -> Any:
+def _solve_over(a: Array, dims_a: list[int], b: Array, dims_b: list[int]) -> Array:
     """Map over each leading dimension that only one of the operands has."""
     union = sorted({*dims_a, *dims_b})
     alone = [d for d in union if d not in dims_a or d not in dims_b]
@@ -103,7 +103,7 @@ def _solve_over(a: Any, dims_a: list[int], b: Any, dims_b: list[int]) -> Any:
     return vmap(inner, tuple(axes), union.index(dim))(a, b)
 
 
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices.
 
     Args:
@@ -131,20 +131,20 @@ def inv(a: Any) -> Any:
 
 
 @composite("inv")
-def _inv(a: Any) -> Any:
+def _inv(a: Array) -> Array:
     (a,) = promote_dtypes_inexact(a)
     shape = np.shape(a)
     return solve(a, broadcast(eye(shape[-1], dtype=dtype_of(a)), shape))
 
 
-def real_eps(dtype: Any) -> Any:
+def real_eps(dtype: DTypeLike) -> Array:
     """The gap between 1 and the next number, as a scalar of the dtype's real part."""
     real = finfo(dtype).dtype
     return strong_constant(real, finfo(dtype).eps)
 
 
 def lstsq(
-    a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Any, Any, Any, Any]:
     """The solutions ``x`` of least norm that make the norm of ``a @ x - b`` least.
 
@@ -190,7 +190,7 @@ def lstsq(
 
 
 @composite("_lstsq")
-def _lstsq(a: Any, b: Any, rcond: Any) -> Any:
+def _lstsq(a: Array, b: Array, rcond: Any) -> Any:
     a, b = promote_dtypes_inexact(a, b)
     dtype = dtype_of(a)
     rows, columns = np.shape(a)
@@ -207,7 +207,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> Any:
     return reshape(x, (columns,)) if is_vector else x, residuals, rank, s
 
 
-def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
+def _least_squares(a: Array, b: Array, rcond: Any) -> tuple[Any, Any, Any]:
     """The solutions for matrices of right-hand sides, the rank and the singular values."""
     dtype = dtype_of(a)
     u, s, vh = svd(a, full_matrices=False)
@@ -227,7 +227,7 @@ def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
     return matmul(adjoint(vh), lax.mul(inverse, projected), precision=_HIGHEST), rank, s
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
     """The pseudo-inverses of matrices, of Moore and Penrose.
 
     Args:
@@ -259,7 +259,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     return _pinv_with_rule(a, rtol, bool(hermitian))
 
 
-def _pinv_of(a: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv_of(a: Array, rtol: Any, hermitian: bool) -> Array:
     (a,) = operands("pinv", a)
     return _pinv(a, None if rtol is None else asarray(rtol), hermitian=hermitian)
 
@@ -269,7 +269,7 @@ _pinv_with_rule = lax.custom_jvp(_pinv_of, nondiff_argnums=(1, 2))
 
 
 @composite("_pinv")
-def _pinv(a: Any, rtol: Any, *, hermitian: bool) -> Any:
+def _pinv(a: Array, rtol: Any, *, hermitian: bool) -> Array:
     (a,) = promote_dtypes_inexact(a)
     *lead, rows, columns = np.shape(a)
     dtype = dtype_of(a)
@@ -303,14 +303,14 @@ def _pinv_jvp(rtol: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
     return p, lax.sub(change, mul(mul(p, a), right))
 
 
-def _symmetrized(x: Any) -> Any:
+def _symmetrized(x: Array) -> Array:
     return lax.div(lax.add(x, adjoint(x)), strong_constant(dtype_of(x), 2))
 
 
 _pinv_with_rule.defjvp(_pinv_jvp)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of an array for ``tensordot``: that of a matrix of its first and last dimensions.
 
     Args:
@@ -345,7 +345,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return reshape(inv(reshape(a, (prod(rows), -1))), (*columns, *rows))
 
 
-def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The solution ``x`` of ``tensordot(a, x, axes=x.ndim) = b``.
 
     Args:

@@ -11,6 +11,8 @@ import ricci_lax as lax
 from ricci_ir import (
     BOOL,
     Array,
+    DTypeLike,
+    ShapedArray,
     Tracer,
     array_dtypes,
     backend,
@@ -36,23 +38,23 @@ _ROWS_ON_HOST = 1 << 14
 _BYTE = np.dtype("uint8")
 
 
-def _astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+def _astype(self, dtype: DTypeLike, copy: bool = False, device: Any = None) -> Array:
     """The array with its elements converted to a dtype; see ``astype``."""
     return astype(self, dtype, copy=copy, device=device)
 
 
-def _copy(self) -> Any:
+def _copy(self) -> Array:
     """A new array with the same elements."""
     return lax.copy_p.bind(self)
 
 
-def _transposed(self) -> Any:
+def _transposed(self) -> Array:
     """The array with its axes in reverse order."""
     ndim = self.aval.ndim
     return self if ndim < 2 else lax.transpose(self, tuple(range(ndim - 1, -1, -1)))
 
 
-def _matrix_transposed(self) -> Any:
+def _matrix_transposed(self) -> Array:
     """The array with its last two axes swapped."""
     ndim = self.aval.ndim
     if ndim < 2:
@@ -60,7 +62,7 @@ def _matrix_transposed(self) -> Any:
     return lax.transpose(self, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def _real(self) -> Any:
+def _real(self) -> Array:
     """The real part."""
     return lax.real(self) if self.aval.dtype in COMPLEX_DTYPES else self
 
@@ -88,7 +90,7 @@ def _rows(self) -> Iterator[Any]:
     return iter(lax.unstack(self, 0))
 
 
-def _host_rows(value: np.ndarray, aval: Any) -> Iterator[Any]:
+def _host_rows(value: np.ndarray, aval: ShapedArray) -> Iterator[Any]:
     row = aval.update(shape=aval.shape[1:])
     make = backend().array
     return (make(value[i : i + 1].reshape(row.shape), row) for i in range(len(value)))
@@ -100,11 +102,11 @@ def _reversed_rows(self) -> Iterator[Any]:
     return iter(lax.rev(self, (0,)))
 
 
-def _contains(self, value: Any) -> Any:
+def _contains(self, value: Any) -> Array:
     return any(equal(self, value))
 
 
-def _view(self, dtype: Any = None, type: None = None) -> Any:
+def _view(self, dtype: Any = None, type: None = None) -> Array:
     """The array's bytes read as elements of another dtype.
 
     Args:
@@ -139,7 +141,7 @@ def _view(self, dtype: Any = None, type: None = None) -> Any:
     return _bits_as(x, dtype)
 
 
-def _without_kind(x: Any) -> Any:
+def _without_kind(x: Array) -> Array:
     """An array of the same bytes whose dtype the machine can reinterpret."""
     if x.aval.dtype == BOOL:
         return lax.convert_element_type(x, _BYTE)
@@ -152,7 +154,7 @@ def _without_kind(x: Any) -> Any:
     return lax.reshape(lax.concatenate(parts, len(shape)), (*shape[:-1], 2 * shape[-1]))
 
 
-def _bits_as(x: Any, dtype: Any) -> Any:
+def _bits_as(x: Array, dtype: DTypeLike) -> Array:
     shape = x.aval.shape
     old, new = itemsize_bits(x.aval.dtype), itemsize_bits(dtype)
     if old == new:
@@ -171,7 +173,7 @@ def _bits_as(x: Any, dtype: Any) -> Any:
     return lax.bitcast_convert_type(lax.reshape(x, (*shape[:-1], shape[-1] // ratio, ratio)), dtype)
 
 
-def _byteswap(self) -> Any:
+def _byteswap(self) -> Array:
     """The array with the bytes of each element in reverse order."""
     aval = self.aval
     if aval.dtype in COMPLEX_DTYPES:
@@ -182,7 +184,7 @@ def _byteswap(self) -> Any:
     return lax.bitcast_convert_type(lax.rev(parts, (aval.ndim,)), aval.dtype)
 
 
-def _to_device(self, device: Any, *, stream: Any = None) -> Any:
+def _to_device(self, device: Any, *, stream: Any = None) -> Array:
     """The array on another device, or with another sharding.
 
     Args:
@@ -200,7 +202,7 @@ def _namespace(self, *, api_version: str | None = None) -> Any:
     return sys.modules["ricci_numpy"]
 
 
-def _array_module(self, types: Any) -> Any:
+def _array_module(self, types: Any) -> Array:
     ours = builtins.all(issubclass(t, Array | np.ndarray) for t in types)
     return sys.modules["ricci_numpy"] if ours else NotImplemented
 

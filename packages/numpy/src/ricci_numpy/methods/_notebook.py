@@ -2,11 +2,10 @@
 
 from html import escape
 from itertools import batched
-from typing import Any
 
 import numpy as np
 
-from ricci_ir import Tracer, backend, define_array_methods, is_extended
+from ricci_ir import Array, Tracer, backend, define_array_methods, is_extended
 
 _EDGE = 4  # how many rows and columns are shown at each end of a longer dimension
 _UNITS = "bytes", "kB", "MB", "GB", "TB"
@@ -36,7 +35,7 @@ def _shown(size: int) -> list[int | None]:
     return [*range(_EDGE), None, *range(size - _EDGE, size)]
 
 
-def _caption(x: Any) -> str:
+def _caption(x: Array) -> str:
     aval = x.aval
     parts = [aval.str_short(), *(["weak type"] if aval.weak_type else []), _size(x.nbytes)]
     places = sorted(map(str, x.devices())) if hasattr(x, "devices") else [backend().name]

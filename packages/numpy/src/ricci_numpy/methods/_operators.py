@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ricci_lax as lax
-from ricci_ir import define_array_methods, python_scalar_dtype
+from ricci_ir import Array, define_array_methods, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, is_arraylike
 from ricci_numpy.ufuncs._arithmetic import divmod as _divmod
 from ricci_numpy.ufuncs._arithmetic import floor_divide, power, remainder, round
@@ -19,7 +19,7 @@ from ricci_numpy.ufuncs._unary import abs, invert, negative
 Operation = Callable[..., Any]
 
 
-def _refuse(symbol: str, other: Any) -> Any:
+def _refuse(symbol: str, other: Any) -> Array:
     if isinstance(other, list | tuple):
         raise TypeError(
             f"unsupported operand for {symbol}: an array and a {type(other).__name__}. Make an "

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ricci_ir import define_array_methods
+from ricci_ir import Array, define_array_methods
 from ricci_numpy._promotion import is_arraylike
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -16,7 +16,7 @@ from ricci_numpy.sorting._searching import searchsorted
 from ricci_numpy.sorting._sorting import argpartition, argsort, sort
 
 
-def _flatten(self, order: str = "C", *, out_sharding: Any = None) -> Any:
+def _flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one dimension; see ``ravel``."""
     return ravel(self, order, out_sharding=out_sharding)
 
@@ -29,12 +29,12 @@ def _argsort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """The positions of the elements in sorted order; see ``argsort``."""
     return argsort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
-def _matmul(self, other: Any, /) -> Any:
+def _matmul(self, other: Any, /) -> Array:
     known = known_product(self, other)
     if known is not None:
         return known(self, other)
@@ -43,13 +43,13 @@ def _matmul(self, other: Any, /) -> Any:
     return matmul(self, other)
 
 
-def _rmatmul(self, other: Any, /) -> Any:
+def _rmatmul(self, other: Any, /) -> Array:
     if not is_arraylike(other):
         return _refused(other)
     return matmul(other, self)
 
 
-def _refused(other: Any) -> Any:
+def _refused(other: Any) -> Array:
     if isinstance(other, list | tuple):
         raise TypeError(
             f"unsupported operand for @: an array and a {type(other).__name__}. Make an array of "

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL
+from ricci_ir import BOOL, Array, ArrayLike
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
@@ -22,7 +22,9 @@ __all__ = [
 ]
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False):
+def delete(
+    arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+):
     """An array without some of its parts along a dimension.
 
     Args:
@@ -65,7 +67,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
 
 
-def _delete_unique(arr: Any, obj: Any, axis: int, size: int) -> Any:
+def _delete_unique(arr: Array, obj: Any, axis: int, size: int) -> Array:
     if dtype_of(obj) == BOOL:
         raise NotImplementedError("delete: a mask cannot come with assume_unique_indices.")
     obj = lax.convert_element_type(obj, np.int32)
@@ -79,7 +81,7 @@ def _delete_unique(arr: Any, obj: Any, axis: int, size: int) -> Any:
     return take(arr, lax.add(left, jumps), axis=axis, mode="clip")
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with values inserted before given positions.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import as_array, composite, get_aval
+from ricci_ir import Array, ArrayLike, as_array, composite, get_aval
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._creation import placed
@@ -35,7 +35,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: ArrayLike, reps: Any) -> Array:
     """An array repeated as a whole.
 
     Args:
@@ -62,13 +62,13 @@ def tile(A: Any, reps: Any) -> Any:
 
 
 def repeat(
-    a: Any,
+    a: ArrayLike,
     repeats: Any,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array with each of its parts repeated.
 
     Args:
@@ -121,7 +121,7 @@ def repeat(
     return placed(result, None, out_sharding)
 
 
-def _repeat_each(a: Any, count: int, axis: int) -> Any:
+def _repeat_each(a: Array, count: int, axis: int) -> Array:
     shape = np.shape(a)
     kept = [d for d in range(len(shape) + 1) if d != axis + 1]
     wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
@@ -130,7 +130,7 @@ def _repeat_each(a: Any, count: int, axis: int) -> Any:
 
 
 @composite("repeat")
-def _repeat_to(a: Any, counts: Any, *, axis: int, total: int) -> Any:
+def _repeat_to(a: Array, counts: Any, *, axis: int, total: int) -> Array:
     size = np.shape(a)[axis]
     counts = lax.convert_element_type(counts, _INT32)
     ends = lax.cumsum(counts, 0)
@@ -149,7 +149,7 @@ def _repeat_to(a: Any, counts: Any, *, axis: int, total: int) -> Any:
     return take(a, lax.sub(lax.cumsum(marks, 0), np.int32(1)), axis=axis)
 
 
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """An array with its elements in reverse order along some dimensions, by default all.
 
     Raises:
@@ -170,11 +170,11 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
 
 
 @composite("_flip")
-def _flip(m: Any, *, axes: tuple[int, ...]) -> Any:
+def _flip(m: Array, *, axes: tuple[int, ...]) -> Array:
     return lax.rev(m, axes)
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """An array with its columns, the second dimension, in reverse order.
 
     Raises:
@@ -190,7 +190,7 @@ def fliplr(m: Any) -> Any:
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """An array with its rows, the first dimension, in reverse order.
 
     Raises:
@@ -206,7 +206,7 @@ def flipud(m: Any) -> Any:
     return flip(m, 0)
 
 
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """An array with its elements shifted; those that leave at the end come in at the start.
 
     Args:
@@ -257,7 +257,7 @@ def _matched(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @composite("_roll_static")
-def _roll_static(a: Any, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+def _roll_static(a: Array, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     for shift, axis in zip(shifts, axes, strict=True):
         size = np.shape(a)[axis]
         if not size:
@@ -269,7 +269,7 @@ def _roll_static(a: Any, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> A
 
 
 @composite("_roll_dynamic")
-def _roll_dynamic(a: Any, shift: Any, *, axes: tuple[int, ...]) -> Any:
+def _roll_dynamic(a: Array, shift: Any, *, axes: tuple[int, ...]) -> Array:
     count = max(len(axes), np.shape(shift)[0] if np.ndim(shift) else 1)
     shifts = lax.unstack(broadcast(shift, (count,)), 0)
     for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
@@ -281,7 +281,7 @@ def _roll_dynamic(a: Any, shift: Any, *, axes: tuple[int, ...]) -> Any:
     return a
 
 
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """An array rotated by 90 degrees, ``k`` times, from the first of two axes to the second.
 
     Raises:
@@ -306,7 +306,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 
 @composite("rot90")
-def _rot90(m: Any, *, k: int, axes: tuple[int, int]) -> Any:
+def _rot90(m: Array, *, k: int, axes: tuple[int, int]) -> Array:
     first, second = axes
     if k == 0:
         return m
@@ -319,7 +319,7 @@ def _rot90(m: Any, *, k: int, axes: tuple[int, int]) -> Any:
     return flip(lax.transpose(m, order), second)
 
 
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: ArrayLike, new_shape: Any) -> Array:
     """An array of another shape and size, filled with the elements in order, repeated.
 
     Raises:
@@ -341,7 +341,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 
 @composite("resize")
-def _resize(a: Any, *, shape: tuple[int, ...]) -> Any:
+def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
     flat = ravel(a)
     size, wanted = np.shape(flat)[0], int(np.prod(shape, dtype=object))
     dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
@@ -352,7 +352,7 @@ def _resize(a: Any, *, shape: tuple[int, ...]) -> Any:
     return lax.reshape(lax.slice(flat, (0,), (wanted,)), shape)
 
 
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors applied along a dimension.
 
     Args:
@@ -379,7 +379,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     return vmap_over(mapped, axis, 0, 0)(arr)
 
 
-def apply_over_axes(func: Any, a: Any, axes: Sequence[int]) -> Any:
+def apply_over_axes(func: Any, a: ArrayLike, axes: Sequence[int]) -> Any:
     """A reduction applied along several dimensions, one after another, which are kept.
 
     Args:
@@ -412,14 +412,14 @@ def apply_over_axes(func: Any, a: Any, axes: Sequence[int]) -> Any:
     return a
 
 
-def vmap_over(fun: Any, count: int, in_axis: int, out_axis: int) -> Any:
+def vmap_over(fun: Any, count: int, in_axis: int, out_axis: int) -> Array:
     """``fun`` mapped over ``count`` dimensions, one inside the other."""
     for _ in range(count):
         fun = vmap(fun, in_axes=in_axis, out_axes=out_axis)
     return fun
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """An array without the zeros at its ends; its values must be known.
 
     Args:

@@ -1,12 +1,11 @@
 """Bits packed into bytes, and unpacked."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, get_aval, issubdtype
+from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._reshaping import atleast_1d, moveaxis, ravel
@@ -20,7 +19,7 @@ _BYTE = np.dtype(np.uint8)
 _PER_BYTE = 8
 
 
-def _checked(name: str, a: Any, axis: int | None, bitorder: str) -> int | None:
+def _checked(name: str, a: Array, axis: int | None, bitorder: str) -> int | None:
     """The axis counted from the start."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: bitorder must be 'little' or 'big', got {bitorder!r}.")
@@ -39,7 +38,7 @@ def _places(bitorder: str) -> np.ndarray:
     return places[::-1] if bitorder == "big" else places
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """The elements of an array as bits, eight in a byte.
 
     Args:
@@ -70,7 +69,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
 
 
 @composite("packbits")
-def _packbits(a: Any, *, axis: int | None, bitorder: str) -> Any:
+def _packbits(a: Array, *, axis: int | None, bitorder: str) -> Array:
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
     bits = convert(lax.ne(a, np.zeros((), a.dtype)[()]), _BYTE)
     missing = -bits.shape[-1] % _PER_BYTE
@@ -83,8 +82,8 @@ def _packbits(a: Any, *, axis: int | None, bitorder: str) -> Any:
 
 
 def unpackbits(
-    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
-) -> Any:
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
     """The bits of bytes, each an element.
 
     Args:
@@ -119,7 +118,7 @@ def unpackbits(
 
 
 @composite("unpackbits")
-def _unpackbits(a: Any, *, axis: int | None, count: int | None, bitorder: str) -> Any:
+def _unpackbits(a: Array, *, axis: int | None, count: int | None, bitorder: str) -> Array:
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
     shape = (*a.shape, _PER_BYTE)
     masks = lax.broadcast_in_dim(np.left_shift(_BYTE.type(1), _places(bitorder)), shape, (a.ndim,))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
@@ -26,7 +26,7 @@ __all__ = [
 Widths = tuple[tuple[int, int], ...]
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
     """An array with elements added before and after each dimension.
 
     Args:
@@ -158,13 +158,13 @@ def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Any], tuple
     return operands("pad", *flat), tuple((int(a), int(b)) for a, b in numbers)
 
 
-def _dtype_of(x: Any) -> Any:
+def _dtype_of(x: Array) -> Array:
     aval: Any = get_aval(x)
     return aval.dtype
 
 
 @composite("_pad")
-def _pad_constant(x: Any, *values: Any, widths: Widths, form: tuple) -> Any:
+def _pad_constant(x: Array, *values: Any, widths: Widths, form: tuple) -> Array:
     dtype = _dtype_of(x)
     values = tuple(convert(v, dtype) for v in values)
     if len(values) == 1:
@@ -178,7 +178,7 @@ def _pad_constant(x: Any, *values: Any, widths: Widths, form: tuple) -> Any:
 
 
 @composite("_pad")
-def _pad(x: Any, *, widths: Widths, mode: str, settings: tuple) -> Any:
+def _pad(x: Array, *, widths: Widths, mode: str, settings: tuple) -> Array:
     for axis, (before, after) in enumerate(widths):
         if not before and not after:
             continue
@@ -188,24 +188,24 @@ def _pad(x: Any, *, widths: Widths, mode: str, settings: tuple) -> Any:
     return x
 
 
-def _part(x: Any, axis: int, start: int, limit: int) -> Any:
+def _part(x: Array, axis: int, start: int, limit: int) -> Array:
     return lax.slice_in_dim(x, start, limit, axis=axis)
 
 
-def _repeated(edge: Any, axis: int, count: int) -> Any:
+def _repeated(edge: Any, axis: int, count: int) -> Array:
     """A part of size 1, repeated."""
     shape = np.shape(edge)
     return lax.broadcast_in_dim(edge, (*shape[:axis], count, *shape[axis + 1 :]), range(len(shape)))
 
 
-def _edge(x: Any, axis: int, before: int, after: int) -> Any:
+def _edge(x: Array, axis: int, before: int, after: int) -> Array:
     size = np.shape(x)[axis]
     first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
     parts = [_repeated(first, axis, before), x, _repeated(last, axis, after)]
     return lax.concatenate(parts, axis)
 
 
-def _mirrored(x: Any, axis: int, before: int, after: int, offset: int, odd: bool) -> Any:
+def _mirrored(x: Array, axis: int, before: int, after: int, offset: int, odd: bool) -> Array:
     """``x`` extended by its mirror images, which leave out ``offset`` elements at the edge."""
     period = np.shape(x)[axis] - offset
     if not period:  # a single element has no image but itself
@@ -228,7 +228,7 @@ def _mirrored(x: Any, axis: int, before: int, after: int, offset: int, odd: bool
     return x
 
 
-def _opposite(edge: Any, image: Any) -> Any:
+def _opposite(edge: Any, image: Any) -> Array:
     """What lies as far on the other side of an edge."""
     two = np.asarray(2).astype(_dtype_of(edge))[()]
     return lax.sub(lax.mul(two, edge), image)
@@ -240,15 +240,15 @@ def _is_odd(reflect_type: str) -> bool:
     return reflect_type == "odd"
 
 
-def _reflect(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+def _reflect(x: Array, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
     return _mirrored(x, axis, before, after, 1, _is_odd(reflect_type))
 
 
-def _symmetric(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+def _symmetric(x: Array, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
     return _mirrored(x, axis, before, after, 0, _is_odd(reflect_type))
 
 
-def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
+def _wrap(x: Array, axis: int, before: int, after: int) -> Array:
     size = np.shape(x)[axis]
     (whole_before, lead), (whole_after, tail) = divmod(before, size), divmod(after, size)
     parts = [x] * (whole_before + whole_after + 1)
@@ -259,8 +259,8 @@ def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
     return lax.concatenate(parts, axis)
 
 
-def _empty(x: Any, axis: int, before: int, after: int) -> Any:
-    def anything(count: int) -> Any:
+def _empty(x: Array, axis: int, before: int, after: int) -> Array:
+    def anything(count: int) -> Array:
         shape = (*np.shape(x)[:axis], count, *np.shape(x)[axis + 1 :])
         return lax.full(shape, 0, _dtype_of(x))
 
@@ -277,7 +277,7 @@ _modes: dict[str, Callable[..., Any]] = {
 
 
 @composite("_pad")
-def _pad_ramp(x: Any, *values: Any, widths: Widths, form: tuple) -> Any:
+def _pad_ramp(x: Array, *values: Any, widths: Widths, form: tuple) -> Array:
     for axis, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
         size = np.shape(x)[axis]
         first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
@@ -290,7 +290,7 @@ def _pad_ramp(x: Any, *values: Any, widths: Widths, form: tuple) -> Any:
     return x
 
 
-def _ramp(start: Any, edge: Any, axis: int, count: int) -> Any:
+def _ramp(start: Any, edge: Any, axis: int, count: int) -> Array:
     """Evenly spaced steps from a value towards an edge, which is not reached."""
     dtype = _dtype_of(edge)
     inner = dtype if issubdtype(dtype, np.inexact) else np.dtype(np.float32)
@@ -314,7 +314,7 @@ _statistics: dict[str, Callable[..., Any]] = {
 }
 
 
-def _median(x: Any, axis: int) -> Any:
+def _median(x: Array, axis: int) -> Array:
     found = lax.sort(x, axis)
     size = np.shape(x)[axis]
     low = _part(found, axis, (size - 1) // 2, (size - 1) // 2 + 1)
@@ -323,7 +323,7 @@ def _median(x: Any, axis: int) -> Any:
 
 
 @composite("_pad")
-def _pad_statistic(x: Any, *, widths: Widths, mode: str, lengths: Widths | None) -> Any:
+def _pad_statistic(x: Array, *, widths: Widths, mode: str, lengths: Widths | None) -> Array:
     statistic = _statistics[mode]
     dtype = _dtype_of(x)
     for axis, (before, after) in enumerate(widths):
@@ -341,7 +341,7 @@ def _pad_statistic(x: Any, *, widths: Widths, mode: str, lengths: Widths | None)
     return x
 
 
-def _pad_by(array: Any, widths: Widths, function: Callable, kwargs: dict[str, Any]) -> Any:
+def _pad_by(array: Array, widths: Widths, function: Callable, kwargs: dict[str, Any]) -> Array:
     zero = np.zeros((), _dtype_of(array))[()]
     x = lax.pad(array, zero, [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import get_aval, inlined
+from ricci_ir import Array, DTypeLike, get_aval, inlined
 from ricci_numpy._promotion import common_dtype, convert
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import ravel
@@ -29,7 +29,7 @@ class Unravel:
     dtypes: tuple[Any, ...]
     dtype: Any
 
-    def __call__(self, flat: Any) -> Any:
+    def __call__(self, flat: Any) -> Array:
         """The pytree whose leaves, one after the other, ``flat`` holds.
 
         Args:
@@ -72,7 +72,7 @@ def _cut(flat: Any, *, shapes: tuple[tuple[int, ...], ...], dtypes: Any) -> tupl
 
 
 @inlined("ravel")
-def _joined(*leaves: Any, dtype: Any) -> Any:
+def _joined(*leaves: Any, dtype: DTypeLike) -> Array:
     own: list[Any] = [get_aval(x) for x in leaves]
     return concatenate(
         [

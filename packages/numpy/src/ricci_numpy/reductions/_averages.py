@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval, inlined
+from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Shape, composite, get_aval, inlined
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     common_dtype,
@@ -36,7 +36,11 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
 ) -> Any:
     """The weighted mean along axes.
 
@@ -75,7 +79,7 @@ def average(
 
 
 @inlined("average")
-def _average(a: Any, weights: Any, *, axes: Any, everywhere: bool, keepdims: bool) -> Any:
+def _average(a: Array, weights: Array, *, axes: Any, everywhere: bool, keepdims: bool) -> Any:
     dtype, _ = inexact_dtype(*common_dtype(a, weights))
     a, weights = (convert(asarray(x), dtype) for x in (a, weights))
     if weights.shape != a.shape:
@@ -99,12 +103,12 @@ def _average(a: Any, weights: Any, *, axes: Any, everywhere: bool, keepdims: boo
 
 
 def median(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Any:
+) -> Array:
     """The middle element of the sorted ones along axes, or the mean of the two in the middle.
 
     Args:
@@ -128,16 +132,16 @@ def median(
 
 
 def quantile(
-    a: Any,
+    a: ArrayLike,
     q: Any,
-    axis: Any = None,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """The values below which given fractions of the elements lie.
 
     Args:
@@ -169,17 +173,17 @@ def quantile(
 
 
 def percentile(
-    a: Any,
+    a: ArrayLike,
     q: Any,
-    axis: Any = None,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The values below which given percentages of the elements lie; see ``quantile``.
 
     Example:
@@ -197,12 +201,12 @@ def percentile(
 
 
 def nanmedian(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Any:
+) -> Array:
     """The median of the elements that are not NaN; see ``median``.
 
     Example:
@@ -216,16 +220,16 @@ def nanmedian(
 
 
 def nanquantile(
-    a: Any,
+    a: ArrayLike,
     q: Any,
-    axis: Any = None,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.
 
     Example:
@@ -241,16 +245,16 @@ def nanquantile(
 
 
 def nanpercentile(
-    a: Any,
+    a: ArrayLike,
     q: Any,
-    axis: Any = None,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """The percentiles of the elements that are not NaN; see ``quantile``.
 
     Example:
@@ -266,7 +270,7 @@ def nanpercentile(
     )
 
 
-def _percent(name: str, q: Any) -> Any:
+def _percent(name: str, q: Any) -> Array:
     (q,) = operands(name, q)
     dtype = inexact_dtype(common_dtype(q)[0])[0]
     if hasattr(type(q), "aval"):
@@ -276,7 +280,7 @@ def _percent(name: str, q: Any) -> Any:
 
 def _quantile(
     name: str,
-    a: Any,
+    a: Array,
     q: Any,
     axis: Any,
     out: Any,
@@ -284,8 +288,8 @@ def _quantile(
     method: str,
     keepdims: bool,
     skip_nan: bool,
-    weights: Any = None,
-) -> Any:
+    weights: Array | None = None,
+) -> Array:
     a, q = operands(name, a, q)
     if weights is not None:
         (weights,) = operands(name, weights)
@@ -317,8 +321,8 @@ def _quantile(
 
 @composite("quantile")
 def _quantiles(
-    a: Any, q: Any, weights: Any, *, name, axes, q_shape, known, method, keepdims, skip_nan
-) -> Any:
+    a: Array, q: Any, weights: Array, *, name, axes, q_shape, known, method, keepdims, skip_nan
+) -> Array:
     a = convert(a, inexact_dtype(a.dtype)[0])
     rows, rest = _rows(a, axes)
     if rows.shape[1] == 0 and skip_nan:
@@ -336,7 +340,7 @@ def _quantiles(
     return keep_axes(result, tuple(i + len(q_shape) for i in axes))
 
 
-def _rows(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """A matrix with the elements along ``axes`` in each row, and the shape of the other axes."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
     rest = tuple(a.shape[i] for i in others)
@@ -350,7 +354,7 @@ def _rows(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return lax.reshape(a, (count, length)), rest
 
 
-def _fractions(q: Any, dtype: Any) -> Any:
+def _fractions(q: Any, dtype: DTypeLike) -> Array:
     """The fractions as a vector, on the host if they are known."""
     if hasattr(type(q), "aval"):
         q = convert(q, inexact_dtype(get_aval(q).dtype)[0])
@@ -359,7 +363,7 @@ def _fractions(q: Any, dtype: Any) -> Any:
     return np.asarray(q).astype(real).reshape(-1)
 
 
-def _of_rows(rows: Any, q: Any, method: str, skip_nan: bool) -> Any:
+def _of_rows(rows: Array, q: Any, method: str, skip_nan: bool) -> Array:
     """The quantiles of each row of a matrix: a matrix with a row for each fraction."""
     invalid = lax.ne(rows, rows)
     nan = strong_constant(rows.dtype, np.nan)
@@ -375,7 +379,7 @@ def _of_rows(rows: Any, q: Any, method: str, skip_nan: bool) -> Any:
     return _dynamic(rows, q, None, method)
 
 
-def _static(rows: Any, q: np.ndarray, method: str) -> Any:
+def _static(rows: Array, q: np.ndarray, method: str) -> Array:
     """Quantiles for known fractions: the columns are known, too."""
     last = rows.shape[1] - 1
     if method == "inverted_cdf":
@@ -395,7 +399,7 @@ def _static(rows: Any, q: np.ndarray, method: str) -> Any:
     return lax.transpose(found, (1, 0))
 
 
-def _interpolate(below: Any, above: Any, fraction: Any, method: str) -> Any:
+def _interpolate(below: Any, above: Any, fraction: Any, method: str) -> Array:
     dtype = below.dtype
     if method in ("lower", "inverted_cdf"):
         return below
@@ -411,7 +415,7 @@ def _interpolate(below: Any, above: Any, fraction: Any, method: str) -> Any:
     return lax.add(lax.mul(below, rest), lax.mul(above, fraction))
 
 
-def _dynamic(rows: Any, q: Any, valid: Any, method: str) -> Any:
+def _dynamic(rows: Array, q: Any, valid: Any, method: str) -> Array:
     """Quantiles for traced fractions, or rows with different numbers of elements."""
     dtype = rows.dtype
     computed = dtype if dtype.itemsize >= 4 else np.dtype("float32")
@@ -435,7 +439,7 @@ def _dynamic(rows: Any, q: Any, valid: Any, method: str) -> Any:
     return _interpolate(below, above, convert(lax.sub(place, floor), dtype), method)
 
 
-def _columns(rows: Any, places: Any) -> Any:
+def _columns(rows: Array, places: Any) -> Array:
     """For each of several rows of indices, one element of each row of a matrix."""
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
@@ -456,8 +460,8 @@ def _columns(rows: Any, places: Any) -> Any:
 
 
 def _weighted(
-    name: str, rows: Any, q: Any, weights: Any, shape: Any, axes: Any, skip_nan: bool
-) -> Any:
+    name: str, rows: Array, q: Any, weights: Array, shape: Shape, axes: Any, skip_nan: bool
+) -> Array:
     """The least elements up to which a row has at least the fraction ``q`` of its weight."""
     if weights.shape != shape:
         along = tuple(shape[i] for i in axes)

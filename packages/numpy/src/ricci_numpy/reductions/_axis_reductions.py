@@ -11,7 +11,11 @@ import ricci_lax as lax
 from ricci_ir import (
     BOOL,
     UINTS,
+    Array,
+    ArrayLike,
+    Axis,
     Cache,
+    DTypeLike,
     Operation,
     bfloat16,
     canonicalize_dtype,
@@ -93,12 +97,12 @@ def no_out(name: str, out: Any) -> None:
         )
 
 
-def keep_axes(x: Any, axes: tuple[int, ...]) -> Any:
+def keep_axes(x: ArrayLike, axes: tuple[int, ...]) -> Array:
     """A reduced array with sizes of 1 where the reduced axes were."""
     return lax.expand_dims(x, axes) if axes else x
 
 
-def checked_mask(name: str, where: Any) -> Any:
+def checked_mask(name: str, where: Any) -> Array:
     """The mask of a reduction.
 
     Raises:
@@ -115,7 +119,7 @@ def checked_mask(name: str, where: Any) -> Any:
     return where
 
 
-def _initial(name: str, initial: Any, dtype: Any) -> Any:
+def _initial(name: str, initial: Any, dtype: DTypeLike) -> Array:
     (initial,) = operands(name, initial)
     shape = np.shape(initial)
     if shape:
@@ -128,7 +132,7 @@ def _initial(name: str, initial: Any, dtype: Any) -> Any:
     return np.asarray(initial).astype(dtype)[()]
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: DTypeLike) -> Any:
     if dtype == BOOL:
         return False
     if dtype in INEXACT_DTYPES:
@@ -136,7 +140,7 @@ def _lowest(dtype: Any) -> Any:
     return int(iinfo(dtype).min)
 
 
-def _highest(dtype: Any) -> Any:
+def _highest(dtype: DTypeLike) -> Any:
     if dtype == BOOL:
         return True
     if dtype in INEXACT_DTYPES:
@@ -144,7 +148,7 @@ def _highest(dtype: Any) -> Any:
     return int(iinfo(dtype).max)
 
 
-def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+def sum_dtype(dtype: DTypeLike, promote_integers: bool = True) -> Array:
     """The dtype of a sum or product: at least the default int for booleans and integers."""
     if dtype == BOOL:
         return python_scalar_dtype(int)
@@ -156,7 +160,7 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     return dtype
 
 
-def accumulated_dtype(dtype: Any) -> Any:
+def accumulated_dtype(dtype: DTypeLike) -> Array:
     """The dtype that a sum of the given dtype is computed in."""
     return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
 
@@ -191,8 +195,8 @@ _OF_BOOLEANS = {"sum": "any", "prod": "all"}
 
 
 def _reduced(
-    name: str, kind: str, a: Any, where: Any, initial: Any, axes: Any, keepdims: bool
-) -> Any:
+    name: str, kind: str, a: Array, where: Any, initial: Any, axes: Any, keepdims: bool
+) -> Array:
     """Reduce an array of the dtype that is computed in, for the function ``name``."""
     primitive, combine, neutral, params = _KINDS[kind]
     if where is not None:
@@ -204,7 +208,11 @@ def _reduced(
 
 
 def reduction_operands(
-    name: str, a: Any, axis: Any, where: Any = None, initial: Any = None
+    name: str,
+    a: ArrayLike,
+    axis: Any,
+    where: ArrayLike | None = None,
+    initial: ArrayLike | None = None,
 ) -> tuple[Any, Any, Any, tuple[int, ...]]:
     """Check the arguments that reductions have in common.
 
@@ -259,7 +267,7 @@ _STEPS = {
 }
 
 
-def _total(name, a, axis, dtype, keepdims, initial, where, promote_integers) -> Any:
+def _total(name, a, axis, dtype, keepdims, initial, where, promote_integers) -> Array:
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
     return _STEPS[name](
         a,
@@ -272,7 +280,7 @@ def _total(name, a, axis, dtype, keepdims, initial, where, promote_integers) -> 
     )
 
 
-def _extreme(name, a, axis, out, keepdims, initial, where) -> Any:
+def _extreme(name, a, axis, out, keepdims, initial, where) -> Array:
     no_out(name, out)
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
     if initial is None:
@@ -296,7 +304,7 @@ def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
     return builtins.any(shape[i] == 0 for i in axes)
 
 
-def _logical(name, a, axis, out, keepdims, where) -> Any:
+def _logical(name, a, axis, out, keepdims, where) -> Array:
     no_out(name, out)
     a, where, _, axes = reduction_operands(name, a, axis, where)
     return _STEPS[name](a, where, axes=axes, keepdims=bool(keepdims))
@@ -310,7 +318,7 @@ _SUMMED_AS_THEY_ARE = frozenset(
 _sums: Cache[Any, Operation] = Cache("sums", 4096)
 
 
-def _plain_sum(a: Any, axis: Any) -> Operation | None:
+def _plain_sum(a: Array, axis: Any) -> Operation | None:
     """The sum of an array along axes, if it is one operation."""
     kind, aval = type(a), getattr(a, "aval", None)
     kept = axis is None or type(axis) is int
@@ -328,15 +336,15 @@ def _plain_sum(a: Any, axis: Any) -> Operation | None:
 
 
 def sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The sum of the elements along axes.
 
     Args:
@@ -371,15 +379,15 @@ def sum(
 
 
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The product of the elements along axes; the arguments are those of ``sum``.
 
     Example:
@@ -395,13 +403,13 @@ def prod(
 
 
 def max(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The largest element along axes; NaN if there is one.
 
     Args:
@@ -427,13 +435,13 @@ def max(
 
 
 def min(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The smallest element along axes; NaN if there is one. See ``max``.
 
     Example:
@@ -450,12 +458,12 @@ amax, amin = max, min
 
 
 def minmax(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> tuple[Any, Any]:
     """The smallest and the largest element along axes; see ``max``.
 
@@ -475,13 +483,13 @@ def minmax(
 
 
 def all(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """Whether all elements along axes are not zero.
 
     Args:
@@ -506,13 +514,13 @@ def all(
 
 
 def any(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """Whether some element along axes is not zero; see ``all``.
 
     Example:
@@ -525,7 +533,7 @@ def any(
     return _logical("any", a, axis, out, keepdims, where)
 
 
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest, along axes; see ``max``.
 
     Example:
@@ -541,11 +549,11 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 
 @composite("_ptp")
-def _ptp(a: Any, *, axes: Any, keepdims: bool) -> Any:
+def _ptp(a: Array, *, axes: Any, keepdims: bool) -> Array:
     return lax.sub(max(a, axes, None, keepdims), min(a, axes, None, keepdims))
 
 
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero; see ``sum``.
 
     Example:
@@ -560,6 +568,6 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @composite("count_nonzero")
-def _count_nonzero(a: Any, *, axes: Any, keepdims: bool) -> Any:
+def _count_nonzero(a: Array, *, axes: Any, keepdims: bool) -> Array:
     nonzero = a if a.dtype == BOOL else lax.ne(a, strong_constant(a.dtype, 0))
     return sum(nonzero, axes, python_scalar_dtype(int), None, keepdims)

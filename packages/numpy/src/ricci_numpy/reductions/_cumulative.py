@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, python_scalar_dtype
+from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, composite, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
@@ -25,13 +25,13 @@ __all__ = [
 
 def _running(
     name: str,
-    a: Any,
+    a: Array,
     axis: Any,
-    dtype: Any,
+    dtype: DTypeLike,
     operation: Any,
     neutral_for_nan: int | None = None,
     promote_integers: bool = False,
-) -> Any:
+) -> Array:
     (a,) = operands(name, a)
     a = asarray(a)
     if axis is not None:
@@ -43,16 +43,18 @@ def _running(
 
 
 @composite("cumsum")
-def _cumsum(a: Any, **settings: Any) -> Any:
+def _cumsum(a: Array, **settings: Any) -> Array:
     return _run(a, lax.cumsum, **settings)
 
 
 @composite("cumprod")
-def _cumprod(a: Any, **settings: Any) -> Any:
+def _cumprod(a: Array, **settings: Any) -> Array:
     return _run(a, lax.cumprod, **settings)
 
 
-def _run(a: Any, operation: Any, *, axis: int | None, dtype: Any, neutral: int | None) -> Any:
+def _run(
+    a: Array, operation: Any, *, axis: int | None, dtype: DTypeLike, neutral: int | None
+) -> Array:
     if axis is None:
         a = lax.reshape(a, (a.size,)) if a.ndim != 1 else a
         axis = 0
@@ -64,7 +66,9 @@ def _run(a: Any, operation: Any, *, axis: int | None, dtype: Any, neutral: int |
     return operation(convert(a, dtype), axis)
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The sums of the elements so far, along an axis.
 
     Args:
@@ -88,7 +92,9 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _running("cumsum", a, axis, chosen_dtype(dtype, "cumsum"), lax.cumsum)
 
 
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The products of the elements so far, along an axis; see ``cumsum``.
 
     Example:
@@ -102,7 +108,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _running("cumprod", a, axis, chosen_dtype(dtype, "cumprod"), lax.cumprod)
 
 
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The sums of the elements so far, NaN counting as 0; see ``cumsum``.
 
     Example:
@@ -116,7 +124,9 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     return _running("nancumsum", a, axis, chosen_dtype(dtype, "nancumsum"), lax.cumsum, 0)
 
 
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The products of the elements so far, NaN counting as 1; see ``cumsum``.
 
     Example:
@@ -131,8 +141,14 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 
 def _cumulative(
-    name: str, x: Any, axis: Any, dtype: Any, include_initial: bool, operation: Any, initial: int
-) -> Any:
+    name: str,
+    x: Array,
+    axis: Any,
+    dtype: DTypeLike,
+    include_initial: bool,
+    operation: Any,
+    initial: int,
+) -> Array:
     (x,) = operands(name, x)
     x = asarray(x)
     if x.ndim == 0:
@@ -153,8 +169,13 @@ def _cumulative(
 
 
 def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """The sums of the elements so far, along an axis.
 
     Args:
@@ -177,8 +198,13 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """The products of the elements so far, along an axis; see ``cumulative_sum``.
 
     Example:

@@ -4,7 +4,7 @@ from operator import index
 from typing import Any
 
 import ricci_lax as lax
-from ricci_ir import inlined, python_scalar_dtype
+from ricci_ir import Array, ArrayLike, inlined, python_scalar_dtype
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._creation import asarray
 
@@ -16,7 +16,9 @@ __all__ = [
 ]
 
 
-def place_of_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, step: Any) -> Any:
+def place_of_extreme(
+    name: str, a: ArrayLike, axis: Any, out: Any, keepdims: Any, step: Any
+) -> Array:
     """Find where an extreme is, with the checks and the empty case of ``argmax``.
 
     Args:
@@ -35,7 +37,7 @@ def place_of_extreme(name: str, a: Any, axis: Any, out: Any, keepdims: Any, step
     return step(a, axis=axis, keepdims=bool(keepdims))
 
 
-def _place(a: Any, find: Any, *, axis: int | None, keepdims: bool) -> Any:
+def _place(a: Array, find: Any, *, axis: int | None, keepdims: bool) -> Array:
     along = a if axis is not None or a.ndim == 1 else lax.reshape(a, (a.size,))
     result = find.bind(along, axes=(axis or 0,), index_dtype=python_scalar_dtype(int))
     if not keepdims:
@@ -44,16 +46,18 @@ def _place(a: Any, find: Any, *, axis: int | None, keepdims: bool) -> Any:
 
 
 @inlined("argmax")
-def _argmax(a: Any, **settings: Any) -> Any:
+def _argmax(a: Array, **settings: Any) -> Array:
     return _place(a, lax.argmax_p, **settings)
 
 
 @inlined("argmin")
-def _argmin(a: Any, **settings: Any) -> Any:
+def _argmin(a: Array, **settings: Any) -> Array:
     return _place(a, lax.argmin_p, **settings)
 
 
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first largest element; of a NaN, if there is one.
 
     Args:
@@ -76,7 +80,9 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return place_of_extreme("argmax", a, axis, out, keepdims, _argmax)
 
 
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first smallest element; see ``argmax``.
 
     Example:

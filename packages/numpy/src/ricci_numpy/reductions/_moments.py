@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, inlined
+from ricci_ir import Array, ArrayLike, Axis, DTypeLike, ShapeLike, composite, inlined
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
@@ -34,7 +34,9 @@ def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return count
 
 
-def masked_count(name: str, where: Any, shape: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
+def masked_count(
+    name: str, where: Any, shape: ShapeLike, axis: Any, dtype: DTypeLike, keepdims: bool
+) -> Array:
     """How many elements a mask selects for each result, as an array of ``dtype``."""
     where = checked_mask(name, where)
     if np.shape(where) != shape:
@@ -43,14 +45,14 @@ def masked_count(name: str, where: Any, shape: Any, axis: Any, dtype: Any, keepd
 
 
 def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """The arithmetic mean along axes.
 
     Args:
@@ -77,7 +79,9 @@ def mean(
     return mean_of("mean", a, axis, dtype, keepdims, where)
 
 
-def mean_of(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+def mean_of(
+    name: str, a: ArrayLike, axis: Any, dtype: DTypeLike, keepdims: bool, where: Any
+) -> Array:
     """``mean`` for function ``name``, with a dtype that has been checked."""
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
@@ -87,7 +91,7 @@ def mean_of(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any
 
 
 @inlined("mean")
-def _mean(a: Any, where: Any, *, axes: Any, dtype: Any, keepdims: bool) -> Any:
+def _mean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike, keepdims: bool) -> Array:
     a = asarray(a)
     result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
     computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
@@ -104,17 +108,17 @@ def _mean(a: Any, where: Any, *, axes: Any, dtype: Any, keepdims: bool) -> Any:
 
 
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: ArrayLike | None = None,
     mean: Any = None,
     correction: float | None = None,
-) -> Any:
+) -> Array:
     """The variance along axes: the mean of the squared distances from the mean.
 
     Args:
@@ -145,17 +149,17 @@ def var(
 
 
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: ArrayLike | None = None,
     mean: Any = None,
     correction: float | None = None,
-) -> Any:
+) -> Array:
     """The standard deviation along axes, the square root of the variance; see ``var``.
 
     Example:
@@ -171,7 +175,7 @@ def std(
     return _variance("std", a, axis, dtype, ddof, keepdims, where, mean)
 
 
-def _ddof(name: str, ddof: Any, correction: Any) -> Any:
+def _ddof(name: str, ddof: Any, correction: Any) -> Array:
     if correction is None:
         return ddof
     if not (type(ddof) is int and ddof == 0):
@@ -179,7 +183,7 @@ def _ddof(name: str, ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def variance_dtypes(name: str, a_dtype: Any, dtype: Any) -> tuple[Any, Any]:
+def variance_dtypes(name: str, a_dtype: Any, dtype: DTypeLike) -> tuple[Any, Any]:
     """The dtypes that a variance is computed in and returned in.
 
     Raises:
@@ -200,19 +204,19 @@ def variance_dtypes(name: str, a_dtype: Any, dtype: Any) -> tuple[Any, Any]:
     return computed, real_dtype(found)
 
 
-def real_dtype(dtype: Any) -> Any:
+def real_dtype(dtype: DTypeLike) -> Array:
     """The dtype of the parts of a complex one; of others, itself."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
 
 
-def squared_modulus(x: Any) -> Any:
+def squared_modulus(x: ArrayLike) -> Array:
     """The square of each element's absolute value."""
     if x.dtype in COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.square(x)
 
 
-def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
+def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Array:
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if where is not None:
@@ -234,12 +238,12 @@ def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Any:
 
 
 @composite("_std")
-def _std(*arrays: Any, **settings: Any) -> Any:
+def _std(*arrays: Any, **settings: Any) -> Array:
     return lax.sqrt(_var.fun(*arrays, **settings))
 
 
 @composite("_var")
-def _var(a, where, mean, traced_ddof, *, axes, dtype, ddof, keepdims) -> Any:
+def _var(a, where, mean, traced_ddof, *, axes, dtype, ddof, keepdims) -> Array:
     name = "var"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)

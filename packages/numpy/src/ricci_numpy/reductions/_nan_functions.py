@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Composite, composite
+from ricci_ir import Array, ArrayLike, Axis, Composite, DTypeLike, composite
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, strong_constant
 from ricci_numpy.arrays._creation import chosen_dtype
 from ricci_numpy.arrays._selection import select_where
@@ -28,14 +28,14 @@ __all__ = [
 ]
 
 
-def _filled(name: str, a: Any, value: float) -> Any:
+def _filled(name: str, a: Array, value: float) -> Array:
     """The array with ``value`` in place of NaNs."""
     if a.dtype not in INEXACT_DTYPES:
         return a
     return select_where(lax.ne(a, a), strong_constant(a.dtype, value), a, name)
 
 
-def _valid(a: Any, where: Any) -> Any:
+def _valid(a: Array, where: Any) -> Array:
     """Which elements are no NaNs, among those that a mask selects."""
     valid = lax.eq(a, a)
     if where is None:
@@ -91,21 +91,21 @@ _STEPS = {
 }
 
 
-def _reduce(name, a, axis, out, keepdims, initial, where, **settings) -> Any:
+def _reduce(name, a, axis, out, keepdims, initial, where, **settings) -> Array:
     no_out(name, out)
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
     return _STEPS[name](a, initial, where, axes=axes, keepdims=bool(keepdims), **settings)
 
 
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The sum of the elements that are not NaN; see ``sum``.
 
     Example:
@@ -120,14 +120,14 @@ def nansum(
 
 
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The product of the elements that are not NaN; see ``prod``.
 
     Example:
@@ -142,13 +142,13 @@ def nanprod(
 
 
 def nanmax(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The largest element that is not NaN; see ``max``.
 
     Example:
@@ -162,13 +162,13 @@ def nanmax(
 
 
 def nanmin(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The smallest element that is not NaN; see ``min``.
 
     Example:
@@ -182,8 +182,8 @@ def nanmin(
 
 
 def nanargmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Any:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first largest element that is not NaN, -1 if all are; see ``argmax``.
 
     Example:
@@ -197,8 +197,8 @@ def nanargmax(
 
 
 def nanargmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Any:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first smallest element that is not NaN, -1 if all are; see ``argmin``.
 
     Example:
@@ -212,13 +212,13 @@ def nanargmin(
 
 
 def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean of the elements that are not NaN; see ``mean``.
 
     Example:
@@ -235,22 +235,22 @@ def nanmean(
 
 
 @composite("nanmean")
-def _nanmean(a: Any, where: Any, *, axes: Any, dtype: Any, keepdims: bool) -> Any:
+def _nanmean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike, keepdims: bool) -> Array:
     if a.dtype in INEXACT_DTYPES:
         where = _valid(a, where)
     return mean_of("nanmean", a, axes, dtype, keepdims, where)
 
 
 def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
     mean: Any = None,
-) -> Any:
+) -> Array:
     """The variance of the elements that are not NaN; see ``var``.
 
     Example:
@@ -264,15 +264,15 @@ def nanvar(
 
 
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
     mean: Any = None,
-) -> Any:
+) -> Array:
     """The standard deviation of the elements that are not NaN; see ``std``.
 
     Example:
@@ -285,7 +285,7 @@ def nanstd(
     return _nan_variance("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean)
 
 
-def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, where, mean) -> Any:
+def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, where, mean) -> Array:
     no_out(name, out)
     dtype = chosen_dtype(dtype, name)
     a, where, mean, axes = reduction_operands(name, a, axis, where, mean)
@@ -294,12 +294,12 @@ def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, where, mean) -> Any
 
 
 @composite("nanstd")
-def _nanstd(*arrays: Any, **settings: Any) -> Any:
+def _nanstd(*arrays: Any, **settings: Any) -> Array:
     return lax.sqrt(_nanvar.fun(*arrays, **settings))
 
 
 @composite("nanvar")
-def _nanvar(a: Any, where: Any, mean: Any, ddof: Any, *, axes, dtype, keepdims) -> Any:
+def _nanvar(a: Array, where: Any, mean: Any, ddof: Any, *, axes, dtype, keepdims) -> Array:
     name = "nanvar"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, get_aval
 from ricci_numpy._promotion import operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -24,7 +24,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals of an array, as its last dimension.
 
     Args:
@@ -54,7 +54,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 @composite("diagonal")
-def _diagonal(a: Any, *, offset: int, axes: tuple[int, ...]) -> Any:
+def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
     a = moveaxis(a, axes, (-2, -1))
     rows, columns = np.shape(a)[-2:]
     size = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
@@ -66,7 +66,7 @@ def _diagonal(a: Any, *, offset: int, axes: tuple[int, ...]) -> Any:
     return getitem(a, (..., i, j))
 
 
-def _on_diagonal(shape: tuple[int, int], offset: Any) -> Any:
+def _on_diagonal(shape: tuple[int, int], offset: Any) -> Array:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
     if hasattr(type(offset), "aval"):
@@ -77,13 +77,13 @@ def _on_diagonal(shape: tuple[int, int], offset: Any) -> Any:
 
 
 def trace(
-    a: Any,
+    a: ArrayLike,
     offset: Any = 0,
     axis1: int = 0,
     axis2: int = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-) -> Any:
+) -> Array:
     """The sum of a diagonal.
 
     Args:
@@ -113,16 +113,16 @@ def trace(
 
 
 @composite("trace")
-def _trace(a: Any, *, offset: int, axes: tuple[int, ...], dtype: Any) -> Any:
+def _trace(a: Array, *, offset: int, axes: tuple[int, ...], dtype: DTypeLike) -> Array:
     return _masked_sum(a, offset, axes, dtype)
 
 
 @composite("trace")
-def _trace_at(a: Any, offset: Any, *, axes: tuple[int, ...], dtype: Any) -> Any:
+def _trace_at(a: Array, offset: Any, *, axes: tuple[int, ...], dtype: DTypeLike) -> Array:
     return _masked_sum(a, offset, axes, dtype)
 
 
-def _masked_sum(a: Any, offset: Any, axes: tuple[int, ...], dtype: Any) -> Any:
+def _masked_sum(a: Array, offset: Any, axes: tuple[int, ...], dtype: DTypeLike) -> Array:
     a = moveaxis(a, axes, (-2, -1))
     shape = np.shape(a)
     mask = _on_diagonal(shape[-2:], offset)
@@ -132,7 +132,7 @@ def _masked_sum(a: Any, offset: Any, axes: tuple[int, ...], dtype: Any) -> Any:
     return sum(where_step(mask, a, zeros), axis=(-2, -1), dtype=dtype)
 
 
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The diagonal of a matrix, or a matrix with a vector on its diagonal.
 
     Args:
@@ -157,7 +157,7 @@ def diag(v: Any, k: int = 0) -> Any:
 
 
 @composite("_diag")
-def _diag(v: Any, *, k: int) -> Any:
+def _diag(v: Array, *, k: int) -> Array:
     if np.ndim(v) == 2:
         return diagonal(v, k)
     zero = np.zeros((), get_aval(v).dtype)[()]  # pyright: ignore[reportAttributeAccessIssue]
@@ -168,7 +168,7 @@ def _diag(v: Any, *, k: int) -> Any:
     return where_step(mask, lax.expand_dims(rows, (1,)), zero)
 
 
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the elements of an array on its diagonal.
 
     Args:

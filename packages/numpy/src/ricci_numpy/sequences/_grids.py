@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite
+from ricci_ir import Array, ArrayLike, composite
 from ricci_numpy._promotion import promote_dtypes
 from ricci_numpy.arrays._creation import array
 from ricci_numpy.arrays._filling import zeros
@@ -24,7 +24,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def _points(entry: Any) -> Any:
+def _points(entry: Any) -> Array:
     """The numbers of a slice; an imaginary step says how many, the end then included."""
     start, step = entry.start or 0, entry.step or 1
     if isinstance(step, complex):
@@ -33,7 +33,7 @@ def _points(entry: Any) -> Any:
 
 
 @composite("mgrid")
-def _dense(*vectors: Any) -> Any:
+def _dense(*vectors: Any) -> Array:
     shape = (1, *(x.shape[0] for x in vectors))
     parts = [
         lax.broadcast_in_dim(x, shape, (axis,))
@@ -70,7 +70,7 @@ class MGrid:
     Source: numpy.mgrid.
     """
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Array:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("mgrid", key)
@@ -120,7 +120,7 @@ class _Directive:
             ) from None
         self.axis, self.rank, self.place = (*numbers, *(axis, rank, place)[len(numbers) :])[:3]
 
-    def shaped(self, x: Any) -> Any:
+    def shaped(self, x: ArrayLike) -> Array:
         """An array with at least ``rank`` dimensions."""
         x = atleast_1d(x)
         missing = self.rank - x.ndim
@@ -130,7 +130,7 @@ class _Directive:
         turn = (self.rank - 1 - self.place) % self.rank
         return lax.transpose(x, (*range(turn, self.rank), *range(turn))) if turn else x
 
-    def joined(self, parts: list[Any]) -> Any:
+    def joined(self, parts: list[Any]) -> Array:
         """The arrays put together."""
         found = concatenate([self.shaped(part) for part in parts], self.axis)
         if self.matrix is None or found.ndim != 1:
@@ -146,7 +146,7 @@ class _Joiner:
     def __init__(self, axis: int, rank: int, place: int):
         self._defaults = (axis, rank, place)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Array:
         entries = list(key) if isinstance(key, tuple) else [key]
         if not entries:
             raise IndexError("r_ and c_ join arrays; give at least one.")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite
+from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, composite
 from ricci_numpy._promotion import constant, convert, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Any, ...]:
     """Positions in a flattened array as an index array for each dimension.
 
     Args:
@@ -48,7 +48,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 
 
 @composite("unravel_index")
-def _unravel_index(indices: Any, *, sizes: tuple[int, ...]) -> Any:
+def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> Any:
     total = int(np.prod(sizes, dtype=object))
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":
@@ -67,8 +67,8 @@ def ravel_multi_index(
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """An index array for each dimension as positions in the flattened array.
 
     Args:

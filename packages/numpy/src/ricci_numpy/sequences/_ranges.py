@@ -8,7 +8,9 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    Array,
     ConcretizationTypeError,
+    DTypeLike,
     Tracer,
     composite,
     context,
@@ -52,7 +54,7 @@ __all__ = [
 _COUNTED_ON_HOST = 1 << 14
 
 
-def _concrete(name: str, x: Any) -> Any:
+def _concrete(name: str, x: Array) -> Any:
     """The value of an end of a range as a Python or NumPy scalar."""
     if isinstance(x, Tracer) and x.concrete() is None:
         raise ConcretizationTypeError(
@@ -70,11 +72,11 @@ def arange(
     start: Any,
     stop: Any = None,
     step: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The numbers from ``start`` to ``stop``, which is excluded, with a distance of ``step``.
 
     Args:
@@ -113,12 +115,12 @@ def arange(
     return placed(result, device, out_sharding)
 
 
-def _range_dtype(values: tuple[Any, ...]) -> Any:
+def _range_dtype(values: tuple[Any, ...]) -> Array:
     small = [0 if type(x) is int else x for x in values]  # the size of an int does not matter
     return common_dtype(*small)[0]
 
 
-def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Any:
+def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Array:
     if dtype not in NUMERIC_DTYPES:
         raise TypeError(f"arange cannot count in dtype {dtype}.")
     if step == 0:
@@ -158,7 +160,7 @@ def linspace(
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
     device: Any = None,
@@ -201,7 +203,7 @@ def linspace(
 
 
 @composite("_linspace")
-def _linspace(start: Any, stop: Any, **settings: Any) -> Any:
+def _linspace(start: Any, stop: Any, **settings: Any) -> Array:
     return _spaced("linspace", start, stop, **settings)[0]
 
 
@@ -235,17 +237,17 @@ def _spaced(name: str, start, stop, *, num, endpoint, dtype, axis) -> tuple[Any,
     return result, step
 
 
-def _nan(dtype: Any) -> Any:
+def _nan(dtype: DTypeLike) -> Array:
     return asarray(np.asarray(np.nan).astype(dtype))
 
 
-def _of_dtype(x: Any, dtype: Any) -> Any:
+def _of_dtype(x: Array, dtype: DTypeLike) -> Any:
     if hasattr(type(x), "aval"):
         return convert(x, dtype)
     return np.asarray(x).astype(dtype)[()]
 
 
-def _between(start, stop, num: int, count: int, endpoint: bool, dtype, axis: int) -> Any:
+def _between(start, stop, num: int, count: int, endpoint: bool, dtype, axis: int) -> Array:
     shape = np.shape(start)
     real = np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
     fractions = lax.iota(real, count)
@@ -269,9 +271,9 @@ def logspace(
     num: int = 50,
     endpoint: bool = True,
     base: Any = 10.0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """Powers of ``base`` with exponents at equal distances; the rest is as for ``linspace``.
 
     Args:
@@ -297,7 +299,7 @@ def logspace(
 
 
 @composite("_logspace")
-def _logspace(start: Any, stop: Any, base: Any, *, num, endpoint, dtype, axis) -> Any:
+def _logspace(start: Any, stop: Any, base: Any, *, num, endpoint, dtype, axis) -> Array:
     found = inexact_dtype(common_dtype(start, stop, base)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
     exponents, _ = _spaced(
@@ -312,9 +314,9 @@ def geomspace(
     stop: Any,
     num: int = 50,
     endpoint: bool = True,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """Numbers from ``start`` to ``stop`` with equal quotients; the rest is as for ``linspace``.
 
     Example:
@@ -336,7 +338,7 @@ def geomspace(
 
 
 @composite("_geomspace")
-def _geomspace(start: Any, stop: Any, *, num, endpoint, dtype, axis) -> Any:
+def _geomspace(start: Any, stop: Any, *, num, endpoint, dtype, axis) -> Array:
     found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))

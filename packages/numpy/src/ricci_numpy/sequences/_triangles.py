@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, explicit_dtype, inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, explicit_dtype, inlined
 from ricci_numpy._promotion import constant_like, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
@@ -47,7 +47,14 @@ def _row_and_column(shape: tuple[int, int], k: int) -> tuple[Any, Any]:
     return rows, lax.broadcasted_iota(_INT, shape, 1)
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(
+    N: Any,
+    M: ArrayLike | None = None,
+    k: Any = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+) -> Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -81,13 +88,13 @@ def _offset(k: Any) -> tuple[Any, ...]:
 
 
 @inlined("eye")
-def _eye(offset: Any = None, *, shape: Any, k: Any, dtype: Any) -> Any:
+def _eye(offset: Any = None, *, shape: Shape, k: Any, dtype: DTypeLike) -> Array:
     offset = convert(offset, _INT) if k is None else strong_constant(_INT, k)
     rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
     return convert(lax.eq(lax.add(rows, offset), columns), dtype)
 
 
-def identity(n: Any, dtype: Any = None) -> Any:
+def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
     """A square matrix with ones on the main diagonal; see ``eye``.
 
     Example:
@@ -100,7 +107,7 @@ def identity(n: Any, dtype: Any = None) -> Any:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """A matrix with ones on and below a diagonal and zeros above.
 
     Args:
@@ -120,12 +127,12 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
 
 
 @inlined("tri")
-def _tri(*, shape: Any, k: int, dtype: Any) -> Any:
+def _tri(*, shape: Any, k: int, dtype: DTypeLike) -> Array:
     rows, columns = _row_and_column(shape, k)
     return convert(lax.ge(rows, columns), dtype)
 
 
-def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
+def _triangle(name: str, m: ArrayLike, k: Any, lower: bool) -> Array:
     (m,) = operands(name, m)
     m = asarray(m)
     if m.ndim < 2:
@@ -134,23 +141,23 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
 
 
 @composite("tril")
-def _tril(m: Any, *, k: int) -> Any:
+def _tril(m: Array, *, k: int) -> Array:
     return _cut("tril", m, k, True)
 
 
 @composite("triu")
-def _triu(m: Any, *, k: int) -> Any:
+def _triu(m: Array, *, k: int) -> Array:
     return _cut("triu", m, k - 1, False)
 
 
-def _cut(name: str, m: Any, offset: int, lower: bool) -> Any:
+def _cut(name: str, m: Any, offset: int, lower: bool) -> Array:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
     zero = constant_like(m, 0)
     return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
 
 
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices with zeros above a diagonal.
 
     Args:
@@ -170,7 +177,7 @@ def tril(m: Any, k: int = 0) -> Any:
     return _triangle("tril", m, k, True)
 
 
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices with zeros below a diagonal; see ``tril``.
 
     Example:
@@ -215,14 +222,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     return from_host(rows), from_host(columns)
 
 
-def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
     shape = np.shape(arr)
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")
     return shape
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """The indices of the elements on and below a diagonal of a given matrix.
 
     Raises:
@@ -239,7 +246,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """The indices of the elements on and above a diagonal of a given matrix.
 
     Raises:
@@ -300,7 +307,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     return (from_host(np.arange(n)),) * ndim
 
 
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     """The indices of the main diagonal of a given array with equal sizes.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import as_array, composite, explicit_dtype, is_recording
+from ricci_ir import Array, ArrayLike, DTypeLike, as_array, composite, explicit_dtype, is_recording
 from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
 
 from ._reshaping import (
@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 
-def _is_one_array(x: Any) -> bool:
+def _is_one_array(x: Array) -> bool:
     return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
 
 
-def _common(name: str, arrays: Sequence[Any], dtype: Any) -> list[Any]:
+def _common(name: str, arrays: Sequence[Any], dtype: DTypeLike) -> list[Any]:
     given = operands(name, *arrays)
     if dtype is None:
         return promote_dtypes(*given)
@@ -52,7 +52,7 @@ def _common(name: str, arrays: Sequence[Any], dtype: Any) -> list[Any]:
     return [convert(x, dtype) for x in given]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Join arrays along a dimension they have.
 
     Args:
@@ -95,7 +95,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     return lax.concatenate(arrays, axis)
 
 
-def _merge_rows(arrays: Any, axis: int | None, dtype: Any) -> Any:
+def _merge_rows(arrays: Any, axis: int | None, dtype: DTypeLike) -> Array:
     """``concatenate`` of the rows of one array."""
     (arrays,) = _common("concatenate", [arrays], dtype)
     shape = np.shape(arrays)
@@ -111,7 +111,7 @@ def _merge_rows(arrays: Any, axis: int | None, dtype: Any) -> Any:
     return reshape(moveaxis(arrays, 0, axis), tuple(sizes))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     """Join arrays along a dimension they have; see ``concatenate``.
 
     Example:
@@ -124,7 +124,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Join arrays of one shape along a new dimension.
 
     Args:
@@ -160,7 +160,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     return lax.stack(arrays, canonical_axis(axis, len(shapes[0]) + 1))
 
 
-def _stack_rows(arrays: Any, axis: int, dtype: Any) -> Any:
+def _stack_rows(arrays: Any, axis: int, dtype: DTypeLike) -> Array:
     (arrays,) = _common("stack", [arrays], dtype)
     axis = canonical_axis(axis, np.ndim(arrays))
     if not is_recording():
@@ -183,7 +183,7 @@ def _each(at_least: Any, name: str, tup: Any) -> list[Any]:
     return [at_least(x) for x in _parts(name, tup)]
 
 
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the second dimension, vectors and scalars along the first.
 
     Raises:
@@ -200,7 +200,7 @@ def hstack(tup: Any, dtype: Any = None) -> Any:
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the first dimension, vectors as rows.
 
     Raises:
@@ -216,7 +216,7 @@ def vstack(tup: Any, dtype: Any = None) -> Any:
     return concatenate(_each(atleast_2d, "vstack", tup), 0, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the third dimension.
 
     Raises:
@@ -232,7 +232,7 @@ def dstack(tup: Any, dtype: Any = None) -> Any:
     return concatenate(_each(atleast_3d, "dstack", tup), 2, dtype)
 
 
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: Any) -> Array:
     """Join vectors as the columns of a matrix, and matrices side by side.
 
     Raises:
@@ -252,7 +252,7 @@ def column_stack(tup: Any) -> Any:
     return concatenate(columns, 1)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with others appended; flattened if no axis is given.
 
     Raises:
@@ -269,13 +269,13 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 @composite("append")
-def _append(arr: Any, values: Any, *, axis: int | None) -> Any:
+def _append(arr: Array, values: Array, *, axis: int | None) -> Array:
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
     return concatenate([arr, values], axis)
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> Array:
     """An array put together from blocks, given as nested lists.
 
     The innermost lists are joined along the last dimension, those around them along the one
@@ -300,7 +300,7 @@ def block(arrays: Any) -> Any:
     return _block(*operands("block", *leaves), form=form, depth=depths.pop())
 
 
-def _block_form(x: Any, leaves: list[Any]) -> Any:
+def _block_form(x: Array, leaves: list[Any]) -> Any:
     if isinstance(x, tuple):
         raise TypeError("block: nest lists, not tuples.")
     if isinstance(x, list):
@@ -318,11 +318,11 @@ def _depths(form: Any, depth: int) -> list[int]:
 
 
 @composite("block")
-def _block(*leaves: Any, form: Any, depth: int) -> Any:
+def _block(*leaves: Any, form: Any, depth: int) -> Array:
     rank = max(depth, *(np.ndim(x) for x in leaves))
     given = iter(leaves)
 
-    def join(part: Any, level: int) -> Any:
+    def join(part: Any, level: int) -> Array:
         if part is None:
             x = next(given)
             return lax.expand_dims(x, tuple(range(rank - np.ndim(x))))
@@ -332,7 +332,7 @@ def _block(*leaves: Any, form: Any, depth: int) -> Any:
     return join(form, depth)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Split an array into parts, nearly equal ones if their number is given.
 
     Args:
@@ -354,7 +354,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Split an array into parts, equal ones if their number is given.
 
     Args:
@@ -376,7 +376,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("split", ary, indices_or_sections, axis)
 
 
-def _split(name: str, ary: Any, where: Any, axis: int) -> list[Any]:
+def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Any]:
     (ary,) = operands(name, ary)
     axis = canonical_axis(axis, np.ndim(ary))
     size = np.shape(ary)[axis]
@@ -401,7 +401,7 @@ def _split(name: str, ary: Any, where: Any, axis: int) -> list[Any]:
     return list(lax.split_p.bind(ary, sizes=tuple(map(np.int64, sizes)), axis=axis))
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Split an array along the second dimension, a vector along the first; see ``split``.
 
     Example:
@@ -415,7 +415,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return _split("split", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Split an array along the first dimension; see ``split``.
 
     Example:
@@ -428,7 +428,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return _split("split", ary, indices_or_sections, 0)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Split an array along the third dimension; see ``split``.
 
     Example:
@@ -441,7 +441,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return _split("split", ary, indices_or_sections, 2)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The parts of an array along a dimension, as a tuple of arrays without it.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, is_recording
+from ricci_ir import Array, ArrayLike, ShapeLike, composite, is_recording
 from ricci_numpy._promotion import check_arraylike, operands
 from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._filling import as_shape
@@ -60,7 +60,7 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     return found
 
 
-def _as_array(name: str, x: Any) -> Any:
+def _as_array(name: str, x: ArrayLike) -> Any:
     if hasattr(type(x), "aval"):
         return x
     return operands(name, x)[0]
@@ -89,8 +89,13 @@ def _inferred(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]
 
 
 def reshape(
-    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    shape: ShapeLike,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array's elements in another shape.
 
     Args:
@@ -131,7 +136,7 @@ def reshape(
     return placed(result, None, out_sharding)
 
 
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """An array's elements in one dimension.
 
     Args:
@@ -154,7 +159,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return reshape(a, (prod(np.shape(a)),), order, out_sharding=out_sharding)
 
 
-def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """An array without dimensions of size 1: all, or those of ``axis``.
 
     Raises:
@@ -174,7 +179,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
     return lax.squeeze(a, tuple(axis) if isinstance(axis, Sequence) else (axis,))
 
 
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """An array with new dimensions of size 1, at these positions of the result.
 
     Raises:
@@ -192,7 +197,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     return lax.expand_dims(a, tuple(axis) if isinstance(axis, Sequence) else (axis,))
 
 
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """An array with its dimensions in another order, by default backwards.
 
     Args:
@@ -220,7 +225,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     return lax.transpose(a, order)
 
 
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """An array with its dimensions in another order; see ``transpose``.
 
     Example:
@@ -233,7 +238,7 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
     return transpose(a, axes)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """An array with its last two dimensions exchanged.
 
     Raises:
@@ -253,7 +258,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return lax.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """An array with some dimensions moved, the others keeping their order.
 
     Args:
@@ -285,7 +290,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return lax.transpose(a, order)
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """An array with two dimensions exchanged.
 
     Raises:
@@ -306,7 +311,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return lax.transpose(a, order)
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An array with one dimension moved to stand before ``start``.
 
     Raises:
@@ -332,7 +337,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return moveaxis(a, axis, start - 1 if start > axis else start)
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
     """An array repeated to a shape that its own broadcasts to.
 
     Args:
@@ -413,17 +418,17 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 @composite("atleast_1d")
-def _atleast_1d(x: Any) -> Any:
+def _atleast_1d(x: Array) -> Array:
     return x if np.ndim(x) else lax.expand_dims(x, (0,))
 
 
 @composite("atleast_2d")
-def _atleast_2d(x: Any) -> Any:
+def _atleast_2d(x: Array) -> Array:
     return lax.expand_dims(x, tuple(range(2 - np.ndim(x)))) if np.ndim(x) < 2 else x
 
 
 @composite("atleast_3d")
-def _atleast_3d(x: Any) -> Any:
+def _atleast_3d(x: Array) -> Array:
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(np.ndim(x))
     return lax.expand_dims(x, new) if new else x
 
@@ -438,7 +443,7 @@ def _at_least(step: Any, rank: int, args: tuple) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: Any) -> Array:
     """Arrays with one dimension at least; a list of them for several arguments.
 
     Raises:
@@ -454,7 +459,7 @@ def atleast_1d(*arys: Any) -> Any:
     return _at_least(_atleast_1d, 1, arys)
 
 
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: Any) -> Array:
     """Arrays with two dimensions at least, new ones in front; a list for several arguments.
 
     Raises:
@@ -470,7 +475,7 @@ def atleast_2d(*arys: Any) -> Any:
     return _at_least(_atleast_2d, 2, arys)
 
 
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: Any) -> Array:
     """Arrays with three dimensions at least; a list of them for several arguments.
 
     A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
@@ -488,7 +493,7 @@ def atleast_3d(*arys: Any) -> Any:
     return _at_least(_atleast_3d, 3, arys)
 
 
-def reshape_method(x: Any, *sizes: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def reshape_method(x: ArrayLike, *sizes: Any, order: str = "C", out_sharding: Any = None) -> Array:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
     shape: Any = sizes
     if len(sizes) == 1 and (
@@ -498,7 +503,7 @@ def reshape_method(x: Any, *sizes: Any, order: str = "C", out_sharding: Any = No
     return reshape(x, shape, order, out_sharding=out_sharding)
 
 
-def transpose_method(x: Any, *args: Any) -> Any:
+def transpose_method(x: ArrayLike, *args: Any) -> Array:
     """``x.transpose(1, 0)`` or ``x.transpose((1, 0))``: see ``transpose``."""
     if not args:
         return transpose(x)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, get_aval
+from ricci_ir import Array, ArrayLike, composite, get_aval
 from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands, promote_dtypes
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._where import where_step
@@ -22,8 +22,8 @@ _UNROLLED_LENGTH = 32
 
 
 def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-) -> Any:
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Array:
     """Where values would be inserted in a sorted vector to keep it sorted.
 
     Args:
@@ -63,16 +63,16 @@ def searchsorted(
 
 
 @composite("searchsorted")
-def _searchsorted_by(a: Any, v: Any, sorter: Any, *, side: str, method: str) -> Any:
+def _searchsorted_by(a: Array, v: Array, sorter: Any, *, side: str, method: str) -> Array:
     return _search(_looked_up(a, sorter), v, side, method)
 
 
 @composite("searchsorted")
-def _searchsorted(a: Any, v: Any, *, side: str, method: str) -> Any:
+def _searchsorted(a: Array, v: Array, *, side: str, method: str) -> Array:
     return _search(a, v, side, method)
 
 
-def _search(a: Any, v: Any, side: str, method: str) -> Any:
+def _search(a: Array, v: Array, side: str, method: str) -> Array:
     size = np.shape(a)[0]
     if not size:
         return lax.full(np.shape(v), 0, _INT32)
@@ -87,7 +87,7 @@ def _search(a: Any, v: Any, side: str, method: str) -> Any:
     return lax.reduce_sum(lax.convert_element_type(found, _INT32), (0,))
 
 
-def _integer_keys(x: Any) -> list[Any]:
+def _integer_keys(x: Array) -> list[Any]:
     """Integers in NumPy's order of the elements: zeros are equal, NaNs are and come last."""
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if dtype in COMPLEX_DTYPES:
@@ -106,7 +106,7 @@ def _integer_keys(x: Any) -> list[Any]:
     return [lax.bitwise_xor(bits, lax.bitwise_and(sign, np.iinfo(integer).max))]
 
 
-def _before(keys: list[Any], values: list[Any], side: str) -> Any:
+def _before(keys: list[Any], values: list[Any], side: str) -> Array:
     """Whether elements of the sorted vector stand before where values are inserted."""
     *earlier, (key, value) = zip(keys, values, strict=True)
     found = lax.lt(key, value) if side == "left" else lax.le(key, value)
@@ -137,7 +137,7 @@ def _search_by_halving(keys: list[Any], values: list[Any], side: str, unrolled: 
     return lax.convert_element_type(count, _INT32)
 
 
-def _looked_up(a: Any, positions: Any) -> Any:
+def _looked_up(a: Array, positions: Any) -> Array:
     rank = np.ndim(positions)
     dims = lax.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)
@@ -151,7 +151,7 @@ def _looked_up(a: Any, positions: Any) -> Any:
     )
 
 
-def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
+def _search_by_sorting(a: Array, v: Array, side: str) -> Array:
     flat = ravel(v)
     count, size = np.shape(flat)[0], np.shape(a)[0]
     both = [flat, a] if side == "left" else [a, flat]
@@ -161,7 +161,7 @@ def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
     return lax.reshape(lax.sub(among_both, _ranks(flat)), np.shape(v))
 
 
-def _ranks(x: Any) -> Any:
+def _ranks(x: Array) -> Array:
     """The position of each element in the sorted order."""
     size = np.shape(x)[0]
     turn = lax.iota(_INT32, size)
@@ -169,7 +169,7 @@ def _ranks(x: Any) -> Any:
     return at(lax.full((size,), 0, _INT32))[order].set(turn)
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin that each element falls into.
 
     Args:
@@ -196,7 +196,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
 
 
 @composite("digitize")
-def _digitize(x: Any, bins: Any, *, right: bool, method: str) -> Any:
+def _digitize(x: Array, bins: Any, *, right: bool, method: str) -> Array:
     size = np.shape(bins)[0]
     if not size:
         return lax.full(np.shape(x), 0, _INT32)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, get_aval, is_recording, python_scalar_dtype
+from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, is_recording, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, operands, promote_dtypes
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._selection import broadcast
@@ -34,7 +34,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def _known(name: str, x: Any) -> np.ndarray:
+def _known(name: str, x: Array) -> np.ndarray:
     """The array behind ``x``, whose values decide the result's size."""
     return known_values(
         x,
@@ -52,7 +52,7 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
     """The different elements of an array, sorted.
@@ -124,7 +124,7 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
 
 
 @composite("_unique_sorted_mask")
-def _sorted_with_firsts(x: Any, *, equal_nan: bool) -> Any:
+def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> Any:
     """The rows in order, whether each differs from the one before, and where it was."""
     shape = np.shape(x)
     if not shape[0]:
@@ -144,7 +144,7 @@ def _sorted_with_firsts(x: Any, *, equal_nan: bool) -> Any:
 
 
 def _unique(
-    x: Any, *fills: Any, size: int, equal_nan: bool, wanted: tuple, has_fill: bool
+    x: Array, *fills: Any, size: int, equal_nan: bool, wanted: tuple, has_fill: bool
 ) -> list[Any]:
     return_index, return_inverse, return_counts = wanted
     count = np.shape(x)[0]
@@ -175,7 +175,7 @@ def _unique(
     return [values, *(lax.convert_element_type(x, integer) for x in results[1:])]
 
 
-def _nothing_unique(x: Any, fills: Any, size: int, wanted: tuple) -> list[Any]:
+def _nothing_unique(x: Array, fills: Any, size: int, wanted: tuple) -> list[Any]:
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     shape = (size, *np.shape(x)[1:])
     fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]
@@ -212,7 +212,9 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Any
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAllResult:
     """The different elements, their first positions, the inverse and the counts; see ``unique``.
 
     Example:
@@ -227,7 +229,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def unique_counts(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
     """The different elements, and how often each occurs; see ``unique``.
 
@@ -243,7 +245,7 @@ def unique_counts(
 
 
 def unique_inverse(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
     """The different elements, and the position of each element among them; see ``unique``.
 
@@ -258,7 +260,9 @@ def unique_inverse(
     return UniqueInverseResult(*found)
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The different elements; see ``unique``.
 
     Example:
@@ -278,7 +282,7 @@ def isin(
     invert: bool = False,
     *,
     method: str = "auto",
-) -> Any:
+) -> Array:
     """Whether each element is among others.
 
     Args:
@@ -311,7 +315,7 @@ def isin(
 
 
 @composite("_in1d")
-def _isin(element: Any, others: Any, *, invert: bool, method: str) -> Any:
+def _isin(element: Any, others: Any, *, invert: bool, method: str) -> Array:
     element, others = promote_dtypes(element, others)
     count = np.shape(others)[0]
     if not count or not np.shape(element)[0]:
@@ -327,12 +331,14 @@ def _isin(element: Any, others: Any, *, invert: bool, method: str) -> Any:
     return lax.ne(nearest, element) if invert else lax.eq(nearest, element)
 
 
-def _pair(name: str, ar1: Any, ar2: Any) -> tuple[Any, Any]:
+def _pair(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Any, Any]:
     x, y = promote_dtypes(*operands(name, ar1, ar2))
     return ravel(x), ravel(y)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The elements of either array, sorted, each once.
 
     Args:
@@ -351,13 +357,13 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
 
 def setdiff1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The elements of the first array that are not in the second, sorted, each once.
 
     Args:
@@ -385,13 +391,13 @@ def setdiff1d(
     return _gathered(x, outside, size, fill_value)
 
 
-def _setdiff_sized(x: Any, y: Any, size: int, fill_value: Any) -> Any:
+def _setdiff_sized(x: Array, y: Array, size: int, fill_value: Any) -> Array:
     rows, first, _ = _sorted_with_firsts(x, equal_nan=True)
     wanted = lax.bitwise_and(first, isin(rows, y, invert=True))
     return _gathered(rows, wanted, size, fill_value)
 
 
-def _gathered(x: Any, mask: Any, size: int, fill_value: Any) -> Any:
+def _gathered(x: Array, mask: Array, size: int, fill_value: Any) -> Array:
     """The elements that a mask picks, as many as ``size``."""
     places = nonzero(mask, size=size)[0]
     found = lax.reduce_sum(lax.convert_element_type(mask, _INT32), (0,))
@@ -402,13 +408,13 @@ def _gathered(x: Any, mask: Any, size: int, fill_value: Any) -> Any:
 
 
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """The elements of both arrays, sorted, each once.
 
@@ -452,13 +458,13 @@ def intersect1d(
 
 
 def setxor1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The elements of exactly one of the arrays, sorted, each once.
 
     Args:

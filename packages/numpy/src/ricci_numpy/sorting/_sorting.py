@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, explicit_dtype, get_aval, python_scalar_dtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    composite,
+    explicit_dtype,
+    get_aval,
+    python_scalar_dtype,
+)
 from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
@@ -39,14 +47,14 @@ def _check_kind(name: str, kind: Any, order: Any) -> None:
 
 
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """An array with its elements sorted along a dimension, NaNs last.
 
     Args:
@@ -75,7 +83,7 @@ def sort(
 
 
 @composite("sort")
-def _sort(a: Any, *, axis: int | None, stable: bool, descending: bool) -> Any:
+def _sort(a: Array, *, axis: int | None, stable: bool, descending: bool) -> Array:
     if axis is None:
         a, axis = ravel(a), 0
     found = lax.sort(a, axis, is_stable=stable)
@@ -83,15 +91,15 @@ def _sort(a: Any, *, axis: int | None, stable: bool, descending: bool) -> Any:
 
 
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The positions of an array's elements in sorted order.
 
     Args:
@@ -118,7 +126,9 @@ def argsort(
 
 
 @composite("argsort")
-def _argsort(a: Any, *, axis: int | None, stable: bool, descending: bool, dtype: Any) -> Any:
+def _argsort(
+    a: Array, *, axis: int | None, stable: bool, descending: bool, dtype: DTypeLike
+) -> Array:
     if axis is None:
         a, axis = ravel(a), 0
     places = lax.broadcasted_iota(dtype, np.shape(a), axis)
@@ -129,7 +139,7 @@ def _argsort(a: Any, *, axis: int | None, stable: bool, descending: bool, dtype:
     return lax.rev(found, (axis,)) if descending else found
 
 
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: Any, axis: int = -1) -> Array:
     """The positions that sort by several keys, the last one first.
 
     Args:
@@ -160,12 +170,12 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 
 @composite("lexsort")
-def _lexsort(*keys: Any, axis: int) -> Any:
+def _lexsort(*keys: Any, axis: int) -> Array:
     places = lax.broadcasted_iota(python_scalar_dtype(int), np.shape(keys[0]), axis)
     return lax.sort((*keys[::-1], places), axis, num_keys=len(keys))[-1]
 
 
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Array:
     """A vector sorted, first by real and then by imaginary parts, as complex numbers.
 
     Example:
@@ -180,7 +190,7 @@ def sort_complex(a: Any) -> Any:
 
 
 @composite("sort_complex")
-def _sort_complex(a: Any) -> Any:
+def _sort_complex(a: Array) -> Array:
     found = lax.sort(a, np.ndim(a) - 1)
     dtype = found.dtype
     if dtype in COMPLEX_DTYPES:
@@ -189,7 +199,7 @@ def _sort_complex(a: Any) -> Any:
     return lax.convert_element_type(found, np.complex128 if wide else np.complex64)
 
 
-def _check_kth(name: str, a: Any, kth: Any, axis: Any) -> tuple[int, int]:
+def _check_kth(name: str, a: Array, kth: Any, axis: Any) -> tuple[int, int]:
     axis = canonical_axis(axis, np.ndim(a))
     size = np.shape(a)[axis]
     kth = as_int(kth)
@@ -200,7 +210,7 @@ def _check_kth(name: str, a: Any, kth: Any, axis: Any) -> tuple[int, int]:
     return kth % size if size else 0, axis
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """An array with its ``kth`` smallest element in place, no larger one before, no smaller after.
 
     Args:
@@ -224,21 +234,21 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
     return _partition(a, kth=kth, axis=axis)
 
 
-def _negated(a: Any) -> Any:
+def _negated(a: Array) -> Array:
     """An array in the reverse order; unsigned numbers are counted from the largest."""
     dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
     return lax.sub(np.array(np.iinfo(dtype).max, dtype)[()], a) if dtype.kind == "u" else lax.neg(a)
 
 
 @composite("partition")
-def _partition(a: Any, *, kth: int, axis: int) -> Any:
+def _partition(a: Array, *, kth: int, axis: int) -> Array:
     size = np.shape(a)[axis]
     below, _ = lax.top_k(_negated(a), kth + 1, axis=axis)
     above, _ = lax.top_k(a, size - kth - 1, axis=axis)
     return lax.concatenate([_negated(below), above], axis)
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The positions of an array's elements as ``partition`` arranges them.
 
     Args:
@@ -261,7 +271,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
 
 
 @composite("argpartition")
-def _argpartition(a: Any, *, kth: int, axis: int) -> Any:
+def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
     a = moveaxis(a, axis, -1)
     shape = np.shape(a)
     last = len(shape) - 1
@@ -275,7 +285,7 @@ def _argpartition(a: Any, *, kth: int, axis: int) -> Any:
 
 
 def top_k(
-    a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
 ) -> tuple[Any, Any]:
     """The largest or smallest elements along a dimension, and their positions.
 
@@ -304,7 +314,7 @@ def top_k(
 
 
 @composite("top_k")
-def _top_k(a: Any, *, k: int, axis: int, smallest: bool) -> Any:
+def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> Any:
     if not smallest:
         return lax.top_k(a, k, axis=axis)
     values, places = lax.top_k(_negated(a), k, axis=axis)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, explicit_dtype, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype, get_aval, issubdtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
@@ -31,15 +31,15 @@ __all__ = [
 
 
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
     fweights: Any = None,
     aweights: Any = None,
     dtype: Any = None,
-) -> Any:
+) -> Array:
     """The covariances of variables.
 
     Args:
@@ -76,7 +76,7 @@ def cov(
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)
 
 
-def _has_dtype(x: Any, family: Any) -> bool:
+def _has_dtype(x: Array, family: Any) -> bool:
     return issubdtype(get_aval(x).dtype, family)  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -89,7 +89,7 @@ def _checked(name: str, *args: Any) -> list[Any]:
     return given
 
 
-def _result_dtype(name: str, dtype: Any) -> Any:
+def _result_dtype(name: str, dtype: DTypeLike) -> Any:
     if dtype is None:
         return None
     found = explicit_dtype(dtype, name)
@@ -100,8 +100,8 @@ def _result_dtype(name: str, dtype: Any) -> Any:
 
 @composite("cov")
 def _cov(
-    m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: Any, dtype: Any
-) -> Any:
+    m: Array, y: Array, fweights: Any, aweights: Any, *, rowvar: bool, ddof: Any, dtype: DTypeLike
+) -> Array:
     given = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
         given = [convert(x, dtype) for x in given]
@@ -131,7 +131,7 @@ def _cov(
     return lax.squeeze(found, (0, 1)) if found.shape == (1, 1) else found
 
 
-def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
+def _weights(x: Array, fweights: Any, aweights: Any) -> Array:
     """What each observation counts, as a vector; ``None`` if all are equal."""
     found = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
@@ -146,7 +146,7 @@ def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
     return found
 
 
-def _freedom(total: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
+def _freedom(total: Any, weights: Array, aweights: Any, ddof: Any) -> Array:
     """What the weighted sum of squares is divided by."""
     if not ddof:
         return total
@@ -155,7 +155,9 @@ def _freedom(total: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
     return subtract(total, divide(multiply(ddof, sum(multiply(weights, abs(aweights)))), total))
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None
+) -> Array:
     """The correlation coefficients of variables: covariances divided by standard deviations.
 
     Args:
@@ -180,7 +182,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
 
 
 @composite("corrcoef")
-def _corrcoef(x: Any, y: Any, *, rowvar: bool, dtype: Any) -> Any:
+def _corrcoef(x: Array, y: Array, *, rowvar: bool, dtype: DTypeLike) -> Array:
     found = cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
         return divide(found, found)

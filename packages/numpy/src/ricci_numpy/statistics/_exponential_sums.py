@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite, softmax_custom_jvp
+from ricci_ir import Array, ArrayLike, composite, softmax_custom_jvp
 from ricci_lax import custom_jvp
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._creation import asarray
@@ -20,7 +20,7 @@ from ricci_numpy.ufuncs._comparison import iscomplexobj
 from ricci_numpy.ufuncs._unary import exp, log, real
 
 
-def to_inexact(x: Any, name: str) -> Any:
+def to_inexact(x: ArrayLike, name: str) -> Array:
     """The operand ``x`` of a function as an array of floats or complex numbers."""
     x = asarray(operands(name, x)[0])
     if issubdtype(x.dtype, np.inexact):
@@ -28,11 +28,11 @@ def to_inexact(x: Any, name: str) -> Any:
     return lax.convert_element_type(x, result_type(float, x))
 
 
-def _maximum(x: Any, axis: Any, where: Any, keepdims: bool = True) -> Any:
+def _maximum(x: Array, axis: Any, where: Any, keepdims: bool = True) -> Array:
     return reductions.max(x, axis, where=where, initial=-np.inf, keepdims=keepdims)
 
 
-def _softmax(x: Any, axis: Any, where: Any) -> Any:
+def _softmax(x: Array, axis: Any, where: Any) -> Array:
     peak = _maximum(x, axis, where)
     x = x if where is None else choose(where, x, -np.inf)
     powers = exp(subtract(x, lax.stop_gradient(peak)))
@@ -60,7 +60,7 @@ def as_axis(axis: Any) -> Any:
     return tuple(map(index, axis)) if isinstance(axis, tuple | list) else axis
 
 
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def softmax(x: Any, axis: int = -1, where: ArrayLike | None = None) -> Array:
     """exp(x), scaled to sum up to 1 along axes.
 
     Args:
@@ -94,7 +94,7 @@ def _log_softmax(x, where=None, *, axis):
     return result if where is None else choose(where, result, -np.inf)
 
 
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of ``softmax``, computed without overflow.
 
     Args:
@@ -111,10 +111,10 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 def logsumexp(
     a: Any,
     axis: Any = None,
-    b: Any = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Any:
     """log(sum(b · exp(a))) along axes, computed without overflow.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, get_aval, issubdtype
+from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype
 from ricci_numpy._promotion import (
     convert,
     operands,
@@ -36,13 +36,13 @@ _INT32 = np.dtype(np.int32)
 
 
 def bincount(
-    x: Any,
-    weights: Any = None,
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """How often each number from 0 up occurs in a vector of integers.
 
     Args:
@@ -87,13 +87,13 @@ _SIZE_ADVICE = "How long the result of bincount is depends on values. Give binco
 
 
 @composite("bincount")
-def _bincount(x: Any, weights: Any = None, *, length: int) -> Any:
+def _bincount(x: Array, weights: Array | None = None, *, length: int) -> Array:
     x = convert(x, _INT32) if x.dtype == BOOL else x
     places = lax.max(x, strong_constant(x.dtype, 0)) if x.dtype.kind == "i" else x
     return counted(places, lax.full(x.shape, 1, _INT32) if weights is None else weights, length)
 
 
-def counted(places: Any, weights: Any, length: int) -> Any:
+def counted(places: Any, weights: Any, length: int) -> Array:
     """The sums of the weights at each place from 0 to ``length``; places are not negative."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
@@ -136,7 +136,7 @@ def checked_ends(name: str, range_: Any) -> tuple[Any, ...]:
     return ends
 
 
-def edges_of(a: Any, bins: Any, ends: tuple[Any, ...]) -> Any:
+def edges_of(a: Any, bins: Any, ends: tuple[Any, ...]) -> Array:
     """The edges of bins in the dtype of ``a``."""
     if not isinstance(bins, int):
         return convert(bins, a.dtype)
@@ -159,7 +159,9 @@ def _with_edges(bins: Any, *given: Any) -> tuple[tuple[Any, ...], dict[str, Any]
     return (bins, *given), {"bins": None}
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(
+    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+) -> Array:
     """The edges of the bins that ``histogram`` counts in.
 
     Args:
@@ -185,16 +187,16 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 @composite("histogram_bin_edges")
-def _histogram_bin_edges(edges: Any, a: Any, *ends: Any, bins: int | None) -> Any:
+def _histogram_bin_edges(edges: Any, a: Array, *ends: Any, bins: int | None) -> Array:
     (a,) = promote_dtypes_inexact(a)
     return edges_of(asarray(a), edges if bins is None else bins, ends)
 
 
 def histogram(
-    a: Any,
+    a: ArrayLike,
     bins: Any = 10,
     range: Sequence[Any] | None = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
     out_sharding: Any = None,
 ) -> tuple[Any, Any]:
@@ -244,7 +246,7 @@ def histogram(
 
 @composite("histogram")
 def _histogram(
-    edges: Any, a: Any, weights: Any, *ends: Any, bins: int | None, density: bool
+    edges: Any, a: Array, weights: Array, *ends: Any, bins: int | None, density: bool
 ) -> tuple[Any, Any]:
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
@@ -262,7 +264,7 @@ def _histogram(
     return counts, edges
 
 
-def bin_numbers(a: Any, edges: Any) -> Any:
+def bin_numbers(a: ArrayLike, edges: Any) -> Array:
     """The number of each element's bin, counted from 1; 0 and the number of edges are outside."""
     count = edges.shape[0]
     found = searchsorted(edges, a, side="right")

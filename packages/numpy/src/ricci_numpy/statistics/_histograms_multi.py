@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite
+from ricci_ir import Array, ArrayLike, composite
 from ricci_numpy._promotion import operands, promote_dtypes_inexact
 from ricci_numpy.calculus._differences import diff
 from ricci_numpy.reductions._axis_reductions import sum
@@ -25,11 +25,11 @@ __all__ = [
 
 
 def histogram2d(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     bins: Any = 10,
     range: Sequence[Any] | None = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any, Any]:
     """How many points of a plane fall into each of some rectangles.
@@ -70,7 +70,7 @@ def histogramdd(
     sample: Any,
     bins: Any = 10,
     range: Sequence[Any] | None = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, list[Any]]:
     """How many points of a space fall into each of some boxes.
@@ -138,7 +138,7 @@ def histogramdd(
 
 @composite("histogramdd")
 def _histogramdd(
-    sample: Any, weights: Any, *given: Any, bins: Any, ranged: Any, density: bool
+    sample: Any, weights: Array, *given: Any, bins: Any, ranged: Any, density: bool
 ) -> list[Any]:
     """The operands after the weights: the edges that are given, then the ends of ranges."""
     rest = iter(given)

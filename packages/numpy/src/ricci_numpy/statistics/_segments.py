@@ -8,7 +8,10 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import (
     BOOL,
+    Array,
+    ArrayLike,
     ConcretizationTypeError,
+    DTypeLike,
     Tracer,
     finfo,
     get_aval,
@@ -32,7 +35,7 @@ _JOINS: dict[str, tuple[str, Any]] = {
 }
 
 
-def _neutral(name: str, dtype: Any) -> Any:
+def _neutral(name: str, dtype: DTypeLike) -> Any:
     """What an empty segment gives."""
     if name in ("segment_sum", "segment_prod"):
         return int(name == "segment_prod")
@@ -47,7 +50,7 @@ def _neutral(name: str, dtype: Any) -> Any:
     return np.inf if is_min else -np.inf
 
 
-def _segment_count(name: str, segment_ids: Any, num_segments: Any) -> int:
+def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
     if num_segments is None:
         num_segments = as_operand(max(segment_ids)) + 1
     if isinstance(num_segments, Tracer) and num_segments.concrete() is None:
@@ -62,7 +65,7 @@ def _segment_count(name: str, segment_ids: Any, num_segments: Any) -> int:
     return count
 
 
-def _bucket_count(name: str, segment_ids: Any, bucket_size: Any) -> int | None:
+def _bucket_count(name: str, segment_ids: ArrayLike, bucket_size: Any) -> int | None:
     if bucket_size is None:
         return None
     if bucket_size == 0:
@@ -72,15 +75,15 @@ def _bucket_count(name: str, segment_ids: Any, bucket_size: Any) -> int | None:
 
 @inlined("segments")
 def _joined(
-    data: Any,
-    segment_ids: Any,
+    data: Array,
+    segment_ids: Array,
     *,
     name: str,
     count: int,
     buckets: int | None,
     bucket_size: int | None,
     **options: Any,
-) -> Any:
+) -> Array:
     aval: Any = get_aval(data)
     method, reduction = _JOINS[name]
     start = np.array(_neutral(name, aval.dtype)).astype(aval.dtype)[()]
@@ -132,15 +135,15 @@ def _segment_reduction(name: str, summary: str, example: list[float]) -> Any:
     """One of the reductions in ``_JOINS``, with its documentation."""
 
     def reduction(
-        data: Any,
-        segment_ids: Any,
+        data: ArrayLike,
+        segment_ids: ArrayLike,
         num_segments: int | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: Any = None,
         out_sharding: Any = None,
-    ) -> Any:
+    ) -> Array:
         check_arraylike(name, data, segment_ids)
         data, segment_ids = as_operand(data), as_operand(segment_ids)
         aval: Any = get_aval(data)

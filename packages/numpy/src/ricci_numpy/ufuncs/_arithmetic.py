@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, inlined, issubdtype, python_scalar_dtype
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    composite,
+    inlined,
+    issubdtype,
+    python_scalar_dtype,
+)
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -49,11 +58,11 @@ __all__ = [
 ]
 
 
-def _is_unsigned(dtype: Any) -> bool:
+def _is_unsigned(dtype: DTypeLike) -> bool:
     return issubdtype(dtype, np.unsignedinteger)
 
 
-def floor_divide(x1: Any, x2: Any, /) -> Any:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The quotient rounded down.
 
     Args:
@@ -73,7 +82,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("floor_divide")
-def _floor_divide(x1: Any, x2: Any) -> Any:
+def _floor_divide(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     dtype = common_dtype(x1, x2)[0]
     if dtype in COMPLEX_DTYPES:
@@ -89,7 +98,7 @@ def _floor_divide(x1: Any, x2: Any) -> Any:
     return select_where(down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
 
 
-def remainder(x1: Any, x2: Any, /) -> Any:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of a division that rounds down; it has the sign of the divisor.
 
     Args:
@@ -109,7 +118,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("remainder")
-def _remainder(x1: Any, x2: Any) -> Any:
+def _remainder(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     x2 = _nonzero_divisor(x2)
     rest = lax.rem(x1, x2)
@@ -120,7 +129,7 @@ def _remainder(x1: Any, x2: Any) -> Any:
     return select_where(wrong, lax.add(rest, x2), rest)
 
 
-def mod(x1: Any, x2: Any, /) -> Any:
+def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of a division that rounds down; see ``remainder``.
 
     Example:
@@ -133,7 +142,7 @@ def mod(x1: Any, x2: Any, /) -> Any:
     return remainder(x1, x2)
 
 
-def _nonzero_divisor(x: Any) -> Any:
+def _nonzero_divisor(x: Array) -> Any:
     """Integer divisors with 1 for 0: the remainder by 0 is 0, not an error of the machine."""
     if common_dtype(x)[0] not in INTEGER_DTYPES:
         return x
@@ -142,7 +151,7 @@ def _nonzero_divisor(x: Any) -> Any:
     return select_where(lax.eq(x, constant(x, 0)), constant_like(x, 1), x)
 
 
-def fmod(x1: Any, x2: Any, /) -> Any:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of a division that rounds towards zero; it has the sign of the dividend.
 
     Args:
@@ -159,12 +168,12 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("fmod")
-def _fmod(x1: Any, x2: Any) -> Any:
+def _fmod(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_numeric("fmod", x1, x2)
     return lax.rem(x1, _nonzero_divisor(x2))
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
     """The quotient rounded down, and the remainder; see ``floor_divide`` and ``remainder``.
 
     Example:
@@ -178,14 +187,14 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
 
 @composite("divmod")
-def _divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+def _divmod(x1: Array, x2: Array) -> tuple[Any, Any]:
     x1, x2 = promote_args_numeric("divmod", x1, x2)
     if common_dtype(x1, x2)[0] in FLOAT_DTYPES:
         return _float_divmod(x1, x2)
     return _floor_divide.fun(x1, x2), _remainder.fun(x1, x2)
 
 
-def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+def _float_divmod(x1: Array, x2: Array) -> tuple[Any, Any]:
     rest = lax.rem(x1, x2)
     # Dividing what the remainder leaves is exact, unlike rounding the quotient; by zero, NumPy
     # divides the number itself.
@@ -197,7 +206,7 @@ def _float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     return lax.round(whole), rest
 
 
-def power(x1: Any, x2: Any, /) -> Any:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand to the power of the second.
 
     Args:
@@ -238,12 +247,12 @@ def power(x1: Any, x2: Any, /) -> Any:
     return _integer_power(x1, x2)
 
 
-def _dtype_of(x: Any) -> Any:
+def _dtype_of(x: Array) -> Array:
     return common_dtype(x)[0]
 
 
 @inlined("power")
-def _integer_power(x: Any, n: Any) -> Any:
+def _integer_power(x: Array, n: Any) -> Array:
     """Integers to the power of integers, by squaring; negative powers are not defined."""
     x, n = promote_args_numeric("power", x, n)
     vanishes = lax.bitwise_and(lax.eq(x, constant(x, 0)), lax.ne(n, constant(n, 0)))
@@ -258,7 +267,7 @@ def _integer_power(x: Any, n: Any) -> Any:
     return result
 
 
-def pow(x1: Any, x2: Any, /) -> Any:
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand to the power of the second; see ``power``.
 
     Example:
@@ -271,7 +280,7 @@ def pow(x1: Any, x2: Any, /) -> Any:
     return power(x1, x2)
 
 
-def float_power(x: Any, y: Any, /) -> Any:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The first operand to the power of the second, as floats.
 
     Example:
@@ -284,7 +293,7 @@ def float_power(x: Any, y: Any, /) -> Any:
     return lax.pow(*promote_args_inexact("float_power", x, y))
 
 
-def fmax(x1: Any, x2: Any) -> Any:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of two elements, and the other one where one is NaN.
 
     Example:
@@ -297,7 +306,7 @@ def fmax(x1: Any, x2: Any) -> Any:
     return _fmax(*operands("fmax", x1, x2))
 
 
-def fmin(x1: Any, x2: Any) -> Any:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements, and the other one where one is NaN.
 
     Example:
@@ -311,16 +320,16 @@ def fmin(x1: Any, x2: Any) -> Any:
 
 
 @composite("fmax")
-def _fmax(x1: Any, x2: Any) -> Any:
+def _fmax(x1: Array, x2: Array) -> Array:
     return _better("fmax", x1, x2, lax.gt)
 
 
 @composite("fmin")
-def _fmin(x1: Any, x2: Any) -> Any:
+def _fmin(x1: Array, x2: Array) -> Array:
     return _better("fmin", x1, x2, lax.lt)
 
 
-def _better(name: str, x1: Any, x2: Any, beats: Any) -> Any:
+def _better(name: str, x1: Array, x2: Array, beats: Any) -> Array:
     x1, x2 = promote_args(name, x1, x2)
     if np.iscomplexobj(x1):
         equal = lax.eq(lax.real(x1), lax.real(x2))
@@ -331,7 +340,7 @@ def _better(name: str, x1: Any, x2: Any, beats: Any) -> Any:
     return select_where(lax.bitwise_or(first, lax.ne(x2, x2)), x1, x2, name)
 
 
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The length of the hypotenuse over two legs, without overflow on the way.
 
     Raises:
@@ -348,7 +357,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("hypot")
-def _hypot(x1: Any, x2: Any) -> Any:
+def _hypot(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_inexact("hypot", x1, x2)
     if np.iscomplexobj(x1):
         raise ValueError("hypot is not defined for complex numbers; take abs of them first.")
@@ -363,7 +372,7 @@ def _hypot(x1: Any, x2: Any) -> Any:
     return select_where(infinite, constant(length, np.inf), length)
 
 
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The step function: 0 for negative elements, 1 for positive ones, ``x2`` at 0.
 
     Example:
@@ -377,7 +386,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("heaviside")
-def _heaviside(x1: Any, x2: Any) -> Any:
+def _heaviside(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_inexact("heaviside", x1, x2)
     zero, one = constant(x1, 0), constant(x1, 1)
     below, above = lax.lt(x1, zero), lax.gt(x1, zero)
@@ -385,7 +394,7 @@ def _heaviside(x1: Any, x2: Any) -> Any:
     return select_where(below, zero, select_where(above, one, result, "heaviside"), "heaviside")
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
     """The elements limited to an interval.
 
     Args:
@@ -411,7 +420,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
 
 @composite("clip")
-def _clip(arr: Any, *bounds: Any, lower: bool) -> Any:
+def _clip(arr: Array, *bounds: Any, lower: bool) -> Array:
     if any(x.dtype in COMPLEX_DTYPES for x in (arr, *bounds)):
         raise ValueError("clip is not defined for complex numbers: they have no order.")
     for i, bound in enumerate(bounds):
@@ -420,7 +429,7 @@ def _clip(arr: Any, *bounds: Any, lower: bool) -> Any:
     return arr
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """The elements rounded to a number of decimals, halves to even.
 
     Args:
@@ -446,7 +455,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
 
 
 @composite("round")
-def _round(a: Any, *, decimals: int) -> Any:
+def _round(a: Array, *, decimals: int) -> Array:
     a = asarray(a)
     if a.dtype == BOOL:
         raise ValueError("round is not defined for booleans.")
@@ -462,7 +471,7 @@ def _round(a: Any, *, decimals: int) -> Any:
     return _rounded(a, decimals)
 
 
-def _rounded(x: Any, decimals: int) -> Any:
+def _rounded(x: Array, decimals: int) -> Array:
     even = lax.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
         return lax.round(x, even)
@@ -473,7 +482,7 @@ def _rounded(x: Any, decimals: int) -> Any:
     return convert(lax.div(lax.round(lax.mul(x, factor), even), factor), dtype, weak)
 
 
-def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """The elements rounded to a number of decimals; see ``round``.
 
     Example:
@@ -486,7 +495,7 @@ def around(a: Any, decimals: int = 0, out: None = None) -> Any:
     return round(a, decimals, out)
 
 
-def rint(x: Any, /) -> Any:
+def rint(x: ArrayLike, /) -> Array:
     """The elements rounded to whole numbers, halves to even, as floats.
 
     Example:
@@ -501,13 +510,13 @@ def rint(x: Any, /) -> Any:
 
 
 @composite("rint")
-def _rint(x: Any) -> Any:
+def _rint(x: Array) -> Array:
     if x.dtype not in INEXACT_DTYPES:
         return convert(x, python_scalar_dtype(float))
     return _round.fun(x, decimals=0)
 
 
-def trunc(x: Any) -> Any:
+def trunc(x: ArrayLike) -> Array:
     """The elements with what follows the point cut off.
 
     Example:
@@ -522,7 +531,7 @@ def trunc(x: Any) -> Any:
 
 
 @composite("trunc")
-def _trunc(x: Any) -> Any:
+def _trunc(x: Array) -> Array:
     if x.dtype not in INEXACT_DTYPES:
         return x
     return select_where(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x), "trunc")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, array_dtypes
+from ricci_ir import BOOL, Array, array_dtypes
 from ricci_numpy._promotion import (
     FLOAT_DTYPES,
     INEXACT_DTYPES,
@@ -22,7 +22,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._selection import select_where
 
-from ._makers import alias, binary, publish
+from ._makers import Binary, alias, binary, publish
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = [
@@ -57,7 +57,7 @@ def _row(
     summary: str,
     example: str,
     parameters: tuple[str, ...],
-) -> Any:
+) -> Binary:
     general_forms[name] = operation, accepted, general
     arguments, result = example.split(" -> ")
     kind = "bool" if result in ("True", "False") else "int"
@@ -74,20 +74,20 @@ def _numbers(
     example: str,
     promote: Callable[..., Any] = promote_args,
     parameters: tuple[str, ...] = ("x1", "x2"),
-) -> Any:
+) -> Binary:
     def general(x, y):
         return operation(*promote(name, x, y))
 
     return _row(name, operation, accepted, general, summary, example, parameters)
 
 
-def _is_boolean(x: Any) -> bool:
+def _is_boolean(x: Array) -> bool:
     return type(x) is bool or getattr(x, "dtype", None) == BOOL
 
 
 def _or_for_booleans(
     name: str, operation: Operation, on_booleans: Operation, summary: str, example: str
-) -> Any:
+) -> Binary:
     def general(x, y):
         x, y = promote_args(name, x, y)
         return (on_booleans if _is_boolean(x) else operation)(x, y)
@@ -95,12 +95,12 @@ def _or_for_booleans(
     return _row(name, operation, NUMERIC_DTYPES, general, summary, example, ("x1", "x2"))
 
 
-def _shift_right(x: Any, y: Any) -> Any:
+def _shift_right(x: Array, y: Array) -> Array:
     unsigned = getattr(x, "dtype", None) in UNSIGNED_DTYPES
     return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x, y)
 
 
-def _ordering(name: str, operation: Operation, summary: str, example: str) -> Any:
+def _ordering(name: str, operation: Operation, summary: str, example: str) -> Binary:
     """A comparison of order; complex numbers compare by real, then by imaginary part."""
 
     def general(x, y):
@@ -114,7 +114,7 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> An
     return _row(name, operation, REAL_DTYPES, general, summary, example, ("x", "y"))
 
 
-def _logical(name: str, operation: Operation, summary: str, example: str) -> Any:
+def _logical(name: str, operation: Operation, summary: str, example: str) -> Binary:
     def general(x, y):
         x, y = promote_args(name, x, y)
         return operation(truth(x), truth(y))

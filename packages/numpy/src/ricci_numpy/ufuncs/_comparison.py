@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, array_dtypes, composite, inlined, issubdtype
+from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, composite, inlined, issubdtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -72,17 +72,17 @@ def _by_kind(
 
 
 @inlined("isfinite")
-def _finite(x: Any) -> Any:
+def _finite(x: Array) -> Array:
     return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
 
 
 @composite("isinf")
-def _infinite(x: Any) -> Any:
+def _infinite(x: Array) -> Array:
     return lax.eq(lax.abs(x), strong_constant(x.dtype, np.inf))
 
 
 @composite("isinf")
-def _infinite_complex(x: Any) -> Any:
+def _infinite_complex(x: Array) -> Array:
     return lax.bitwise_or(_infinite.fun(lax.real(x)), _infinite.fun(lax.imag(x)))
 
 
@@ -106,7 +106,7 @@ isinf = _by_kind(
 )
 
 
-def isposinf(x: Any, /, out: None = None) -> Any:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether an element is positive infinity.
 
     Raises:
@@ -122,7 +122,7 @@ def isposinf(x: Any, /, out: None = None) -> Any:
     return _is_infinity("isposinf", x, out, np.inf)
 
 
-def isneginf(x: Any, /, out: None = None) -> Any:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether an element is negative infinity.
 
     Raises:
@@ -138,7 +138,7 @@ def isneginf(x: Any, /, out: None = None) -> Any:
     return _is_infinity("isneginf", x, out, -np.inf)
 
 
-def _is_infinity(name: str, x: Any, out: Any, value: float) -> Any:
+def _is_infinity(name: str, x: ArrayLike, out: Any, value: float) -> Array:
     if out is not None:
         raise NotImplementedError(f"{name}: out= is not supported, since arrays do not change.")
     (x,) = operands(name, x)
@@ -150,7 +150,7 @@ def _is_infinity(name: str, x: Any, out: Any, value: float) -> Any:
     return filled(x.shape, False, BOOL, False, name)
 
 
-def _differs_from_itself(x: Any) -> Any:
+def _differs_from_itself(x: Array) -> Array:
     return lax.ne(x, x)
 
 
@@ -168,7 +168,7 @@ isnan = publish(
 )
 
 
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether an element has an imaginary part that is not 0.
 
     Example:
@@ -182,12 +182,12 @@ def iscomplex(x: Any) -> Any:
 
 
 @composite("iscomplex")
-def _iscomplex(x: Any) -> Any:
+def _iscomplex(x: Array) -> Array:
     part = imag(x)
     return lax.ne(part, constant(part, 0))
 
 
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Array:
     """Whether an element has no imaginary part, or one of 0.
 
     Example:
@@ -201,12 +201,12 @@ def isreal(x: Any) -> Any:
 
 
 @composite("isreal")
-def _isreal(x: Any) -> Any:
+def _isreal(x: Array) -> Array:
     part = imag(x)
     return lax.eq(part, constant(part, 0))
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: ArrayLike) -> bool:
     """Whether an array or scalar has a complex dtype.
 
     Example:
@@ -222,7 +222,7 @@ def iscomplexobj(x: Any) -> bool:
     return issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """Whether an array or scalar has a dtype that is not complex.
 
     Example:
@@ -267,7 +267,9 @@ def iterable(y: Any) -> bool:
     return isinstance(y, Iterable) or bool(np.iterable(y))
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether elements are equal within ``atol + rtol * abs(b)``.
 
     Args:
@@ -290,7 +292,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 @composite("isclose")
-def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+def _isclose(a: Array, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Array:
     if common_dtype(a, b)[0] == BOOL:
         return lax.eq(*promote_args("isclose", a, b))
     a, b = promote_args_inexact("isclose", a, b)
@@ -304,7 +306,9 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
     return lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether all elements are equal within a tolerance; see ``isclose``.
 
     Example:
@@ -318,11 +322,11 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 
 @composite("allclose")
-def _allclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+def _allclose(a: Array, b: Array, rtol: Any, atol: Any, *, equal_nan: bool) -> Array:
     return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements.
 
     Args:
@@ -342,7 +346,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return _all_equal(a1, a2, equal_nan=bool(equal_nan))
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast against each other and then are equal.
 
     Example:
@@ -361,11 +365,11 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
 
 @inlined("array_equal")
-def _all_equal(a: Any, b: Any, *, equal_nan: bool) -> Any:
+def _all_equal(a: Array, b: Array, *, equal_nan: bool) -> Array:
     return _all(_equal(a, b, equal_nan))
 
 
-def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
+def _equal(a: Array, b: Array, equal_nan: bool) -> Array:
     a, b = promote_args("array_equal", a, b)
     found = lax.eq(a, b)
     if not equal_nan or a.dtype not in INEXACT_DTYPES:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import composite
+from ricci_ir import Array, ArrayLike, composite
 from ricci_numpy._promotion import (
     INTEGER_DTYPES,
     common_dtype,
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def _integers(name: str, x1: Any, x2: Any) -> list[Any]:
+def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Any]:
     given = operands(name, x1, x2)
     dtype, _ = common_dtype(*given)
     if dtype not in INTEGER_DTYPES:
@@ -34,7 +34,7 @@ def _integers(name: str, x1: Any, x2: Any) -> list[Any]:
     return given
 
 
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisors of integers, not negative.
 
     Args:
@@ -55,7 +55,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 @composite("gcd")
-def _gcd(x1: Any, x2: Any) -> Any:
+def _gcd(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args("gcd", x1, x2)
     shape = broadcast_shape("gcd", np.shape(x1), np.shape(x2))
     pair = size_of(broadcast(x1, shape)), size_of(broadcast(x2, shape))
@@ -64,7 +64,7 @@ def _gcd(x1: Any, x2: Any) -> Any:
     return lax.while_loop(_some_left, _euclid_step, pair)[0]
 
 
-def _some_left(pair: tuple[Any, Any]) -> Any:
+def _some_left(pair: tuple[Any, Any]) -> Array:
     left = lax.ne(pair[1], constant_like(pair[1], 0))
     return lax.reduce_or_p.bind(left, axes=tuple(range(np.ndim(left))))
 
@@ -77,7 +77,7 @@ def _euclid_step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
     return select_where(lax.lt(x, y), y, x), select_where(lax.lt(x, y), x, y)
 
 
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiples of integers, not negative.
 
     Args:
@@ -98,7 +98,7 @@ def lcm(x1: Any, x2: Any) -> Any:
 
 
 @composite("lcm")
-def _lcm(x1: Any, x2: Any) -> Any:
+def _lcm(x1: Array, x2: Array) -> Array:
     x1, x2 = (size_of(x) for x in promote_args("lcm", x1, x2))
     divisor = gcd(x1, x2)
     if np.shape(divisor):

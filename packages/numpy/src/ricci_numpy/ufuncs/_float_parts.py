@@ -6,7 +6,18 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, composite, finfo, float0, issubdtype, itemsize_bits, python_scalar_dtype
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    composite,
+    finfo,
+    float0,
+    issubdtype,
+    itemsize_bits,
+    python_scalar_dtype,
+)
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -48,7 +59,7 @@ __all__ = [
 ]
 
 
-def signbit(x: Any, /) -> Any:
+def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit of an element is set, as it is for -0.0.
 
     Raises:
@@ -66,7 +77,7 @@ def signbit(x: Any, /) -> Any:
 
 
 @composite("signbit")
-def _signbit(x: Any) -> Any:
+def _signbit(x: Array) -> Array:
     if x.dtype in COMPLEX_DTYPES:
         raise ValueError("signbit is not defined for complex numbers; ask about their parts.")
     if x.dtype == BOOL:
@@ -78,7 +89,7 @@ def _signbit(x: Any) -> Any:
     return convert(lax.shift_right_arithmetic(bits, strong_constant(bits.dtype, width - 1)), BOOL)
 
 
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The absolute value of the first operand with the sign of the second, as a float.
 
     Raises:
@@ -95,7 +106,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("copysign")
-def _copysign(x1: Any, x2: Any) -> Any:
+def _copysign(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_inexact("copysign", x1, x2)
     if np.iscomplexobj(x1) or np.iscomplexobj(x2):
         raise TypeError("copysign is not defined for complex numbers.")
@@ -103,7 +114,7 @@ def _copysign(x1: Any, x2: Any) -> Any:
     return select_where(_signbit.fun(asarray(x2)), lax.neg(size), size, "copysign")
 
 
-def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     """What follows the point of an element, and what precedes it, both with its sign.
 
     Example:
@@ -119,19 +130,19 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
 
 
 @composite("modf")
-def _modf(x: Any) -> tuple[Any, Any]:
+def _modf(x: Array) -> tuple[Any, Any]:
     (x,) = promote_dtypes_inexact(x)
     whole = select_where(lax.ge(x, constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
     return lax.sub(x, whole), whole
 
 
-def _layout(dtype: Any) -> tuple[Any, int, int]:
+def _layout(dtype: DTypeLike) -> tuple[Any, int, int]:
     """The integer dtype as wide as a float dtype, its mantissa's width, its exponent's bias."""
     info = finfo(dtype)
     return np.dtype(f"int{info.bits}"), info.nmant, 1 - int(info.minexp)
 
 
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     """The mantissas and exponents of floats: ``x == mantissa * 2**exponent``.
 
     Mantissas have absolute values from 0.5 to 1, or are 0, infinite or NaN.
@@ -150,7 +161,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 @composite("frexp")
-def _frexp(x: Any) -> tuple[Any, Any]:
+def _frexp(x: Array) -> tuple[Any, Any]:
     (x,) = promote_dtypes_inexact(x)
     if x.dtype not in FLOAT_DTYPES:
         raise TypeError(f"frexp is not defined for dtype {x.dtype}.")
@@ -193,7 +204,7 @@ def _mantissa_and_power_jvp(primals: Any, tangents: Any) -> Any:
     return (fraction, power), (lax.mul(t, slope), np.zeros(power.shape, float0))
 
 
-def ldexp(x1: Any, x2: Any, /) -> Any:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand times 2 to the power of the second, which holds integers.
 
     Raises:
@@ -216,7 +227,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 
 @composite("ldexp")
-def _ldexp(x1: Any, x2: Any) -> Any:
+def _ldexp(x1: Array, x2: Array) -> Array:
     (x,) = promote_dtypes_inexact(x1)
     x, n = promote_shapes("ldexp", x, convert(x2, np.dtype("int32")))
     _, mantissa, bias = _layout(x.dtype)
@@ -230,7 +241,7 @@ def _ldexp(x1: Any, x2: Any) -> Any:
     return x
 
 
-def spacing(x: Any, /) -> Any:
+def spacing(x: ArrayLike, /) -> Array:
     """The distance to the next float away from zero.
 
     Example:
@@ -244,7 +255,7 @@ def spacing(x: Any, /) -> Any:
 
 
 @composite("spacing")
-def _spacing(x: Any) -> Any:
+def _spacing(x: Array) -> Array:
     (x,) = promote_dtypes_inexact(x)
     info = finfo(x.dtype)
     smallest = strong_constant(x.dtype, info.smallest_subnormal)
@@ -260,7 +271,7 @@ def _spacing(x: Any) -> Any:
     return select_where(lax.eq(step, strong_constant(x.dtype, 0)), least, step, "spacing")
 
 
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number in the plane, in radians.
 
     Args:
@@ -278,7 +289,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 @composite("angle")
-def _angle(z: Any, *, deg: bool) -> Any:
+def _angle(z: Array, *, deg: bool) -> Array:
     if z.dtype in COMPLEX_DTYPES:
         real, imaginary = lax.real(z), lax.imag(z)
         parts = imaginary, real
@@ -292,8 +303,8 @@ def _angle(z: Any, *, deg: bool) -> Any:
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+    x: ArrayLike, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Array:
     """The elements with NaN and infinities replaced.
 
     Args:
@@ -319,14 +330,14 @@ def nan_to_num(
 
 
 @lru_cache(maxsize=64)
-def _ends(dtype: Any) -> tuple[Any, Any]:
+def _ends(dtype: DTypeLike) -> tuple[Any, Any]:
     """The smallest and the largest finite number of a dtype."""
     info = finfo(dtype)
     return info.min, info.max
 
 
 @composite("nan_to_num")
-def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+def _nan_to_num(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
     if x.dtype in COMPLEX_DTYPES:
         parts = lax.real(x), lax.imag(x)
         return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
@@ -335,11 +346,11 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return _replace(lax.eq(x, strong_constant(x.dtype, -np.inf)), neginf, x)
 
 
-def _replace(mask: Any, value: Any, x: Any) -> Any:
+def _replace(mask: Array, value: Any, x: Array) -> Array:
     return convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """How many bits of the absolute value of an integer are set.
 
     Raises:
@@ -356,7 +367,7 @@ def bitwise_count(x: Any, /) -> Any:
 
 
 @composite("bitwise_count")
-def _bitwise_count(x: Any) -> Any:
+def _bitwise_count(x: Array) -> Array:
     if x.dtype == BOOL:
         x = convert(x, python_scalar_dtype(int))
     if not issubdtype(x.dtype, np.unsignedinteger):
@@ -364,7 +375,7 @@ def _bitwise_count(x: Any) -> Any:
     return convert(lax.population_count(x), np.dtype("uint8"))
 
 
-def sinc(x: Any, /) -> Any:
+def sinc(x: ArrayLike, /) -> Array:
     """``sin(pi * x) / (pi * x)``, which is 1 at 0.
 
     Example:
@@ -378,7 +389,7 @@ def sinc(x: Any, /) -> Any:
 
 
 @composite("sinc")
-def _sinc(x: Any) -> Any:
+def _sinc(x: Any) -> Array:
     (x,) = promote_dtypes_inexact(x)
     infinite = isinf(x)
     scaled = lax.mul(constant(x, np.pi), x)
@@ -401,7 +412,7 @@ def _sinc(x: Any) -> Any:
 _SINC_SERIES = (1 / 6227020800, -1 / 39916800, 1 / 362880, -1 / 5040, 1 / 120, -1 / 6, 1.0)
 
 
-def i0(x: Any) -> Any:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
     Raises:
@@ -422,11 +433,11 @@ def i0(x: Any) -> Any:
 
 
 @composite("i0")
-def _i0(x: Any) -> Any:
+def _i0(x: Array) -> Array:
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Any:
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
     """The angles along an axis with whole periods added, so that they do not jump.
 
     Args:
@@ -461,8 +472,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
 
 @composite("unwrap")
 def _unwrap(
-    p: Any, period: Any, half: Any, discont: Any = None, *, axis: int, ends_meet: bool
-) -> Any:
+    p: Array, period: Any, half: Any, discont: Any = None, *, axis: int, ends_meet: bool
+) -> Array:
     n = p.shape[axis]
     dtype = p.dtype
     if n == 0:

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import inlined
+from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy._promotion import constant, operands, promote_args_inexact
 from ricci_numpy.arrays._selection import select_where
 
 from ._makers import publish
 
 
-def _log_sum(x1: Any, x2: Any, power: Callable[[Any], Any], scale: float, full_turn: float) -> Any:
+def _log_sum(
+    x1: Array, x2: Array, power: Callable[[Any], Any], scale: float, full_turn: float
+) -> Array:
     if np.iscomplexobj(x1):
         return _complex_log_sum(x1, x2, power, scale, full_turn)
     largest = lax.max(x1, x2)
@@ -26,7 +28,7 @@ def _log_sum(x1: Any, x2: Any, power: Callable[[Any], Any], scale: float, full_t
     return select_where(undefined, lax.add(x1, x2), lax.add(largest, small), "logaddexp")
 
 
-def _complex_log_sum(x1: Any, x2: Any, power: Any, scale: float, full_turn: float) -> Any:
+def _complex_log_sum(x1: Array, x2: Array, power: Any, scale: float, full_turn: float) -> Array:
     first = lax.gt(lax.real(x1), lax.real(x2))
     largest = select_where(first, x1, x2, "logaddexp")
     difference = select_where(first, lax.sub(x2, x1), lax.sub(x1, x2), "logaddexp")
@@ -44,7 +46,7 @@ def _differentiable(name: str, power: Callable[[Any], Any], scale: float, full_t
     value.__name__ = name
     function = lax.custom_jvp(value)
 
-    def weight(x: Any, result: Any) -> Any:
+    def weight(x: ArrayLike, result: Any) -> Array:
         """The share of one operand in the sum."""
         infinite = lax.eq(result, constant(result, np.inf))
         # Kept finite where it is not chosen, so that its derivative is.
@@ -76,12 +78,12 @@ _logaddexp2 = _differentiable(
 
 
 @inlined("logaddexp")
-def _logaddexp_step(x1: Any, x2: Any) -> Any:
+def _logaddexp_step(x1: Array, x2: Array) -> Array:
     return _logaddexp(*promote_args_inexact("logaddexp", x1, x2))
 
 
 @inlined("logaddexp2")
-def _logaddexp2_step(x1: Any, x2: Any) -> Any:
+def _logaddexp2_step(x1: Array, x2: Array) -> Array:
     return _logaddexp2(*promote_args_inexact("logaddexp2", x1, x2))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ricci_ir import boundary, leave, python_scalar_dtype
+from ricci_ir import Array, boundary, leave, python_scalar_dtype
 
 Operation = Callable[..., Any]
 
@@ -92,7 +92,7 @@ def binary(operation: Operation, accepted: frozenset, general: Operation) -> Cal
 
 def publish(
     function: Any, name: str, summary: str, example: str, result: str, *parameters: str
-) -> Any:
+) -> Array:
     """Give a function that was made from a row of a table its name and its documentation.
 
     Args:
@@ -126,7 +126,7 @@ def _signature(names: tuple[str, ...]) -> inspect.Signature:
     return _signatures[names]
 
 
-def alias(function: Any, name: str) -> Any:
+def alias(function: Any, name: str) -> Array:
     """The same function under another name."""
     old = function.__name__
     copy = FunctionType(function.__code__, function.__globals__, name, None, function.__closure__)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, array_dtypes, issubdtype
+from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, issubdtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -25,7 +25,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._creation import asarray
 
-from ._makers import alias, publish, unary
+from ._makers import Unary, alias, publish, unary
 
 __all__ = [
     "abs",
@@ -84,7 +84,7 @@ UNSIGNED_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.unsigned
 EXACT_DTYPES = frozenset((BOOL, *INTEGER_DTYPES))
 
 
-def to_float(name: str, operation: Operation, summary: str, argument: str, result: str) -> Any:
+def to_float(name: str, operation: Operation, summary: str, argument: str, result: str) -> Unary:
     """A function whose operand becomes a float, unless it is one or a complex number."""
 
     def general(x):
@@ -107,7 +107,7 @@ def _scaled(factor: float) -> Operation:
 _log10_of_e = float(np.log10(np.e))
 
 
-def _log10(x: Any) -> Any:
+def _log10(x: Array) -> Array:
     found = lax.log(x)
     if found.dtype in COMPLEX_DTYPES:
         parts = lax.real(found), lax.imag(found)
@@ -116,7 +116,7 @@ def _log10(x: Any) -> Any:
     return lax.mul(found, strong_constant(found.dtype, _log10_of_e))
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Array) -> Array:
     return lax.integer_pow(x, -1)
 
 
@@ -154,7 +154,7 @@ radians = alias(deg2rad, "radians")
 degrees = alias(rad2deg, "degrees")
 
 
-def _fabs(x: Any) -> Any:
+def _fabs(x: Array) -> Array:
     (x,) = promote_dtypes_inexact(*operands("fabs", x))
     if np.iscomplexobj(x):
         raise TypeError("fabs is not defined for complex numbers; abs gives the modulus.")
@@ -178,7 +178,7 @@ def _or_itself(
     summary: str,
     argument: str,
     result: str,
-) -> Any:
+) -> Unary:
     """An operation that leaves arrays of some dtypes as they are."""
 
     def general(x):
@@ -206,7 +206,7 @@ conjugate = alias(conj, "conjugate")
 
 def _plain(
     name: str, operation: Operation, accepted: frozenset, summary: str, argument: str, result: str
-) -> Any:
+) -> Unary:
     """An operation on the dtypes that it accepts; it refuses others itself."""
 
     def general(x):
@@ -232,14 +232,14 @@ square = publish(
 )
 
 
-def truth(x: Any) -> Any:
+def truth(x: ArrayLike) -> Any:
     """Which elements are not zero: a boolean array, or a Python boolean for such."""
     if type(x) is bool or getattr(x, "dtype", None) == BOOL:
         return x
     return lax.ne(x, constant(x, 0))
 
 
-def _logical_not(x: Any) -> Any:
+def _logical_not(x: Array) -> Array:
     return lax.bitwise_not(truth(x))
 
 
@@ -253,7 +253,7 @@ logical_not = publish(
 )
 
 
-def _imag(x: Any) -> Any:
+def _imag(x: Array) -> Array:
     (x,) = operands("imag", x)
     return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(x, 0)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import ricci_numpy as jnp
-from ricci_ir import inlined
+from ricci_ir import Array, inlined
 from ricci_numpy.authoring import operands, promote_dtypes_inexact
 
 
@@ -47,7 +47,7 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
 
 @inlined("vq")
-def _vq(x: Any, codes: Any) -> tuple[Any, Any]:
+def _vq(x: Array, codes: Any) -> tuple[Any, Any]:
     distances = jnp.linalg.norm(x[:, None] - codes[None], axis=-1)
     place = jnp.argmin(distances, axis=-1)
     return place, jnp.take_along_axis(distances, place[:, None], axis=-1)[:, 0]

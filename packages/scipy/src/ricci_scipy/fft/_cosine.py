@@ -8,11 +8,11 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import inlined
+from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axes, canonical_axis, operands, promote_dtypes_inexact
 
 
-def _checked(name: str, x: Any, type: int, norm: str | None) -> Any:
+def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Array:
     if type != 2:
         raise NotImplementedError(f"{name}: type={type} is not available; only type 2 is.")
     if norm not in (None, "backward", "ortho"):
@@ -21,7 +21,7 @@ def _checked(name: str, x: Any, type: int, norm: str | None) -> Any:
     return x.astype(jnp.promote_types(x.dtype, "float32"))
 
 
-def _fitted(name: str, x: Any, sizes: dict[int, int]) -> Any:
+def _fitted(name: str, x: Array, sizes: dict[int, int]) -> Array:
     """``x`` cut off or filled up with zeros to sizes along axes."""
     for axis, size in sizes.items():
         if size < 1:
@@ -32,7 +32,7 @@ def _fitted(name: str, x: Any, sizes: dict[int, int]) -> Any:
     return x
 
 
-def _transform(name: str, x: Any, axes: tuple[int, ...], norm: str | None) -> Any:
+def _transform(name: str, x: Array, axes: tuple[int, ...], norm: str | None) -> Array:
     if jnp.iscomplexobj(x):
         parts = [_transform(name, part, axes, norm) for part in (x.real, x.imag)]
         return lax.complex(*parts)
@@ -54,7 +54,7 @@ def _weights(n: int) -> np.ndarray:
 
 
 @inlined("dct")
-def _forward(x: Any, *, axis: int, ortho: bool) -> Any:
+def _forward(x: Array, *, axis: int, ortho: bool) -> Array:
     n = x.shape[axis]
     x = jnp.moveaxis(x, axis, -1)
     # Even places upwards, then odd ones downwards (Makhoul 1980).
@@ -68,7 +68,7 @@ def _forward(x: Any, *, axis: int, ortho: bool) -> Any:
 
 
 @inlined("idct")
-def _backward(x: Any, *, axis: int, ortho: bool) -> Any:
+def _backward(x: Array, *, axis: int, ortho: bool) -> Array:
     n = x.shape[axis]
     x = jnp.moveaxis(x, axis, -1)
     if ortho:
@@ -81,7 +81,7 @@ def _backward(x: Any, *, axis: int, ortho: bool) -> Any:
     return jnp.moveaxis(found, -1, axis)
 
 
-def _one(name: str, x: Any, type: int, n: int | None, axis: int, norm: str | None) -> Any:
+def _one(name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: str | None) -> Array:
     x = _checked(name, x, type, norm)
     axis = canonical_axis(axis, x.ndim)
     if n is not None:
@@ -89,7 +89,7 @@ def _one(name: str, x: Any, type: int, n: int | None, axis: int, norm: str | Non
     return _transform(name, x, (axis,), norm)
 
 
-def _many(name: str, x: Any, type: int, s: Any, axes: Any, norm: str | None) -> Any:
+def _many(name: str, x: ArrayLike, type: int, s: Any, axes: Any, norm: str | None) -> Array:
     x = _checked(name, x, type, norm)
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
@@ -100,8 +100,8 @@ def _many(name: str, x: Any, type: int, s: Any, axes: Any, norm: str | None) -> 
 
 
 def dct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
     """The discrete cosine transform along an axis.
 
     Args:
@@ -126,8 +126,8 @@ def dct(
 
 
 def idct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
     """The inverse of ``dct``.
 
     Args:
@@ -146,12 +146,12 @@ def idct(
 
 
 def dctn(
-    x: Any,
+    x: ArrayLike,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """The discrete cosine transform along several axes.
 
     Args:
@@ -172,12 +172,12 @@ def dctn(
 
 
 def idctn(
-    x: Any,
+    x: ArrayLike,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """The inverse of ``dctn``.
 
     Args:

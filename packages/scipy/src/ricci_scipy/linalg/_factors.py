@@ -5,7 +5,7 @@ from typing import Any
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
-from ricci_ir import composite, inlined
+from ricci_ir import Array, ArrayLike, composite, inlined
 from ricci_lax.linalg import cholesky as cholesky_of
 from ricci_lax.linalg import hessenberg as hessenberg_of
 from ricci_lax.linalg import householder_product, qdwh
@@ -17,8 +17,8 @@ from ricci_numpy.authoring import adjoint, matrices
 
 
 def cholesky(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
     """The Cholesky factors of positive definite matrices.
 
     Args:
@@ -44,14 +44,14 @@ def cholesky(
 
 
 @composite("_cholesky")
-def _cholesky(a: Any, *, lower: bool) -> Any:
+def _cholesky(a: Array, *, lower: bool) -> Array:
     if lower:
         return cholesky_of(a, symmetrize_input=False)
     return adjoint(cholesky_of(adjoint(a), symmetrize_input=False))
 
 
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
@@ -85,12 +85,12 @@ def svd(
 
 
 @composite("_svd")
-def _svd(a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _svd(a: Array, *, full_matrices: bool, compute_uv: bool) -> Array:
     return svd_of(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
     lwork: Any = None,
     mode: str = "full",
@@ -128,12 +128,12 @@ def qr(
 
 
 @composite("_qr")
-def _qr(a: Any, *, is_full: bool, pivoting: bool) -> Any:
+def _qr(a: Array, *, is_full: bool, pivoting: bool) -> Any:
     return tuple(qr_of(a, pivoting=pivoting, full_matrices=is_full))
 
 
 def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, ...]:
     """The decomposition ``a = p @ l @ u`` into a permutation and triangular matrices.
 
@@ -160,7 +160,7 @@ def lu(
 
 
 @composite("_lu")
-def _lu(a: Any, *, permute_l: bool) -> tuple[Any, ...]:
+def _lu(a: Array, *, permute_l: bool) -> tuple[Any, ...]:
     factors, _, order = lu_of(a)
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -175,8 +175,8 @@ def _lu(a: Any, *, permute_l: bool) -> tuple[Any, ...]:
 
 
 def eigh(
-    a: Any,
-    b: Any = None,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
     lower: bool = True,
     eigvals_only: bool = False,
     overwrite_a: bool = False,
@@ -226,7 +226,7 @@ def eigh(
 
 
 def polar(
-    a: Any,
+    a: ArrayLike,
     side: str = "right",
     *,
     method: str = "qdwh",
@@ -278,7 +278,7 @@ def polar(
 
 
 @inlined("polar")
-def _polar(a: Any, *, side: str, method: str, eps: Any, max_iterations: Any) -> tuple[Any, Any]:
+def _polar(a: Array, *, side: str, method: str, eps: Any, max_iterations: Any) -> tuple[Any, Any]:
     if method == "qdwh":
         tall = a if side == "right" else adjoint(a)
         steps = lambda x: qdwh(x, eps=eps, max_iterations=max_iterations)[:2]
@@ -294,7 +294,7 @@ def _polar(a: Any, *, side: str, method: str, eps: Any, max_iterations: Any) -> 
     return unitary, (u * s[..., None, :]) @ adjoint(u)
 
 
-def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Any, Any]:
     """The Schur decomposition ``a = z @ t @ zᴴ`` with a unitary ``z``; on CPU.
 
     Args:
@@ -322,14 +322,14 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 
 
 @composite("_schur")
-def _schur(a: Any, *, is_complex: bool) -> tuple[Any, Any]:
+def _schur(a: Array, *, is_complex: bool) -> tuple[Any, Any]:
     if is_complex:
         a = a.astype(jnp.promote_types(a.dtype, "complex64"))
     return tuple(schur_of(a))
 
 
 def hessenberg(
-    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """Matrices in Hessenberg form, zero below the first subdiagonal: ``a = q @ h @ qᴴ``; on CPU.
 
@@ -358,7 +358,7 @@ def hessenberg(
 
 
 @inlined("hessenberg")
-def _hessenberg(a: Any, *, calc_q: bool) -> Any:
+def _hessenberg(a: Array, *, calc_q: bool) -> Any:
     reflectors, taus = hessenberg_of(a)
     h = jnp.triu(reflectors, -1)
     if not calc_q:

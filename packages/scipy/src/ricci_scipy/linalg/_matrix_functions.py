@@ -10,7 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import jvp
 from ricci_batching import vmap
-from ricci_ir import composite, inlined
+from ricci_ir import Array, ArrayLike, composite, inlined
 from ricci_lax.linalg import triangular_solve
 from ricci_numpy.authoring import adjoint, promote_dtypes
 
@@ -39,7 +39,7 @@ def _coefficients(order: int) -> list[float]:
     return found[::-1]
 
 
-def _dot(x: Any, y: Any) -> Any:
+def _dot(x: ArrayLike, y: Any) -> Array:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
@@ -70,7 +70,7 @@ def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
     return parts
 
 
-def _expm_of_one(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
+def _expm_of_one(a: Array, upper_triangular: bool, max_squarings: int) -> Array:
     orders = _ORDERS[64 if jnp.finfo(a.dtype).bits == 64 else 32]
     limits = list(orders.values())
     norm = jnp.max(jnp.sum(jnp.abs(a), axis=0), initial=0)
@@ -85,7 +85,7 @@ def _expm_of_one(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
     else:
         result = jnp.linalg.solve(q, p)
 
-    def square(i: Any, x: Any) -> Any:
+    def square(i: Any, x: ArrayLike) -> Array:
         return lax.cond(i < squarings, lambda x: _dot(x, x), lambda x: x, x)
 
     result = lax.fori_loop(0, max_squarings, square, result)
@@ -93,14 +93,14 @@ def _expm_of_one(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
 
 
 @composite("expm")
-def _expm(a: Any, *, upper_triangular: bool, max_squarings: int) -> Any:
+def _expm(a: Array, *, upper_triangular: bool, max_squarings: int) -> Array:
     fun = lambda a: _expm_of_one(a, upper_triangular, max_squarings)
     for _ in range(a.ndim - 2):
         fun = vmap(fun)
     return fun(a)
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponentials of square matrices.
 
     Args:
@@ -123,7 +123,9 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     return _expm(a, upper_triangular=bool(upper_triangular), max_squarings=index(max_squarings))
 
 
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(
+    A: ArrayLike, E: Any, *, method: str | None = None, compute_expm: bool = True
+) -> Any:
     """The derivative of the exponential at a matrix in a direction.
 
     Args:
@@ -159,7 +161,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (value, change) if compute_expm else change
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> Any:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The principal square root of a matrix; on CPU.
 
     Args:
@@ -187,7 +189,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 
 
 @inlined("sqrtm")
-def _sqrtm(a: Any) -> Any:
+def _sqrtm(a: Array) -> Array:
     t, z = schur(a, output="complex")
     fun = _root_of_triangle
     for _ in range(a.ndim - 2):
@@ -195,12 +197,12 @@ def _sqrtm(a: Any) -> Any:
     return _dot(_dot(z, fun(t)), adjoint(z))
 
 
-def _root_of_triangle(t: Any) -> Any:
+def _root_of_triangle(t: Array) -> Array:
     n = t.shape[0]
     diagonal = jnp.sqrt(jnp.diagonal(t))
 
-    def column(j: Any, root: Any) -> Any:
-        def row(step: Any, root: Any) -> Any:
+    def column(j: Any, root: Any) -> Array:
+        def row(step: Any, root: Any) -> Array:
             i = j - 1 - step
             # Elements that are not there yet are 0, so that only those between i and j count.
             rest = t[i, j] - jnp.dot(root[i], root[:, j], precision=lax.Precision.HIGHEST)
@@ -213,7 +215,7 @@ def _root_of_triangle(t: Any) -> Any:
     return lax.fori_loop(0, n, column, jnp.diag(diagonal))
 
 
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a square matrix; on CPU.
 
     Args:
@@ -249,11 +251,11 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     return result, jnp.where(jnp.all(~jnp.isfinite(result)), np.inf, error)
 
 
-def _parlett(t: Any, diagonal: Any) -> tuple[Any, Any]:
+def _parlett(t: Array, diagonal: Any) -> tuple[Any, Any]:
     """The function's values for a triangular matrix, and the least difference divided by."""
     n = t.shape[0]
 
-    def superdiagonal(p: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+    def superdiagonal(p: ArrayLike, carry: tuple[Any, Any]) -> tuple[Any, Any]:
         def element(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
             f, smallest = carry
             j = i + p

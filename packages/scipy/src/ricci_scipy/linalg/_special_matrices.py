@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import explicit_dtype, inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined
 from ricci_numpy.authoring import operands, promote_dtypes, promote_dtypes_inexact
 
 
@@ -17,7 +17,7 @@ def _vectors(name: str, *args: Any) -> list[Any]:
     return [jnp.atleast_1d(x) for x in operands(name, *args)]
 
 
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: Any) -> Array:
     """Matrices along the diagonal of one that is 0 elsewhere.
 
     Args:
@@ -46,7 +46,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 @inlined("block_diag")
-def _block_diag(*blocks: Any) -> Any:
+def _block_diag(*blocks: Any) -> Array:
     width = sum(x.shape[1] for x in blocks)
     rows, before = [], 0
     for x in blocks:
@@ -57,7 +57,7 @@ def _block_diag(*blocks: Any) -> Any:
     return lax.concatenate(rows, 0)
 
 
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: ArrayLike, r: Any = None) -> Array:
     """Matrices whose diagonals are constant.
 
     Args:
@@ -89,7 +89,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 @inlined("band")
-def _band(x: Any, y: Any, *, first: int, step: int, rows: int, columns: int) -> Any:
+def _band(x: Array, y: Array, *, first: int, step: int, rows: int, columns: int) -> Array:
     """A matrix of the elements of ``x`` and ``y``, joined: row i starts at ``first + step * i``."""
     lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     parts = [jnp.broadcast_to(v, (*lead, v.shape[-1])) for v in (x, y)]
@@ -97,7 +97,7 @@ def _band(x: Any, y: Any, *, first: int, step: int, rows: int, columns: int) -> 
     return jnp.concatenate(parts, -1)[..., places]
 
 
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: ArrayLike, r: Any = None) -> Array:
     """Matrices whose antidiagonals are constant.
 
     Args:
@@ -145,7 +145,7 @@ def circulant(c: Any) -> Any:
     return c[..., places]
 
 
-def companion(a: Any) -> Any:
+def companion(a: ArrayLike) -> Array:
     """Matrices whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -174,7 +174,7 @@ def companion(a: Any) -> Any:
     return jnp.concatenate([row[..., None, :], below], -2)
 
 
-def fiedler(a: Any) -> Any:
+def fiedler(a: Any) -> Array:
     """Matrices of the distances between a vector's elements.
 
     Args:
@@ -193,7 +193,7 @@ def fiedler(a: Any) -> Any:
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
-def fiedler_companion(a: Any) -> Any:
+def fiedler_companion(a: ArrayLike) -> Array:
     """Matrices with five diagonals whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -225,7 +225,7 @@ def fiedler_companion(a: Any) -> Any:
     return result.at[..., rows, columns].set(1)
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     """Matrices whose product with a vector is its convolution with another.
 
     Args:
@@ -263,7 +263,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     return full[..., before : m + n - 1 - (left_out - before), :]
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
     Args:
@@ -290,7 +290,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     return jnp.asarray(powers / (divisor or 1.0), found)
 
 
-def hadamard(n: int, dtype: Any = int) -> Any:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """A matrix of 1 and -1 whose rows are orthogonal to each other.
 
     Args:
@@ -315,7 +315,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     return jnp.asarray(signs, explicit_dtype(dtype, "hadamard"))
 
 
-def helmert(n: int, full: bool = False) -> Any:
+def helmert(n: int, full: bool = False) -> Array:
     """A matrix with orthonormal rows, each orthogonal to the vector of ones.
 
     Args:
@@ -345,7 +345,7 @@ def helmert(n: int, full: bool = False) -> Any:
     return jnp.asarray(found if full else found[1:], jnp.result_type(float))
 
 
-def hilbert(n: int) -> Any:
+def hilbert(n: int) -> Array:
     """The matrix of the elements 1 / (i + j + 1).
 
     Args:
@@ -361,7 +361,7 @@ def hilbert(n: int) -> Any:
     return jnp.asarray(1 / (i[:, None] + i + 1), jnp.result_type(float))
 
 
-def invhilbert(n: int) -> Any:
+def invhilbert(n: int) -> Array:
     """The inverse of ``hilbert(n)``.
 
     Args:
@@ -391,7 +391,7 @@ def invhilbert(n: int) -> Any:
     return jnp.asarray(found.reshape(n, n), jnp.result_type(float))
 
 
-def leslie(f: Any, s: Any) -> Any:
+def leslie(f: Any, s: Any) -> Array:
     """Matrices by which a population by age grows from one time to the next.
 
     Args:
@@ -421,7 +421,7 @@ def leslie(f: Any, s: Any) -> Any:
     return result.at[..., i + 1, i].set(s)
 
 
-def _binomials(name: str, n: int, kind: str | None, sign: int) -> Any:
+def _binomials(name: str, n: int, kind: str | None, sign: int) -> Array:
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(
             f"{name}: kind={kind!r} is unknown; it is 'symmetric', 'lower' or 'upper'."
@@ -439,7 +439,7 @@ def _binomials(name: str, n: int, kind: str | None, sign: int) -> Any:
     return jnp.asarray(found, jnp.result_type(float))
 
 
-def pascal(n: int, kind: str | None = None) -> Any:
+def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle as a matrix of binomial coefficients.
 
     Args:
@@ -459,7 +459,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
     return _binomials("pascal", n, kind, 1)
 
 
-def invpascal(n: int, kind: str | None = None) -> Any:
+def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of ``pascal(n, kind)``.
 
     Args:

@@ -4,7 +4,7 @@ from typing import Any
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import inlined
+from ricci_ir import Array, ArrayLike, inlined
 from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import triangular_solve
 from ricci_numpy.authoring import adjoint, matrices
@@ -13,7 +13,9 @@ from ._factors import qr
 from ._systems import square_matrices
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
+def solve_sylvester(
+    A: ArrayLike, B: ArrayLike, C: Any, *, method: str = "schur", tol: float = 1e-8
+) -> Array:
     """The solution ``X`` of ``A @ X + X @ B = C``.
 
     Args:
@@ -54,7 +56,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
 
 
 @inlined("solve_sylvester")
-def _sylvester(a: Any, b: Any, c: Any, *, method: str, tol: float) -> Any:
+def _sylvester(a: Array, b: Array, c: Array, *, method: str, tol: float) -> Array:
     is_real = not jnp.iscomplexobj(c)
     dtype = jnp.promote_types(c.dtype, "complex64")
     a, b, c = (x.astype(dtype) for x in (a, b, c))
@@ -66,19 +68,19 @@ def _sylvester(a: Any, b: Any, c: Any, *, method: str, tol: float) -> Any:
     return jnp.real(x) if is_real else x
 
 
-def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+def _by_eigenvectors(a: Array, b: Array, c: Array) -> tuple[Any, Any]:
     (la, ua), (lb, ub) = jnp.linalg.eig(a), jnp.linalg.eig(b)
     apart = la[:, None] + lb[None, :]
     y = jnp.linalg.solve(ua, c) @ ub / apart
     return ua @ y @ jnp.linalg.inv(ub), apart
 
 
-def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+def _by_schur(a: Array, b: Array, c: Array) -> tuple[Any, Any]:
     (r, u), (s, v) = schur_of(a), schur_of(b)
     f = adjoint(u) @ c @ v
     n, one = s.shape[0], jnp.eye(r.shape[0], dtype=r.dtype)
 
-    def column(k: Any, y: Any) -> Any:
+    def column(k: Any, y: Any) -> Array:
         # The columns from k on are still 0, so that only those before it count.
         right = f[:, k] - y @ s[:, k]
         found = triangular_solve(r + s[k, k] * one, right[:, None], left_side=True)
@@ -89,8 +91,8 @@ def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 
 
 def qr_multiply(
-    a: Any,
-    c: Any,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import composite
+from ricci_ir import Array, ArrayLike, composite
 from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import lu_pivots_to_permutation, triangular_solve
 from ricci_numpy.authoring import matrices
@@ -30,7 +30,7 @@ def square_matrices(name: str, *args: Any) -> list[Any]:
     return found
 
 
-def _system(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any, bool]:
     """Matrices and right-hand sides with their leading dimensions broadcast.
 
     The last result tells whether ``b`` holds vectors, which have become matrices of one column.
@@ -55,15 +55,15 @@ def _system(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
 
 
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
     debug: Any = None,
     check_finite: bool = True,
-) -> Any:
+) -> Array:
     """The solutions ``x`` of ``a @ x = b`` for triangular matrices ``a``.
 
     Args:
@@ -98,7 +98,7 @@ def solve_triangular(
 
 
 @composite("solve_triangular")
-def _solve_triangular(a: Any, b: Any, *, kind: int, lower: bool, unit_diagonal: bool) -> Any:
+def _solve_triangular(a: Array, b: Array, *, kind: int, lower: bool, unit_diagonal: bool) -> Array:
     return triangular_solve(
         a,
         b,
@@ -111,7 +111,7 @@ def _solve_triangular(a: Any, b: Any, *, kind: int, lower: bool, unit_diagonal: 
 
 
 def cho_factor(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
     """The Cholesky factors of positive definite matrices, for ``cho_solve``.
 
@@ -137,8 +137,11 @@ def cho_factor(
 
 
 def cho_solve(
-    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
+    c_and_lower: tuple[Any, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
     """The solutions ``x`` of ``a @ x = b``, by the Cholesky factors of ``a``.
 
     Args:
@@ -165,7 +168,7 @@ def cho_solve(
 
 
 @composite("cho_solve")
-def _cho_solve(c: Any, b: Any, *, lower: bool) -> Any:
+def _cho_solve(c: Array, b: Array, *, lower: bool) -> Array:
     for transposed in (not lower, lower):
         b = triangular_solve(
             c, b, left_side=True, lower=lower, transpose_a=transposed, conjugate_a=transposed
@@ -174,15 +177,15 @@ def _cho_solve(c: Any, b: Any, *, lower: bool) -> Any:
 
 
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
     debug: bool = False,
     check_finite: bool = True,
     assume_a: str = "gen",
-) -> Any:
+) -> Array:
     """The solutions ``x`` of ``a @ x = b``.
 
     Args:
@@ -216,7 +219,7 @@ def solve(
 
 
 @composite("solve")
-def _solve_positive(a: Any, b: Any, *, lower: bool) -> Any:
+def _solve_positive(a: Array, b: Array, *, lower: bool) -> Array:
     factor = lax.stop_gradient(cholesky(a, lower=lower))
     return lax.custom_linear_solve(
         lambda x: jnp.matmul(a, x, precision=lax.Precision.HIGHEST),
@@ -226,7 +229,9 @@ def _solve_positive(a: Any, b: Any, *, lower: bool) -> Any:
     )
 
 
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, Any]:
     """The LU factors of matrices and the pivots, for ``lu_solve``.
 
     Args:
@@ -254,11 +259,11 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 def lu_solve(
     lu_and_piv: tuple[Any, Any],
-    b: Any,
+    b: ArrayLike,
     trans: int = 0,
     overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Any:
+) -> Array:
     """The solutions ``x`` of ``a @ x = b``, by the LU factors of ``a``.
 
     Args:
@@ -289,7 +294,7 @@ def lu_solve(
 
 
 @composite("lu_solve")
-def _lu_solve(factors: Any, pivots: Any, b: Any, *, kind: int) -> Any:
+def _lu_solve(factors: Any, pivots: Any, b: Array, *, kind: int) -> Array:
     order = lu_pivots_to_permutation(pivots, factors.shape[-1])
     lower = {"left_side": True, "lower": True, "unit_diagonal": True}
     upper = {"left_side": True, "lower": False}
@@ -302,7 +307,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, *, kind: int) -> Any:
     return jnp.take_along_axis(x, jnp.argsort(order, axis=-1)[..., None], axis=-2)
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices.
 
     Args:
@@ -322,7 +327,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     return jnp.linalg.det(*matrices("det", a))
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of square matrices.
 
     Args:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import inlined
+from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import operands
 
 
 def eigh_tridiagonal(
-    d: Any,
+    d: ArrayLike,
     e: Any,
     *,
     eigvals_only: bool = False,
@@ -18,7 +18,7 @@ def eigh_tridiagonal(
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
     key: Any = None,
-) -> Any:
+) -> Array:
     """The eigenvalues of Hermitian tridiagonal matrices in ascending order, and eigenvectors.
 
     Args:
@@ -79,7 +79,7 @@ def _chosen(name: str, size: int, select: str, select_range: Any) -> tuple[int, 
 
 
 @inlined("eigh_tridiagonal")
-def _eigh_tridiagonal(d: Any, e: Any, *, first: int, last: int, eigvals_only: bool) -> Any:
+def _eigh_tridiagonal(d: Array, e: Any, *, first: int, last: int, eigvals_only: bool) -> Any:
     n = d.shape[-1]
     i = np.arange(n)
     lead = np.broadcast_shapes(d.shape[:-1], e.shape[:-1])

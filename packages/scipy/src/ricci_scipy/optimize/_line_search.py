@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 
 _DECREASE, _CURVATURE = 1e-4, 0.9
 
@@ -35,18 +36,18 @@ class _State(NamedTuple):
     count: Any
 
 
-def _choose(condition: Any, x: Point, y: Point) -> Point:
+def _choose(condition: Array, x: Point, y: Point) -> Point:
     return Point(*[jnp.where(condition, a, b) for a, b in zip(x, y, strict=True)])
 
 
-def _cubic_minimum(a: Point, b: Point) -> Any:
+def _cubic_minimum(a: Point, b: Point) -> Array:
     """Where the cubic through two places, with their slopes, is least; NaN if nowhere."""
     d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step)
     d2 = jnp.sign(b.step - a.step) * jnp.sqrt(d1 * d1 - a.slope * b.slope)
     return b.step - (b.step - a.step) * (b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2)
 
 
-def _between(low: Point, high: Point) -> Any:
+def _between(low: Point, high: Point) -> Array:
     """A place inside of a bracket: by interpolation, if that lies well inside, else the middle."""
     guess = _cubic_minimum(low, high)
     start, end = jnp.minimum(low.step, high.step), jnp.maximum(low.step, high.step)
@@ -57,7 +58,7 @@ def _between(low: Point, high: Point) -> Any:
 
 def line_search(
     fun: Callable[[Any], tuple[Any, Any]],
-    x: Any,
+    x: ArrayLike,
     direction: Any,
     value: Any,
     gradient: Any,
@@ -107,7 +108,7 @@ def line_search(
         has_bracket = jnp.logical_or(state.has_bracket, jnp.logical_or(too_high, passed))
         return _State(next_low, next_high, best, has_bracket, done, state.count + 1)
 
-    def goes_on(state: _State) -> Any:
+    def goes_on(state: _State) -> Array:
         return jnp.logical_and(jnp.logical_not(state.done), state.count < maxiter)
 
     final = lax.while_loop(goes_on, advance, _State(start, start, start, False, False, 0))

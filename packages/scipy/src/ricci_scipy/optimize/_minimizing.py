@@ -8,6 +8,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import value_and_grad
+from ricci_ir import Array, ArrayLike
 
 from ._line_search import line_search
 
@@ -104,7 +105,7 @@ def minimize(
     return run(value_and_grad(lambda x: fun(x, *args)), x0, **(options or {}))
 
 
-def _norm(x: Any, order: Any) -> Any:
+def _norm(x: Array, order: Any) -> Array:
     return jnp.linalg.norm(x, ord=order)
 
 
@@ -189,7 +190,7 @@ def _bfgs(
     one = jnp.eye(size, dtype=x0.dtype)
     dot = lambda a, b: jnp.dot(a, b, precision=lax.Precision.HIGHEST)
 
-    def remember(h: Any, s: Any, y: Any, steps: Any) -> Any:
+    def remember(h: Any, s: Any, y: Any, steps: Any) -> Array:
         product = dot(s, y)
         is_curved = product > 0
         rho = 1 / jnp.where(is_curved, product, 1)
@@ -233,7 +234,7 @@ def _lbfgs(
     # The last steps, the changes of the gradient, 1 / (s·y), which is 0 where there is none yet.
     memory = (zeros, zeros, jnp.zeros(maxcor, x0.dtype), jnp.ones((), x0.dtype))
 
-    def remember(memory: Any, s: Any, y: Any, steps: Any) -> Any:
+    def remember(memory: Any, s: Any, y: ArrayLike, steps: Any) -> Any:
         product = dot(s, y)
         is_curved = product > 0
         rho = 1 / jnp.where(is_curved, product, 1)
@@ -255,7 +256,7 @@ def _lbfgs(
             share = rho[j] * dot(steps[j], q)
             return q - share * changes[j], shares.at[j].set(share)
 
-        def forwards(j: Any, r: Any) -> Any:
+        def forwards(j: Any, r: Any) -> Array:
             return r + steps[j] * (shares[j] - rho[j] * dot(changes[j], r))
 
         shares = jnp.zeros(maxcor, x0.dtype)

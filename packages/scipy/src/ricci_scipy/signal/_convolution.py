@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import composite
+from ricci_ir import Array, composite
 from ricci_numpy.authoring import canonical_axes, operands, promote_dtypes_inexact
 
 _MODES = ("full", "same", "valid")
@@ -26,7 +26,7 @@ def _arrays(name: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
     return x, y
 
 
-def _in_order(name: str, x: Any, y: Any, mode: str) -> tuple[Any, Any, bool]:
+def _in_order(name: str, x: Array, y: Array, mode: str) -> tuple[Any, Any, bool]:
     """The larger operand first, where the mode needs that, and whether they were exchanged."""
     if mode == "same":
         return x, y, False
@@ -42,7 +42,7 @@ def _in_order(name: str, x: Any, y: Any, mode: str) -> tuple[Any, Any, bool]:
 
 
 @composite("_convolve_nd")
-def _convolve_nd(x: Any, y: Any, *, mode: str, precision: Any) -> Any:
+def _convolve_nd(x: Array, y: Array, *, mode: str, precision: Any) -> Array:
     if not x.ndim:
         return x * y
     y = lax.rev(y, tuple(range(y.ndim)))
@@ -59,7 +59,7 @@ def _convolve_nd(x: Any, y: Any, *, mode: str, precision: Any) -> Any:
 
 def convolve(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
-) -> Any:
+) -> Array:
     """The discrete convolution of two arrays along all their dimensions.
 
     Args:
@@ -92,7 +92,7 @@ def convolve(
 
 def correlate(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
-) -> Any:
+) -> Array:
     """The cross-correlation of two arrays: sums of products with the conjugate of the second.
 
     Args:
@@ -134,7 +134,7 @@ def convolve2d(
     boundary: str = "fill",
     fillvalue: float = 0,
     precision: Any = None,
-) -> Any:
+) -> Array:
     """The discrete convolution of two arrays of rank 2.
 
     Args:
@@ -164,7 +164,7 @@ def correlate2d(
     boundary: str = "fill",
     fillvalue: float = 0,
     precision: Any = None,
-) -> Any:
+) -> Array:
     """The cross-correlation of two arrays of rank 2.
 
     Args:
@@ -195,7 +195,7 @@ def correlate2d(
 
 def fftconvolve(
     in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None
-) -> Any:
+) -> Array:
     """The convolution of two arrays by Fourier transforms, along some dimensions.
 
     Args:
@@ -227,7 +227,7 @@ def fftconvolve(
 
 
 @composite("_fftconvolve")
-def _fftconvolve(x: Any, y: Any, *, mode: str, dims: tuple[int, ...]) -> Any:
+def _fftconvolve(x: Array, y: Array, *, mode: str, dims: tuple[int, ...]) -> Array:
     if not dims:
         return x * y
     full = [x.shape[d] + y.shape[d] - 1 for d in dims]

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import inlined
+from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
 
 
 def detrend(
-    data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None
-) -> Any:
+    data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None
+) -> Array:
     """An array less the straight lines, or the mean, that fit it best along an axis.
 
     Args:
@@ -45,7 +45,7 @@ def detrend(
 
 
 @inlined("detrend")
-def _less_lines(x: Any, *, axis: int, places: tuple[int, ...]) -> Any:
+def _less_lines(x: Array, *, axis: int, places: tuple[int, ...]) -> Array:
     x = jnp.moveaxis(x, axis, 0)
     parts = []
     for start, end in zip(places, places[1:], strict=False):

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import inlined
+from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
 
 from ._detrending import detrend as detrend_along
@@ -41,14 +41,14 @@ def _extended(x: Any, n: int, boundary: str | None) -> Any:
     return jnp.concatenate([left, x, right], -1)
 
 
-def _segments(x: Any, nperseg: int, noverlap: int) -> Any:
+def _segments(x: ArrayLike, nperseg: int, noverlap: int) -> Array:
     """The overlapping segments of the last axis, as two axes."""
     step = nperseg - noverlap
     starts = np.arange(0, x.shape[-1] - nperseg + 1, step)
     return x[..., starts[:, None] + np.arange(nperseg)]
 
 
-def _detrended(x: Any, detrend: Any) -> Any:
+def _detrended(x: Array, detrend: Any) -> Any:
     if isinstance(detrend, str):
         return detrend_along(x, -1, detrend)
     return detrend(x) if callable(detrend) else x
@@ -56,8 +56,8 @@ def _detrended(x: Any, detrend: Any) -> Any:
 
 @inlined("spectrum")
 def _spectrum(
-    x: Any,
-    y: Any,
+    x: Array,
+    y: Array,
     window: Any,
     fs: Any,
     *,
@@ -69,12 +69,12 @@ def _spectrum(
     is_power: bool,
     boundary: str | None,
     padded: bool,
-) -> Any:
+) -> Array:
     """Products of the transforms of the segments of ``x`` and ``y``, or those of ``x`` alone."""
     nperseg = window.shape[0]
     step = nperseg - noverlap
 
-    def transform(v: Any) -> Any:
+    def transform(v: Any) -> Array:
         v = _extended(v, nperseg // 2, boundary)
         if padded:
             missing = (-(v.shape[-1] - nperseg) % step) % nperseg
@@ -109,7 +109,7 @@ def _as_signals(name: str, axis: int, *args: Any) -> list[Any]:
     return [jnp.moveaxis(v, canonical_axis(axis, v.ndim), -1) for v in found]
 
 
-def _frequencies(nfft: int, fs: Any, onesided: bool) -> Any:
+def _frequencies(nfft: int, fs: Any, onesided: bool) -> Array:
     grid = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
     return jnp.asarray(grid, jnp.result_type(float)) * fs
 
@@ -280,7 +280,7 @@ def csd(
     return frequencies, jnp.moveaxis(found, -1, canonical_axis(axis, max(ndim, found.ndim)))
 
 
-def _broadcast_signals(x: Any, y: Any) -> list[Any]:
+def _broadcast_signals(x: Array, y: Array) -> list[Any]:
     try:
         lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     except ValueError:
@@ -293,7 +293,7 @@ def _broadcast_signals(x: Any, y: Any) -> list[Any]:
     return [jnp.broadcast_to(v, (*lead, size)) for v in filled]
 
 
-def _averaged(found: Any, average: str) -> Any:
+def _averaged(found: Any, average: str) -> Array:
     """The average over segments, which are the last axis."""
     count = found.shape[-1]
     if count <= 1:
@@ -311,7 +311,7 @@ def _averaged(found: Any, average: str) -> Any:
 
 
 def welch(
-    x: Any,
+    x: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,
@@ -418,7 +418,9 @@ def istft(
 
 
 @inlined("istft")
-def _istft(z: Any, window: Any, *, noverlap: int, nfft: int, boundary: bool, onesided: bool) -> Any:
+def _istft(
+    z: Array, window: Any, *, noverlap: int, nfft: int, boundary: bool, onesided: bool
+) -> Array:
     nperseg = window.shape[0]
     step = nperseg - noverlap
     inverse: Callable[..., Any] = jnp.fft.irfft if onesided else jnp.fft.ifft
@@ -433,7 +435,7 @@ def _istft(z: Any, window: Any, *, noverlap: int, nfft: int, boundary: bool, one
     return x / jnp.where(norm > 1e-10, norm, 1)
 
 
-def _added(parts: Any, step: int) -> Any:
+def _added(parts: Any, step: int) -> Array:
     """The sum of segments, each ``step`` elements after the one before; they are the last axis."""
     *lead, count, size = parts.shape
     blocks = -(-size // step)

@@ -8,36 +8,36 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import eval_shape
+from ricci_ir import Array, ArrayLike, eval_shape
 from ricci_numpy.flatten_util import ravel_pytree
 from ricci_pytree import tree_leaves, tree_map, tree_structure
 
 _dot = partial(jnp.vdot, precision=lax.Precision.HIGHEST)
 
 
-def _real_dot(x: Any, y: Any) -> Any:
+def _real_dot(x: Array, y: Array) -> Array:
     """The real part of the inner product of two pytrees."""
     pairs = zip(tree_leaves(x), tree_leaves(y), strict=True)
     return sum(jnp.real(_dot(a, b)) for a, b in pairs)
 
 
-def _full_dot(x: Any, y: Any) -> Any:
+def _full_dot(x: Array, y: Array) -> Array:
     return sum(_dot(a, b) for a, b in zip(tree_leaves(x), tree_leaves(y), strict=True))
 
 
-def _scaled(factor: Any, x: Any) -> Any:
+def _scaled(factor: Any, x: Array) -> Array:
     return tree_map(lambda a: factor * a, x)
 
 
-def _add(x: Any, y: Any) -> Any:
+def _add(x: Array, y: Array) -> Array:
     return tree_map(jnp.add, x, y)
 
 
-def _sub(x: Any, y: Any) -> Any:
+def _sub(x: Array, y: Array) -> Array:
     return tree_map(jnp.subtract, x, y)
 
 
-def _operator(name: str, what: str, a: Any, b: Any) -> Callable[[Any], Any]:
+def _operator(name: str, what: str, a: Array, b: Array) -> Callable[[Any], Any]:
     """A linear operator, given as a function or as a matrix, as a function."""
     if callable(a):
         return a
@@ -50,20 +50,20 @@ def _operator(name: str, what: str, a: Any, b: Any) -> Callable[[Any], Any]:
     return partial(jnp.matmul, a, precision=lax.Precision.HIGHEST)
 
 
-def _identity(x: Any) -> Any:
+def _identity(x: Array) -> Array:
     return x
 
 
 def _solved(
     name: str,
     method: Callable[..., Any],
-    A: Any,
-    b: Any,
+    A: Array,
+    b: Array,
     x0: Any,
     tol: float,
     atol: float,
     maxiter: int | None,
-    M: Any,
+    M: Array,
     *,
     is_symmetric: bool,
 ) -> tuple[Any, None]:
@@ -85,7 +85,7 @@ def _solved(
     if maxiter is None:
         maxiter = 10 * sum(np.size(x) for x in tree_leaves(b))
 
-    def solve(matvec: Callable[[Any], Any], rhs: Any) -> Any:
+    def solve(matvec: Callable[[Any], Any], rhs: ArrayLike) -> Array:
         return method(matvec, rhs, x0, tol=tol, atol=atol, maxiter=maxiter, M=precondition)
 
     is_real = not any(jnp.iscomplexobj(x) for x in tree_leaves(b))
@@ -95,20 +95,20 @@ def _solved(
     return x, None
 
 
-def _as_inexact(x: Any) -> Any:
+def _as_inexact(x: Array) -> Array:
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, np.inexact) else x.astype(jnp.result_type(float))
 
 
-def _limit(b: Any, tol: float, atol: float) -> Any:
+def _limit(b: Array, tol: float, atol: float) -> Array:
     """The square of the residual's norm at which to stop."""
     return jnp.maximum(jnp.square(tol) * _real_dot(b, b), jnp.square(atol))
 
 
-def _cg(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
+def _cg(A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array) -> Any:
     limit = _limit(b, tol, atol)
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: Any) -> Array:
         _, r, gamma, _, k = state
         size = jnp.real(gamma) if M is _identity else _real_dot(r, r)
         return jnp.logical_and(size > limit, k < maxiter)
@@ -147,7 +147,9 @@ class _Stabilised(NamedTuple):
     is_stuck: Any
 
 
-def _bicgstab(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
+def _bicgstab(
+    A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array
+) -> Array:
     """Bi-CGSTAB, preconditioned from the right.
 
     A step is one of the biconjugate gradients, which makes the residual orthogonal to what A has
@@ -157,7 +159,7 @@ def _bicgstab(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int,
     limit = _limit(b, tol, atol)
     first = _sub(b, A(x0))
 
-    def goes_on(state: _Stabilised) -> Any:
+    def goes_on(state: _Stabilised) -> Array:
         unfinished = jnp.logical_and(_real_dot(state.r, state.r) > limit, state.steps < maxiter)
         return jnp.logical_and(unfinished, jnp.logical_not(state.is_stuck))
 
@@ -184,7 +186,7 @@ def _bicgstab(A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int,
 
 
 def _gmres(
-    A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any, restart: int
+    A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array, restart: int
 ) -> Any:
     """GMRES on vectors, preconditioned from the left."""
     flat_b, unravel = ravel_pytree(b)
@@ -197,7 +199,7 @@ def _gmres(
     share = jnp.minimum(1.0, jnp.maximum(tol * size, atol) / jnp.where(size == 0, 1, size))
     limit = jnp.linalg.norm(target) * share
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: Any) -> Array:
         _, r, k = state
         return jnp.logical_and(jnp.linalg.norm(r) > limit, k < maxiter)
 
@@ -244,14 +246,14 @@ def _best_in_krylov_space(apply: Any, r: Any, restart: int) -> Any:
 
 
 def cg(
-    A: Any,
-    b: Any,
+    A: ArrayLike,
+    b: ArrayLike,
     x0: Any = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: ArrayLike | None = None,
 ) -> tuple[Any, None]:
     """The solution of ``A x = b`` by conjugate gradients, for a positive definite ``A``.
 
@@ -283,14 +285,14 @@ def cg(
 
 
 def bicgstab(
-    A: Any,
-    b: Any,
+    A: ArrayLike,
+    b: ArrayLike,
     x0: Any = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: ArrayLike | None = None,
 ) -> tuple[Any, None]:
     """The solution of ``A x = b`` by stabilised biconjugate gradients, for any ``A``.
 
@@ -316,15 +318,15 @@ def bicgstab(
 
 
 def gmres(
-    A: Any,
-    b: Any,
+    A: ArrayLike,
+    b: ArrayLike,
     x0: Any = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
-    M: Any = None,
+    M: ArrayLike | None = None,
     solve_method: str = "batched",
 ) -> tuple[Any, None]:
     """The solution of ``A x = b`` by the generalised minimal residual method, for any ``A``.

@@ -7,12 +7,12 @@ import numpy as np
 
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, inlined
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def _inexact(name: str, x: Any, *sizes: int) -> Any:
+def _inexact(name: str, x: ArrayLike, *sizes: int) -> Array:
     """``x`` as an array of floats whose last dimensions have given sizes."""
     x = jnp.asarray(x)
     if x.shape[-len(sizes) :] != sizes:
@@ -25,12 +25,12 @@ def _inexact(name: str, x: Any, *sizes: int) -> Any:
 
 
 @inlined("normalise")
-def _normalised(q: Any) -> Any:
+def _normalised(q: Any) -> Array:
     return q / jnp.linalg.norm(q, axis=-1, keepdims=True)
 
 
 @inlined("compose_rotations")
-def _product(p: Any, q: Any) -> Any:
+def _product(p: Array, q: Any) -> Array:
     """The product of quaternions: first ``q``, then ``p``."""
     vector = p[..., 3:] * q[..., :3] + q[..., 3:] * p[..., :3]
     vector = vector + jnp.cross(p[..., :3], q[..., :3])
@@ -39,7 +39,7 @@ def _product(p: Any, q: Any) -> Any:
 
 
 @inlined("canonical_quaternion")
-def _canonical(q: Any) -> Any:
+def _canonical(q: Any) -> Array:
     """Of a quaternion and its negative, which are one rotation, the one whose first sign is +."""
     sign: Any = 0
     for part in (q[..., 3], q[..., 0], q[..., 1], q[..., 2]):
@@ -62,7 +62,7 @@ def _axes_of(seq: str) -> tuple[list[int], bool]:
 
 
 @inlined("quaternion_of_matrix")
-def _quaternion_of_matrix(m: Any) -> Any:
+def _quaternion_of_matrix(m: Array) -> Array:
     diagonal = jnp.diagonal(m, axis1=-2, axis2=-1)
     trace = jnp.sum(diagonal, -1)
     # Four times the products of each component with all: the row of the largest is taken.
@@ -84,7 +84,7 @@ def _quaternion_of_matrix(m: Any) -> Any:
 
 
 @inlined("quaternion_of_vector")
-def _quaternion_of_vector(v: Any) -> Any:
+def _quaternion_of_vector(v: Array) -> Array:
     square = jnp.sum(v * v, -1, keepdims=True)
     is_small = square < 1e-6
     angle = jnp.sqrt(jnp.where(is_small, 1, square))
@@ -95,7 +95,7 @@ def _quaternion_of_vector(v: Any) -> Any:
 
 
 @inlined("quaternion_of_angles")
-def _quaternion_of_angles(half: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Any:
+def _quaternion_of_angles(half: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
     total: Any = None
     for n, axis in enumerate(axes):
         parts = [jnp.zeros_like(half[..., n])] * 3
@@ -109,7 +109,7 @@ def _quaternion_of_angles(half: Any, *, axes: tuple[int, ...], is_fixed: bool) -
 
 
 @inlined("matrix_of_quaternion")
-def _matrix_of(q: Any) -> Any:
+def _matrix_of(q: Any) -> Array:
     v, w = q[..., :3], q[..., 3]
     outer = 2 * v[..., :, None] * v[..., None, :]
     x, y, z = (v[..., i] * w * 2 for i in range(3))
@@ -121,7 +121,7 @@ def _matrix_of(q: Any) -> Any:
 
 
 @inlined("vector_of_quaternion")
-def _vector_of(q: Any) -> Any:
+def _vector_of(q: Any) -> Array:
     q = jnp.where(q[..., 3:] < 0, -q, q)
     square = jnp.sum(q[..., :3] ** 2, -1, keepdims=True)
     is_small = square < 2.5e-7
@@ -152,7 +152,7 @@ class Rotation(NamedTuple):
         return cls(_normalised(_inexact("Rotation.from_quat", quat, 4)))
 
     @classmethod
-    def from_matrix(cls, matrix: Any) -> "Rotation":
+    def from_matrix(cls, matrix: ArrayLike) -> "Rotation":
         """Rotations by orthogonal matrices of shape ``(..., 3, 3)`` and determinant 1."""
         m = _inexact("Rotation.from_matrix", matrix, 3, 3)
         return cls(_quaternion_of_matrix(m))
@@ -192,7 +192,7 @@ class Rotation(NamedTuple):
         return cls(_quaternion_of_angles(half, axes=tuple(axes), is_fixed=is_fixed))
 
     @classmethod
-    def identity(cls, num: int | None = None, dtype: Any = float) -> "Rotation":
+    def identity(cls, num: int | None = None, dtype: DTypeLike = float) -> "Rotation":
         """The rotation by nothing, or ``num`` of them."""
         q = jnp.asarray([0.0, 0.0, 0.0, 1.0], dtype=jnp.result_type(dtype))
         return cls(q if num is None else jnp.tile(q, (num, 1)))
@@ -213,7 +213,7 @@ class Rotation(NamedTuple):
         """Whether there is one rotation, rather than an array of them."""
         return self.quat.ndim == 1
 
-    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
         """Quaternions of shape ``(..., 4)``.
 
         Args:
@@ -223,21 +223,21 @@ class Rotation(NamedTuple):
         q = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(q, 1, -1) if scalar_first else q
 
-    def as_matrix(self) -> Any:
+    def as_matrix(self) -> Array:
         """Matrices of shape ``(..., 3, 3)``."""
         return _matrix_of(self.quat)
 
-    def as_rotvec(self, degrees: bool = False) -> Any:
+    def as_rotvec(self, degrees: bool = False) -> Array:
         """Vectors of shape ``(..., 3)``: axes, as long as the angle, which is π at most."""
         v = _vector_of(self.quat)
         return jnp.rad2deg(v) if degrees else v
 
-    def as_mrp(self) -> Any:
+    def as_mrp(self) -> Array:
         """Modified Rodrigues parameters of shape ``(..., 3)``."""
         sign = jnp.where(self.quat[..., 3:] < 0, -1.0, 1.0).astype(self.quat.dtype)
         return sign * self.quat[..., :3] / (1 + sign * self.quat[..., 3:])
 
-    def as_euler(self, seq: str, degrees: bool = False) -> Any:
+    def as_euler(self, seq: str, degrees: bool = False) -> Array:
         """Angles of shape ``(..., 3)`` about three axes; of those that would do, one choice.
 
         Args:
@@ -255,7 +255,7 @@ class Rotation(NamedTuple):
         angles = _euler_angles(self.quat, axes=tuple(axes), is_fixed=is_fixed)
         return jnp.rad2deg(angles) if degrees else angles
 
-    def apply(self, vectors: Any, inverse: bool = False) -> Any:
+    def apply(self, vectors: Any, inverse: bool = False) -> Array:
         """Vectors of shape ``(..., 3)``, turned; with ``inverse`` turned back."""
         v = _inexact("Rotation.apply", vectors, 3)
         m = self.as_matrix()
@@ -266,12 +266,12 @@ class Rotation(NamedTuple):
         """The rotations back."""
         return Rotation(self.quat * jnp.asarray([-1.0, -1.0, -1.0, 1.0], self.quat.dtype))
 
-    def magnitude(self) -> Any:
+    def magnitude(self) -> Array:
         """The angles of the rotations, between 0 and π."""
         length = jnp.linalg.norm(self.quat[..., :3], axis=-1)
         return 2 * jnp.arctan2(length, jnp.abs(self.quat[..., 3]))
 
-    def mean(self, weights: Any = None) -> "Rotation":
+    def mean(self, weights: ArrayLike | None = None) -> "Rotation":
         """The rotation nearest to all, in the mean of squares.
 
         Args:
@@ -307,7 +307,7 @@ class Rotation(NamedTuple):
 
 
 @inlined("angles_of_quaternion")
-def _euler_angles(q: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Any:
+def _euler_angles(q: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
     i, j, k = axes if is_fixed else axes[::-1]
     is_symmetric = i == k
     k = 3 - i - j if is_symmetric else k

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import Inlined, get_aval
+from ricci_ir import Array, ArrayLike, Inlined, get_aval
 from ricci_numpy.authoring import COMPLEX_DTYPES, convert, operands, promote_args_inexact
 
 _SMALL = ("float16", "bfloat16")
@@ -57,7 +57,7 @@ def elementwise(
         run = Inlined(step, name)
 
         @wraps(formula)
-        def function(*args: Any, **keywords: Any) -> Any:
+        def function(*args: Any, **keywords: Any) -> Array:
             if keywords or len(args) != len(signature.parameters):
                 bound = signature.bind(*args, **keywords)
                 bound.apply_defaults()
@@ -71,7 +71,7 @@ def elementwise(
     return decorate
 
 
-def _yields(x: Any) -> bool:
+def _yields(x: Array) -> bool:
     """Whether an operand is a scalar, or weakly typed."""
     aval: Any = get_aval(x)
     return aval.weak_type or not aval.shape
@@ -85,7 +85,7 @@ def _check_dtype(name: str, dtype: Any, complexes: bool) -> None:
         )
 
 
-def _floats(name: str, x: Any) -> Any:
+def _floats(name: str, x: Array) -> Array:
     x = jnp.asarray(x)
     if x.dtype.name not in _FULL:
         raise TypeError(
@@ -95,7 +95,7 @@ def _floats(name: str, x: Any) -> Any:
     return x
 
 
-def pieces(x: Any, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
+def pieces(x: ArrayLike, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
     """A function that is put together from several, each used below its limit.
 
     Args:
@@ -119,7 +119,7 @@ def pieces(x: Any, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
     return result
 
 
-def polynomial(x: Any, coefficients: Any) -> Any:
+def polynomial(x: ArrayLike, coefficients: Any) -> Array:
     """The polynomial with these coefficients, the highest power's first (Horner)."""
     result = jnp.full_like(x, coefficients[0])
     for c in coefficients[1:]:
@@ -127,7 +127,7 @@ def polynomial(x: Any, coefficients: Any) -> Any:
     return result
 
 
-def chebyshev(x: Any, table: tuple[tuple[float, float, tuple[float, ...]], ...]) -> Any:
+def chebyshev(x: ArrayLike, table: tuple[tuple[float, float, tuple[float, ...]], ...]) -> Any:
     """A function given by Chebyshev series on neighbouring intervals.
 
     Args:
@@ -142,7 +142,7 @@ def chebyshev(x: Any, table: tuple[tuple[float, float, tuple[float, ...]], ...])
     return pieces(x, *[(limit, row(*r)) for limit, r in zip(limits, table, strict=True)])
 
 
-def _clenshaw(t: Any, coefficients: tuple[float, ...]) -> Any:
+def _clenshaw(t: Array, coefficients: tuple[float, ...]) -> Array:
     before, last = 0.0, jnp.full_like(t, coefficients[-1])
     for c in coefficients[-2:0:-1]:
         before, last = last, 2 * t * last - before + c

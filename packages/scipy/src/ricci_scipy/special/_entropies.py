@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 
 from ._elementwise import elementwise
 
@@ -31,7 +32,7 @@ _xlog1py = _log_product(jnp.log1p, lambda y: 1 / (1 + y))
 
 
 @elementwise(complexes=True, weak=True)
-def xlogy(x: Any, y: Any) -> Any:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(y), and 0 where x is 0.
 
     Args:
@@ -45,7 +46,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 
 @elementwise(complexes=True, weak=True)
-def xlog1py(x: Any, y: Any) -> Any:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(1 + y), and 0 where x is 0.
 
     Args:
@@ -59,7 +60,7 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 
 @elementwise(weak=True)
-def entr(x: Any) -> Any:
+def entr(x: Any) -> Array:
     """A term of the entropy: -x log(x), 0 at 0, and -inf for negative numbers.
 
     Example:
@@ -86,7 +87,7 @@ def _relative(p: Any, q: Any) -> Any:
 
 
 @elementwise(weak=True)
-def rel_entr(p: Any, q: Any) -> Any:
+def rel_entr(p: ArrayLike, q: Any) -> Array:
     """A term of the relative entropy: p log(p / q); 0 where p = 0 ≤ q, inf where it is undefined.
 
     Args:
@@ -103,7 +104,7 @@ def rel_entr(p: Any, q: Any) -> Any:
 
 
 @elementwise(weak=True)
-def kl_div(p: Any, q: Any) -> Any:
+def kl_div(p: ArrayLike, q: Any) -> Array:
     """A term of the Kullback-Leibler divergence: p log(p / q) - p + q; inf where it is undefined.
 
     Args:
@@ -119,14 +120,14 @@ def kl_div(p: Any, q: Any) -> Any:
     return jnp.where(inside, value - p + q, outside)
 
 
-def _transformed(log: Any, lmbda: Any) -> Any:
+def _transformed(log: Any, lmbda: Any) -> Array:
     zero = lmbda == 0
     power = jnp.where(zero, jnp.ones_like(lmbda), lmbda)
     return jnp.where(zero, log, jnp.expm1(power * log) / power)
 
 
 @elementwise(complexes=True, weak=True)
-def boxcox(x: Any, lmbda: Any) -> Any:
+def boxcox(x: ArrayLike, lmbda: Any) -> Array:
     """The Box-Cox transformation: (x^λ - 1) / λ, and log(x) for λ = 0.
 
     Args:
@@ -143,7 +144,7 @@ def boxcox(x: Any, lmbda: Any) -> Any:
 
 
 @elementwise(complexes=True, weak=True)
-def boxcox1p(x: Any, lmbda: Any) -> Any:
+def boxcox1p(x: ArrayLike, lmbda: Any) -> Array:
     """The Box-Cox transformation of 1 + x.
 
     Args:
@@ -160,7 +161,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 
 @elementwise(complexes=True, weak=True, widen=False)
-def expit(x: Any) -> Any:
+def expit(x: ArrayLike) -> Array:
     """The logistic function, 1 / (1 + exp(-x)).
 
     Example:
@@ -171,7 +172,7 @@ def expit(x: Any) -> Any:
 
 
 @lax.custom_jvp
-def _logit(x: Any) -> Any:
+def _logit(x: Array) -> Array:
     return jnp.log(x / (1 - x))
 
 
@@ -182,7 +183,7 @@ def _logit_jvp(primals, tangents):
 
 
 @elementwise(complexes=True, weak=True)
-def logit(x: Any) -> Any:
+def logit(x: Any) -> Array:
     """The inverse of the logistic function, log(x / (1 - x)).
 
     Example:
@@ -193,7 +194,7 @@ def logit(x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def i0e(x: Any) -> Any:
+def i0e(x: ArrayLike) -> Array:
     """The scaled modified Bessel function, exp(-|x|) I₀(x).
 
     Example:
@@ -206,7 +207,7 @@ def i0e(x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def i1e(x: Any) -> Any:
+def i1e(x: ArrayLike) -> Array:
     """The scaled modified Bessel function, exp(-|x|) I₁(x).
 
     Example:
@@ -219,7 +220,7 @@ def i1e(x: Any) -> Any:
 
 
 @lax.custom_jvp
-def _i0(x: Any) -> Any:
+def _i0(x: Array) -> Array:
     return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
 
 
@@ -227,11 +228,11 @@ _i0.defjvps(lambda t, value, x: t * _i1(x))
 
 
 @lax.custom_jvp
-def _i1(x: Any) -> Any:
+def _i1(x: Array) -> Array:
     return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
 
 
-def _i1_derivative(t: Any, value: Any, x: Any) -> Any:
+def _i1_derivative(t: Array, value: Any, x: Array) -> Array:
     zero = x == 0
     safe = jnp.where(zero, jnp.ones_like(x), x)
     return t * jnp.where(zero, 0.5, _i0(safe) - value / safe)
@@ -241,7 +242,7 @@ _i1.defjvps(_i1_derivative)
 
 
 @elementwise(weak=True, widen=False)
-def i0(x: Any) -> Any:
+def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
     Example:
@@ -254,7 +255,7 @@ def i0(x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def i1(x: Any) -> Any:
+def i1(x: Any) -> Array:
     """The modified Bessel function of the first kind, of order 1.
 
     Example:

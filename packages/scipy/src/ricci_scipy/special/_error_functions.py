@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 
 from . import _coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
@@ -16,7 +17,7 @@ _ROOT_PI = float(np.sqrt(np.pi))
 
 
 @elementwise(weak=True, widen=False)
-def erf(x: Any) -> Any:
+def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π ∫₀ˣ exp(-t²) dt.
 
     Example:
@@ -29,7 +30,7 @@ def erf(x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def erfc(x: Any) -> Any:
+def erfc(x: ArrayLike) -> Array:
     """1 - erf(x), without cancellation.
 
     Example:
@@ -42,7 +43,7 @@ def erfc(x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def erfinv(x: Any) -> Any:
+def erfinv(x: ArrayLike) -> Array:
     """The inverse of ``erf``, for x in [-1, 1].
 
     Example:
@@ -54,13 +55,13 @@ def erfinv(x: Any) -> Any:
     return lax.erf_inv(x)
 
 
-def _real_erfcx(x: Any) -> Any:
+def _real_erfcx(x: ArrayLike) -> Array:
     right = lambda x: chebyshev(1 / (1 + x), tables.ERFCX) / (1 + 2 * x)
     return pieces(x, (0.0, lambda x: 2 * jnp.exp(x * x) - right(-x)), (np.inf, right))
 
 
 @elementwise(complexes=True)
-def erfcx(x: Any) -> Any:
+def erfcx(x: Any) -> Array:
     """The scaled complementary error function, exp(x²) erfc(x).
 
     Args:
@@ -75,14 +76,14 @@ def erfcx(x: Any) -> Any:
     return _faddeeva(x * 1j) if jnp.iscomplexobj(x) else _real_erfcx(x)
 
 
-def _real_dawson(x: Any) -> Any:
+def _real_dawson(x: ArrayLike) -> Array:
     near = lambda x: x / (1 + 2 * x * x) * chebyshev(1 / (1 + x * x), tables.DAWSON)
     far = jnp.abs(x) > 1e6
     return jnp.where(far, 0.5 / jnp.where(far, x, 1.0), near(jnp.where(far, 1.0, x)))
 
 
 @elementwise()
-def dawsn(x: Any) -> Any:
+def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral, exp(-x²) ∫₀ˣ exp(t²) dt.
 
     Example:
@@ -105,7 +106,7 @@ def _faddeeva_series(terms: int) -> tuple[float, tuple[float, ...]]:
     return scale, tuple(float(c) for c in found[terms:0:-1])
 
 
-def _upper_faddeeva(z: Any) -> Any:
+def _upper_faddeeva(z: Array) -> Array:
     """w(z) in the upper half plane."""
     scale, coefficients = _faddeeva_series(56)
     below = scale - 1j * z
@@ -114,7 +115,7 @@ def _upper_faddeeva(z: Any) -> Any:
 
 
 @lax.custom_jvp
-def _faddeeva(z: Any) -> Any:
+def _faddeeva(z: Array) -> Array:
     upper = lax.imag(z) >= 0
     far = jnp.abs(z) > 1e6
     safe = jnp.where(far, 1j, jnp.where(upper, z, -z))
@@ -134,13 +135,13 @@ def _faddeeva_jvp(primals, tangents):
 
 
 @elementwise(complexes=True)
-def _wofz(z: Any) -> Any:
+def _wofz(z: Array) -> Array:
     if jnp.iscomplexobj(z):
         return _faddeeva(z)
     return _faddeeva(lax.complex(z, jnp.zeros_like(z)))
 
 
-def wofz(z: Any) -> Any:
+def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function, exp(-z²) erfc(-i z).
 
     Args:
@@ -160,7 +161,7 @@ def wofz(z: Any) -> Any:
 
 
 @elementwise(strict=True)
-def ndtr(x: Any) -> Any:
+def ndtr(x: ArrayLike) -> Array:
     """The distribution function of the standard normal distribution.
 
     Args:
@@ -179,7 +180,7 @@ def ndtr(x: Any) -> Any:
 
 
 @lax.custom_jvp
-def _log_ndtr(x: Any) -> Any:
+def _log_ndtr(x: Array) -> Array:
     left = lambda x: jnp.log(0.5 * _real_erfcx(-_ROOT_HALF * x)) - 0.5 * x * x
     right = lambda x: jnp.log1p(-0.5 * lax.erfc(_ROOT_HALF * x))
     return pieces(x, (-1.0, left), (np.inf, right))
@@ -196,11 +197,11 @@ def _log_ndtr_jvp(primals, tangents):
 
 
 @elementwise(strict=True)
-def _log_ndtr_step(x: Any) -> Any:
+def _log_ndtr_step(x: Array) -> Array:
     return _log_ndtr(x)
 
 
-def log_ndtr(x: Any, series_order: int = 3) -> Any:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of ``ndtr``, precise in both tails.
 
     Args:
@@ -222,7 +223,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     return _log_ndtr_step(x)
 
 
-def _normal_quantile(p: Any) -> Any:
+def _normal_quantile(p: Array) -> Array:
     ratio = lambda x, row: polynomial(x, row[0]) / polynomial(x, row[1])
     q = p - 0.5
     central = jnp.abs(q) <= 0.425
@@ -251,7 +252,7 @@ def _ndtri_jvp(primals, tangents):
 
 
 @elementwise(strict=True)
-def ndtri(p: Any) -> Any:
+def ndtri(p: Any) -> Array:
     """The inverse of ``ndtr``: the quantiles of the standard normal distribution.
 
     Args:
@@ -270,7 +271,7 @@ def ndtri(p: Any) -> Any:
 
 
 @lax.custom_jvp
-def _owens_t(h: Any, a: Any) -> Any:
+def _owens_t(h: Any, a: Array) -> Array:
     h, width = jnp.abs(h), jnp.abs(a)
     steep = width > 1
     # Beyond 1 the roles of the two sides change: with the tails
@@ -302,11 +303,11 @@ def _owens_t_jvp(primals, tangents):
 
 
 @elementwise()
-def _owens_t_step(h: Any, a: Any) -> Any:
+def _owens_t_step(h: Any, a: Array) -> Array:
     return _owens_t(h, a)
 
 
-def owens_t(h: Any, a: Any) -> Any:
+def owens_t(h: Any, a: ArrayLike) -> Array:
     """Owen's T: 1/(2π) ∫₀ᵃ exp(-h² (1 + x²) / 2) / (1 + x²) dx.
 
     Args:

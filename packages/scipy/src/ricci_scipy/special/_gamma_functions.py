@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, get_aval, issubdtype
 
 from ._elementwise import elementwise, polynomial
 
@@ -25,12 +25,12 @@ _STIRLING = (
 _STEPS = 10  # by which small arguments are moved to where the series holds
 
 
-def _stirling_rest(x: Any) -> Any:
+def _stirling_rest(x: Array) -> Array:
     """log Γ(x) beyond (x - 1/2) log x - x + log(2π)/2."""
     return polynomial(1 / (x * x), _STIRLING) / x
 
 
-def _right_loggamma(z: Any) -> Any:
+def _right_loggamma(z: Array) -> Array:
     far = z + float(_STEPS)
     value = (far - 0.5) * jnp.log(far) - far + _HALF_LOG_TURN + _stirling_rest(far)
     for k in range(_STEPS):
@@ -38,7 +38,7 @@ def _right_loggamma(z: Any) -> Any:
     return value
 
 
-def _complex_loggamma(z: Any) -> Any:
+def _complex_loggamma(z: ArrayLike) -> Array:
     """log Γ on the plane without the negative axis, where it is continuous."""
     x, y = lax.real(z), lax.imag(z)
     upper = lax.complex(x, jnp.abs(y))
@@ -53,7 +53,7 @@ def _complex_loggamma(z: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def gammaln(x: Any) -> Any:
+def gammaln(x: ArrayLike) -> Array:
     """The logarithm of the gamma function's magnitude.
 
     Args:
@@ -69,7 +69,7 @@ def gammaln(x: Any) -> Any:
 
 
 @elementwise(complexes=True, weak=True, widen=False)
-def loggamma(x: Any) -> Any:
+def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function.
 
     Args:
@@ -87,7 +87,7 @@ def loggamma(x: Any) -> Any:
     return jnp.where(jnp.less(x, 0), np.nan, lax.lgamma(x))
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: Any) -> Array:
     floor, one = jnp.floor(x), jnp.ones_like(x)
     even = lax.rem(floor, jnp.full_like(x, 2.0)) == 0
     negative = jnp.where(floor == x, np.nan, jnp.where(even, one, -one))
@@ -96,7 +96,7 @@ def _sign(x: Any) -> Any:
 
 
 @elementwise()
-def gammasgn(x: Any) -> Any:
+def gammasgn(x: ArrayLike) -> Array:
     """The sign of the gamma function, NaN at its negative poles.
 
     Example:
@@ -106,12 +106,12 @@ def gammasgn(x: Any) -> Any:
     return _sign(x)
 
 
-def _gamma(x: Any) -> Any:
+def _gamma(x: ArrayLike) -> Array:
     return lax.stop_gradient(_sign(x)) * jnp.exp(lax.lgamma(x))
 
 
 @elementwise(complexes=True)
-def gamma(x: Any) -> Any:
+def gamma(x: ArrayLike) -> Array:
     """The gamma function.
 
     Args:
@@ -127,7 +127,7 @@ def gamma(x: Any) -> Any:
 
 
 @lax.custom_jvp
-def _betaln(a: Any, b: Any) -> Any:
+def _betaln(a: Array, b: Array) -> Array:
     plain = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     usable = (large >= 10) & (small > 0) & (large < np.inf)
@@ -153,7 +153,7 @@ def _betaln_jvp(primals, tangents):
 
 
 @elementwise(weak=True)
-def betaln(a: Any, b: Any) -> Any:
+def betaln(a: Any, b: Any) -> Array:
     """The logarithm of the beta function's magnitude, without cancellation for large arguments.
 
     Args:
@@ -169,7 +169,7 @@ def betaln(a: Any, b: Any) -> Any:
 
 
 @elementwise()
-def beta(a: Any, b: Any) -> Any:
+def beta(a: Any, b: Any) -> Array:
     """The beta function, Γ(a) Γ(b) / Γ(a + b).
 
     Args:
@@ -186,11 +186,11 @@ def beta(a: Any, b: Any) -> Any:
 
 
 @elementwise(weak=True)
-def _factorial(n: Any) -> Any:
+def _factorial(n: Any) -> Array:
     return jnp.where(n < 0, 0.0, jnp.exp(lax.lgamma(n + 1)))
 
 
-def factorial(n: Any, exact: bool = False) -> Any:
+def factorial(n: Any, exact: bool = False) -> Array:
     """The factorial, Γ(n + 1); 0 for negative numbers.
 
     Args:
@@ -213,14 +213,14 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 
 @elementwise(weak=True)
-def _comb(n: Any, k: Any) -> Any:
+def _comb(n: Any, k: Any) -> Array:
     inside = (k >= 0) & (n >= k) & (n >= 0)
     m, j = jnp.where(inside, n, 1.0), jnp.where(inside, k, 0.0)
     value = jnp.exp(-_betaln(m - j + 1, j + 1)) / (m + 1)
     return jnp.where(inside, value, jnp.where(jnp.isnan(n + k), np.nan, 0.0))
 
 
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     """How many ways there are to choose k of N things.
 
     Args:
@@ -239,7 +239,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
 
 
 @elementwise()
-def poch(z: Any, m: Any) -> Any:
+def poch(z: Any, m: Any) -> Array:
     """The rising factorial, Γ(z + m) / Γ(z).
 
     Args:
@@ -255,7 +255,7 @@ def poch(z: Any, m: Any) -> Any:
 
 
 @lax.custom_jvp
-def _poch(z: Any, m: Any) -> Any:
+def _poch(z: Array, m: Array) -> Array:
     sign = _sign(z) * _sign(z + m)
     value = sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z))
     return jnp.where(m == 0, 1.0, value)
@@ -268,7 +268,7 @@ def _poch_jvp(primals, tangents):
     return value, value * (tz * (upper - lax.digamma(z)) + tm * upper)
 
 
-def multigammaln(a: Any, d: Any) -> Any:
+def multigammaln(a: ArrayLike, d: Any) -> Array:
     """The logarithm of the multivariate gamma function.
 
     Args:
@@ -288,7 +288,7 @@ def multigammaln(a: Any, d: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def digamma(x: Any) -> Any:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of log Γ.
 
     Example:
@@ -301,7 +301,7 @@ def digamma(x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def gammainc(a: Any, x: Any) -> Any:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The lower regularized incomplete gamma function.
 
     Args:
@@ -318,7 +318,7 @@ def gammainc(a: Any, x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def gammaincc(a: Any, x: Any) -> Any:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The upper regularized incomplete gamma function, 1 - gammainc(a, x).
 
     Args:
@@ -335,7 +335,7 @@ def gammaincc(a: Any, x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function.
 
     Args:
@@ -352,11 +352,11 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def _polygamma(n: Any, x: Any) -> Any:
+def _polygamma(n: Any, x: Array) -> Array:
     return lax.polygamma(n, x)
 
 
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: Any, x: ArrayLike) -> Array:
     """The n-th derivative of ``digamma``.
 
     Args:
@@ -379,11 +379,11 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 @elementwise(weak=True, widen=False)
-def _zeta(x: Any, q: Any) -> Any:
+def _zeta(x: Array, q: Any) -> Array:
     return lax.zeta(x, q)
 
 
-def zeta(x: Any, q: Any = None) -> Any:
+def zeta(x: ArrayLike, q: Any = None) -> Array:
     """The Hurwitz zeta function, Σ 1 / (k + q)ˣ.
 
     Args:

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 
 from ._elementwise import elementwise
 from ._gamma_functions import _sign
@@ -36,7 +37,7 @@ def _series(ratio: Callable[[Any], Any], like: Any) -> Any:
     return lax.while_loop(goes_on, step, (np.int32(0), one, one))[2]
 
 
-def _signed_gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
+def _signed_gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> Array:
     """Γ of the numbers above over Γ of those below; 0 where one below is a pole."""
     log, sign, pole = 0.0, 1.0, False
     for x in above:
@@ -62,7 +63,7 @@ def _asymptotic(ratio: Callable[[Any], Any], like: Any) -> Any:
     return lax.fori_loop(0, 30, step, (one, one))[1]
 
 
-def _kummer(a: Any, b: Any, x: Any) -> Any:
+def _kummer(a: Array, b: Array, x: Array) -> Array:
     ends = _is_polynomial(a) | _is_polynomial(b - a)
     far = (jnp.abs(x) > 60.0) & ~ends
     reflected = x < 0
@@ -82,7 +83,7 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     return jnp.where(far, scale * power * half * (half * total), near)
 
 
-def _is_polynomial(a: Any) -> Any:
+def _is_polynomial(a: Array) -> Array:
     """Whether a series with this parameter ends."""
     return (a <= 0) & (jnp.floor(a) == a)
 
@@ -90,7 +91,7 @@ def _is_polynomial(a: Any) -> Any:
 _hyp1f1 = lax.custom_jvp(_kummer)
 
 
-def _central(f: Callable[[Any], Any], x: Any) -> Any:
+def _central(f: Callable[[Any], Any], x: Array) -> Array:
     """df/dx by a difference of fourth order: the series in a parameter has no simpler one."""
     step = jnp.finfo(x.dtype).eps ** 0.2 * jnp.maximum(1.0, jnp.abs(x))
     near = f(x + step) - f(x - step)
@@ -108,11 +109,11 @@ def _hyp1f1_jvp(primals, tangents):
 
 
 @elementwise()
-def _hyp1f1_step(a: Any, b: Any, x: Any) -> Any:
+def _hyp1f1_step(a: Array, b: Array, x: Array) -> Array:
     return _hyp1f1(a, b, x)
 
 
-def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's confluent hypergeometric function ₁F₁.
 
     Args:
@@ -128,11 +129,11 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     return _hyp1f1_step(*map(jnp.asarray, (a, b, x)))
 
 
-def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _gauss_series(a: Array, b: Array, c: Array, x: Array) -> Array:
     return _series(lambda k: (a + k) * (b + k) / ((c + k) * (k + 1)) * x, x)
 
 
-def _gauss_unit(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _gauss_unit(a: Array, b: Array, c: Array, x: Array) -> Array:
     """₂F₁ for 0 ≤ x < 1."""
     excess = c - a - b
     # There the two parts below have opposite poles.
@@ -153,7 +154,7 @@ def _gauss_unit(a: Any, b: Any, c: Any, x: Any) -> Any:
     return jnp.where(close, left + right, direct)
 
 
-def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _gauss(a: Array, b: Array, c: Array, x: Array) -> Array:
     ends = _is_polynomial(a) | _is_polynomial(b)
     negative = (x < 0) & ~ends
     # Pfaff's transformation brings the negative axis to [0, 1).
@@ -187,11 +188,11 @@ def _hyp2f1_jvp(primals, tangents):
 
 
 @elementwise()
-def _hyp2f1_step(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _hyp2f1_step(a: Array, b: Array, c: Array, x: Array) -> Array:
     return _hyp2f1(a, b, c, x)
 
 
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss' hypergeometric function ₂F₁.
 
     Args:

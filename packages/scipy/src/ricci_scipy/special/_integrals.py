@@ -9,6 +9,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 
 from . import _coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
@@ -24,7 +25,7 @@ def _falling(terms: list[float]) -> list[float]:
 _EI_SERIES = _falling([1 / (k * natural_factorial(k)) for k in range(1, 42)])
 
 
-def _positive_ei(x: Any) -> Any:
+def _positive_ei(x: Any) -> Array:
     near = lambda x: _EULER + jnp.log(x) + x * polynomial(x, _EI_SERIES)
 
     def far(x):
@@ -36,7 +37,7 @@ def _positive_ei(x: Any) -> Any:
     return pieces(x, (6.0, near), (np.inf, far))
 
 
-def _bounded_terms(n: Any, x: Any) -> Any:
+def _bounded_terms(n: Any, x: Array) -> Array:
     """En(x) for x ≤ 1, by its power series (DLMF 8.19.8)."""
     total = jnp.zeros_like(x)
     for k in range(24):
@@ -50,7 +51,7 @@ def _bounded_terms(n: Any, x: Any) -> Any:
     return sign * power * (lax.digamma(order) - jnp.log(x)) - total
 
 
-def _fraction(n: Any, x: Any) -> Any:
+def _fraction(n: Any, x: Array) -> Array:
     """En(x) for x ≥ 1, by its continued fraction from behind (DLMF 8.19.17)."""
 
     def level(i, below):
@@ -61,13 +62,13 @@ def _fraction(n: Any, x: Any) -> Any:
     return jnp.exp(-x) / lax.fori_loop(0, _LEVELS, level, start)
 
 
-def convert_like(i: Any, x: Any) -> Any:
+def convert_like(i: Any, x: Any) -> Array:
     """An integer as a number of the dtype of ``x``."""
     return lax.convert_element_type(i, x.dtype)
 
 
 @lax.custom_jvp
-def _expn(n: Any, x: Any) -> Any:
+def _expn(n: Any, x: Array) -> Array:
     small = x <= 1
     inside = x > 0
     near = _bounded_terms(n, jnp.where(small & inside, x, 0.5))
@@ -87,11 +88,11 @@ def _expn_jvp(primals, tangents):
 
 
 @elementwise()
-def _expn_step(n: Any, x: Any) -> Any:
+def _expn_step(n: Any, x: Array) -> Array:
     return _expn(n, x)
 
 
-def expn(n: Any, x: Any) -> Any:
+def expn(n: Any, x: ArrayLike) -> Array:
     """The generalized exponential integral, ∫₁^∞ exp(-x t) / tⁿ dt.
 
     Args:
@@ -108,7 +109,7 @@ def expn(n: Any, x: Any) -> Any:
 
 
 @elementwise()
-def exp1(x: Any) -> Any:
+def exp1(x: Any) -> Array:
     """The exponential integral ∫ₓ^∞ exp(-t) / t dt.
 
     Args:
@@ -124,7 +125,7 @@ def exp1(x: Any) -> Any:
 
 
 @lax.custom_jvp
-def _expi(x: Any) -> Any:
+def _expi(x: Array) -> Array:
     positive = x > 0
     right = _positive_ei(jnp.where(positive, x, 1.0))
     left = -_expn(jnp.ones_like(x), jnp.where(positive, 1.0, -x))
@@ -138,7 +139,7 @@ def _expi_jvp(primals, tangents):
 
 
 @elementwise()
-def expi(x: Any) -> Any:
+def expi(x: Any) -> Array:
     """The exponential integral Ei, the principal value of ∫₋∞ˣ exp(t) / t dt.
 
     Example:
@@ -242,7 +243,7 @@ _SPENCE_SERIES = _falling(
 )
 
 
-def _spence(x: Any) -> Any:
+def _spence(x: ArrayLike) -> Array:
     """∫₁ˣ log(t) / (1 - t) dt; between 1/2 and 2 by a series in log(x)."""
 
     def from_log(w):
@@ -265,7 +266,7 @@ def _spence(x: Any) -> Any:
 
 
 @elementwise(strict=True)
-def spence(x: Any) -> Any:
+def spence(x: ArrayLike) -> Array:
     """Spence's function ∫₁ˣ log(t) / (1 - t) dt, the dilogarithm of 1 - x.
 
     Args:

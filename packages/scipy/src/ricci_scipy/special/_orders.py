@@ -7,11 +7,12 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 
 from ._integrals import bernoulli_numbers
 
 
-def bernoulli(n: int) -> Any:
+def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀ to Bₙ, with B₁ = -1/2.
 
     Args:
@@ -32,7 +33,7 @@ def bernoulli(n: int) -> Any:
     return jnp.asarray(np.array([float(b) for b in bernoulli_numbers(n)]), dtype=float)
 
 
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Any:
     """The Bessel functions of the first kind of orders 0 to v.
 
     Args:
@@ -73,7 +74,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     return jnp.cumprod(factors, axis=0)[: v + 1]
 
 
-def _legendre_table(n: int, z: Any, normalized: bool) -> Any:
+def _legendre_table(n: int, z: Array, normalized: bool) -> Array:
     """Pₗᵐ(z) for orders m and degrees l up to n: an array of shape (n + 1, n + 1, *z.shape)."""
     sine = jnp.sqrt(1 - z * z)
     orders = np.arange(n + 1)
@@ -104,7 +105,7 @@ def _legendre_table(n: int, z: Any, normalized: bool) -> Any:
     return jnp.stack(rows, axis=1)
 
 
-def _check_legendre(name: str, m: int, n: int, z: Any) -> Any:
+def _check_legendre(name: str, m: int, n: int, z: ArrayLike) -> Array:
     z = jnp.asarray(z)
     if z.dtype.name not in ("float32", "float64"):
         raise TypeError(f"{name}: z must be of dtype float32 or float64, got {z.dtype.name}.")
@@ -118,7 +119,7 @@ def _check_legendre(name: str, m: int, n: int, z: Any) -> Any:
     return z
 
 
-def lpmn(m: int, n: int, z: Any) -> tuple[Any, Any]:
+def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Any, Any]:
     """The associated Legendre functions of the first kind, and their derivatives.
 
     Args:
@@ -148,7 +149,7 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Any, Any]:
     return values, (weights[0] * lower - weights[1] * z * values) / (1 - z * z)
 
 
-def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
+def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     """The associated Legendre functions of the first kind.
 
     Args:
@@ -175,7 +176,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
 
 def sph_harm_y(
     n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
-) -> Any:
+) -> Array:
     """Spherical harmonics.
 
     Args:

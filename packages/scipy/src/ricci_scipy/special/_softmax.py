@@ -1,11 +1,10 @@
 """Softmax and its logarithm, over all axes where none is given."""
 
-from typing import Any
-
+from ricci_ir import Array, ArrayLike
 from ricci_numpy import authoring
 
 
-def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """exp(x), scaled to sum up to 1.
 
     Args:
@@ -20,7 +19,7 @@ def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
     return authoring.softmax(x, axis)
 
 
-def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """The logarithm of ``softmax``, without overflow.
 
     Args:

@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array
 from ricci_scipy import special
 
 from ._distribution import distribution
@@ -16,17 +17,17 @@ _ALL = "logpdf pdf cdf logcdf sf logsf"
 _POSITIVE = (0.0, np.inf)
 
 
-def _reciprocal_angle(z: Any) -> Any:
+def _reciprocal_angle(z: Array) -> Array:
     """The angle of (z, 1) over π, precise for large z."""
     return jnp.arctan2(jnp.ones_like(z), z) / np.pi
 
 
-def _cauchy_quantile(turn: Any) -> Any:
+def _cauchy_quantile(turn: Any) -> Array:
     ends = jnp.abs(turn) == 0.5
     return jnp.where(ends, jnp.copysign(np.inf, turn), jnp.tan(np.pi * jnp.where(ends, 0.0, turn)))
 
 
-def _log_mass(a: Any, b: Any) -> Any:
+def _log_mass(a: Array, b: Array) -> Array:
     """The logarithm of the standard normal probability of [a, b], precise in the tails."""
     right = a > 0
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)

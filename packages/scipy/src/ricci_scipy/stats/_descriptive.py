@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 from ricci_numpy.authoring import check_arraylike
 
 
@@ -26,7 +27,7 @@ def _check_policy(name: str, nan_policy: str, offered: tuple[str, ...]) -> None:
         )
 
 
-def _sorted_mode(values: Any) -> tuple[Any, Any]:
+def _sorted_mode(values: Array) -> tuple[Any, Any]:
     """The smallest of the most frequent values of a vector, and its count."""
     ordered = jnp.sort(values)
     equal = ordered[:, None] == ordered[None, :]
@@ -38,7 +39,7 @@ def _sorted_mode(values: Any) -> tuple[Any, Any]:
 
 
 def mode(
-    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
     """The most frequent values along an axis; of several, the smallest.
 
@@ -83,7 +84,7 @@ def mode(
     return ModeResult(values, counts)
 
 
-def _ranks(a: Any, method: str) -> Any:
+def _ranks(a: Array, method: str) -> Array:
     size = a.shape[0]
     if method == "ordinal":
         order = jnp.argsort(a)
@@ -103,8 +104,8 @@ _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
 def rankdata(
-    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
-) -> Any:
+    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+) -> Array:
     """The ranks of numbers, from 1.
 
     Args:
@@ -137,7 +138,7 @@ def rankdata(
     return jnp.moveaxis(ranked, -1, axis)
 
 
-def _ranked(a: Any, method: str) -> Any:
+def _ranked(a: Array, method: str) -> Array:
     ranks = _ranks(a, method)
     if not jnp.issubdtype(a.dtype, np.inexact):
         return ranks
@@ -145,13 +146,13 @@ def _ranked(a: Any, method: str) -> Any:
 
 
 def sem(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",
     *,
     keepdims: bool = False,
-) -> Any:
+) -> Array:
     """The standard error of the mean, along an axis.
 
     Args:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
+from ricci_ir import Array
 from ricci_scipy import special
 
 from ._distribution import distribution
@@ -14,12 +15,12 @@ _COUNTS = (0.0, np.inf)
 _UPTO = (0.0, lambda n, *rest: n)
 
 
-def _log_choices(n: Any, k: Any) -> Any:
+def _log_choices(n: Any, k: Any) -> Array:
     """log of n over k."""
     return -jnp.log1p(n) - special.betaln(n - k + 1, k + 1)
 
 
-def _poisson_entropy(mu: Any) -> Any:
+def _poisson_entropy(mu: Any) -> Array:
     small = mu < 25
     k = np.arange(100.0).astype(mu.dtype)
     m = jnp.expand_dims(jnp.where(small, mu, 1.0), -1)

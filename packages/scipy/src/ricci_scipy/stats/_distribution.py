@@ -1,6 +1,9 @@
 """A distribution is a row: its parameters, its support, formulas. Its module is made from that.
 
 A formula is of the standardized variable and the shape parameters. What a row leaves out follows
+
+from ricci_ir import ArrayLike
+from typing import Any
 from what it has: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, and so on.
 """
 
@@ -14,6 +17,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 from ricci_scipy.special._elementwise import elementwise
 
 Formula = Callable[..., Any]
@@ -170,7 +174,7 @@ def _function(
         return lambda *args: change(inner(*args))
     formula = formulas[name]
 
-    def function(x: Any, *rest: Any) -> Any:
+    def function(x: ArrayLike, *rest: Any) -> Array:
         shapes, place = rest[:count], dict(zip(located, rest[count:], strict=True))
         if name in _QUANTILES:
             value = _quantile(formula, x, shapes)
@@ -186,14 +190,14 @@ def _function(
     return function
 
 
-def _quantile(formula: Formula, q: Any, shapes: tuple[Any, ...]) -> Any:
+def _quantile(formula: Formula, q: Any, shapes: tuple[Any, ...]) -> Array:
     valid = (q >= 0) & (q <= 1)
     return jnp.where(valid, formula(jnp.where(valid, q, 0.5), *shapes), np.nan)
 
 
 def _inside(
     name: str, formula: Formula, support: tuple[Any, Any], z: Any, shapes: tuple[Any, ...]
-) -> Any:
+) -> Array:
     """The formula within the support, constants outside, with gradients of their own."""
     low, high = (end(*shapes) if callable(end) else end for end in support)
     below, above = z < low, z > high

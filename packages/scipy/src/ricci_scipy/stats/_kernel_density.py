@@ -7,6 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
+from ricci_ir import Array, ArrayLike
 from ricci_numpy.authoring import promote_dtypes_inexact
 from ricci_pytree import register_pytree_node_class
 from ricci_scipy import special
@@ -36,7 +37,7 @@ class gaussian_kde:
     Source: Scott, Multivariate Density Estimation, 1992.
     """
 
-    def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None):
+    def __init__(self, dataset: Any, bw_method: Any = None, weights: Array | None = None):
         dataset = jnp.atleast_2d(jnp.asarray(dataset))
         if jnp.iscomplexobj(dataset):
             raise NotImplementedError("gaussian_kde: dataset must be real.")
@@ -74,7 +75,7 @@ class gaussian_kde:
         return self.dataset.shape[1]
 
     @property
-    def neff(self) -> Any:
+    def neff(self) -> Array:
         """How many points of equal weight would tell as much."""
         return 1 / jnp.sum(self.weights**2)
 
@@ -96,14 +97,14 @@ class gaussian_kde:
         made.dataset, made.weights, made.covariance, made.inv_cov = children
         return made
 
-    def evaluate(self, points: Any) -> Any:
+    def evaluate(self, points: ArrayLike) -> Array:
         """The density at points of shape (n,) or (dimensions, n)."""
         return jnp.exp(self.logpdf(points))
 
     __call__ = evaluate
     pdf = evaluate
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points of shape (n,) or (dimensions, n)."""
         points = self._points(x)
         factor = lax.linalg.cholesky(self.inv_cov)
@@ -113,7 +114,7 @@ class gaussian_kde:
         log_det = jnp.sum(jnp.log(jnp.diagonal(factor)))
         return log + log_det - 0.5 * self.d * np.log(2 * np.pi)
 
-    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
+    def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
         """The integral of the density times a normal one.
 
         Args:
@@ -128,7 +129,7 @@ class gaussian_kde:
             )
         return self._overlap(mean[:, None], jnp.ones(1, self.dataset.dtype), cov)
 
-    def integrate_box_1d(self, low: Any, high: Any) -> Any:
+    def integrate_box_1d(self, low: Any, high: Any) -> Array:
         """The probability between two numbers, of an estimate in one dimension."""
         if self.d != 1:
             raise ValueError(
@@ -141,7 +142,7 @@ class gaussian_kde:
         masses = norm.cdf(high, self.dataset[0], scale) - norm.cdf(low, self.dataset[0], scale)
         return jnp.sum(self.weights * masses)
 
-    def integrate_kde(self, other: Any) -> Any:
+    def integrate_kde(self, other: Any) -> Array:
         """The integral of the density times that of another estimate."""
         if other.d != self.d:
             raise ValueError(
@@ -155,7 +156,7 @@ class gaussian_kde:
             "gaussian_kde.integrate_box is not available; integrate_box_1d is, in one dimension."
         )
 
-    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
+    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Array:
         """Draw points from the density.
 
         Args:
@@ -172,7 +173,7 @@ class gaussian_kde:
         )
         return self.dataset[:, places] + jnp.moveaxis(steps, -1, 0)
 
-    def _points(self, points: Any) -> Any:
+    def _points(self, points: ArrayLike) -> Array:
         found = jnp.atleast_2d(jnp.asarray(points))
         d, n = found.shape
         if d != self.d:
@@ -183,7 +184,7 @@ class gaussian_kde:
             found = found.reshape(self.d, 1)
         return promote_dtypes_inexact(found, self.dataset)[0]
 
-    def _overlap(self, points: Any, weights: Any, covariance: Any) -> Any:
+    def _overlap(self, points: Array, weights: Array, covariance: Any) -> Array:
         factor = lax.linalg.cholesky(self.covariance + covariance)
         solve = lambda a: lax.linalg.triangular_solve(factor, a, left_side=True, lower=True)
         ours, theirs = solve(self.dataset), solve(points.astype(self.dataset.dtype))

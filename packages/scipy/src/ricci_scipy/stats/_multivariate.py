@@ -6,13 +6,14 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
 from ricci_numpy.authoring import promote_args_inexact, promote_dtypes_inexact
 from ricci_scipy import special
 
 from ._distribution import module_of
 
 
-def _dirichlet_logpdf(x: Any, alpha: Any) -> Any:
+def _dirichlet_logpdf(x: ArrayLike, alpha: Any) -> Array:
     x, alpha = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(alpha))
     if alpha.ndim != 1:
         raise ValueError(f"dirichlet: alpha must be one-dimensional, got shape {alpha.shape}.")
@@ -30,7 +31,7 @@ def _dirichlet_logpdf(x: Any, alpha: Any) -> Any:
     return jnp.where(inside, log, -np.inf)
 
 
-def dirichlet_logpdf(x: Any, alpha: Any) -> Any:
+def dirichlet_logpdf(x: ArrayLike, alpha: Any) -> Array:
     """The logarithm of the density of the Dirichlet distribution.
 
     Args:
@@ -50,7 +51,7 @@ def dirichlet_logpdf(x: Any, alpha: Any) -> Any:
     return _dirichlet_logpdf(x, alpha)
 
 
-def dirichlet_pdf(x: Any, alpha: Any) -> Any:
+def dirichlet_pdf(x: ArrayLike, alpha: Any) -> Array:
     """The density of the Dirichlet distribution.
 
     Args:
@@ -64,7 +65,7 @@ def dirichlet_pdf(x: Any, alpha: Any) -> Any:
     return jnp.exp(_dirichlet_logpdf(x, alpha))
 
 
-def multinomial_logpmf(x: Any, n: Any, p: Any) -> Any:
+def multinomial_logpmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     """The logarithm of the probabilities of the multinomial distribution.
 
     Args:
@@ -85,7 +86,7 @@ def multinomial_logpmf(x: Any, n: Any, p: Any) -> Any:
     return jnp.where(jnp.equal(jnp.sum(x, axis=-1), n), log, -np.inf)
 
 
-def multinomial_pmf(x: Any, n: Any, p: Any) -> Any:
+def multinomial_pmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     """The probabilities of the multinomial distribution.
 
     Args:
@@ -99,7 +100,7 @@ def multinomial_pmf(x: Any, n: Any, p: Any) -> Any:
     return jnp.exp(multinomial_logpmf(x, n, p))
 
 
-def normal_logpdf(x: Any, mean: Any, cov: Any, allow_singular: bool | None = None) -> Any:
+def normal_logpdf(x: ArrayLike, mean: Any, cov: Any, allow_singular: bool | None = None) -> Array:
     """The logarithm of the density of the multivariate normal distribution.
 
     Args:
@@ -147,7 +148,7 @@ def normal_logpdf(x: Any, mean: Any, cov: Any, allow_singular: bool | None = Non
     return -0.5 * squares - 0.5 * size * np.log(2 * np.pi) - log_det
 
 
-def normal_pdf(x: Any, mean: Any, cov: Any) -> Any:
+def normal_pdf(x: ArrayLike, mean: Any, cov: Any) -> Array:
     """The density of the multivariate normal distribution.
 
     Args:
