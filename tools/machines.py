@@ -19,10 +19,10 @@ import numpy as np
 from workspace import EXAMPLES, ROOT
 
 VALUES = (
+    "integration/test_examples.py",
     "integration/test_nonsymmetric.py",
     "integration/test_recorded_values.py",
-    "integration/test_spec_examples.py",
-    "integration/test_spec_notebook.py",
+    "integration/test_spec_documents.py",
     "packages/lax/tests/test_linalg_nonsymmetric.py",
     "packages/lax/tests/test_linalg_solving.py",
     "packages/lax/tests/test_linalg_spectral.py",

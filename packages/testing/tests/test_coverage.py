@@ -1,5 +1,6 @@
 """The table of examples leaves nothing out: no primitive, dtype family, shape or mode."""
 
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -30,7 +31,7 @@ def test_every_primitive_has_examples():
         f"{name!r} ({defined_at(p)}) has no examples: give its block examples=samples(...), or "
         'examples=no_examples("why not")'
         for name, p in primitives.items()
-        if p.abstract_eval.__module__.startswith("ricci_lax")
+        if defined_at(p).startswith(str(Path(lax.__file__).parent))
         and name not in examples()
         and not isinstance(example_rules.get(p), unsupported)
     ]

@@ -8,7 +8,14 @@ import numpy as np
 from ricci_ir import ShapedArray, Tracer, canonicalize_dtype, get_aval, is_extended
 from ricci_pytree import default_registry
 from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._guards import check_device_to_device, explicit_transfer, unguarded
+from ricci_xla.devices._guards import (
+    begin_explicit,
+    check_device_to_device,
+    end_explicit,
+    explicit_transfer,
+    unguarded,
+    watch,
+)
 from ricci_xla.devices._jaxlib import runtime
 
 from ._array import ArrayImpl, check_not_deleted
@@ -225,7 +232,6 @@ def _match(prefix: Any, treedef: Any) -> tuple[list[Any], list[Any]]:
     return leaves, prefix_tree.flatten_up_to(tree)
 
 
-@explicit_transfer("explicit_device_put")
 def device_put(
     x: Any,
     device: Any = None,
@@ -256,23 +262,29 @@ def device_put(
       >>> device_put({"a": np.arange(3)})["a"]
       Array([0, 1, 2], dtype=int32)
     """
-    pairs, treedef = default_registry.flatten_with_path(x)
-    count = len(pairs)
-    places = _broadcast(device, treedef, count)
-    donated = _broadcast(donate, treedef, count)
-    aliased = _broadcast(may_alias, treedef, count)
-    found = [
-        put_leaf(leaf, place, donate=bool(give), may_alias=alias, name=_path_text(path))
-        for (path, leaf), place, give, alias in zip(pairs, places, donated, aliased, strict=True)
-    ]
-    return treedef.unflatten(found)
+    mark = begin_explicit("explicit_device_put") if watch.on else None
+    try:
+        pairs, treedef = default_registry.flatten_with_path(x)
+        count = len(pairs)
+        places = _broadcast(device, treedef, count)
+        donated = _broadcast(donate, treedef, count)
+        aliased = _broadcast(may_alias, treedef, count)
+        found = [
+            put_leaf(leaf, place, donate=bool(give), may_alias=alias, name=_path_text(path))
+            for (path, leaf), place, give, alias in zip(
+                pairs, places, donated, aliased, strict=True
+            )
+        ]
+        return treedef.unflatten(found)
+    finally:
+        if mark is not None:
+            end_explicit(mark)
 
 
 def _path_text(path: tuple) -> str:
     return f" at x{''.join(map(str, path))}" if path else ""
 
 
-@explicit_transfer("explicit_device_get")
 def device_get(x: Any) -> Any:
     """The values of arrays in a pytree as NumPy arrays.
 
@@ -286,11 +298,16 @@ def device_get(x: Any) -> Any:
       >>> device_get(device_put(np.arange(3)))
       array([0, 1, 2], dtype=int32)
     """
-    leaves, treedef = default_registry.flatten(x)
-    for leaf in leaves:
-        if isinstance(leaf, ArrayImpl):
-            leaf.copy_to_host_async()
-    return treedef.unflatten([np.asarray(x) if _has_numbers(x) else x for x in leaves])
+    mark = begin_explicit("explicit_device_get") if watch.on else None
+    try:
+        leaves, treedef = default_registry.flatten(x)
+        for leaf in leaves:
+            if isinstance(leaf, ArrayImpl):
+                leaf.copy_to_host_async()
+        return treedef.unflatten([np.asarray(x) if _has_numbers(x) else x for x in leaves])
+    finally:
+        if mark is not None:
+            end_explicit(mark)
 
 
 def _has_numbers(leaf: Any) -> bool:

@@ -32,7 +32,7 @@ class _Watch:
         self.on = False
 
 
-_watch = _Watch()
+watch = _Watch()
 
 
 def _tell_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ def _tell_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -> Non
     def update(value: Any, local: bool) -> None:
         level = None if value is None or value is UNSET else levels[value]
         if level is not None:
-            _watch.on = True
+            watch.on = True
         setattr(_states.thread_local_state() if local else _states.global_state(), attribute, level)
 
     state.on_change(update)
@@ -62,30 +62,41 @@ def _level(direction: str) -> Any:
 
 def transfers_are_guarded() -> bool:
     """Whether copies between the host and devices are logged or forbidden in this thread."""
-    if not _watch.on:
+    if not watch.on:
         return False
     return any(_level(d) != _Level.ALLOW for d in ("host_to_device", "device_to_host"))
 
 
-def explicit_transfer[**P, R](attribute: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark what a function copies as asked for by the user.
+def begin_explicit(attribute: str) -> tuple[str, bool]:
+    """Count what this thread copies as asked for by the user, until ``end_explicit``.
 
     Args:
       attribute: of jaxlib's guards, ``"explicit_device_put"`` or ``"explicit_device_get"``.
     """
+    here = _states.thread_local_state()
+    before = getattr(here, attribute)
+    setattr(here, attribute, True)
+    return attribute, before
+
+
+def end_explicit(mark: tuple[str, bool]) -> None:
+    """Undo what ``begin_explicit`` did."""
+    setattr(_states.thread_local_state(), *mark)
+
+
+def explicit_transfer[**P, R](attribute: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Mark what a function copies as asked for by the user; see ``begin_explicit``."""
 
     def mark(fun: Callable[P, R]) -> Callable[P, R]:
         @wraps(fun)
         def marked(*args: P.args, **kwargs: P.kwargs) -> R:
-            if not _watch.on:
+            if not watch.on:
                 return fun(*args, **kwargs)
-            here = _states.thread_local_state()
-            before = getattr(here, attribute)
-            setattr(here, attribute, True)
+            mark = begin_explicit(attribute)
             try:
                 return fun(*args, **kwargs)
             finally:
-                setattr(here, attribute, before)
+                end_explicit(mark)
 
         return marked
 
@@ -99,7 +110,7 @@ class unguarded:
 
     def __enter__(self) -> None:
         self.levels = None
-        if _watch.on:
+        if watch.on:
             here = _states.thread_local_state()
             self.levels = [getattr(here, direction) for direction in _directions]
             for direction in _directions:
@@ -118,7 +129,7 @@ def check_device_to_device(aval: Any, sharding: Any) -> None:
     Raises:
       JaxRuntimeError: if such a copy is forbidden.
     """
-    if not _watch.on:
+    if not watch.on:
         return
     level = _level("device_to_device")
     explicit = _states.thread_local_state().explicit_device_put
