@@ -6,6 +6,8 @@ need of these names, so they are not among those of ``ricci_lax``.
 """
 
 from .control_flow._cond import index_of_platform as index_of_platform
+from .elementwise._factories import BinaryFunction as BinaryFunction
+from .elementwise._factories import UnaryFunction as UnaryFunction
 from .elementwise._factories import binary_function as binary_function
 from .elementwise._factories import filled_like as filled_like
 from .elementwise._factories import lower_to as lower_to

@@ -141,7 +141,7 @@ class RegularGridInterpolator:
 
     def __init__(
         self,
-        points: Array,
+        points: tuple[Any, ...],
         values: Array,
         method: str = "linear",
         bounds_error: bool = False,

@@ -55,7 +55,7 @@ class FlatCallback:
         self.in_tree = in_tree
         self.static = static
 
-    def __call__(self, *arrays: Any) -> Array:
+    def __call__(self, *arrays: Any) -> Any:
         """Call the function; its result as it comes."""
         args, kwargs = tree_unflatten(self.in_tree, with_static(arrays, self.static))
         return self.callback_func(*args, **kwargs)

@@ -84,7 +84,7 @@ def _custom_vjp(log: Log, primitive: Primitive, operands: list, params: dict) ->
     return log.absorb(checked, custom_vjp_call_p.bind(*operands, **changed))
 
 
-def _custom_of(rule: Any) -> Array:
+def _custom_of(rule: Any) -> Any:
     rules = rule.__self__
     return rules.custom if hasattr(rules, "custom") else _custom_of(rules.fwd)
 

@@ -238,7 +238,7 @@ def check_carry(
     )
 
 
-def _differs(c: Array, o: Any) -> str:
+def _differs(c: ShapedArray, o: Any) -> str:
     parts = [
         part
         for part, different in (("shape", c.shape != o.shape), ("dtype", c.dtype != o.dtype))
@@ -247,7 +247,7 @@ def _differs(c: Array, o: Any) -> str:
     return f"another {' and another '.join(parts)}."
 
 
-def _fix(c: Array, o: Any) -> str:
+def _fix(c: ShapedArray, o: Any) -> str:
     if c.shape != o.shape:
         return (
             f"Start from an initial carry of shape {o.shape}, or make the body keep the shape "

@@ -63,7 +63,7 @@ __all__ = [
 _int32 = np.dtype(np.int32)
 
 
-def _per_branch(key: Any, branches: tuple[Jaxpr, ...], build: Callable[[], Any]) -> Array:
+def _per_branch(key: Any, branches: tuple[Jaxpr, ...], build: Callable[[], Any]) -> tuple[Any, ...]:
     """Something derived from all branches, kept on the first."""
     return branches[0].derived((key, branches), build)
 
@@ -465,7 +465,7 @@ def switch[R](
     return _bind("switch", chosen, branches, names, operands)
 
 
-def _operands(what: str, operands: tuple, operand: Array) -> tuple:
+def _operands(what: str, operands: tuple, operand: Any) -> tuple:
     if operand is _missing:
         return operands
     if operands:
@@ -473,7 +473,7 @@ def _operands(what: str, operands: tuple, operand: Array) -> tuple:
     return (operand,)
 
 
-def _check_scalar(what: str, x: Array) -> None:
+def _check_scalar(what: str, x: Any) -> None:
     try:
         aval: Any = get_aval(x)
     except TypeError:
@@ -491,7 +491,7 @@ def _bind(
     branches: Sequence[Callable],
     names: Sequence[str],
     operands: tuple,
-) -> Array:
+) -> Any:
     leaves, tree = tree_flatten(operands)
     avals = leaf_avals(what, argument_paths(operands, {}, branches[0]), leaves)
     bodies = [trace_body(what, branch, tree, avals) for branch in branches]
@@ -507,7 +507,7 @@ def bind_branches(
     leaves: Sequence[Any],
     backwards: bool = False,
     **params: Any,
-) -> Array:
+) -> Any:
     """Bind the primitive to traced branches and their operands; returns their pytree.
 
     Args:

@@ -113,7 +113,7 @@ class _Traced(NamedTuple):
         return _Traced(convert_constvars(jaxpr), jaxpr.consts)
 
 
-def _guess_aval(i: int, x: Array, initial_guess: Any) -> Any:
+def _guess_aval(i: int, x: Any, initial_guess: Any) -> Any:
     try:
         return get_aval(x)
     except TypeError as error:
@@ -142,7 +142,7 @@ def _tangent_program(
     def fun(*args: Any) -> list[Any]:
         at, y = args[:fixed], args[fixed:]
 
-        def g(x: ArrayLike) -> Array:
+        def g(x: ArrayLike) -> Any:
             leaves = _leaves("the argument of g", x, tree, "have")
             given = [_like("g", v, a) for v, a in zip(leaves, directions, strict=True)]
             outs = tangent_map_p.bind(*at, *given, jaxpr=jaxpr, count=len(point), transposed=False)

@@ -258,7 +258,7 @@ def _tangents(outs, primals, tangents, **params):
     ]
 
 
-def _instantiated(tangent: Array, x: Array) -> Array:
+def _instantiated(tangent: Any, x: Array) -> Array:
     """A tangent as an array that the same program takes in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
         return vector_space.zeros(get_aval(x))

@@ -158,9 +158,7 @@ def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: Any)
     return length
 
 
-def _check_pair(
-    f: Callable, body: Body, carry_tree: Any, names: Sequence[str], avals: Any
-) -> Array:
+def _check_pair(f: Callable, body: Body, carry_tree: Any, names: Sequence[str], avals: Any) -> Any:
     """Check what a scan's body returns; gives the structure of what is collected."""
     out = body.out_tree
     node = out.node_data()
@@ -256,8 +254,8 @@ def _without_forwarding(
 
 
 def fori_loop[T](
-    lower: ArrayLike,
-    upper: ArrayLike,
+    lower: Any,
+    upper: Any,
     body_fun: Callable[[Any, T], T],
     init_val: T,
     *,
@@ -336,7 +334,7 @@ def fori_loop[T](
     return tree_unflatten(tree, outs[2:])
 
 
-def _bound(x: Array, dtype: np.dtype, weak: bool) -> Array:
+def _bound(x: ArrayLike, dtype: np.dtype, weak: bool) -> Any:
     if isinstance(x, Tracer):
         return converted(x, dtype, weak)
     return int(x) if weak else dtype.type(x)

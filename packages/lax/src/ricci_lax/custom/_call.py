@@ -132,7 +132,7 @@ class CustomFunction[**P, R]:
         leaves, tree = tree_flatten(dynamic)
         return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, None))
 
-    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> Array:
+    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> Any:
         """Call the function: plainly, or through its primitive where something is traced.
 
         ``bind(call, operands, program, const_count, out_tree)`` binds the primitive.

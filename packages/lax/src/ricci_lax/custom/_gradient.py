@@ -77,7 +77,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         return partial(custom_gradient, with_logs=with_logs)
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    def value(*args: Any, **kwargs: Any) -> Array:
+    def value(*args: Any, **kwargs: Any) -> Any:
         return _pair(name, fun(*args, **kwargs))[0]
 
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
@@ -126,7 +126,7 @@ def _pair(name: str, out: Any) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def _without_logs(name: str, result: Any) -> Array:
+def _without_logs(name: str, result: Any) -> tuple[Array, ...]:
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
             f"the rule of {name} must return a pair (cotangents, logs), since custom_gradient was "

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate
-from ricci_ir import Array, ArrayLike, as_array
+from ricci_ir import ArrayLike, as_array
 from ricci_pytree import tree_map
 
 from ._vjp import CustomVJPPrimal
@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Array:
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of a pytree of arrays.
 
     Args:
@@ -36,7 +36,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Array:
     return tree_map(zero, val)
 
 
-def custom_vjp_primal_tree_values(tree: Any) -> Array:
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """The values in a pytree of ``CustomVJPPrimal``, as forward rules with symbolic zeros get it.
 
     Raises:
@@ -47,7 +47,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Array:
       {'a': 3}
     """
 
-    def value(leaf: Any) -> Array:
+    def value(leaf: Any) -> int:
         if not isinstance(leaf, CustomVJPPrimal):
             raise TypeError(
                 "custom_vjp_primal_tree_values: the leaves must be CustomVJPPrimal, as the "

@@ -323,7 +323,9 @@ def _jvp(primals, tangents, **params):
     return _pushed(_bind_tangent, primals, tangents, **params)
 
 
-def _bind_tangent(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Array:
+def _bind_tangent(
+    primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+) -> list[Array]:
     return primitive.bind(*operands, **params)
 
 

@@ -6,7 +6,7 @@ from operator import index
 from typing import Any
 
 from ricci_autodiff import vjp
-from ricci_ir import Array, ArrayLike, api_boundary, disable_jit_state, staged_call
+from ricci_ir import ArrayLike, api_boundary, disable_jit_state, staged_call
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
@@ -51,7 +51,7 @@ def fwd_and_bwd(
 
     @wraps(fun)
     def forward(*args: Any) -> tuple[Any, ...]:
-        def chosen(*values: Any) -> Array:
+        def chosen(*values: Any) -> Any:
             full = list(args)
             for position, value in zip(positions, values, strict=True):
                 full[position] = value
@@ -87,7 +87,7 @@ def fwd_and_bwd(
 def _staged(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function as one program for arguments of each type."""
 
-    def call(*args: Any) -> Array:
+    def call(*args: Any) -> Any:
         if disable_jit_state.value:
             return fun(*args)
         leaves, tree = tree_flatten(args)

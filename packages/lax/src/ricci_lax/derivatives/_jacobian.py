@@ -264,7 +264,7 @@ class _Differentiated:
             )
         return position % len(args)
 
-    def call(self, *arguments: Any) -> Array:
+    def call(self, *arguments: Any) -> Any:
         """Call the function with other values of the differentiated arguments."""
         fun, args, kwargs = self._all
         full = list(args)
@@ -285,7 +285,7 @@ class _Differentiated:
         ]
         return chosen[leaf]
 
-    def unflatten(self, parts: Sequence[Any], argnums: Any) -> Array:
+    def unflatten(self, parts: Sequence[Any], argnums: Any) -> Any:
         """A part for each leaf, in the structure of the argument, or a tuple for several."""
         tree = tree_unflatten(self.tree, parts)
         return tree[0] if isinstance(argnums, int) else tree
@@ -353,7 +353,7 @@ def _check_results(
             )
 
 
-def _tangent(tangent: Array, aval: ShapedArray) -> Array:
+def _tangent(tangent: Any, aval: ShapedArray) -> Array:
     """A result's tangent; that of integers is given as zeros of their dtype."""
     if type(tangent) is Zero and tangent.aval.dtype == float0:
         return zeros_of(aval)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ricci_autodiff import Zero, instantiate, not_linear
-from ricci_ir import AbstractToken, Array, Effect, abstract_token, define, unsupported
+from ricci_ir import AbstractToken, Effect, abstract_token, define, unsupported
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
@@ -37,7 +37,7 @@ create_token_p = define(
 )
 
 
-def create_token(_: Any = None) -> Array:
+def create_token(_: Any = None) -> Any:
     """A token that nothing precedes.
 
     Example:
@@ -76,7 +76,7 @@ after_all_p = define(
 )
 
 
-def after_all(*operands: Any) -> Array:
+def after_all(*operands: Any) -> Any:
     """A token that all the given ones precede.
 
     Args:

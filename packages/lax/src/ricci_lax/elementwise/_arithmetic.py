@@ -451,7 +451,7 @@ _complex = (np.complexfloating,)
 _parts = (np.float32, np.float64)
 
 
-def _part(name: str, transpose) -> Array:
+def _part(name: str, transpose) -> Any:
     return nary(
         name,
         f"stablehlo.{name}",

@@ -183,7 +183,7 @@ def _accurate(
     )
 
 
-def _accurate_function(primitive: Primitive, summary: str, example: str) -> Array:
+def _accurate_function(primitive: Primitive, summary: str, example: str) -> Any:
     bind = primitive.bind
 
     def apply(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:

@@ -321,7 +321,7 @@ def approx_min_k(
 
 def _bind(
     is_max_k: bool, operand: ArrayLike, k, dimension, recall_target, override, aggregate
-) -> Array:
+) -> list[Array]:
     return approx_top_k_p.bind(
         operand,
         k=index(k),

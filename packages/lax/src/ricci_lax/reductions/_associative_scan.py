@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Array:
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Combine the elements of arrays up to each one, in logarithmically many steps.
 
     Args:

@@ -214,7 +214,7 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
     out_sharding: Any = None,
-) -> Array:
+) -> Any:
     """Combine the elements of arrays along some dimensions with any computation.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Array, Cache, DTypeLike, Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
+from ricci_ir import Cache, DTypeLike, Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
 from ricci_lax.structure._shapes import write
 from ricci_stablehlo import Lowering, Value, int_list
 
@@ -195,7 +195,7 @@ def dims_attribute(pairs: Sequence[tuple[str, Sequence[int]]], index_vector_dim:
     return ", ".join([*fields, f"index_vector_dim = {index_vector_dim}"])
 
 
-def dimension_tuple(dims: Any) -> Array:
+def dimension_tuple(dims: Any) -> Any:
     """Dimension numbers whose fields are tuples of ints."""
     return type(dims)(*(tuple(map(index, field)) for field in dims))
 

@@ -230,7 +230,7 @@ def _chebyshev(x: Array, coefficients: Sequence[float]) -> Array:
     return mul(scalar_like(x, 0.5), sub(b0, b2))
 
 
-def _i0e(x: Array) -> Array:
+def _i0e(x: Any) -> Array:
     dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if dtype.itemsize < 4:
         return converted(_i0e(converted(x, np.dtype("float32"))), dtype)

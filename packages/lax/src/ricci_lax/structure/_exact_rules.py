@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, DTypeLike
+from ricci_ir import DTypeLike
 
 Rule = Callable[..., Any]
 
@@ -19,12 +19,12 @@ def elementwise(fun: Callable[..., Any]) -> Rule:
     return lambda *xs, **params: fun(*xs) if not any(params.values()) else NotImplemented
 
 
-def divide(x: np.ndarray, y: np.ndarray, **_: Any) -> Array:
+def divide(x: np.ndarray, y: np.ndarray, **_: Any) -> Any:
     """A quotient of floats. XLA multiplies by the reciprocal of a divisor that it repeats."""
     return np.divide(x, y) if x.dtype.kind == "f" and x.shape == y.shape else NotImplemented
 
 
-def convert(x: np.ndarray, *, new_dtype: DTypeLike, **_: Any) -> Array:
+def convert(x: np.ndarray, *, new_dtype: DTypeLike, **_: Any) -> Any:
     """The values in another dtype, if it is none that floats may not fit."""
     narrow = x.dtype.kind == "f" and np.dtype(new_dtype).kind in "iu"
     return NotImplemented if narrow else x.astype(new_dtype)

@@ -1,8 +1,10 @@
 """Operations that give back their operands, for what they mean to transformations."""
 
+from typing import Any
+
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import Array, ArrayLike, Tracer, define, get_aval
+from ricci_ir import ArrayLike, Tracer, define, get_aval
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
@@ -28,7 +30,7 @@ stop_gradient_p = define(
 )
 
 
-def stop_gradient(x: ArrayLike) -> Array:
+def stop_gradient(x: ArrayLike) -> Any:
     """The same values, seen by differentiation as constants.
 
     Args:
@@ -88,7 +90,7 @@ optimization_barrier_p = define(
 )
 
 
-def optimization_barrier(operand: ArrayLike, /) -> Array:
+def optimization_barrier(operand: ArrayLike, /) -> Any:
     """The same values, which the compiler computes all of before any use of them.
 
     Args:

@@ -152,7 +152,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     return np.array(sizes, np.int32) if sizes else full((0,), 0, np.dtype(np.int32))
 
 
-def dtype(x: ArrayLike) -> Array:
+def dtype(x: ArrayLike) -> np.dtype:
     """The dtype that a value has as an array; of a dtype or a scalar type, the one it stands for.
 
     Args:

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def checked_dtype(dtype: DTypeLike, name: str) -> Array:
+def checked_dtype(dtype: DTypeLike, name: str) -> Any:
     """``dtype`` if arrays can have it.
 
     Raises:
@@ -56,12 +56,12 @@ def checked_dtype(dtype: DTypeLike, name: str) -> Array:
     )
 
 
-def chosen_dtype(dtype: DTypeLike, name: str) -> Array:
+def chosen_dtype(dtype: DTypeLike, name: str) -> Any:
     """The dtype that the caller of a function chooses for its result, checked; ``None`` stays."""
     return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
 
 
-def placed(x: ArrayLike, device: Any, out_sharding: Any = None) -> Array:
+def placed(x: ArrayLike, device: Any, out_sharding: Any = None) -> Any:
     """``x`` on a device or with a sharding, if one is given."""
     where = device if out_sharding is None else out_sharding
     return x if where is None else lax.placement.constrain(x, where)
@@ -72,7 +72,7 @@ def uploads_are_guarded() -> bool:
     return transfer_guard_host_to_device.value not in (None, "allow")
 
 
-def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Array:
+def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Any:
     """An array holding a NumPy array's values; 64-bit dtypes become 32-bit while those are off.
 
     A scalar of a program that is being recorded is a literal there.
@@ -195,7 +195,7 @@ def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Array:
     return placed(result, device, out_sharding)
 
 
-def _from_value(x: Array, dtype: DTypeLike, copy: bool, name: str) -> Array:
+def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array:
     if hasattr(type(x), "aval"):
         if dtype is None or x.aval.dtype == dtype:
             if dtype is not None and x.aval.weak_type:
@@ -233,7 +233,7 @@ def _refuse(x: Array, name: str, dtype: DTypeLike) -> None:
     )
 
 
-def _host_array(x: Array, dtype: DTypeLike, name: str) -> np.ndarray:
+def _host_array(x: Any, dtype: DTypeLike, name: str) -> np.ndarray:
     try:
         return np.array(x, dtype)
     except ValueError as error:
@@ -263,12 +263,12 @@ def _is_regular(x: Array) -> bool:
     return True
 
 
-def _has_array(x: Array) -> bool:
+def _has_array(x: Any) -> bool:
     """Whether an object is none of ours, but gives an array when it is asked for one."""
     return hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__")
 
 
-def _type_of_other(x: Array, name: str) -> tuple[Any, bool]:
+def _type_of_other(x: Any, name: str) -> tuple[Any, bool]:
     """The dtype that NumPy gives to an element of a sequence, and whether it is weak."""
     for kind in (int, float, complex):  # of these, subclasses
         if isinstance(x, kind):
@@ -291,7 +291,7 @@ class _Elements:
         self.types: set[tuple[Any, bool]] = set()
         self.arrays: list[Any] = []
 
-    def collect(self, x: ArrayLike, name: str) -> None:
+    def collect(self, x: Any, name: str) -> None:
         for part in x:
             kind = type(part)
             if kind in scalar_kinds:
@@ -301,7 +301,7 @@ class _Elements:
             else:
                 self.add(part, name)
 
-    def add(self, x: ArrayLike, name: str) -> None:
+    def add(self, x: Any, name: str) -> None:
         """Add an element that is neither a scalar of Python's nor one of its sequences."""
         if hasattr(type(x), "aval"):
             self.arrays.append(x)
@@ -316,13 +316,13 @@ class _Elements:
         else:
             self.types.add(_type_of_other(x, name))
 
-    def dtype(self) -> Array:
+    def dtype(self) -> Any:
         pairs = [(python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
         pairs.extend(self.types)
         return lattice_result_type(*pairs)[0] if pairs else python_scalar_dtype(float)
 
 
-def _from_sequence(x: Array, dtype: DTypeLike, name: str) -> Array:
+def _from_sequence(x: list[Any], dtype: DTypeLike | None, name: str) -> Array:
     elements = _Elements()
     try:
         elements.collect(x, name)
@@ -343,13 +343,13 @@ def _from_sequence(x: Array, dtype: DTypeLike, name: str) -> Array:
     return _stacked(x, dtype, name)
 
 
-def _on_host(x: Array) -> Array:
+def _on_host(x: Array) -> Any:
     if isinstance(x, list | tuple):
         return [_on_host(part) for part in x]
     return np.asarray(x)[()] if hasattr(type(x), "aval") else x
 
 
-def _stacked(x: Array, dtype: DTypeLike, name: str) -> Array:
+def _stacked(x: Array, dtype: DTypeLike, name: str) -> Any:
     """A nested sequence that holds arrays, put together part by part."""
     if not isinstance(x, list | tuple):
         x = as_operand(x)

@@ -197,7 +197,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return _is_in_family(arg1, arg2)
 
 
-def result_type(*args: Any) -> Array:
+def result_type(*args: Any) -> np.dtype:
     """The dtype that the result of an operation on these operands has.
 
     Args:

@@ -196,7 +196,7 @@ def full(
     return placed(_full(as_shape(shape), fill_value, dtype, "full"), device, out_sharding)
 
 
-def _full(shape: tuple[int, ...], value: Any, dtype: DTypeLike, name: str) -> Array:
+def _full(shape: tuple[int, ...], value: Any, dtype: DTypeLike | None, name: str) -> Array:
     aval: Any = get_aval(value)
     if hasattr(type(value), "aval"):
         result = value if dtype is None else convert(value, dtype)
@@ -224,7 +224,13 @@ def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Array:
 
 
 def _like(
-    name: str, a: ArrayLike, value: Any, dtype: DTypeLike, shape: Shape, device, out_sharding
+    name: str,
+    a: ArrayLike,
+    value: Any,
+    dtype: DTypeLike | None,
+    shape: Shape | None,
+    device,
+    out_sharding,
 ) -> Array:
     if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
         aval: Any = shaped_like(a)

@@ -93,7 +93,7 @@ def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Any]:
     return [x, y]
 
 
-def _checked(mode: str, preferred: Any) -> Array:
+def _checked(mode: str, preferred: Any) -> Any:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be 'full', 'same' or 'valid', got {mode!r}.")
     return preferred

@@ -79,7 +79,7 @@ def interp(
     return _interp(x, xp, fp, *given, modes=tuple(modes.items()))
 
 
-def _dtype(x: Array) -> Array:
+def _dtype(x: Array) -> np.dtype:
     return get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -63,7 +63,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
     return placed(_frequencies("rfftfreq", n, d, dtype), device)
 
 
-def _frequencies(name: str, n: Any, d: ArrayLike, dtype: DTypeLike) -> Array:
+def _frequencies(name: str, n: Any, d: ArrayLike, dtype: DTypeLike | None) -> Array:
     for argument, value in (("n", n), ("d", d)):
         if isinstance(value, list | tuple):
             raise ValueError(f"{name}: {argument} must be one number, got {value!r}.")

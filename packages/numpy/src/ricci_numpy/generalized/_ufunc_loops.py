@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, Composite, DTypeLike, ShapeDtypeStruct, eval_shape
 from ricci_numpy._promotion import convert
@@ -34,7 +36,7 @@ def loops(func: Combine) -> Loops:
     return Loops(**{name: Composite(partial(fun, func), name) for name, fun in bodies.items()})
 
 
-def _combined_dtype(func: Combine, state: Any, row: Any) -> Array:
+def _combined_dtype(func: Combine, state: Any, row: Any) -> np.dtype:
     """The dtype of a combination, which the state of a loop has from the start."""
     structs = [ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
     return eval_shape(func, *structs).dtype

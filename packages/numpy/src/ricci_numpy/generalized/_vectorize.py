@@ -89,7 +89,7 @@ def vectorize(
             raise ValueError(f"None was passed at positions {sorted(absent)} {hint}.")
         mapped = [i for i in range(len(args)) if i not in excluded and i not in absent]
 
-        def one(*arrays: Any) -> Array:
+        def one(*arrays: Any) -> Any:
             full = list(args)
             for i, array in zip(mapped, arrays, strict=True):
                 full[i] = array
@@ -171,7 +171,7 @@ def _checked(
     return checked
 
 
-def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) -> Array:
+def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) -> Any:
     """Map a function over the broadcast leading dimensions of arrays, ``counts`` of each."""
     loop = broadcast_shapes(*(x.shape[:n] for x, n in zip(arrays, counts, strict=True)))
     squeezed = []

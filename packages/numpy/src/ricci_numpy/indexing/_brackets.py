@@ -43,7 +43,7 @@ _INT32 = np.iinfo(np.int32)
 _check_static = config.state("jax_check_static_indices")
 
 
-def as_mode(mode: Any) -> Array:
+def as_mode(mode: Any) -> Any:
     """What to do about indices out of bounds, given by name or as ``lax.GatherScatterMode``.
 
     Raises:
@@ -68,7 +68,7 @@ _mode_names = {
 }
 
 
-def getitem(x: ArrayLike, index: Any) -> Array:
+def getitem(x: Any, index: Any) -> Array:
     """``x[index]``, by NumPy's rules.
 
     Indices out of bounds are moved to the nearest element, since a program cannot raise.
@@ -123,7 +123,7 @@ _steps: Cache[Any, dict[str, Any]] = Cache("index steps", 4096)
 _INT_FORM = (1, 1, False, True)
 
 
-def _row(x: Array, index: int) -> Array:
+def _row(x: ArrayLike, index: int) -> Array:
     key = x.aval, enable_x64.value
     row = _rows.entries.get(key)
     if row is None:
@@ -165,7 +165,7 @@ def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
     return {"jaxpr": jaxpr, "name": "getitem"}
 
 
-def _windows_now(x: Array, index: tuple) -> Any:
+def _windows_now(x: ArrayLike, index: tuple) -> Any:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
     aval = x.aval
     sizes = aval.shape
@@ -278,7 +278,7 @@ def _windows(x: Array, *starts: Any, forms: tuple) -> Array:
 
 
 def _getitem(
-    x: Array,
+    x: ArrayLike,
     index: Index,
     *,
     mode: Any = None,
@@ -534,7 +534,7 @@ def _gather_step(x: Array, *operands: Any, form: GatherForm, options: tuple) -> 
 
 
 def get_at(
-    x: ArrayLike,
+    x: Any,
     index: Any,
     *,
     mode: Any = None,

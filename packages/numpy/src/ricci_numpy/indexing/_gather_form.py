@@ -15,7 +15,7 @@ from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, Index
 _INT32 = np.dtype(np.int32)
 
 
-def dtype_of(x: ArrayLike) -> Array:
+def dtype_of(x: ArrayLike) -> np.dtype:
     """The dtype of an array or scalar."""
     aval: Any = get_aval(x)
     return aval.dtype

@@ -57,7 +57,7 @@ def adjoint(x: ArrayLike) -> Array:
     return conj(matrix_transpose(x))
 
 
-def dtype_of(x: ArrayLike) -> Array:
+def dtype_of(x: ArrayLike) -> np.dtype:
     """The dtype of an array or a scalar."""
     aval: Any = get_aval(x)
     return aval.dtype

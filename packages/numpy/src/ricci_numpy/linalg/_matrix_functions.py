@@ -170,7 +170,7 @@ def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
 
 
 @composite("cond")
-def _cond(x: Array, *, p: Array) -> Array:
+def _cond(x: Array, *, p: Array | None) -> Array:
     if p is None or p in (2, -2):
         s = svd(x, compute_uv=False)
         last = np.ndim(s) - 1

@@ -60,7 +60,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
 
 
 @composite("norm")
-def _norm(x: Array, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
+def _norm(x: Any, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
     (x,) = promote_dtypes_inexact(x)
     if axes is None:
         return lax.sqrt(sum(_squares(x), keepdims=keepdims))
@@ -69,7 +69,7 @@ def _norm(x: Array, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -
     return _matrix_norm(x, ord, axes, keepdims)
 
 
-def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: there is no norm {ord!r} of vectors.")
     if ord == 2:
@@ -107,7 +107,7 @@ def _scalar(value: Any, dtype: DTypeLike) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     if ord is None or ord in ("f", "fro"):
         return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
     row, column = axes

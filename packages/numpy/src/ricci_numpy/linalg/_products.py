@@ -72,7 +72,7 @@ def contract(
     return convert(result, dtype, weak)
 
 
-def conjugate_if_complex(x: ArrayLike) -> Array:
+def conjugate_if_complex(x: ArrayLike) -> Any:
     """The complex conjugate; a real array is returned as it is."""
     aval: Any = get_aval(x)
     return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
@@ -83,7 +83,7 @@ def dot(
     b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
     """The sum of products over the last dimension of ``a`` and the last but one of ``b``.
@@ -127,7 +127,7 @@ def matmul(
     b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
     """The matrix product, over leading dimensions that broadcast.
@@ -181,7 +181,7 @@ def known_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
     return _products.entries.get((types, type(a), type(b), trace_key()))
 
 
-def _know_product(a: Array, b: Array, dims: Any) -> None:
+def _know_product(a: ArrayLike, b: ArrayLike, dims: Any) -> None:
     """Keep a product for the next call, if it is of arrays of one dtype, and neither is weak."""
     if not (hasattr(type(a), "aval") and hasattr(type(b), "aval")):
         return
@@ -290,7 +290,7 @@ def vecdot(
     *,
     axis: int = -1,
     precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: Any = None,
 ) -> Array:
     """The sum of products along a dimension, ``x1`` conjugated.
 
@@ -333,7 +333,7 @@ def inner(
     b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: Any = None,
 ) -> Array:
     """The sums of products over the last dimensions.
 
@@ -386,7 +386,7 @@ def tensordot(
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
     """The sums of products over several pairs of dimensions.
@@ -436,7 +436,7 @@ def tensordot(
 _CORES = {"matvec": ((2, -1), (1, -1)), "vecmat": ((1, -1), (2, -2))}
 
 
-def _core_operands(name: str, x1: Array, x2: Array) -> tuple[Any, Any]:
+def _core_operands(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Any, Any]:
     """Check the operands of a product of vectors and matrices with leading dimensions."""
     x1, x2 = operands(name, x1, x2)
     shapes = np.shape(x1), np.shape(x2)
@@ -602,7 +602,7 @@ def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:
     return found if len(found) == 3 else [*found, None]
 
 
-def _product(x: Array, y: Array) -> Array:
+def _product(x: Any, y: Array) -> Any:
     return None if x is None or y is None else lax.mul(x, y)
 
 

@@ -412,7 +412,7 @@ def apply_over_axes(func: Any, a: ArrayLike, axes: Sequence[int]) -> Any:
     return a
 
 
-def vmap_over(fun: Any, count: int, in_axis: int, out_axis: int) -> Array:
+def vmap_over(fun: Any, count: int, in_axis: int, out_axis: int) -> Any:
     """``fun`` mapped over ``count`` dimensions, one inside the other."""
     for _ in range(count):
         fun = vmap(fun, in_axes=in_axis, out_axes=out_axis)

@@ -158,7 +158,7 @@ def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Any], tuple
     return operands("pad", *flat), tuple((int(a), int(b)) for a, b in numbers)
 
 
-def _dtype_of(x: Array) -> Array:
+def _dtype_of(x: Array) -> np.dtype:
     aval: Any = get_aval(x)
     return aval.dtype
 

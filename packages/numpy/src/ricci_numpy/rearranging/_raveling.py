@@ -29,7 +29,7 @@ class Unravel:
     dtypes: tuple[Any, ...]
     dtype: Any
 
-    def __call__(self, flat: Any) -> Array:
+    def __call__(self, flat: Any) -> Any:
         """The pytree whose leaves, one after the other, ``flat`` holds.
 
         Args:

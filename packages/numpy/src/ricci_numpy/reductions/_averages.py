@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Shape, composite, get_aval, inlined
+from ricci_ir import Array, ArrayLike, Axis, Shape, composite, get_aval, inlined
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     common_dtype,
@@ -270,7 +270,7 @@ def nanpercentile(
     )
 
 
-def _percent(name: str, q: Any) -> Array:
+def _percent(name: str, q: Any) -> Any:
     (q,) = operands(name, q)
     dtype = inexact_dtype(common_dtype(q)[0])[0]
     if hasattr(type(q), "aval"):
@@ -280,7 +280,7 @@ def _percent(name: str, q: Any) -> Array:
 
 def _quantile(
     name: str,
-    a: Array,
+    a: ArrayLike,
     q: Any,
     axis: Any,
     out: Any,
@@ -288,7 +288,7 @@ def _quantile(
     method: str,
     keepdims: bool,
     skip_nan: bool,
-    weights: Array | None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     a, q = operands(name, a, q)
     if weights is not None:
@@ -321,7 +321,17 @@ def _quantile(
 
 @composite("quantile")
 def _quantiles(
-    a: Array, q: Any, weights: Array, *, name, axes, q_shape, known, method, keepdims, skip_nan
+    a: Array,
+    q: Any,
+    weights: Array | None,
+    *,
+    name,
+    axes,
+    q_shape,
+    known,
+    method,
+    keepdims,
+    skip_nan,
 ) -> Array:
     a = convert(a, inexact_dtype(a.dtype)[0])
     rows, rest = _rows(a, axes)
@@ -354,7 +364,7 @@ def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return lax.reshape(a, (count, length)), rest
 
 
-def _fractions(q: Any, dtype: DTypeLike) -> Array:
+def _fractions(q: Any, dtype: Any) -> Any:
     """The fractions as a vector, on the host if they are known."""
     if hasattr(type(q), "aval"):
         q = convert(q, inexact_dtype(get_aval(q).dtype)[0])

@@ -97,7 +97,7 @@ def no_out(name: str, out: Any) -> None:
         )
 
 
-def keep_axes(x: ArrayLike, axes: tuple[int, ...]) -> Array:
+def keep_axes(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     """A reduced array with sizes of 1 where the reduced axes were."""
     return lax.expand_dims(x, axes) if axes else x
 
@@ -119,7 +119,7 @@ def checked_mask(name: str, where: Any) -> Array:
     return where
 
 
-def _initial(name: str, initial: Any, dtype: DTypeLike) -> Array:
+def _initial(name: str, initial: Any, dtype: DTypeLike) -> Any:
     (initial,) = operands(name, initial)
     shape = np.shape(initial)
     if shape:
@@ -148,7 +148,7 @@ def _highest(dtype: DTypeLike) -> Any:
     return int(iinfo(dtype).max)
 
 
-def sum_dtype(dtype: DTypeLike, promote_integers: bool = True) -> Array:
+def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     """The dtype of a sum or product: at least the default int for booleans and integers."""
     if dtype == BOOL:
         return python_scalar_dtype(int)
@@ -160,7 +160,7 @@ def sum_dtype(dtype: DTypeLike, promote_integers: bool = True) -> Array:
     return dtype
 
 
-def accumulated_dtype(dtype: DTypeLike) -> Array:
+def accumulated_dtype(dtype: DTypeLike) -> Any:
     """The dtype that a sum of the given dtype is computed in."""
     return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
 
@@ -318,7 +318,7 @@ _SUMMED_AS_THEY_ARE = frozenset(
 _sums: Cache[Any, Operation] = Cache("sums", 4096)
 
 
-def _plain_sum(a: Array, axis: Any) -> Operation | None:
+def _plain_sum(a: ArrayLike, axis: Any) -> Operation | None:
     """The sum of an array along axes, if it is one operation."""
     kind, aval = type(a), getattr(a, "aval", None)
     kept = axis is None or type(axis) is int
@@ -338,7 +338,7 @@ def _plain_sum(a: Array, axis: Any) -> Operation | None:
 def sum(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -381,7 +381,7 @@ def sum(
 def prod(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,

@@ -25,9 +25,9 @@ __all__ = [
 
 def _running(
     name: str,
-    a: Array,
+    a: ArrayLike,
     axis: Any,
-    dtype: DTypeLike,
+    dtype: DTypeLike | None,
     operation: Any,
     neutral_for_nan: int | None = None,
     promote_integers: bool = False,
@@ -66,9 +66,7 @@ def _run(
     return operation(convert(a, dtype), axis)
 
 
-def cumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The sums of the elements so far, along an axis.
 
     Args:
@@ -92,9 +90,7 @@ def cumsum(
     return _running("cumsum", a, axis, chosen_dtype(dtype, "cumsum"), lax.cumsum)
 
 
-def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The products of the elements so far, along an axis; see ``cumsum``.
 
     Example:
@@ -108,9 +104,7 @@ def cumprod(
     return _running("cumprod", a, axis, chosen_dtype(dtype, "cumprod"), lax.cumprod)
 
 
-def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The sums of the elements so far, NaN counting as 0; see ``cumsum``.
 
     Example:
@@ -124,9 +118,7 @@ def nancumsum(
     return _running("nancumsum", a, axis, chosen_dtype(dtype, "nancumsum"), lax.cumsum, 0)
 
 
-def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The products of the elements so far, NaN counting as 1; see ``cumsum``.
 
     Example:
@@ -142,9 +134,9 @@ def nancumprod(
 
 def _cumulative(
     name: str,
-    x: Array,
+    x: ArrayLike,
     axis: Any,
-    dtype: DTypeLike,
+    dtype: DTypeLike | None,
     include_initial: bool,
     operation: Any,
     initial: int,
@@ -173,7 +165,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     include_initial: bool = False,
 ) -> Array:
     """The sums of the elements so far, along an axis.
@@ -202,7 +194,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     include_initial: bool = False,
 ) -> Array:
     """The products of the elements so far, along an axis; see ``cumulative_sum``.

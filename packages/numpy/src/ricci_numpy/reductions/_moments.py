@@ -47,7 +47,7 @@ def masked_count(
 def mean(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -91,7 +91,7 @@ def mean_of(
 
 
 @inlined("mean")
-def _mean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike, keepdims: bool) -> Array:
+def _mean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike | None, keepdims: bool) -> Array:
     a = asarray(a)
     result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
     computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
@@ -110,7 +110,7 @@ def _mean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike, keepdims: bool) 
 def var(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
@@ -151,7 +151,7 @@ def var(
 def std(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
@@ -175,7 +175,7 @@ def std(
     return _variance("std", a, axis, dtype, ddof, keepdims, where, mean)
 
 
-def _ddof(name: str, ddof: Any, correction: Any) -> Array:
+def _ddof(name: str, ddof: Any, correction: Any) -> int:
     if correction is None:
         return ddof
     if not (type(ddof) is int and ddof == 0):
@@ -204,12 +204,12 @@ def variance_dtypes(name: str, a_dtype: Any, dtype: DTypeLike) -> tuple[Any, Any
     return computed, real_dtype(found)
 
 
-def real_dtype(dtype: DTypeLike) -> Array:
+def real_dtype(dtype: Any) -> Any:
     """The dtype of the parts of a complex one; of others, itself."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
 
 
-def squared_modulus(x: ArrayLike) -> Array:
+def squared_modulus(x: Any) -> Array:
     """The square of each element's absolute value."""
     if x.dtype in COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))

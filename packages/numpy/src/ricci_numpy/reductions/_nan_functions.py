@@ -100,7 +100,7 @@ def _reduce(name, a, axis, out, keepdims, initial, where, **settings) -> Array:
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -122,7 +122,7 @@ def nansum(
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -214,7 +214,7 @@ def nanargmin(
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     out: None = None,
     keepdims: bool = False,
     where: ArrayLike | None = None,
@@ -235,7 +235,7 @@ def nanmean(
 
 
 @composite("nanmean")
-def _nanmean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike, keepdims: bool) -> Array:
+def _nanmean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike | None, keepdims: bool) -> Array:
     if a.dtype in INEXACT_DTYPES:
         where = _valid(a, where)
     return mean_of("nanmean", a, axes, dtype, keepdims, where)

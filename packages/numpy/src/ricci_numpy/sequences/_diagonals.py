@@ -113,7 +113,7 @@ def trace(
 
 
 @composite("trace")
-def _trace(a: Array, *, offset: int, axes: tuple[int, ...], dtype: DTypeLike) -> Array:
+def _trace(a: Array, *, offset: int, axes: tuple[int, ...], dtype: DTypeLike | None) -> Array:
     return _masked_sum(a, offset, axes, dtype)
 
 
@@ -122,7 +122,7 @@ def _trace_at(a: Array, offset: Any, *, axes: tuple[int, ...], dtype: DTypeLike)
     return _masked_sum(a, offset, axes, dtype)
 
 
-def _masked_sum(a: Array, offset: Any, axes: tuple[int, ...], dtype: DTypeLike) -> Array:
+def _masked_sum(a: Array, offset: Any, axes: tuple[int, ...], dtype: DTypeLike | None) -> Array:
     a = moveaxis(a, axes, (-2, -1))
     shape = np.shape(a)
     mask = _on_diagonal(shape[-2:], offset)

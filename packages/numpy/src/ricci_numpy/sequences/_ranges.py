@@ -115,7 +115,7 @@ def arange(
     return placed(result, device, out_sharding)
 
 
-def _range_dtype(values: tuple[Any, ...]) -> Array:
+def _range_dtype(values: tuple[Any, ...]) -> np.dtype:
     small = [0 if type(x) is int else x for x in values]  # the size of an int does not matter
     return common_dtype(*small)[0]
 

@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 
-def _is_one_array(x: Array) -> bool:
+def _is_one_array(x: list[Array]) -> bool:
     return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
 
 
-def _common(name: str, arrays: Sequence[Any], dtype: DTypeLike) -> list[Any]:
+def _common(name: str, arrays: Sequence[Any], dtype: DTypeLike | None) -> list[Any]:
     given = operands(name, *arrays)
     if dtype is None:
         return promote_dtypes(*given)
@@ -300,7 +300,7 @@ def block(arrays: Any) -> Array:
     return _block(*operands("block", *leaves), form=form, depth=depths.pop())
 
 
-def _block_form(x: Array, leaves: list[Any]) -> Any:
+def _block_form(x: Any, leaves: list[Any]) -> Any:
     if isinstance(x, tuple):
         raise TypeError("block: nest lists, not tuples.")
     if isinstance(x, list):

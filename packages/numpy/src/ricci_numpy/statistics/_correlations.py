@@ -89,7 +89,7 @@ def _checked(name: str, *args: Any) -> list[Any]:
     return given
 
 
-def _result_dtype(name: str, dtype: DTypeLike) -> Any:
+def _result_dtype(name: str, dtype: DTypeLike | None) -> Any:
     if dtype is None:
         return None
     found = explicit_dtype(dtype, name)
@@ -100,7 +100,14 @@ def _result_dtype(name: str, dtype: DTypeLike) -> Any:
 
 @composite("cov")
 def _cov(
-    m: Array, y: Array, fweights: Any, aweights: Any, *, rowvar: bool, ddof: Any, dtype: DTypeLike
+    m: Array,
+    y: Array | None,
+    fweights: Any,
+    aweights: Any,
+    *,
+    rowvar: bool,
+    ddof: Any,
+    dtype: DTypeLike | None,
 ) -> Array:
     given = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
@@ -131,7 +138,7 @@ def _cov(
     return lax.squeeze(found, (0, 1)) if found.shape == (1, 1) else found
 
 
-def _weights(x: Array, fweights: Any, aweights: Any) -> Array:
+def _weights(x: Array, fweights: Any, aweights: Any) -> Array | None:
     """What each observation counts, as a vector; ``None`` if all are equal."""
     found = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
@@ -182,7 +189,7 @@ def corrcoef(
 
 
 @composite("corrcoef")
-def _corrcoef(x: Array, y: Array, *, rowvar: bool, dtype: DTypeLike) -> Array:
+def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: DTypeLike | None) -> Array:
     found = cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
         return divide(found, found)

@@ -246,7 +246,7 @@ def histogram(
 
 @composite("histogram")
 def _histogram(
-    edges: Any, a: Array, weights: Array, *ends: Any, bins: int | None, density: bool
+    edges: Any, a: Array, weights: Array | None, *ends: Any, bins: int | None, density: bool
 ) -> tuple[Any, Any]:
     if weights is None:
         (a,) = promote_dtypes_inexact(a)

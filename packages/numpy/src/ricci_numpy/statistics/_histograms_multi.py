@@ -138,7 +138,7 @@ def histogramdd(
 
 @composite("histogramdd")
 def _histogramdd(
-    sample: Any, weights: Array, *given: Any, bins: Any, ranged: Any, density: bool
+    sample: Any, weights: Array | None, *given: Any, bins: Any, ranged: Any, density: bool
 ) -> list[Any]:
     """The operands after the weights: the edges that are given, then the ends of ranges."""
     rest = iter(given)

@@ -247,7 +247,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _integer_power(x1, x2)
 
 
-def _dtype_of(x: Array) -> Array:
+def _dtype_of(x: Array) -> np.dtype:
     return common_dtype(x)[0]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, array_dtypes
+from ricci_lax.authoring import BinaryFunction
 from ricci_numpy._promotion import (
     FLOAT_DTYPES,
     INEXACT_DTYPES,
@@ -22,7 +23,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._selection import select_where
 
-from ._makers import Binary, alias, binary, publish
+from ._makers import alias, binary, publish
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = [
@@ -57,7 +58,7 @@ def _row(
     summary: str,
     example: str,
     parameters: tuple[str, ...],
-) -> Binary:
+) -> BinaryFunction:
     general_forms[name] = operation, accepted, general
     arguments, result = example.split(" -> ")
     kind = "bool" if result in ("True", "False") else "int"
@@ -74,7 +75,7 @@ def _numbers(
     example: str,
     promote: Callable[..., Any] = promote_args,
     parameters: tuple[str, ...] = ("x1", "x2"),
-) -> Binary:
+) -> BinaryFunction:
     def general(x, y):
         return operation(*promote(name, x, y))
 
@@ -87,7 +88,7 @@ def _is_boolean(x: Array) -> bool:
 
 def _or_for_booleans(
     name: str, operation: Operation, on_booleans: Operation, summary: str, example: str
-) -> Binary:
+) -> BinaryFunction:
     def general(x, y):
         x, y = promote_args(name, x, y)
         return (on_booleans if _is_boolean(x) else operation)(x, y)
@@ -100,7 +101,7 @@ def _shift_right(x: Array, y: Array) -> Array:
     return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x, y)
 
 
-def _ordering(name: str, operation: Operation, summary: str, example: str) -> Binary:
+def _ordering(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
     """A comparison of order; complex numbers compare by real, then by imaginary part."""
 
     def general(x, y):
@@ -114,7 +115,7 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> Bi
     return _row(name, operation, REAL_DTYPES, general, summary, example, ("x", "y"))
 
 
-def _logical(name: str, operation: Operation, summary: str, example: str) -> Binary:
+def _logical(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
     def general(x, y):
         x, y = promote_args(name, x, y)
         return operation(truth(x), truth(y))

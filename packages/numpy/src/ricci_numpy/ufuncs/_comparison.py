@@ -182,7 +182,7 @@ def iscomplex(x: ArrayLike) -> Array:
 
 
 @composite("iscomplex")
-def _iscomplex(x: Array) -> Array:
+def _iscomplex(x: Any) -> Array:
     part = imag(x)
     return lax.ne(part, constant(part, 0))
 
@@ -201,7 +201,7 @@ def isreal(x: ArrayLike) -> Array:
 
 
 @composite("isreal")
-def _isreal(x: Array) -> Array:
+def _isreal(x: Any) -> Array:
     part = imag(x)
     return lax.eq(part, constant(part, 0))
 

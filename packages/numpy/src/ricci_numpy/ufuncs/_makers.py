@@ -11,12 +11,13 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ricci_ir import Array, boundary, leave, python_scalar_dtype
+from ricci_ir import boundary, leave, python_scalar_dtype
+from ricci_lax.authoring import BinaryFunction, UnaryFunction
 
 Operation = Callable[..., Any]
 
 
-def unary(operation: Operation, accepted: frozenset, general: Operation) -> Callable[..., Any]:
+def unary(operation: Operation, accepted: frozenset, general: Operation) -> UnaryFunction:
     """A function of one operand.
 
     Args:
@@ -43,7 +44,7 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Call
     return function
 
 
-def binary(operation: Operation, accepted: frozenset, general: Operation) -> Callable[..., Any]:
+def binary(operation: Operation, accepted: frozenset, general: Operation) -> BinaryFunction:
     """A function of two operands; see ``unary``.
 
     Beside an array of the default float or integer dtype a Python scalar is passed on, as a weakly
@@ -90,9 +91,9 @@ def binary(operation: Operation, accepted: frozenset, general: Operation) -> Cal
     return function
 
 
-def publish(
-    function: Any, name: str, summary: str, example: str, result: str, *parameters: str
-) -> Array:
+def publish[F: UnaryFunction | BinaryFunction](
+    function: F, name: str, summary: str, example: str, result: str, *parameters: str
+) -> F:
     """Give a function that was made from a row of a table its name and its documentation.
 
     Args:
@@ -105,10 +106,11 @@ def publish(
     arguments = f"{', '.join(parameters)}: arrays or scalars"
     if len(parameters) > 1:
         arguments += "; dtypes are promoted and shapes broadcast"
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "ricci_numpy"
-    function.__signature__ = _signature(parameters)
-    function.__doc__ = (
+    made: Any = function
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = "ricci_numpy"
+    made.__signature__ = _signature(parameters)
+    made.__doc__ = (
         f"{summary}\n\nArgs:\n  {arguments}.\n\nRaises:\n  TypeError: if an operand is no array or "
         f"scalar, or of a dtype that this is not defined for.\n\nExample:\n"
         f"  >>> import ricci_numpy as jnp\n  >>> {example}\n  {result}\n\nSource: numpy.{name}."
@@ -126,12 +128,12 @@ def _signature(names: tuple[str, ...]) -> inspect.Signature:
     return _signatures[names]
 
 
-def alias(function: Any, name: str) -> Array:
+def alias[F: UnaryFunction | BinaryFunction](function: F, name: str) -> F:
     """The same function under another name."""
-    old = function.__name__
-    copy = FunctionType(function.__code__, function.__globals__, name, None, function.__closure__)
-    copy.__qualname__, copy.__module__ = name, function.__module__
-    copy.__doc__ = function.__doc__.replace(f"jnp.{old}(", f"jnp.{name}(")
-    copy.__kwdefaults__, copy.__defaults__ = function.__kwdefaults__, function.__defaults__
-    copy.__dict__.update(function.__dict__)
+    made: Any = function
+    copy: Any = FunctionType(made.__code__, made.__globals__, name, None, made.__closure__)
+    copy.__qualname__, copy.__module__ = name, made.__module__
+    copy.__doc__ = made.__doc__.replace(f"jnp.{made.__name__}(", f"jnp.{name}(")
+    copy.__kwdefaults__, copy.__defaults__ = made.__kwdefaults__, made.__defaults__
+    copy.__dict__.update(made.__dict__)
     return copy

@@ -10,6 +10,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, issubdtype
+from ricci_lax.authoring import UnaryFunction
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -25,7 +26,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._creation import asarray
 
-from ._makers import Unary, alias, publish, unary
+from ._makers import alias, publish, unary
 
 __all__ = [
     "abs",
@@ -84,7 +85,9 @@ UNSIGNED_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.unsigned
 EXACT_DTYPES = frozenset((BOOL, *INTEGER_DTYPES))
 
 
-def to_float(name: str, operation: Operation, summary: str, argument: str, result: str) -> Unary:
+def to_float(
+    name: str, operation: Operation, summary: str, argument: str, result: str
+) -> UnaryFunction:
     """A function whose operand becomes a float, unless it is one or a complex number."""
 
     def general(x):
@@ -107,7 +110,7 @@ def _scaled(factor: float) -> Operation:
 _log10_of_e = float(np.log10(np.e))
 
 
-def _log10(x: Array) -> Array:
+def _log10(x: Any) -> Array:
     found = lax.log(x)
     if found.dtype in COMPLEX_DTYPES:
         parts = lax.real(found), lax.imag(found)
@@ -178,7 +181,7 @@ def _or_itself(
     summary: str,
     argument: str,
     result: str,
-) -> Unary:
+) -> UnaryFunction:
     """An operation that leaves arrays of some dtypes as they are."""
 
     def general(x):
@@ -206,7 +209,7 @@ conjugate = alias(conj, "conjugate")
 
 def _plain(
     name: str, operation: Operation, accepted: frozenset, summary: str, argument: str, result: str
-) -> Unary:
+) -> UnaryFunction:
     """An operation on the dtypes that it accepts; it refuses others itself."""
 
     def general(x):

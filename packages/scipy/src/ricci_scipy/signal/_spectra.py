@@ -41,7 +41,7 @@ def _extended(x: Any, n: int, boundary: str | None) -> Any:
     return jnp.concatenate([left, x, right], -1)
 
 
-def _segments(x: ArrayLike, nperseg: int, noverlap: int) -> Array:
+def _segments(x: Any, nperseg: int, noverlap: int) -> Any:
     """The overlapping segments of the last axis, as two axes."""
     step = nperseg - noverlap
     starts = np.arange(0, x.shape[-1] - nperseg + 1, step)
@@ -57,7 +57,7 @@ def _detrended(x: Array, detrend: Any) -> Any:
 @inlined("spectrum")
 def _spectrum(
     x: Array,
-    y: Array,
+    y: Array | None,
     window: Any,
     fs: Any,
     *,

@@ -15,13 +15,13 @@ from ricci_pytree import tree_leaves, tree_map, tree_structure
 _dot = partial(jnp.vdot, precision=lax.Precision.HIGHEST)
 
 
-def _real_dot(x: Array, y: Array) -> Array:
+def _real_dot(x: Array, y: Array) -> Any:
     """The real part of the inner product of two pytrees."""
     pairs = zip(tree_leaves(x), tree_leaves(y), strict=True)
     return sum(jnp.real(_dot(a, b)) for a, b in pairs)
 
 
-def _full_dot(x: Array, y: Array) -> Array:
+def _full_dot(x: Array, y: Array) -> Any:
     return sum(_dot(a, b) for a, b in zip(tree_leaves(x), tree_leaves(y), strict=True))
 
 
@@ -57,13 +57,13 @@ def _identity(x: Array) -> Array:
 def _solved(
     name: str,
     method: Callable[..., Any],
-    A: Array,
-    b: Array,
+    A: ArrayLike,
+    b: ArrayLike,
     x0: Any,
     tol: float,
     atol: float,
     maxiter: int | None,
-    M: Array,
+    M: ArrayLike | None,
     *,
     is_symmetric: bool,
 ) -> tuple[Any, None]:
@@ -105,7 +105,7 @@ def _limit(b: Array, tol: float, atol: float) -> Array:
     return jnp.maximum(jnp.square(tol) * _real_dot(b, b), jnp.square(atol))
 
 
-def _cg(A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array) -> Any:
+def _cg(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
     limit = _limit(b, tol, atol)
 
     def goes_on(state: Any) -> Array:
@@ -147,9 +147,7 @@ class _Stabilised(NamedTuple):
     is_stuck: Any
 
 
-def _bicgstab(
-    A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array
-) -> Array:
+def _bicgstab(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Array:
     """Bi-CGSTAB, preconditioned from the right.
 
     A step is one of the biconjugate gradients, which makes the residual orthogonal to what A has
@@ -186,7 +184,7 @@ def _bicgstab(
 
 
 def _gmres(
-    A: Array, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Array, restart: int
+    A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any, restart: int
 ) -> Any:
     """GMRES on vectors, preconditioned from the left."""
     flat_b, unravel = ravel_pytree(b)

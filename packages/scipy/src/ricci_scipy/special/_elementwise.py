@@ -95,7 +95,7 @@ def _floats(name: str, x: Array) -> Array:
     return x
 
 
-def pieces(x: ArrayLike, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
+def pieces(x: Any, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
     """A function that is put together from several, each used below its limit.
 
     Args:

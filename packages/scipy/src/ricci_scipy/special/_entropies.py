@@ -87,7 +87,7 @@ def _relative(p: Any, q: Any) -> Any:
 
 
 @elementwise(weak=True)
-def rel_entr(p: ArrayLike, q: Any) -> Array:
+def rel_entr(p: Any, q: Any) -> Array:
     """A term of the relative entropy: p log(p / q); 0 where p = 0 ≤ q, inf where it is undefined.
 
     Args:
@@ -104,7 +104,7 @@ def rel_entr(p: ArrayLike, q: Any) -> Array:
 
 
 @elementwise(weak=True)
-def kl_div(p: ArrayLike, q: Any) -> Array:
+def kl_div(p: Any, q: Any) -> Array:
     """A term of the Kullback-Leibler divergence: p log(p / q) - p + q; inf where it is undefined.
 
     Args:
@@ -161,7 +161,7 @@ def boxcox1p(x: ArrayLike, lmbda: Any) -> Array:
 
 
 @elementwise(complexes=True, weak=True, widen=False)
-def expit(x: ArrayLike) -> Array:
+def expit(x: Any) -> Array:
     """The logistic function, 1 / (1 + exp(-x)).
 
     Example:

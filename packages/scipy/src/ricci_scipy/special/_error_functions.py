@@ -271,7 +271,7 @@ def ndtri(p: Any) -> Array:
 
 
 @lax.custom_jvp
-def _owens_t(h: Any, a: Array) -> Array:
+def _owens_t(h: Any, a: Any) -> Array:
     h, width = jnp.abs(h), jnp.abs(a)
     steep = width > 1
     # Beyond 1 the roles of the two sides change: with the tails

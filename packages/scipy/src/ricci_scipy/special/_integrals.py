@@ -68,7 +68,7 @@ def convert_like(i: Any, x: Any) -> Array:
 
 
 @lax.custom_jvp
-def _expn(n: Any, x: Array) -> Array:
+def _expn(n: Any, x: Any) -> Array:
     small = x <= 1
     inside = x > 0
     near = _bounded_terms(n, jnp.where(small & inside, x, 0.5))

@@ -138,7 +138,7 @@ def rankdata(
     return jnp.moveaxis(ranked, -1, axis)
 
 
-def _ranked(a: Array, method: str) -> Array:
+def _ranked(a: Any, method: str) -> Array:
     ranks = _ranks(a, method)
     if not jnp.issubdtype(a.dtype, np.inexact):
         return ranks
@@ -146,7 +146,7 @@ def _ranked(a: Array, method: str) -> Array:
 
 
 def sem(
-    a: ArrayLike,
+    a: Any,
     axis: int | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",

@@ -100,7 +100,7 @@ def multinomial_pmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     return jnp.exp(multinomial_logpmf(x, n, p))
 
 
-def normal_logpdf(x: ArrayLike, mean: Any, cov: Any, allow_singular: bool | None = None) -> Array:
+def normal_logpdf(x: Any, mean: Any, cov: Any, allow_singular: bool | None = None) -> Array:
     """The logarithm of the density of the multivariate normal distribution.
 
     Args:
