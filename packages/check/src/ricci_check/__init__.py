@@ -1,4 +1,4 @@
-"""A linter of traced programs: ``check(f)(*args)`` says what would go wrong when ``f`` runs."""
+"""A linter of traced programs: ``check(f)(*args)`` reports what would go wrong when ``f`` runs."""
 
 from ._check import check as check
 from ._report import CheckError as CheckError

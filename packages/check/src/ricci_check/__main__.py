@@ -4,7 +4,7 @@ import argparse
 import importlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_ir import ShapeDtypeStruct
@@ -14,10 +14,10 @@ from ._rules import SEVERITIES
 
 
 def described_array(text: str) -> ShapeDtypeStruct:
-    """The type that a text such as ``float32[8,3]`` says.
+    """The type that a text such as ``float32[8,3]`` describes.
 
     Raises:
-      argparse.ArgumentTypeError: if it says none.
+      argparse.ArgumentTypeError: if the text describes no type.
 
     Example:
       >>> described_array("float32[8,3]")
@@ -33,7 +33,7 @@ def described_array(text: str) -> ShapeDtypeStruct:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
-def imported_function(text: str) -> Any:
+def imported_function(text: str) -> Callable[..., Any]:
     """The function that a text such as ``package.module:function`` names.
 
     Raises:
@@ -56,7 +56,7 @@ def imported_function(text: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check a function; returns 1 if there is something to see to."""
+    """Check a function; returns 1 if there are findings of the severity ``--fail-on``."""
     parser = argparse.ArgumentParser(prog="python -m ricci_check")
     parser.description = "Trace a function once and report what would go wrong when it runs."
     parser.add_argument("function", type=imported_function, help="module:function")

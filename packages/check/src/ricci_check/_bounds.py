@@ -1,4 +1,4 @@
-"""Indices that are out of bounds whatever the arguments are."""
+"""Findings of indices that are out of bounds for all arguments of the program."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def check_bounds(
     shape = operands[0].aval.shape
     given = [operands[i] for i in positions.operands]
     for column, axis in enumerate(positions.axes):
-        # One scalar for each axis, or one array with a column for each.
+        # The positions are one scalar operand for each axis, or one array with a column for each.
         numbers = _numbers(place, given[column] if len(given) > 1 else given[0])
         if len(given) == 1:
             numbers = numbers[column :: len(positions.axes)]
@@ -26,7 +26,7 @@ def check_bounds(
 
 
 def _numbers(place: Place, x: Value) -> list[int | None]:
-    """The elements of an integer array, as far as they are known; none of one that is too large."""
+    """The elements of an integer array, ``None`` for unknown ones; empty if it is not tracked."""
     if not is_tracked(x.aval):
         return []
     if x.known is not None:
@@ -48,7 +48,7 @@ def _check(
     for n in numbers:
         if n is None or 0 <= n <= last:
             continue
-        # A negative index has had the size added to it.
+        # Indexing adds the size to a negative index; the message shows what the user wrote.
         given = n if n >= 0 else n - size
         nearest = 0 if n < 0 else max(last, 0)
         if window == 1:

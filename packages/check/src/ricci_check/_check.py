@@ -1,4 +1,4 @@
-"""``check``: trace a function once and say what would go wrong when it runs."""
+"""``check``: trace a function once and report what would go wrong when it runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -6,11 +6,13 @@ from types import FunctionType, TracebackType
 from typing import Any, NamedTuple
 
 from ricci_ir import (
+    AbstractValue,
     CarryPromoted,
     CondSelected,
     DebugInfo,
     DonatingCall,
     Jaxpr,
+    JaxprTrace,
     NotReversible,
     Source,
     TraceAbandoned,
@@ -20,7 +22,7 @@ from ricci_ir import (
     observing,
     trace_to_jaxpr,
 )
-from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 
 from ._reader import Reader
 from ._report import Finding, Report, finding
@@ -30,11 +32,11 @@ from ._values import is_tracked
 
 
 class Traced(NamedTuple):
-    """A traced call: its program, the arrays among its arguments, and the structures."""
+    """A traced call: its program, the structures of its arguments and result, and its donations."""
 
     jaxpr: Jaxpr
-    in_tree: Any
-    out_tree: Any
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
     donated: tuple[int, ...]
 
 
@@ -50,11 +52,11 @@ def check(
       fun: a function of pytrees of arrays, jitted or not; ``grad(f)`` and ``vmap(f)`` are such.
       select: the rules to check, by code (``"RC101"``), by the beginning of codes (``"RC1"``) or
         by name; all of them by default.
-      ignore: rules that are not checked, said in the same way.
+      ignore: the rules that are not checked, named in the same way.
 
     Returns:
-      A function of ``fun``'s arguments, or of anything with ``shape`` and ``dtype`` in place of
-      arrays, that returns a ``Report``. What is no array is passed as it is.
+      A function of ``fun``'s arguments that returns a ``Report``. Anything with ``shape`` and
+      ``dtype`` may take the place of an array; other arguments are passed to ``fun`` unchanged.
 
     Raises:
       TypeError: if ``fun`` cannot be called.
@@ -135,7 +137,7 @@ class _Check:
 
     def _of_exception(self, error: Exception) -> list[Finding]:
         if self._events(NotReversible):
-            return []  # is found by that
+            return []  # that event becomes a finding of its own
         text = str(error).strip().splitlines()
         message = f"{type(error).__name__}: {text[0] if text else 'without a message'}"
         return [
@@ -162,7 +164,7 @@ class _Check:
 
 
 def _trace(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Traced:
-    """Trace a plain function; what is no array among its arguments is passed as it is."""
+    """Trace a plain function; arguments that are not arrays are passed to it unchanged."""
     leaves, tree = tree_flatten((args, kwargs))
     paths = argument_paths(args, kwargs, fun)
     avals: list[Any] = []
@@ -192,8 +194,8 @@ def _trace(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Trac
     return Traced(jaxpr, in_tree, out_tree, ())
 
 
-def _recorded(trace: Any) -> Jaxpr:
-    """What was recorded of a program before an exception."""
+def _recorded(trace: JaxprTrace) -> Jaxpr:
+    """The equations that were recorded before an exception, as a program without results."""
     return Jaxpr(
         trace.constvars,
         trace.invars,
@@ -217,12 +219,12 @@ def _of_event(event: Any) -> list[Finding]:
                 for name, old, new in event.changes
             ]
         case NotReversible(source=source):
-            message = f"{event.operation} is differentiated in reverse mode, which it cannot be"
+            message = f"{event.operation} cannot be differentiated in reverse mode"
             return [finding("RC602", source, message)]
     return []
 
 
-def _promotion(name: str, loop: str, old: Any, new: Any) -> str:
+def _promotion(name: str, loop: str, old: AbstractValue, new: AbstractValue) -> str:
     return f"the carry {name} of {loop} is {described(old)} and becomes {described(new)}"
 
 
@@ -234,7 +236,7 @@ def _name(fun: Any) -> str:
 
 
 def _definition(fun: Any) -> Source:
-    """Where the user defined a function that may have been wrapped."""
+    """The place where the user defined a function, which may have been wrapped."""
     while True:
         inner = getattr(fun, "__wrapped__", None) or getattr(fun, "func", None)
         if inner is None:
@@ -246,7 +248,7 @@ def _definition(fun: Any) -> Source:
 
 
 def _raised_at(trace: TracebackType | None) -> Source | None:
-    """The innermost frame of the user's code that an exception passed."""
+    """The innermost place in the user's code that an exception passed through."""
     found = None
     while trace is not None:
         frame = trace.tb_frame
@@ -256,12 +258,12 @@ def _raised_at(trace: TracebackType | None) -> Source | None:
     return found
 
 
-def _sources(branches: Sequence[Jaxpr]) -> list[set[Any]]:
-    """The places that each branch of a ``cond`` comes from."""
+def _sources(branches: Sequence[Jaxpr]) -> list[set[tuple[Any, ...]]]:
+    """The places in the code that each branch of a ``cond`` comes from."""
     return [set(_places(branch)) for branch in branches]
 
 
-def _places(jaxpr: Jaxpr) -> Iterator[Any]:
+def _places(jaxpr: Jaxpr) -> Iterator[tuple[Any, ...]]:
     for eqn in jaxpr.eqns:
         if eqn.raw_source[0] is not None:
             yield eqn.raw_source[:2]
@@ -269,14 +271,17 @@ def _places(jaxpr: Jaxpr) -> Iterator[Any]:
             yield from _places(inner)
 
 
-def _rerun(jaxpr: Jaxpr) -> Iterator[Any]:
-    """The places in the code that derivatives of checkpoints run once more."""
+def _rerun(jaxpr: Jaxpr) -> Iterator[tuple[Any, ...]]:
+    """The places in the code that a checkpoint's derivative runs a second time."""
     for eqn in jaxpr.eqns:
         for inner in jaxprs_in_params(eqn.params):
             yield from _places(inner) if eqn.params.get("differentiated") else _rerun(inner)
 
 
-def _in_different_branches(conds: list[list[set[Any]]], one: Source, other: Source) -> bool:
+def _in_different_branches(
+    conds: list[list[set[tuple[Any, ...]]]], one: Source, other: Source
+) -> bool:
+    """Whether two places are in different branches of the same ``cond``."""
     first, second = one[:2], other[:2]
     return any(
         first in a and second in b

@@ -1,4 +1,4 @@
-"""Random keys: what uses one up, and where it comes from."""
+"""Random keys: where each comes from, and which operations use it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import JaxprEqn, Source
+from ricci_ir import AbstractValue, JaxprEqn, Source
 from ricci_lax.authoring import KeyRole
 
 from ._place import Place
@@ -15,29 +15,29 @@ from ._values import Symbols, Value, is_tracked, may_hold_keys
 
 
 class Use(NamedTuple):
-    """A use of a key: what used it, and where."""
+    """A use of a key: the name of the function that used it, and its place in the code."""
 
     what: str
     source: Source
 
 
 class KeyUse:
-    """Which keys have been used, and where.
+    """The uses of keys so far; a second use of a key is reported.
 
     Attributes:
       used: the first use of each key, by its symbol.
-      rerun: the places in the code that derivatives of checkpoints run once more.
-      slices: for a key of a loop's body, the keys outside of the loop that it is in turn.
-      carried: those keys of a body that are a key outside only in the first iteration.
-      alternative: says of two places in the code whether they are in different branches of a
-        ``cond``, so that only one of them counts.
+      rerun: the places in the code that a checkpoint's derivative runs a second time.
+      slices: for a key inside a loop's body, the keys outside of the loop that it stands for.
+      carried: the keys of a body's carry, which stand for an outer key in the first iteration only.
+      alternative: tells whether two places in the code are in different branches of a ``cond``,
+        so that only one of them runs.
     """
 
     def __init__(self, place: Place):
         self.place = place
         self.used: dict[int, Use] = {}
         self.alternative: Callable[[Source, Source], bool] = lambda one, other: False
-        self.rerun: frozenset[Any] = frozenset()
+        self.rerun: frozenset[tuple[Any, ...]] = frozenset()
         self.slices: dict[int, list[int]] = {}
         self.carried: set[int] = set()
         self._collecting: set[int] | None = None
@@ -46,16 +46,18 @@ class KeyUse:
 
     @property
     def symbols(self) -> Symbols:
+        """The table of symbols."""
         return self.place.symbols
 
     @property
     def is_collecting(self) -> bool:
+        """Whether a call of one of Ricci's own functions is being read; see ``one_use``."""
         return self._collecting is not None
 
-    # How uses count
+    # Counting uses
 
     def use(self, keys: Value, what: str) -> bool:
-        """Note that keys are used; whether one of them had been used before."""
+        """Note that ``what`` uses keys; gives whether one of them had been used before."""
         if self._recomputing or not is_tracked(keys.aval):
             return False
         ids = self.symbols.ids(keys).ravel().tolist()
@@ -100,7 +102,7 @@ class KeyUse:
         if earlier.source is here or self.alternative(earlier.source, here):
             return False
         if earlier.source[:2] == here[:2] and (carried or here[:2] in self.rerun):
-            return False  # a derivative runs the same once more
+            return False  # a derivative runs the same code a second time
         self.place.report(
             "RC101",
             f"{what} uses {self.name(symbol)}, which {earlier.what} has used in line "
@@ -108,10 +110,13 @@ class KeyUse:
         )
         return True
 
-    # What is read in a special way
+    # Reading in a special mode
 
     def one_use(self, operands: Sequence[Value], read: Callable[[], list[Value]]) -> list[Value]:
-        """Read a call of one of Ricci's own functions, which uses a key once, whatever it does."""
+        """Read a call of one of Ricci's own functions; it counts as one use of each key given.
+
+        Inside, a sampler may split a key and draw from it several times; that is its own business.
+        """
         given = {
             i
             for x in operands
@@ -129,7 +134,7 @@ class KeyUse:
 
     @contextmanager
     def recomputing(self) -> Iterator[None]:
-        """Read what runs once more with the same keys to get the same numbers."""
+        """Ignore uses of keys inside a ``with`` block: a recomputation draws the same numbers."""
         before, self._recomputing = self._recomputing, True
         try:
             yield
@@ -137,7 +142,7 @@ class KeyUse:
             self._recomputing = before
 
     def alternatives(self, reads: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Read several programs of which one runs."""
+        """Read several programs of which only one runs; their uses of keys do not add up."""
         before, after, results = self.used, {}, []
         for read in reads:
             self.used = dict(before)
@@ -146,8 +151,8 @@ class KeyUse:
         self.used = after
         return results
 
-    def slice_of(self, xs: Value, aval: Any) -> Value:
-        """A loop's slice of an array: other keys in each iteration."""
+    def slice_of(self, xs: Value, aval: AbstractValue) -> Value:
+        """The slice of ``xs`` that an iteration of a scan gets; its keys stand for all slices."""
         value = self.place.unknown(aval)
         if may_hold_keys(xs.aval):
             rows = self.symbols.ids(xs).reshape(xs.aval.shape[0], -1)
@@ -157,7 +162,7 @@ class KeyUse:
         return value
 
     def given(self, keys: Any, aval: Any) -> Value:
-        """Keys that the program closes over, known by the integers behind them."""
+        """The value of a constant array of keys; each key is identified by its words."""
         rows = np.asarray(keys.physical).reshape(max(aval.size, 1), -1)[: aval.size].tolist()
         impl = aval.dtype._impl.name
         ids = [
@@ -166,7 +171,7 @@ class KeyUse:
         return self.symbols.value(aval, ids)
 
     def carry_of(self, start: Value) -> Value:
-        """A loop's carry that starts from a value: other keys in each iteration but the first."""
+        """A loop's carry inside the body: its keys are those of ``start`` in one iteration only."""
         value = self.place.unknown(start.aval)
         if may_hold_keys(start.aval):
             ids = self.symbols.ids(value).ravel().tolist()
@@ -175,10 +180,10 @@ class KeyUse:
                 self.carried.add(symbol)
         return value
 
-    # What to call them
+    # Names in messages
 
     def name(self, symbol: int) -> str:
-        """What to call a key in a message: how it was made."""
+        """The name of a key in messages, which says how it was made: ``split(key)[0]``."""
         meaning = self.symbols.meanings[symbol]
         match meaning:
             case ("argument", str(name), _):
@@ -204,7 +209,7 @@ class KeyUse:
         return self.name(symbol).removeprefix("the key ")
 
 
-# What primitives do with keys
+# The primitives of random keys
 
 
 def _wrap(keys: KeyUse, eqn: JaxprEqn, words: Value) -> Value:
@@ -216,6 +221,7 @@ def _wrap(keys: KeyUse, eqn: JaxprEqn, words: Value) -> Value:
 
 
 def _of_words(keys: KeyUse, impl: str, words: list[int]) -> int:
+    """The symbol of the key with these words; an unwrapped key wrapped again is the same key."""
     symbols = keys.symbols
     meanings = [symbols.meanings[i] for i in words]
     first = meanings[0]
@@ -270,7 +276,7 @@ def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(x.aval) and is_tracked(aval) and is_tracked(data.aval)):
         return keys.place.unknown(aval, max(x.depth, data.depth))
-    # One key may be for all integers, or one integer for all keys.
+    # One key may be folded with many integers, or many keys with one integer.
     every, integers = np.broadcast_arrays(symbols.ids(x), symbols.ids(data))
     pairs = zip(every.flat, integers.flat, strict=True)
     return symbols.value(
@@ -291,7 +297,7 @@ def _clone(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
     return keys.place.unknown(eqn.outvars[0].aval)
 
 
-# For each role of keys, how an equation is read that has it.
+# For each role that a primitive plays for keys, the function that reads its equations.
 key_readers: dict[KeyRole, Callable[..., Value]] = {
     KeyRole.CLONE: _clone,
     KeyRole.DRAW: _bits,

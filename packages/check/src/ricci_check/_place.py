@@ -1,24 +1,24 @@
-"""Where the reading of a program stands: what is known of its values there, and what was found."""
+"""The state of reading a program: the equation being read, and the findings so far."""
 
-from typing import Any
+from collections.abc import Hashable
 
-from ricci_ir import Source
+from ricci_ir import AbstractValue, Source
 
 from ._report import Finding, finding
 from ._values import Symbols, Value
 
 
 class Place:
-    """The equation that is being read, and what has been collected up to it.
+    """The equation that is being read, and the findings up to it.
 
     Attributes:
-      symbols: what is known of all values read.
-      depth: how many loops are around the equation.
-      source: the user's line that the equation comes from.
-      call_name: the function that the equation is a part of, where its program was traced inside
-        of Ricci.
-      findings: what was found.
-      quiet: whether findings are dropped, as in the second reading of a loop's body.
+      symbols: the symbols of the elements of all values read so far.
+      depth: the number of loops around the equation.
+      source: the line of the user's code that the equation comes from.
+      call_name: the function of Ricci that the equation is a part of; ``None`` for an equation
+        traced from the user's code.
+      findings: the findings so far.
+      quiet: whether findings are dropped, as when a loop's body is read for the first of two times.
     """
 
     def __init__(self, source: Source):
@@ -28,15 +28,19 @@ class Place:
         self.call_name: str | None = None
         self.findings: list[Finding] = []
         self.quiet = False
-        self._seen: set[Any] = set()
+        self._seen: set[Hashable] = set()
 
-    def report(self, code: str, message: str, *, once: Any = None) -> None:
-        """Add a finding here; ``once`` tells findings apart that have the same message."""
+    def report(self, code: str, message: str, *, once: Hashable = None) -> None:
+        """Add a finding at this place, unless it was reported before.
+
+        Args:
+          once: what identifies the finding among those of its place; by default its message.
+        """
         key = (code, self.source.code, self.source.offset, message if once is None else once)
         if not self.quiet and key not in self._seen:
             self._seen.add(key)
             self.findings.append(finding(code, self.source, message))
 
-    def unknown(self, aval: Any, depth: int | None = None) -> Value:
+    def unknown(self, aval: AbstractValue, depth: int | None = None) -> Value:
         """A value of which only the type is known."""
         return Value(aval, self.depth if depth is None else depth)

@@ -1,8 +1,8 @@
-"""Reading a program equation by equation, with what is known of its values.
+"""An abstract interpreter, which reads a program equation by equation and collects findings.
 
-Nothing is computed but integers and Booleans that follow from constants. Programs inside programs
-are read where they are called, with what is known there, so that a key or an index is followed
-through calls, loops and branches.
+It computes only integers and Booleans that follow from constants. A jaxpr inside an equation is
+read where it is called, with the values known there, so that keys and indices are followed through
+calls, loops and branches.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    ArrayLike,
+    Atom,
     Jaxpr,
     JaxprEqn,
     Literal,
     Source,
     Tracer,
+    Var,
     get_aval,
     jaxprs_in_params,
     program_rules,
@@ -33,16 +36,16 @@ class Reader:
     """Reads programs and collects findings.
 
     Attributes:
-      place: the equation that is being read, and what has been found up to it.
-      keys: which random keys were used so far, and where.
+      place: the equation that is being read, and the findings up to it.
+      keys: the uses of random keys up to it.
     """
 
     def __init__(self, source: Source):
         self.place = Place(source)
         self.keys = KeyUse(self.place)
 
-    def constant(self, x: Any) -> Value:
-        """A value that is given: known if it is a small array of integers or keys."""
+    def constant(self, x: ArrayLike) -> Value:
+        """The value of a constant; it is known if it is a small array of integers or keys."""
         aval: Any = get_aval(x)
         if isinstance(x, Tracer) or not is_tracked(aval):
             return Value(aval, 0)
@@ -51,14 +54,14 @@ class Reader:
         return Value(aval, 0, np.asarray(x).astype(aval.dtype))
 
     def read(self, jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
-        """What is known of a program's results, given what is known of its arguments."""
-        env: dict[Any, Value] = {}
+        """Read a program, given its arguments' values; gives its results' values."""
+        env: dict[Var | Literal, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self.constant(const)
         env.update(zip(jaxpr.invars, args, strict=True))
         here = self.place.source
 
-        def value(atom: Any) -> Value:
+        def value(atom: Atom) -> Value:
             return self.constant(atom.val) if type(atom) is Literal else env[atom]
 
         for eqn in jaxpr.eqns:
@@ -98,15 +101,21 @@ class Reader:
         rule = rule_for(eqn.primitive)
         if eqn.effects or has_programs or rule is None or not all(map(is_tracked, avals)):
             return [self.place.unknown(aval, depth) for aval in avals]
-        # Positions that a program computes by sorting or summing may be meant to fall outside, so
-        # that only what blocks say is computed.
+        # Positions computed by sorting or summing may be out of bounds on purpose. So only
+        # primitives whose blocks have a ``follow`` rule are evaluated.
         if eqn.primitive in follow_rules and all(x.known is not None for x in operands):
             return self._computed(eqn, rule, avals, [x.known for x in operands])
         if not all(is_tracked(x.aval) for x in operands):
             return [self.place.unknown(aval, depth) for aval in avals]
         return self._moved(eqn, rule, avals, operands) or self._alike(eqn, avals, operands, depth)
 
-    def _computed(self, eqn: JaxprEqn, rule: Any, avals: Any, arrays: list[Any]) -> list[Value]:
+    def _computed(
+        self,
+        eqn: JaxprEqn,
+        rule: Callable[..., Any],
+        avals: Sequence[Any],
+        arrays: list[np.ndarray | None],
+    ) -> list[Value]:
         with np.errstate(all="ignore"):
             result = rule(*arrays, **eqn.params)
         results = result if eqn.primitive.multiple_results else [result]
@@ -116,9 +125,16 @@ class Reader:
         ]
 
     def _moved(
-        self, eqn: JaxprEqn, rule: Any, avals: Any, operands: list[Value]
+        self,
+        eqn: JaxprEqn,
+        rule: Callable[..., Any],
+        avals: Sequence[Any],
+        operands: list[Value],
     ) -> list[Value] | None:
-        """The results of an operation that only moves elements: their symbols move."""
+        """The results of an operation that only moves elements, or ``None`` for another one.
+
+        The reference rule is applied to the symbols instead of the elements.
+        """
         count = follow_rules.get(eqn.primitive, 0)
         if not count:
             return None
@@ -130,8 +146,13 @@ class Reader:
         results = result if eqn.primitive.multiple_results else [result]
         return [self.place.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
 
-    def _alike(self, eqn, avals, operands: list[Value], depth: int) -> list[Value]:
-        """Results that are the same wherever the same is done with the same operands."""
+    def _alike(
+        self, eqn: JaxprEqn, avals: Sequence[Any], operands: list[Value], depth: int
+    ) -> list[Value]:
+        """Results whose symbols depend on the operation and its operands' symbols alone.
+
+        So two equations that do the same with the same operands give equal symbols.
+        """
         ids = [self.place.symbols.ids(x) for x in operands]
         depth = max(
             (self.place.symbols.depths[i] for array in ids for i in array.flat), default=depth
@@ -167,7 +188,10 @@ class Reader:
         return self.read(jaxpr, operands)
 
     def _other_program(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
-        """A program whose operands may be parts of, or more than, what is given."""
+        """Read a program whose arguments may differ in type from the equation's operands.
+
+        An operand of another type, such as a batch of arguments, is passed on as unknown.
+        """
         args = [
             x if x.aval is v.aval else self.place.unknown(v.aval, x.depth)
             for v, x in zip(jaxpr.invars, operands, strict=True)
@@ -215,8 +239,8 @@ class Reader:
     ) -> tuple[list[Value], list[Value]]:
         """Read a loop's body; gives the last carry and the body's results.
 
-        Parts of the carry that the body gives back as they are do not change: which those are is
-        found by reading it once before.
+        A part of the carry that the body returns unchanged is the same in every iteration. If the
+        carry may hold keys, a first reading of the body without findings tells which parts are.
         """
         self.place.depth += repeats
         try:
@@ -244,7 +268,7 @@ class Reader:
         return bool(np.array_equal(self.place.symbols.ids(x), self.place.symbols.ids(y)))
 
     def _stacked(self, y: Value, aval: Any) -> Value:
-        """What a loop collects: the same in each iteration, or nothing known."""
+        """The stacked outputs of a loop: known if they are the same in every iteration."""
         if y.depth <= self.place.depth and y.ids is not None and is_tracked(aval):
             return self.place.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
         return self.place.unknown(aval)
@@ -269,7 +293,7 @@ class Reader:
 
 
 class _Unheard:
-    """Reads without findings in a ``with`` block, and forgets which keys were used in it."""
+    """Drops findings inside a ``with`` block, and forgets the uses of keys in it afterwards."""
 
     def __init__(self, reader: Reader):
         self.reader = reader
@@ -291,7 +315,7 @@ def _is_internal(jaxpr: Jaxpr) -> bool:
 
 
 def _is_worth_reading(jaxpr: Jaxpr) -> bool:
-    """Whether a program may hold findings, or result in what others depend on."""
+    """Whether reading a program may give findings, or values that other equations depend on."""
     return jaxpr.derived("is worth checking", lambda: (_may_matter(jaxpr),))[0]
 
 

@@ -1,10 +1,10 @@
-"""What ``check`` returns: findings, as text and as data."""
+"""The report that ``check`` returns: its findings, as text and as data."""
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import overload
 
 from ricci_ir import Source
 
@@ -12,7 +12,7 @@ from ._rules import RULES, SEVERITIES
 
 
 class CheckError(Exception):
-    """Findings, raised by ``Report.raise_if_any``; ``report`` holds them all."""
+    """The error that ``Report.raise_if_any`` raises; ``report`` holds all findings."""
 
     def __init__(self, report: "Report", findings: Sequence["Finding"]):
         self.report = report
@@ -24,12 +24,12 @@ class CheckError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found.
+    """A violation of a rule at a place in the user's code.
 
     Attributes:
       code, name: the rule.
       severity: ``"error"``, ``"warning"`` or ``"note"``.
-      file, line, column, function: where, in the user's code; lines count from 1.
+      file, line, column, function: the place in the user's code; lines count from 1.
       message: what was found.
       advice: what to do.
     """
@@ -65,7 +65,7 @@ def finding(code: str, source: Source, message: str, severity: str | None = None
 
 
 def _shown(file: str) -> str:
-    """A path relative to the current folder, if it is below it."""
+    """A path as it is shown: relative to the current folder if it is below it."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file
 
@@ -74,8 +74,8 @@ class Report(Sequence[Finding]):
     """The findings of one check, in the order of their places; true if there are any.
 
     Attributes:
-      findings: all of them.
-      exception: what tracing the function raised, or ``None``.
+      findings: all findings.
+      exception: the exception that tracing the function raised, or ``None``.
     """
 
     __slots__ = ("exception", "findings")
@@ -84,7 +84,12 @@ class Report(Sequence[Finding]):
         self.findings = tuple(sorted(findings, key=lambda f: (f.file, f.line, f.column, f.code)))
         self.exception = exception
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Finding, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Finding | tuple[Finding, ...]:
         return self.findings[index]
 
     def __len__(self) -> int:
@@ -97,7 +102,7 @@ class Report(Sequence[Finding]):
         return bool(self.findings)
 
     def __str__(self) -> str:
-        """One line a finding, as linters print them, and a last line that counts them."""
+        """The findings, one in a line as linters print them, and a last line that counts them."""
         if not self.findings:
             return "nothing found"
         counts = {
@@ -127,8 +132,8 @@ class Report(Sequence[Finding]):
           severity: ``"note"``, ``"warning"`` or ``"error"``.
 
         Raises:
-          CheckError: with the findings as its message; its cause is the exception, if there was
-            one, that ended the trace.
+          CheckError: if there is one; the message lists the findings. The cause is the exception
+            that tracing the function raised, if there was one.
           ValueError: if there is no such severity.
 
         Example:

@@ -1,4 +1,4 @@
-"""What is checked: the code, the severity and the meaning of every rule."""
+"""The rules that are checked: the code, the severity and the meaning of each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,13 +7,13 @@ SEVERITIES = ("note", "warning", "error")
 
 
 class Rule(NamedTuple):
-    """One thing that is looked for.
+    """A rule of the linter.
 
     Attributes:
-      code: such as ``RC101``; the first digit is its topic.
-      name: the same in words.
-      severity: ``error`` for what computes something else than it says, ``warning`` for what
-        costs, ``note`` for what may be meant. A finding may have a milder one.
+      code: such as ``RC101``; the first digit is the rule's topic.
+      name: a name in words, such as ``key-reused``.
+      severity: ``error`` if results are not what the code says, ``warning`` if time or memory is
+        lost, ``note`` if it may be intended. A finding may have a milder severity.
       summary: what is wrong.
       advice: what to do about it.
     """

@@ -6,23 +6,27 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    AbstractValue,
     DonatingCall,
     Jaxpr,
+    Shape,
     ShapedArray,
     Source,
     Tracer,
     canonicalize_dtype,
     issubdtype,
 )
-from ricci_pytree import treedef_children
+from ricci_pytree import PyTreeDef, treedef_children
 
 from ._report import Finding, finding
 
 LARGE_CONSTANT = 2**20  # bytes
 
 
-def narrowed_arguments(names: Sequence[str], leaves: Sequence[Any], where: Source):
-    """Arguments of 64-bit dtypes that their programs take as 32-bit ones."""
+def narrowed_arguments(
+    names: Sequence[str], leaves: Sequence[Any], where: Source
+) -> Iterator[Finding]:
+    """Findings of arguments of 64-bit dtypes, which the program takes as 32-bit ones."""
     for name, leaf in zip(names, leaves, strict=True):
         found = _narrowing(f"the argument {name}", leaf, "warning")
         if found is not None:
@@ -31,7 +35,7 @@ def narrowed_arguments(names: Sequence[str], leaves: Sequence[Any], where: Sourc
 
 
 def constants(jaxpr: Jaxpr, where: Source) -> Iterator[Finding]:
-    """Constants that are large, or of 64-bit dtypes, at their first use."""
+    """Findings of constants that are large or of 64-bit dtypes, at the place of their first use."""
     for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         if isinstance(const, Tracer):
             continue
@@ -54,11 +58,11 @@ def constants(jaxpr: Jaxpr, where: Source) -> Iterator[Finding]:
 
 
 def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
-    """The code, the message and the severity for a value that is narrowed, if it is."""
+    """The code, message and severity for a value of a 64-bit dtype; ``None`` for another one."""
     dtype = getattr(x, "dtype", None)
     if not isinstance(dtype, np.dtype) or isinstance(x, np.generic) or not hasattr(x, "shape"):
         return None
-    target: Any = canonicalize_dtype(dtype)
+    target: np.dtype = canonicalize_dtype(dtype)
     if target == dtype:
         return None
     code = "RC201" if dtype.kind in "fc" else "RC202"
@@ -69,7 +73,7 @@ def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
 
 
 def _loss(x: Any, target: np.dtype) -> str:
-    """What is lost of integers: numbers that the narrower dtype does not hold."""
+    """The end of a message on integers that overflow in the narrower dtype; empty without any."""
     if not (isinstance(x, np.ndarray) and x.dtype.kind in "iu" and x.size):
         return ""
     limits = np.iinfo(target)
@@ -77,11 +81,14 @@ def _loss(x: Any, target: np.dtype) -> str:
     return f": {wrong.size} of its numbers overflow, such as {wrong[0]}" if wrong.size else ""
 
 
-def type_drift(in_tree: Any, names: Sequence[str], jaxpr: Jaxpr, out_tree: Any, where: Source):
-    """Results of an argument's structure and shapes, but of another type.
+def type_drift(
+    in_tree: PyTreeDef, names: Sequence[str], jaxpr: Jaxpr, out_tree: PyTreeDef, where: Source
+) -> Iterator[Finding]:
+    """Findings of results that have the structure and shapes of an argument, but other dtypes.
 
-    The whole result is compared with each argument; so is each part of a result that is a tuple,
-    unless it is a single scalar, which is seldom fed back.
+    Feeding such a result back as that argument compiles the function again. The whole result is
+    compared with each argument. So is each element of a result that is a tuple, unless it is a
+    single scalar, which is seldom fed back.
     """
     arguments = list(_arguments(in_tree, names, jaxpr.in_avals))
     for start, tree, label in _parts(out_tree):
@@ -107,7 +114,7 @@ def type_drift(in_tree: Any, names: Sequence[str], jaxpr: Jaxpr, out_tree: Any, 
 
 
 def _may_become(before: Any, after: Any) -> bool:
-    """Whether one type is likely to be fed back where another was given."""
+    """Whether an argument of one type is likely to be replaced by a result of another."""
     kinds = [
         next((k for k in (np.inexact, np.integer) if issubdtype(aval.dtype, k)), None)
         for aval in (before, after)
@@ -117,14 +124,16 @@ def _may_become(before: Any, after: Any) -> bool:
     return before.weak_type or kinds[0] is kinds[1]
 
 
-def described(aval: Any) -> str:
-    """A type in words: ``float32[3]``, or ``float32[] (weakly typed)``."""
+def described(aval: AbstractValue) -> str:
+    """A type in a message: ``float32[3]``, or ``float32[] (weakly typed)``."""
     weak = " (weakly typed)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"
 
 
-def _arguments(in_tree: Any, names: Sequence[str], avals: Sequence[Any]):
-    """The structure, the types and the names of every argument."""
+def _arguments(
+    in_tree: PyTreeDef, names: Sequence[str], avals: Sequence[AbstractValue]
+) -> Iterator[tuple[PyTreeDef, list[AbstractValue], Sequence[str]]]:
+    """For each argument its structure, and the types and names of its leaves."""
     args, kwargs = treedef_children(in_tree)
     start = 0
     for tree in (*treedef_children(args), *treedef_children(kwargs)):
@@ -133,8 +142,8 @@ def _arguments(in_tree: Any, names: Sequence[str], avals: Sequence[Any]):
         start = stop
 
 
-def _parts(out_tree: Any) -> Iterator[tuple[int, Any, str]]:
-    """Where the result and, if it is a tuple, each of its parts start, and what they are called."""
+def _parts(out_tree: PyTreeDef) -> Iterator[tuple[int, PyTreeDef, str]]:
+    """The first leaf, the structure and the label of the result and of each of its elements."""
     yield 0, out_tree, ""
     node = out_tree.node_data()
     if node is not None and node[0] in (tuple, list):
@@ -144,12 +153,12 @@ def _parts(out_tree: Any) -> Iterator[tuple[int, Any, str]]:
             start += tree.num_leaves
 
 
-def _shapes(avals: Sequence[Any]) -> list[Any]:
+def _shapes(avals: Sequence[AbstractValue]) -> list[Shape | None]:
     return [aval.shape if isinstance(aval, ShapedArray) else None for aval in avals]
 
 
 def unused_donations(call: DonatingCall) -> Iterator[Finding]:
-    """Donated arguments that the program does not read, or that fit none of its results."""
+    """Findings of donated arguments that the program does not use, or that fit no result."""
     jaxpr = call.jaxpr
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
     free = [_kind(aval) for aval in jaxpr.out_avals]
@@ -168,5 +177,5 @@ def unused_donations(call: DonatingCall) -> Iterator[Finding]:
         yield finding("RC701", call.source, f"{name} is donated to {call.name} but {reason}")
 
 
-def _kind(aval: Any) -> Any:
+def _kind(aval: AbstractValue) -> tuple[Shape, np.dtype] | None:
     return (aval.shape, aval.dtype) if isinstance(aval, ShapedArray) else None

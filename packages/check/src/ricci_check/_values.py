@@ -1,8 +1,9 @@
-"""What is known of a value while a program is read: identities of elements, and how they vary.
+"""The values of a program as the check knows them: a symbol for each element.
 
-Every element of an integer, Boolean or key array has a symbol. Elements that are certainly equal
-have the same one: those moved about, and those computed alike from the same operands. A symbol may
-stand for a known number. Its depth says in how many of the loops around it changes.
+Every element of an integer, Boolean or key array has a symbol, an integer. Two elements have the
+same symbol if they are certainly equal: because one was moved from the other, or because both are
+results of the same operation on the same operands. A symbol may stand for a known number. Its
+depth is the number of enclosing loops in whose iterations it varies.
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,41 +11,52 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, ShapedArray
+from ricci_ir import AbstractValue, ExtendedDType, ShapedArray
 
-MOST_ELEMENTS = 4096
+MOST_ELEMENTS = 4096  # larger arrays have no symbols
 
 
-def is_tracked(aval: Any) -> bool:
+def is_tracked(aval: AbstractValue) -> bool:
     """Whether the elements of arrays of this type have symbols."""
     if not isinstance(aval, ShapedArray) or aval.size > MOST_ELEMENTS:
         return False
     return is_keys(aval) or (isinstance(aval.dtype, np.dtype) and aval.dtype.kind in "biu")
 
 
-def is_keys(aval: Any) -> bool:
+def is_keys(aval: AbstractValue) -> bool:
     """Whether a type is that of typed random keys."""
     return isinstance(aval, ShapedArray) and isinstance(aval.dtype, ExtendedDType)
 
 
-def may_hold_keys(aval: Any) -> bool:
-    """Whether arrays of this type are keys, or may be the words behind them, and are tracked."""
-    return is_tracked(aval) and (is_keys(aval) or aval.dtype == np.uint32)
+def may_hold_keys(aval: AbstractValue) -> bool:
+    """Whether arrays of this type are tracked and may hold keys or the uint32 words of keys."""
+    if not (is_tracked(aval) and isinstance(aval, ShapedArray)):
+        return False
+    return is_keys(aval) or aval.dtype == np.uint32
 
 
 class Value:
-    """What is known of a value.
+    """A value of the program, with what is known of it.
 
     Attributes:
       aval: its type.
-      depth: in how many of the loops around it changes.
-      known: the array itself, if all of it is known.
-      ids: the symbols of its elements, an array of its shape, once somebody asked.
+      depth: the number of enclosing loops in whose iterations it varies.
+      known: its elements as a NumPy array, if all of them are known.
+      ids: the symbols of its elements, an array of its shape; ``None`` until they are needed.
     """
 
     __slots__ = ("aval", "depth", "ids", "known")
 
-    def __init__(self, aval: Any, depth: int, known: Any = None, ids: Any = None):
+    # A type with elements; a token or another type without them is never asked for its shape.
+    aval: Any
+
+    def __init__(
+        self,
+        aval: AbstractValue,
+        depth: int,
+        known: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
+    ):
         self.aval = aval
         self.depth = depth
         self.known = known
@@ -52,28 +64,34 @@ class Value:
 
 
 class Symbols:
-    """The symbols: what each stands for, and in how many loops it changes."""
+    """The table of symbols.
+
+    Attributes:
+      meanings: by symbol, how its element was made: a kind (``"number"``, ``"split"``, …) and what
+        it was made of, mostly other symbols.
+      depths: by symbol, the number of enclosing loops in whose iterations it varies.
+    """
 
     def __init__(self):
         self._numbers: dict[Hashable, int] = {}
-        self.meanings: list[Any] = []
+        self.meanings: list[tuple[Any, ...]] = []
         self.depths: list[int] = []
 
     def of(self, meaning: tuple, depth: int) -> int:
-        """The symbol of a meaning; the same one for the same meaning."""
+        """The symbol of a meaning: a new one if the meaning is new."""
         found = self._numbers.get(meaning)
         if found is None:
             found = self._numbers[meaning] = self.fresh(depth, meaning)
         return found
 
-    def fresh(self, depth: int, meaning: Any = ("unknown",)) -> int:
+    def fresh(self, depth: int, meaning: tuple[Any, ...] = ("unknown",)) -> int:
         """A new symbol."""
         self.meanings.append(meaning)
         self.depths.append(depth)
         return len(self.meanings) - 1
 
     def number(self, symbol: int) -> int | None:
-        """The number that a symbol stands for, if that is known."""
+        """The number that a symbol stands for, or ``None`` if it is not known."""
         meaning = self.meanings[symbol]
         return meaning[1] if meaning[0] == "number" else None
 
@@ -88,8 +106,8 @@ class Symbols:
             value.ids = np.array(found, np.int32).reshape(shape)
         return value.ids
 
-    def value(self, aval: Any, ids: Sequence[int] | np.ndarray) -> Value:
-        """A value with given symbols; known if they all stand for numbers."""
+    def value(self, aval: ShapedArray, ids: Sequence[int] | np.ndarray) -> Value:
+        """A value whose elements have these symbols; known if all of them stand for numbers."""
         array = np.array(ids, np.int32).reshape(aval.shape)
         flat = array.ravel().tolist()
         depth = max((self.depths[i] for i in flat), default=0)

@@ -1,7 +1,7 @@
-"""A second backend: every primitive evaluated with NumPy, without a compiler.
+"""A second backend, which evaluates every primitive with NumPy and needs no compiler.
 
-Importing it makes it the backend if there is none yet; ``ricci_ir.use_backend(reference_backend)``
-switches to it for the length of a ``with`` block.
+Importing this package installs its backend if no other is installed yet.
+``ricci_ir.use_backend(reference_backend)`` switches to it inside a ``with`` block.
 """
 
 from ricci_ir import has_backend, set_backend

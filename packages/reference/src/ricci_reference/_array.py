@@ -1,11 +1,12 @@
-"""Arrays of the reference backend: a NumPy array that cannot be changed, and its type."""
+"""Arrays of the reference backend: a read-only NumPy array with its abstract type."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ricci_ir import (
+    Shape,
     ShapedArray,
     check_index,
     check_item,
@@ -19,8 +20,8 @@ class ReferenceArray:
     """An immutable array that holds its values in a NumPy array.
 
     Args:
-      value: the values, of the type's shape and dtype; taken over, and made read-only.
-      aval: the type.
+      value: the values, of ``aval``'s shape and dtype; the array is kept and made read-only.
+      aval: the abstract type.
 
     Example:
       >>> ReferenceArray(np.ones(2, np.float32), ShapedArray((2,), np.float32))
@@ -39,67 +40,74 @@ class ReferenceArray:
         self.aval = aval
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
+        """The size of each dimension."""
         return self.aval.shape
 
     @property
     def committed(self) -> bool:
-        """Whether computing with the array must take place where it is; here it never must."""
+        """Whether computations must run on the array's device; ``False``, as there is only one."""
         return False
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
+        """The type of the elements."""
         return self.aval.dtype
 
     @property
     def weak_type(self) -> bool:
+        """Whether the dtype gives way to others in promotion, as Python scalars do."""
         return self.aval.weak_type
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self.aval.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.aval.size
 
     @property
     def itemsize(self) -> int:
+        """The size of an element in bytes."""
         return self.aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The size of all elements in bytes."""
         return self.aval.size * self.aval.dtype.itemsize
 
     def block_until_ready(self) -> "ReferenceArray":
-        """The array itself: it is computed before it exists."""
+        """Return the array itself: its values are always computed already."""
         return self
 
     def copy_to_host_async(self) -> None:
-        """Nothing: the values are on the host."""
+        """Do nothing: the values are on the host."""
 
     def is_deleted(self) -> bool:
-        """Whether the memory was freed: never."""
+        """Return whether the memory was freed: it never is."""
         return False
 
     def tolist(self) -> Any:
-        """The values as nested lists of Python scalars."""
+        """Return the values as nested lists of Python scalars."""
         return self._value.tolist()
 
-    def tobytes(self, order: Any = "C") -> bytes:
-        """The values as bytes."""
+    def tobytes(self, order: Literal["C", "F", "A"] = "C") -> bytes:
+        """Return the values as bytes."""
         return self._value.tobytes(order)
 
-    def item(self, *args: Any) -> Any:
-        """One element as a Python scalar; without arguments, the only one.
+    def item(self, *args: int) -> bool | int | float | complex:
+        """Return one element as a Python scalar; without arguments, the only element.
 
         Raises:
-          ValueError: if no element is named and there is not exactly one.
+          ValueError: if no index is given and the array does not have exactly one element.
         """
         check_item(self.aval, args)
         return self._value.item(*args)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
         value = self._value
         if dtype is not None and value.dtype != dtype:
             if copy is False:
@@ -118,7 +126,8 @@ class ReferenceArray:
         if 0 in aval.shape:
             return f"Array([], shape={aval.shape}, {suffix})"
         text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
-        # What precedes the dtype on its line counts, "Array(" does not.
+        # NumPy's rule for when the dtype gets a line of its own: the values' last line counts,
+        # but "Array(" before it does not.
         width = len(text.rpartition("\n")[2]) + len(f", {suffix})")
         if width >= np.get_printoptions()["linewidth"]:
             return f"Array({text},{' ' * len('Array(')}{suffix})"
@@ -167,7 +176,7 @@ class ReferenceArray:
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         raise TypeError(
             f"an array of type {self.aval.str_short()} cannot be assigned to: arrays are "
             "immutable. Use x = x.at[index].set(value), which returns an updated copy."
@@ -176,7 +185,7 @@ class ReferenceArray:
     def __copy__(self) -> "ReferenceArray":
         return ReferenceArray(self._value.copy(), self.aval)
 
-    def __deepcopy__(self, memo: Any) -> "ReferenceArray":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ReferenceArray":
         return self.__copy__()
 
     def __reduce__(self):

@@ -1,10 +1,12 @@
-"""The backend: primitives evaluated on NumPy arrays by the rules of ``_rules``."""
+"""The backend, which evaluates primitives on NumPy arrays by the rules of ``_rules``."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ricci_ir import (
+    ArrayLike,
     OneStep,
     Primitive,
     ShapedArray,
@@ -24,12 +26,12 @@ from ._rules import missing_rule, rule_for
 
 
 class ReferenceBackend:
-    """Evaluates primitives with NumPy, one at a time and as they come."""
+    """Evaluates primitives with NumPy, one at a time."""
 
     name = "reference"
 
     def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """Apply a primitive to arrays, NumPy arrays or scalars.
+        """Apply a primitive to arrays, NumPy arrays or scalars; gives its result or results.
 
         Raises:
           NotImplementedError: if the primitive has neither a rule nor a program.
@@ -41,7 +43,8 @@ class ReferenceBackend:
         if rule is None and primitive in host_rules:
             with set_trace(eval_trace):
                 results = host_rules[primitive](*args, **params)
-            return [self.array(x, get_aval(x)) for x in results]
+            types: list[Any] = [get_aval(x) for x in results]
+            return [self.array(x, aval) for x, aval in zip(results, types, strict=True)]
         if rule is None and primitive.impl is not None:
             return primitive.impl(*args, **params)
         if rule is None:
@@ -57,57 +60,63 @@ class ReferenceBackend:
         operands = [_operand(x, aval) for x, aval in zip(args, avals, strict=True)]
         out = primitive.result_avals(avals, params)
         with np.errstate(all="ignore"):
-            result = rule(*operands, **params)
+            result: Any = rule(*operands, **params)
         if not primitive.multiple_results:
             return _wrap(primitive, result, out, operands)
         return [_wrap(primitive, x, aval, operands) for x, aval in zip(result, out, strict=True)]
 
-    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Any:
-        """A function that applies a primitive with these parameters."""
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+        """Return a function of arrays that applies a primitive with these parameters."""
         return lambda *args: self.evaluate(primitive, args, params)
 
     def dispatcher(self, composite: OneStep) -> None:
-        """There is no quicker way to apply a composite than its operations, one at a time."""
+        """Return ``None``: a composite is evaluated one operation at a time."""
 
-    def array(self, value: Any, aval: Any) -> ReferenceArray:
-        """An array with a copy of a NumPy array's values."""
+    def array(self, value: np.ndarray, aval: ShapedArray) -> ReferenceArray:
+        """Return an array with a copy of a NumPy array's values."""
         return ReferenceArray(np.array(value, aval.dtype), aval)
 
-    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> ReferenceArray:
-        """An array with a copy of what another library holds.
+    def from_dlpack(self, x: Any, device: object, copy: bool | None) -> ReferenceArray:
+        """Return an array with a copy of the values of another library's array.
 
         Raises:
-          TypeError: if ``x`` does not follow the protocol.
-          ValueError: if the values must not be copied, or are to go to a device.
+          TypeError: if ``x`` has no ``__dlpack__`` method.
+          ValueError: if ``copy`` is ``False``, or if a device is given.
         """
         if not hasattr(x, "__dlpack__"):
             raise TypeError(f"from_dlpack: expected an array with __dlpack__, got {type(x)}.")
         if copy is False or device is not None:
             raise ValueError("from_dlpack: the reference backend copies, and has no devices.")
         value = np.from_dlpack(x)
-        return self.array(value, get_aval(value))
+        aval: Any = get_aval(value)
+        return self.array(value, aval)
 
-    def devices(self) -> tuple[Any, ...]:
-        """No devices, but where it runs."""
+    def devices(self) -> tuple[None]:
+        """Return ``(None,)``: the only place is the host."""
         return (None,)
 
     def clear(self) -> None:
-        """Forget what is kept between calls: nothing."""
+        """Do nothing: this backend keeps nothing between calls."""
 
 
-def _operand(x: Any, aval: ShapedArray) -> Any:
+def _operand(x: ArrayLike | Token, aval: ShapedArray) -> np.ndarray | Token:
     if type(x) is Token:
         return x
     return x._value if type(x) is ReferenceArray else np.asarray(x, aval.dtype)
 
 
-def _as_array(x: Any, aval: Any) -> ReferenceArray:
+def _as_array(x: ArrayLike, aval: ShapedArray) -> ReferenceArray:
     if type(x) is ReferenceArray and x.aval is aval:
         return x
     return ReferenceArray(np.array(x, aval.dtype), aval)
 
 
-def _wrap(primitive: Primitive, result: Any, aval: ShapedArray, operands: list) -> Any:
+def _wrap(
+    primitive: Primitive,
+    result: np.ndarray | Token,
+    aval: ShapedArray,
+    operands: list[np.ndarray | Token],
+) -> ReferenceArray | Token:
     if type(result) is Token:
         return result
     value = np.asarray(result)
@@ -116,7 +125,8 @@ def _wrap(primitive: Primitive, result: Any, aval: ShapedArray, operands: list) 
             f"the reference rule of {primitive.name!r} computed {value.dtype}{list(value.shape)}, "
             f"but the abstract type is {aval.str_short()}"
         )
-    # What is an operand, or a view, must not be made read-only or follow what others write.
+    # The result becomes read-only. An operand or a view shares its memory with an array that
+    # others may write to, so it is copied first.
     shared = value.base is not None or any(value is x for x in operands)
     return ReferenceArray(value.copy() if shared else value, aval)
 

@@ -1,18 +1,24 @@
-"""Rules of contractions of a special form: of groups of rows, and of scaled blocks."""
+"""Rules of special contractions: ``ragged_dot_general`` and ``scaled_dot``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ricci_ir import bfloat16
+from ricci_lax import RaggedDotDimensionNumbers
 
 from ._elementwise import convert
+from ._rule_type import Rule
 from ._structural import dot_general
 
 
 def _group_of(group_sizes: np.ndarray, length: int, prefix: Sequence[int]) -> np.ndarray:
-    """The group of each place along the ragged dimension, or -1, for each place of the prefix."""
+    """The group number of each position along the ragged dimension; -1 outside of all groups.
+
+    Args:
+      prefix: the sizes of the dimensions along which the group sizes vary; they lead the result.
+    """
     sizes = np.broadcast_to(group_sizes, (*prefix, group_sizes.shape[-1]))
     found = np.full((*prefix, length), -1)
     for place in np.ndindex(*prefix):
@@ -27,14 +33,17 @@ def _ragged_dot_general(
     y: np.ndarray,
     group_sizes: np.ndarray,
     *,
-    ragged_dot_dimension_numbers: Any,
-    preferred_element_type: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    preferred_element_type: np.dtype | None,
     **params: Any,
-):
+) -> np.ndarray:
     numbers = ragged_dot_dimension_numbers
     (x_contracting, _), (x_batch, _) = numbers.dot_dimension_numbers
     (ragged,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     options = {"preferred_element_type": preferred_element_type}
+    # A ragged batch dimension has no effect on the values. Otherwise each group is one product,
+    # of the rows of that group and zeros: a ragged contracting dimension gives a result for each
+    # group; with a free one, each group has its own right operand and the products are added.
     if ragged in x_batch:
         result = dot_general(x, y, dimension_numbers=numbers.dot_dimension_numbers, **options)
         return convert(result, _result_dtype(x, y, preferred_element_type))
@@ -61,14 +70,14 @@ def _ragged_dot_general(
     return convert(np.sum(parts, axis=0, dtype=parts[0].dtype), dtype)
 
 
-def _without(numbers: Any, group: int) -> Any:
-    """The dimension numbers once the dimension that counts the groups is gone."""
+def _without(numbers: RaggedDotDimensionNumbers, group: int) -> tuple:
+    """The dimension numbers of a product whose right operand has lost its group dimension."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
     down = lambda dims: tuple(d - (d > group) for d in dims)
     return (x_contracting, down(y_contracting)), (x_batch, down(y_batch))
 
 
-def _result_dtype(x: np.ndarray, y: np.ndarray, preferred: Any) -> Any:
+def _result_dtype(x: np.ndarray, y: np.ndarray, preferred: np.dtype | None) -> np.dtype:
     return (
         x.dtype if preferred is None and x.dtype == y.dtype else preferred or np.result_type(x, y)
     )
@@ -80,13 +89,13 @@ def _scaled_dot(
     x_scale: np.ndarray,
     y_scale: np.ndarray,
     *,
-    dimension_numbers: Any,
-    preferred_element_type: Any,
-):
-    def unscaled(values: Any, scale: Any) -> Any:
+    dimension_numbers: tuple,
+    preferred_element_type: np.dtype,
+) -> np.ndarray:
+    def unscaled(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
         for d, (size, count) in enumerate(zip(values.shape, scale.shape, strict=True)):
             scale = scale.repeat(size // count, d) if count else scale
-        return values.astype(bfloat16) * scale.astype(bfloat16)
+        return np.multiply(values.astype(bfloat16), scale.astype(bfloat16))
 
     product = dot_general(
         unscaled(x, x_scale),
@@ -97,7 +106,7 @@ def _scaled_dot(
     return convert(product, preferred_element_type)
 
 
-contraction_rules: dict[str, Callable[..., Any]] = {
+contraction_rules: dict[str, Rule] = {
     "ragged_dot_general": _ragged_dot_general,
     "scaled_dot": _scaled_dot,
 }

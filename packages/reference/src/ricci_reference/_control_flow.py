@@ -8,6 +8,7 @@ from ricci_ir import Jaxpr
 from ricci_lax.authoring import index_of_platform
 
 from ._programs import call_program
+from ._rule_type import Rule
 
 
 def _cond(index: np.ndarray, *operands: np.ndarray, branches: tuple[Jaxpr, ...], **_: Any) -> list:
@@ -29,6 +30,7 @@ def _while(
         if not going.any():
             return carry
         following = call_program(body_jaxpr, [*consts, *carry])
+        # The predicate of a batched loop is an array: examples that have ended keep their carry.
         carry = [
             np.where(going.reshape(going.shape + (1,) * (new.ndim - going.ndim)), new, old)
             for new, old in zip(following, carry, strict=True)
@@ -60,7 +62,7 @@ def _platform_index(*, platforms: tuple[tuple[str, ...] | None, ...]) -> np.ndar
     return np.asarray(index_of_platform("cpu", platforms), np.int32)
 
 
-control_flow_rules = {
+control_flow_rules: dict[str, Rule] = {
     "platform_index": _platform_index,
     "cond": _cond,
     "while": _while,

@@ -1,4 +1,4 @@
-"""Rules of the operations that work element by element."""
+"""Rules of the elementwise operations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,34 +7,33 @@ import numpy as np
 
 from ricci_ir import finfo, issubdtype
 
+from ._rule_type import Rule
 from ._widening import wide_dtype, widen, widened
 
-Rule = Callable[..., Any]
 
-
-def _ignoring_params(fun: Callable[..., Any]) -> Rule:
+def _ignoring_params(fun: Callable[..., np.ndarray]) -> Rule:
     return lambda *operands, **params: fun(*operands)
 
 
-def _named(table: dict[str, Callable[..., Any]]) -> dict[str, Rule]:
-    """Rules of functions of wide operands that take no parameters."""
+def _named(table: dict[str, Callable[..., np.ndarray]]) -> dict[str, Rule]:
+    """Rules of functions that take no parameters and compute in the wide dtype."""
     return {name: widened(_ignoring_params(fun)) for name, fun in table.items()}
 
 
-# Integers: what C leaves undefined is what XLA defines it to be.
+# Integers: XLA defines the cases that C leaves undefined (division by zero, long shifts).
 
 
-def _divide(x: np.ndarray, y: np.ndarray) -> Any:
+def _divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
     divisor = np.where(y == 0, y.dtype.type(1), y)
     quotient = np.floor_divide(x, divisor)
-    # Towards zero, where NumPy rounds down.
+    # XLA rounds towards zero, NumPy rounds down.
     quotient = quotient + ((np.fmod(x, divisor) != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
     return np.where(y == 0, np.array(-1).astype(x.dtype), quotient)
 
 
-def _remainder(x: np.ndarray, y: np.ndarray) -> Any:
+def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind not in "iu":
         return np.fmod(x, y)
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, y.dtype.type(1), y)))
@@ -48,12 +47,12 @@ def _unsigned(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x).reshape(x.shape).view(f"u{x.dtype.itemsize}")
 
 
-def _shift_left(x: np.ndarray, y: np.ndarray) -> Any:
+def _shift_left(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits = _unsigned(y) < _bits(x.dtype)
     return np.where(fits, x << np.where(fits, y, y.dtype.type(0)), x.dtype.type(0))
 
 
-def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> Any:
+def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y = np.broadcast_arrays(x, y)
     fits = _unsigned(y) < _bits(x.dtype)
     count = np.where(fits, _unsigned(y), _unsigned(y).dtype.type(0))
@@ -61,38 +60,38 @@ def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> Any:
     return shifted.view(x.dtype)
 
 
-def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> Any:
+def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     signed = _unsigned(x).view(f"i{x.dtype.itemsize}")
     count = np.minimum(_unsigned(y), _bits(x.dtype) - 1).astype(signed.dtype)
     return np.asarray(signed >> count).view(x.dtype)
 
 
-def _population_count(x: np.ndarray) -> Any:
+def _population_count(x: np.ndarray) -> np.ndarray:
     return np.bitwise_count(_unsigned(x)).astype(x.dtype)
 
 
-def _leading_zeros(x: np.ndarray) -> Any:
+def _leading_zeros(x: np.ndarray) -> np.ndarray:
     length = np.vectorize(int.bit_length, otypes=[np.int64])(_unsigned(x).astype(object))
     return (_bits(x.dtype) - length).astype(x.dtype)
 
 
-def _high_product(x: np.ndarray, y: np.ndarray) -> Any:
+def _high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     product = x.astype(object) * y.astype(object)
     return np.asarray(product >> _bits(x.dtype), object).astype(x.dtype)
 
 
-def _power(x: np.ndarray, y: np.ndarray) -> Any:
+def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind not in "iu":
         return np.power(x, y.astype(x.dtype))
     exponent = np.maximum(y, y.dtype.type(0)).astype(x.dtype)
-    # A negative power is the reciprocal, rounded towards zero.
+    # For a negative exponent the result is the reciprocal, rounded towards zero.
     small = np.where(x == 0, np.array(-1).astype(x.dtype), x.dtype.type(0))
     odd = np.where(y % 2 == 0, x.dtype.type(1), x)
     reciprocal = np.where(x * x == 1, odd, small)
     return np.where(y < 0, reciprocal, np.power(x, exponent))
 
 
-def _integer_power(x: np.ndarray, *, y: int, **params: Any) -> Any:
+def _integer_power(x: np.ndarray, *, y: int, **params: Any) -> np.ndarray:
     if y < 0:
         return x.dtype.type(1) / _integer_power(x, y=-y)
     result, square = np.ones_like(x), x
@@ -103,42 +102,42 @@ def _integer_power(x: np.ndarray, *, y: int, **params: Any) -> Any:
     return result
 
 
-def _sign(x: np.ndarray) -> Any:
+def _sign(x: np.ndarray) -> np.ndarray:
     return np.sign(x) if x.dtype.kind != "f" else np.where(np.isnan(x) | (x == 0), x, np.sign(x))
 
 
-def _round(x: np.ndarray, *, rounding_method: Any, **params: Any) -> Any:
+def _round(x: np.ndarray, *, rounding_method: Any, **params: Any) -> np.ndarray:
     if rounding_method.name == "TO_NEAREST_EVEN":
         return np.rint(x)
     whole = np.trunc(x)
-    # A half goes away from zero; NaN and infinities are kept.
+    # Halves round away from zero; NaN and infinities are kept.
     away = np.abs(x - whole) >= 0.5
     return np.where(away, whole + np.copysign(x.dtype.type(1), x), np.copysign(whole, x))
 
 
-def _angle(y: np.ndarray, x: np.ndarray) -> Any:
+def _angle(y: np.ndarray, x: np.ndarray) -> np.ndarray:
     if y.dtype.kind != "c":
         return np.arctan2(y, x)
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
 
 
-def _logistic(x: np.ndarray) -> Any:
+def _logistic(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-def _clamp(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> Any:
+def _clamp(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.minimum(np.maximum(x, low), high)
 
 
 def _total_order(x: np.ndarray) -> np.ndarray:
-    """Integers that are ordered as the floats are: -NaN, -inf, …, -0, 0, …, inf, NaN."""
+    """Integers in the total order of the floats: -NaN, -inf, …, -0, 0, …, inf, NaN."""
     if x.dtype.kind != "f":
         return x
     bits = np.ascontiguousarray(x).reshape(x.shape).view(f"i{x.dtype.itemsize}")
     return np.where(bits < 0, ~bits ^ np.iinfo(bits.dtype).min, bits)
 
 
-def _in_total_order(compare: Callable[..., Any]) -> Callable[..., Any]:
+def _in_total_order(compare: np.ufunc) -> Callable[..., np.ndarray]:
     return lambda x, y: compare(_total_order(x), _total_order(y))
 
 
@@ -153,8 +152,8 @@ def _conjugate(x: np.ndarray, **params: Any) -> np.ndarray:
     return np.conj(x) if x.dtype.kind == "c" else _complex(x, np.zeros_like(x))
 
 
-def convert(x: np.ndarray, dtype: Any) -> np.ndarray:
-    """Values in another dtype: floats that do not fit an integer become its nearest value."""
+def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """``x`` in another dtype; floats out of an integer dtype's range become its nearest value."""
     if x.dtype == dtype:
         return x
     if x.dtype.kind == "c" and not issubdtype(dtype, np.complexfloating):
@@ -168,7 +167,7 @@ def convert(x: np.ndarray, dtype: Any) -> np.ndarray:
     return x.astype(dtype)
 
 
-def _saturated(x: np.ndarray, dtype: Any) -> np.ndarray:
+def _saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     wide = wide_dtype(dtype)
     bits = _bits(wide) if wide == dtype else int("".join(filter(str.isdigit, dtype.name)))
     signed = wide.kind == "i"
@@ -178,7 +177,7 @@ def _saturated(x: np.ndarray, dtype: Any) -> np.ndarray:
     return np.where(x <= low, np.array(low, wide), result).astype(dtype)
 
 
-def _bitcast(x: np.ndarray, *, new_dtype: Any, **params: Any) -> np.ndarray:
+def _bitcast(x: np.ndarray, *, new_dtype: np.dtype, **params: Any) -> np.ndarray:
     old, new = x.dtype.itemsize, new_dtype.itemsize
     x = np.ascontiguousarray(x).reshape(x.shape)
     if old == new:
@@ -198,13 +197,14 @@ def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int, 
     bias = 2 ** (exponent_bits - 1) - 1
     largest = np.ldexp(2.0 - 2.0**-mantissa_bits, bias)
     rounded = np.where(np.abs(rounded) > largest, np.copysign(np.inf, x), rounded)
-    # What would be subnormal in the narrower format becomes zero, unless it is in this one too.
+    # A value that would be subnormal in the narrower format becomes zero, but not below this
+    # dtype's own smallest subnormal.
     smallest = max(2.0 ** (1 - bias), float(finfo(x.dtype).smallest_subnormal))
     rounded = np.where(np.abs(rounded) < smallest, np.copysign(0.0, x), rounded)
     return np.where(np.isfinite(x), rounded, x).astype(x.dtype)
 
 
-def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
+def _nextafter(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.nextafter(x, y)
 
 

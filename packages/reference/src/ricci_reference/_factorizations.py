@@ -1,10 +1,11 @@
-"""Rules of factorisations, and of linear systems of special forms."""
+"""Rules of Cholesky and LU factorizations, and of triangular and tridiagonal systems."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ._rule_type import Rule
 from ._widening import widened
 
 
@@ -12,10 +13,12 @@ def _swapped(x: np.ndarray) -> np.ndarray:
     return np.swapaxes(x, -1, -2)
 
 
-def _per_example(fun: Callable[..., Any], ranks: tuple[int, ...]) -> Callable[..., np.ndarray]:
-    """A rule from a function of one example, whose operands have these ranks.
+def _per_example(
+    fun: Callable[..., np.ndarray], ranks: tuple[int, ...]
+) -> Callable[..., np.ndarray]:
+    """A rule for batches, made from a function of one example whose operands have these ranks.
 
-    The result has the type of the last operand.
+    The result has the shape and dtype of the last operand.
     """
 
     def rule(*operands: np.ndarray, **params: Any) -> np.ndarray:
@@ -60,7 +63,7 @@ def _triangular_solve(
 ) -> np.ndarray:
     if conjugate_a:
         a = np.conj(a)
-    # x a = b is aᵀ xᵀ = bᵀ.
+    # A solve from the right is a solve from the left of the transpose: x a = b is aᵀ xᵀ = bᵀ.
     if transpose_a is left_side:
         a, lower = _swapped(a), not lower
     if left_side:
@@ -79,17 +82,19 @@ def _cholesky_update(r: np.ndarray, w: np.ndarray) -> np.ndarray:
     return r
 
 
-def _symmetric_product(a: np.ndarray, c: np.ndarray, *, alpha: Any, beta: Any) -> np.ndarray:
+def _symmetric_product(
+    a: np.ndarray, c: np.ndarray, *, alpha: complex, beta: complex
+) -> np.ndarray:
     return (c.dtype.type(alpha) * (a @ _swapped(a)) + c.dtype.type(beta) * c).astype(c.dtype)
 
 
 def _size(x: np.ndarray) -> np.ndarray:
-    """What LAPACK takes for the size of a pivot."""
+    """The measure by which LAPACK compares pivots: abs(real) + abs(imag)."""
     return np.abs(np.real(x)) + np.abs(np.imag(x))
 
 
 def _eliminated(x: np.ndarray) -> list[int]:
-    """The pivots of one matrix, whose factors are written in its place."""
+    """Factor one matrix in place by Gaussian elimination; gives the pivots."""
     pivots = []
     for k in range(min(x.shape)):
         pivot = k + int(np.argmax(_size(x[k:, k])))
@@ -121,7 +126,9 @@ def _lu_pivots_to_permutation(pivots: np.ndarray, *, permutation_size: int) -> n
     return result
 
 
-def _tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool) -> np.ndarray:
+def _tridiagonal_solve(
+    dl: np.ndarray, d: np.ndarray, du: np.ndarray, b: np.ndarray, *, perturb_singular: bool
+) -> np.ndarray:
     if perturb_singular:
         return _perturbed_solve(dl, d, du, b)
     a = np.diag(d) + np.diag(dl[1:], -1) + np.diag(du[:-1], 1) if len(d) else np.zeros((0, 0))
@@ -131,7 +138,7 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool) -> np.ndarray:
         return np.full_like(b, np.nan)
 
 
-def _perturbed_solve(dl, d, du, b) -> np.ndarray:
+def _perturbed_solve(dl: np.ndarray, d: np.ndarray, du: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Elimination with pivoting, then substitution with pivots moved away from zero."""
     if not b.size:
         return b
@@ -146,8 +153,14 @@ def _perturbed_solve(dl, d, du, b) -> np.ndarray:
     return x
 
 
-def _pivoted(dl, d, du, x) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The three diagonals of the upper triangular factor, and the right-hand sides."""
+def _pivoted(
+    dl: np.ndarray, d: np.ndarray, du: np.ndarray, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Eliminate the lower diagonal with partial pivoting, as LAPACK's ``gttrf`` does.
+
+    Returns:
+      The three diagonals of the upper triangular factor, and the right-hand sides.
+    """
     second = np.zeros_like(d)
     du[-1] = 0
     scale = np.abs(d[0]) + np.abs(du[0])
@@ -171,16 +184,18 @@ def _pivoted(dl, d, du, x) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarr
     return d, du, second, x
 
 
-def _quotient(x: Any, pivot: Any, tolerance: Any, info: Any) -> Any:
-    """``x / pivot``, the pivot moved away from zero until that does not overflow."""
+def _quotient(
+    x: np.inexact, pivot: np.inexact, tolerance: np.inexact, info: np.finfo
+) -> np.inexact:
+    """``x / pivot``, with the pivot moved away from zero until the quotient does not overflow."""
     step = tolerance if pivot == 0 else tolerance * pivot / np.abs(pivot)
-    # abs(x) * tiny is compared where abs(x / pivot) could overflow.
+    # abs(x / pivot) could itself overflow, so abs(x) * tiny is compared with abs(pivot).
     while np.abs(pivot) < info.tiny or np.abs(x) * info.tiny > np.abs(pivot):
         pivot, step = pivot + step, 2 * step
     return x / pivot
 
 
-factorization_rules: dict[str, Callable[..., Any]] = {
+factorization_rules: dict[str, Rule] = {
     "cholesky": _per_example(_cholesky, (2,)),
     "cholesky_update": _cholesky_update,
     "lu": _lu,

@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import iinfo, issubdtype
+from ricci_ir import Jaxpr, iinfo, issubdtype
+from ricci_lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
 from ._programs import call_program
+from ._rule_type import Rule
 from ._widening import widen
 
 
 def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple:
-    """The part that is nearest to where it was asked for, all inside the array."""
+    """The slice of these sizes at ``starts``, which are clamped so that it lies inside ``x``."""
     firsts = [
         min(max(int(start), 0), whole - size)
         for start, whole, size in zip(starts, x.shape, sizes, strict=True)
@@ -20,23 +22,27 @@ def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -
     return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
 
 
-def _dynamic_slice(x: np.ndarray, *starts: np.ndarray, slice_sizes: tuple, **params: Any):
+def _dynamic_slice(
+    x: np.ndarray, *starts: np.ndarray, slice_sizes: tuple[int, ...], **params: Any
+) -> np.ndarray:
     return x[_window(x, starts, slice_sizes)]
 
 
-def _dynamic_update_slice(x: np.ndarray, update: np.ndarray, *starts: np.ndarray, **params: Any):
+def _dynamic_update_slice(
+    x: np.ndarray, update: np.ndarray, *starts: np.ndarray, **params: Any
+) -> np.ndarray:
     result = x.copy()
     result[_window(x, starts, update.shape)] = update
     return result
 
 
 class _Windows:
-    """Where the windows of a gather or scatter lie in the operand.
+    """The positions of the windows of a gather or scatter in the operand.
 
     Attributes:
       inside: for each window, whether all of it lies in the operand.
-      indices: an index array for each dimension of the operand, of the shape of all windows
-        followed by that of one, without the dimensions that are ``dropped``.
+      indices: an index array for each dimension of the operand. Its shape is the batch shape of
+        the windows followed by the window's shape without the ``dropped`` dimensions.
     """
 
     def __init__(
@@ -77,7 +83,7 @@ class _Windows:
 
 
 def _placed(batch_ndim: int, window_ndim: int, window_dims: Sequence[int]) -> list[int]:
-    """The permutation from windows' dimensions first to last, to those of the outside array."""
+    """The permutation that moves the window dimensions from behind the batch to ``window_dims``."""
     windows = iter(range(batch_ndim, batch_ndim + window_ndim))
     batch = iter(range(batch_ndim))
     positions = set(window_dims)
@@ -86,8 +92,8 @@ def _placed(batch_ndim: int, window_ndim: int, window_dims: Sequence[int]) -> li
     ]
 
 
-def fill_of(dtype: Any) -> Any:
-    """What a gather gives for what lies outside, unless told: NaN, or an extreme integer."""
+def fill_of(dtype: np.dtype) -> float:
+    """The default fill value of a gather out of bounds: NaN, or an extreme integer."""
     if issubdtype(dtype, np.inexact):
         return np.nan
     if issubdtype(dtype, np.bool_):
@@ -95,7 +101,7 @@ def fill_of(dtype: Any) -> Any:
     return iinfo(dtype).max if issubdtype(dtype, np.unsignedinteger) else iinfo(dtype).min
 
 
-def _mode(mode: Any) -> str:
+def _mode(mode: GatherScatterMode | str) -> str:
     return getattr(mode, "name", str(mode))
 
 
@@ -103,12 +109,12 @@ def _gather(
     x: np.ndarray,
     positions: np.ndarray,
     *,
-    dimension_numbers: Any,
-    slice_sizes: tuple,
-    mode: Any,
-    fill_value: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: tuple[int, ...],
+    mode: GatherScatterMode,
+    fill_value: float | None,
     **params: Any,
-):
+) -> np.ndarray:
     numbers = dimension_numbers
     windows = _Windows(
         x.shape,
@@ -130,8 +136,14 @@ def _gather(
     return found.transpose(_placed(windows.batch_ndim, windows.window_ndim, numbers.offset_dims))
 
 
-def _scatter_windows(x: np.ndarray, positions: np.ndarray, updates: np.ndarray, numbers: Any, mode):
-    """The index arrays of the updates that are applied, and these updates, one window a row."""
+def _scatter_windows(
+    x: np.ndarray,
+    positions: np.ndarray,
+    updates: np.ndarray,
+    numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """The updates inside the operand, a window in each row, and their index arrays."""
     dropped = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     window_sizes = iter(updates.shape[d] for d in numbers.update_window_dims)
     sizes = [1 if d in dropped else next(window_sizes) for d in range(x.ndim)]
@@ -150,13 +162,22 @@ def _scatter_windows(x: np.ndarray, positions: np.ndarray, updates: np.ndarray, 
     return tuple(index[applied] for index in windows.indices), updates[applied]
 
 
-def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., Any]:
-    def scatter(x, positions, updates, *, dimension_numbers, mode, update_jaxpr, **params):
+def _scatter_rule(combine: np.ufunc | None) -> Rule:
+    def scatter(
+        x: np.ndarray,
+        positions: np.ndarray,
+        updates: np.ndarray,
+        *,
+        dimension_numbers: ScatterDimensionNumbers,
+        mode: GatherScatterMode,
+        update_jaxpr: Jaxpr | None,
+        **params: Any,
+    ) -> np.ndarray:
         indices, updates = _scatter_windows(x, positions, updates, dimension_numbers, mode)
         if combine is None:
             program = update_jaxpr or (lambda old, new: new)
             return _one_by_one(x, indices, updates, program)
-        # An array of no dimensions is indexed as a vector of one element.
+        # A scalar has no dimension to index, so it is updated as a vector of one element.
         result = np.array(widen(x))
         flat = result if x.ndim else result.reshape(1)
         combine.at(flat, indices or np.zeros(len(updates), int), widen(updates))  # pyright: ignore
@@ -165,8 +186,13 @@ def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., Any]:
     return scatter
 
 
-def _one_by_one(x: np.ndarray, indices: tuple, updates: np.ndarray, program: Any) -> np.ndarray:
-    """``x`` with its elements replaced in order: of several updates of one, the last counts."""
+def _one_by_one(
+    x: np.ndarray,
+    indices: tuple[np.ndarray, ...],
+    updates: np.ndarray,
+    program: Jaxpr | Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """``x`` with the updates applied in order, so that the last update of an element wins."""
     result = x.copy()
     for place in np.ndindex(updates.shape):
         at = tuple(index[place] for index in indices)
@@ -177,7 +203,7 @@ def _one_by_one(x: np.ndarray, indices: tuple, updates: np.ndarray, program: Any
     return result
 
 
-indexing_rules: dict[str, Callable[..., Any]] = {
+indexing_rules: dict[str, Rule] = {
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": _dynamic_update_slice,
     "gather": _gather,

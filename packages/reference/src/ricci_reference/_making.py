@@ -1,15 +1,13 @@
-"""Rules of what brings values into programs and takes them out, of tokens and of composites."""
-
-from collections.abc import Callable
-from typing import Any
+"""Rules of the primitives that make values, of tokens, and of composite calls."""
 
 import numpy as np
 
 from ricci_ir import Token
 
 from ._programs import call_program
+from ._rule_type import Rule
 
-making_rules: dict[str, Callable[..., Any]] = {
+making_rules: dict[str, Rule] = {
     "after_all": lambda *tokens: Token(None),
     "composite": lambda *operands, call_jaxpr, **params: call_program(call_jaxpr, operands),
     "create_token": lambda: Token(None),

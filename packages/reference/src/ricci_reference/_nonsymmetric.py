@@ -1,9 +1,11 @@
-"""Rules of eigenvalue problems without symmetry, in double precision."""
+"""Rules of nonsymmetric eigenvalue problems, in double precision."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from ._rule_type import Rule
 
 
 def _in_double(x: np.ndarray) -> np.ndarray:
@@ -11,10 +13,10 @@ def _in_double(x: np.ndarray) -> np.ndarray:
 
 
 def _per_matrix(x: np.ndarray, fun: Callable[[np.ndarray], tuple], outs: list) -> list:
-    """A function of one matrix on each of a batch; NaN where a matrix is not finite.
+    """Apply a function to each matrix of a batch; the results of a non-finite matrix are NaN.
 
     Args:
-      outs: the shape of each result for one matrix, and its dtype.
+      outs: the shape and dtype of each result for one matrix.
     """
     batch = x.shape[:-2]
     results = [np.full((*batch, *shape), np.nan, dtype) for shape, dtype in outs]
@@ -29,7 +31,7 @@ def _per_matrix(x: np.ndarray, fun: Callable[[np.ndarray], tuple], outs: list) -
 
 
 def _left_vectors(right: np.ndarray) -> np.ndarray:
-    """The left eigenvectors: of norm 1, the largest element of complex ones real."""
+    """The left eigenvectors, of norm 1; the largest element of a complex one is real."""
     left = np.linalg.inv(right).conj().T
     left = left / np.linalg.norm(left, axis=0)
     if left.dtype.kind == "c":
@@ -45,7 +47,7 @@ def _eig(
     compute_left_eigenvectors: bool,
     compute_right_eigenvectors: bool,
     **params: Any,
-) -> Any:
+) -> list[np.ndarray]:
     def one(matrix: np.ndarray) -> tuple:
         values, right = np.linalg.eig(matrix)
         left = [_left_vectors(right)] if compute_left_eigenvectors else []
@@ -61,7 +63,7 @@ def _eig(
 
 
 def _basis(columns: np.ndarray) -> np.ndarray:
-    """A unitary matrix whose first columns span those given; positive multiples of one."""
+    """A unitary matrix whose leading columns span the given ones; the first is parallel to it."""
     size = len(columns)
     q, r = np.linalg.qr(np.concatenate([columns, np.eye(size)], 1))
     phase = np.diagonal(r)[:size].copy()
@@ -70,14 +72,18 @@ def _basis(columns: np.ndarray) -> np.ndarray:
 
 
 def _equal_diagonal(block: np.ndarray) -> np.ndarray:
-    """The rotation of a block of two complex eigenvalues after which its diagonal is constant."""
+    """The rotation that makes the diagonal of a 2x2 block with complex eigenvalues constant."""
     (a, b), (c, d) = block
     angle = np.arctan2(d - a, b + c) / 2 if (d - a, b + c) != (0, 0) else 0.0
     return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 
 
 def _deflate(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The Schur form and vectors: an eigenvector is split off, and the rest done likewise."""
+    """The Schur form and Schur vectors, by deflation.
+
+    One eigenvector (a real matrix: a conjugate pair) is made the first basis vector, which leaves
+    a smaller matrix of the other eigenvalues; that is deflated in turn.
+    """
     size = len(matrix)
     if size == 0:
         return matrix, matrix
@@ -98,7 +104,7 @@ def _deflate(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return t, q
 
 
-def _schur(x: np.ndarray, *, compute_schur_vectors: bool, **params: Any) -> Any:
+def _schur(x: np.ndarray, *, compute_schur_vectors: bool, **params: Any) -> list[np.ndarray]:
     count = 1 + compute_schur_vectors
     outs = [(x.shape[-2:], x.dtype)] * count
     return _per_matrix(x, lambda matrix: _deflate(matrix)[:count], outs)
@@ -107,8 +113,8 @@ def _schur(x: np.ndarray, *, compute_schur_vectors: bool, **params: Any) -> Any:
 # hessenberg
 
 
-def _reflector(x: np.ndarray) -> tuple[np.ndarray, Any]:
-    """The vector ``v``, its first element 1, and ``τ``: ``(I - τ v vᴴ)ᴴ x`` is along the axis."""
+def _reflector(x: np.ndarray) -> tuple[np.ndarray, complex]:
+    """``v`` (its first element is 1) and ``τ`` of the reflector that zeroes ``x[1:]``."""
     alpha = x[0]
     if not np.any(x[1:]) and alpha.imag == 0:
         return np.concatenate([[1], x[1:]]), 0.0
@@ -127,12 +133,12 @@ def _reduce(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return h, taus
 
 
-def _hessenberg(x: np.ndarray) -> Any:
+def _hessenberg(x: np.ndarray) -> list[np.ndarray]:
     outs = [(x.shape[-2:], x.dtype), ((max(x.shape[-1] - 1, 0),), x.dtype)]
     return _per_matrix(x, _reduce, outs)
 
 
-nonsymmetric_rules: dict[str, Callable[..., Any]] = {
+nonsymmetric_rules: dict[str, Rule] = {
     "eig": _eig,
     "hessenberg": _hessenberg,
     "schur": _schur,

@@ -1,15 +1,16 @@
-"""Running the programs that primitives hold in their parameters."""
+"""Evaluation of the jaxprs that primitives hold in their parameters."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ricci_ir import Jaxpr, eval_jaxpr, eval_trace, set_trace
 
 
-def call_program(jaxpr: Jaxpr, args: Sequence[Any]) -> list[np.ndarray]:
-    """The results of a program, as NumPy arrays; its operations go through the backend."""
+def call_program(jaxpr: Jaxpr, args: Sequence[ArrayLike]) -> list[np.ndarray]:
+    """Evaluate a jaxpr on the current backend; gives its results as NumPy arrays."""
     operands = [np.asarray(x) for x in args]
     with set_trace(eval_trace):
         results = eval_jaxpr(jaxpr, jaxpr.consts, *operands)
@@ -18,22 +19,25 @@ def call_program(jaxpr: Jaxpr, args: Sequence[Any]) -> list[np.ndarray]:
 
 
 def fold(
-    jaxpr: Jaxpr, consts: Sequence[Any], inits: Sequence[Any], rows: Sequence[np.ndarray]
+    jaxpr: Jaxpr,
+    consts: Sequence[ArrayLike],
+    inits: Sequence[ArrayLike],
+    rows: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """Combine the last dimension's elements one after another, in all rows by themselves.
+    """Fold each row of arrays, from the first element of the last dimension to its last.
 
     Args:
-      jaxpr: combines scalars: from the accumulated values and the next ones to the former.
+      jaxpr: a program of scalars, from accumulators and elements to the new accumulators.
       consts: its leading arguments.
-      inits: what to start from.
-      rows: arrays of one shape.
+      inits: the accumulators at the start of each row.
+      rows: one array for each accumulator, all of one shape.
     """
     outer, length = rows[0].shape[:-1], rows[0].shape[-1]
     results = [np.empty(outer, row.dtype) for row in rows]
     for place in np.ndindex(outer):
-        state: list[Any] = list(inits)
+        state: Sequence[ArrayLike] = inits
         for i in range(length):
             state = call_program(jaxpr, [*consts, *state, *(row[(*place, i)] for row in rows)])
         for result, value in zip(results, state, strict=True):
-            result[place] = value
+            result[place] = np.asarray(value)
     return results

@@ -1,9 +1,8 @@
-"""Rules of the compiler's random number generators.
+"""Rules of XLA's random number generators.
 
 Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -12,16 +11,23 @@ import numpy as np
 from ricci_lax import RandomAlgorithm
 from ricci_lax.authoring import threefry2x32_numpy
 
+from ._rule_type import Rule
+
 _WORD = 0xFFFFFFFF
-# Philox-4x32: the multipliers of table 2, and what the key is increased by in each round.
+# Philox-4x32: the multipliers of table 2, and the constants added to the key in each round.
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _PHILOX_ROUNDS = 10
 
 
 def _rng_bit_generator(
-    key: np.ndarray, *, shape: tuple[int, ...], dtype: Any, algorithm: Any, **params: Any
-) -> Any:
+    key: np.ndarray,
+    *,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    algorithm: RandomAlgorithm,
+    **params: Any,
+) -> tuple[np.ndarray, np.ndarray]:
     words = key.astype("<u4", copy=True) if key.dtype == np.uint32 else key.view("<u4")
     state = [int(word) for word in words]
     draw = _three_fry if algorithm == RandomAlgorithm.RNG_THREE_FRY else _philox
@@ -32,7 +38,7 @@ def _rng_bit_generator(
 
 
 def _three_fry(state: list[int], shape: tuple[int, ...], wide: bool) -> tuple[np.ndarray, int]:
-    """Each block is the cipher of one counter: two words."""
+    """Draw bits with Threefry, which turns each 64-bit counter into two words."""
     if wide:
         low, high = _three_fry_words(state, prod(shape))
         both = low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32))
@@ -61,9 +67,9 @@ def _three_fry_words(state: list[int], blocks: int) -> tuple[np.ndarray, np.ndar
 
 
 def _philox(state: list[int], shape: tuple[int, ...], wide: bool) -> tuple[np.ndarray, int]:
-    """Each block is the cipher of one counter of 128 bits: four words."""
+    """Draw bits with Philox, which turns each 128-bit counter into four words."""
     blocks = -(-prod(shape) // (2 if wide else 4))
-    # The key's words are the upper half of the counter, too.
+    # XLA uses the key's words as the upper half of the counter as well.
     first = state[2] + (state[3] << 32) + (state[0] << 64) + (state[1] << 96)
     words = [_philox_words(state[:2], (first + i) % 2**128) for i in range(blocks)]
     bits = np.asarray(words, "<u4").reshape(-1)
@@ -85,17 +91,19 @@ def _philox_words(key: list[int], counter: int) -> list[int]:
 _generator = np.random.default_rng()
 
 
-def _rng_uniform(a: np.ndarray, b: np.ndarray, *, shape: tuple[int, ...], **params: Any) -> Any:
+def _rng_uniform(
+    a: np.ndarray, b: np.ndarray, *, shape: tuple[int, ...], **params: Any
+) -> np.ndarray:
     if a.dtype.kind in "iu":
-        # Without anything in between, all are the lower bound.
+        # For an empty interval all numbers are the lower bound.
         return _generator.integers(a, b - 1 if a < b else a, shape, a.dtype, endpoint=True)
     low, high = a.astype(np.float64), b.astype(np.float64)
     drawn = (low + (high - low) * _generator.random(shape)).astype(a.dtype)
-    # Rounding may reach the bound that values stay below.
+    # Rounding may give the upper bound, which is excluded.
     return np.where((drawn >= b) & (a < b), a, drawn)
 
 
-random_bit_rules: dict[str, Callable[..., Any]] = {
+random_bit_rules: dict[str, Rule] = {
     "rng_bit_generator": _rng_bit_generator,
     "rng_uniform": _rng_uniform,
 }

@@ -1,43 +1,46 @@
-"""Rules of reductions, running totals, and the positions of extrema."""
+"""Rules of reductions, cumulative reductions, ``argmin`` and ``argmax``."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ricci_ir import Jaxpr
+
 from ._programs import fold
+from ._rule_type import Rule
 from ._widening import highest, lowest, widen, widened
 
 
-def _reduction(ufunc: np.ufunc, initial: Callable[[np.dtype], Any]) -> Callable[..., Any]:
-    def rule(x: np.ndarray, *, axes: tuple, **params: Any) -> Any:
+def _reduction(ufunc: np.ufunc, initial: Callable[[np.dtype], complex]) -> Rule:
+    def rule(x: np.ndarray, *, axes: tuple, **params: Any) -> np.ndarray:
         start = np.array(initial(x.dtype)).astype(x.dtype)
         return ufunc.reduce(x, axis=tuple(axes), dtype=x.dtype, initial=start)
 
     return widened(rule)
 
 
-def _zero(dtype: np.dtype) -> Any:
+def _zero(dtype: np.dtype) -> int:
     return 0
 
 
-def _one(dtype: np.dtype) -> Any:
+def _one(dtype: np.dtype) -> int:
     return 1
 
 
-def _all_ones(dtype: np.dtype) -> Any:
+def _all_ones(dtype: np.dtype) -> int:
     return True if dtype.kind == "b" else -1
 
 
-def _arg(find: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(x: np.ndarray, *, axes: tuple, index_dtype: Any, **params: Any) -> Any:
+def _arg(find: Callable[..., np.ndarray]) -> Rule:
+    def rule(x: np.ndarray, *, axes: tuple, index_dtype: np.dtype, **params: Any) -> np.ndarray:
         return np.asarray(find(widen(x), axis=axes[0])).astype(index_dtype)
 
     return rule
 
 
-def _cumulative(ufunc: np.ufunc) -> Callable[..., Any]:
-    def rule(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> Any:
+def _cumulative(ufunc: np.ufunc) -> Rule:
+    def rule(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> np.ndarray:
         ordered = np.flip(x, axis) if reverse else x
         result = ufunc.accumulate(ordered, axis=axis, dtype=x.dtype)
         return np.flip(result, axis) if reverse else result
@@ -45,7 +48,7 @@ def _cumulative(ufunc: np.ufunc) -> Callable[..., Any]:
     return widened(rule)
 
 
-def _cumlogsumexp(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> Any:
+def _cumlogsumexp(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> np.ndarray:
     ordered = np.moveaxis(np.flip(x, axis) if reverse else x, axis, 0)
     result = np.array(ordered)
     for i in range(1, len(result)):
@@ -55,14 +58,16 @@ def _cumlogsumexp(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> 
     return np.flip(result, axis) if reverse else result
 
 
-def _logaddexp(x: np.ndarray, y: np.ndarray) -> Any:
+def _logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f":
         return np.logaddexp(x, y)
     larger = np.where(np.real(x) > np.real(y), x, y)
     return larger + np.log(np.exp(x - larger) + np.exp(y - larger))
 
 
-def _reduce(*operands: np.ndarray, jaxpr: Any, dimensions: tuple, **params: Any) -> Any:
+def _reduce(
+    *operands: np.ndarray, jaxpr: Jaxpr, dimensions: tuple, **params: Any
+) -> list[np.ndarray]:
     count = len(operands) // 2
     arrays, inits = operands[:count], operands[count:]
     kept = [d for d in range(arrays[0].ndim) if d not in dimensions]
@@ -71,7 +76,7 @@ def _reduce(*operands: np.ndarray, jaxpr: Any, dimensions: tuple, **params: Any)
     return fold(jaxpr, [], inits, rows)
 
 
-reduction_rules: dict[str, Callable[..., Any]] = {
+reduction_rules: dict[str, Rule] = {
     "argmax": _arg(np.argmax),
     "argmin": _arg(np.argmin),
     "cumlogsumexp": widened(_cumlogsumexp),

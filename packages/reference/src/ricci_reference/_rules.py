@@ -1,12 +1,10 @@
 """The table of rules: for each primitive, a function of NumPy arrays and its parameters.
 
-A rule is called as ``rule(*operands, **params)`` and returns an array, or a sequence of them for
-a primitive of several results, of exactly the primitive's abstract types. Those of ``lax`` that
-take more than a call of NumPy are in this package; any block may bring its own with ``reference=``.
+A rule is called as ``rule(*operands, **params)``. It returns an array, or a sequence of arrays for
+a primitive with several results; shapes and dtypes are exactly those of the abstract evaluation.
+This package holds the rules of ``lax``'s primitives that need more than one call of NumPy. Any
+other primitive brings its own rule with ``reference=`` in its block.
 """
-
-from collections.abc import Callable
-from typing import Any
 
 import ricci_lax.linalg  # noqa: F401  (defines the primitives)
 from ricci_ir import (
@@ -29,6 +27,7 @@ from ._making import making_rules
 from ._nonsymmetric import nonsymmetric_rules
 from ._random_bits import random_bit_rules
 from ._reductions import reduction_rules
+from ._rule_type import Rule
 from ._sorting import sorting_rules
 from ._special import special_rules
 from ._spectral import spectral_rules
@@ -36,7 +35,7 @@ from ._structural import structural_rules
 from ._widening import widened
 from ._windows import window_rules
 
-_by_name: dict[str, Callable[..., Any]] = {
+_by_name: dict[str, Rule] = {
     **making_rules,
     **contraction_rules,
     **control_flow_rules,
@@ -54,14 +53,14 @@ _by_name: dict[str, Callable[..., Any]] = {
     **nonsymmetric_rules,
 }
 
-rules: dict[Primitive, Callable[..., Any]] = {
+rules: dict[Primitive, Rule] = {
     **exact_rules,
     **{primitives[name]: rule for name, rule in _by_name.items() if name in primitives},
 }
 
 
-def rule_for(primitive: Primitive) -> Callable[..., Any] | None:
-    """The rule of a primitive: this package's, or the one that its block brings."""
+def rule_for(primitive: Primitive) -> Rule | None:
+    """The rule of a primitive: this package's rule, or the one given in the primitive's block."""
     rule = rules.get(primitive)
     if rule is None and (given := reference_rules.get(primitive)) is not None:
         rule = rules[primitive] = widened(given)
@@ -71,7 +70,7 @@ def rule_for(primitive: Primitive) -> Callable[..., Any] | None:
 
 
 def missing_rule(primitive: Primitive) -> str | None:
-    """Why the reference backend cannot compute a primitive and what to do; ``None`` if it can."""
+    """The reason why the reference backend cannot evaluate a primitive, or ``None`` if it can."""
     known = primitive.impl is not None or primitive in program_rules or primitive in host_rules
     if known or rule_for(primitive) is not None:
         return None

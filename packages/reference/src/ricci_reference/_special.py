@@ -1,15 +1,15 @@
 """Special functions in double precision, from their textbook definitions.
 
-Speed does not count here: they are what the compiled ones are compared with.
+The compiled functions are compared with these, so these are simple rather than fast.
 Source: the NIST Digital Library of Mathematical Functions, cited by formula as DLMF.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from ._rule_type import Rule
 from ._widening import per_element
 
 _EPS = 2.0**-53
@@ -114,7 +114,7 @@ def _lower_series(a: float, x: float) -> float:
 
 
 def _upper_fraction(a: float, x: float) -> float:
-    """Q(a, x) by its continued fraction (DLMF 8.9.2), in Lentz's way."""
+    """Q(a, x) by its continued fraction (DLMF 8.9.2), with Lentz's algorithm."""
     b = x + 1 - a
     c, d = 1 / _TINY, 1 / b
     h = d
@@ -150,7 +150,10 @@ def _igammac(a: float, x: float) -> float:
 
 
 def _slope(fun: Callable[[float], float], at: float, step: float) -> float:
-    """A derivative by central differences of sixth order, of functions known to full precision."""
+    """The derivative of a function by central differences of sixth order.
+
+    The function's values must be accurate to full double precision.
+    """
     weights = ((1, 45.0), (2, -9.0), (3, 1.0))
     total = sum(w * (fun(at + k * step) - fun(at - k * step)) for k, w in weights)
     return total / (60 * step)
@@ -165,7 +168,7 @@ def _igamma_grad_a(a: float, x: float) -> float:
 
 
 def _random_gamma_grad(a: float, x: float) -> float:
-    """The derivative by ``a`` of the sample at a fixed quantile: implicit differentiation."""
+    """The derivative by ``a`` of a gamma sample at a fixed quantile (implicit differentiation)."""
     if math.isnan(a) or math.isnan(x) or x < 0 or a <= 0:
         return math.nan
     if x == 0 or math.isinf(x):
@@ -231,6 +234,4 @@ _functions: dict[str, Callable[..., float]] = {
     "zeta": _zeta,
 }
 
-special_rules: dict[str, Callable[..., Any]] = {
-    name: per_element(fun) for name, fun in _functions.items()
-}
+special_rules: dict[str, Rule] = {name: per_element(fun) for name, fun in _functions.items()}

@@ -1,17 +1,21 @@
-"""Rules of decompositions by reflectors and rotations: QR, eigenvalues, singular values."""
+"""Rules of QR, of symmetric eigenvalue problems and of singular values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ._rule_type import Rule
 
-def _each(rule: Callable[..., tuple], count: int, *operands: np.ndarray, **params: Any) -> list:
-    """The results of a rule on single matrices, for each example of a batch.
+
+def _each(
+    rule: Callable[..., tuple[np.ndarray, ...]], count: int, *operands: np.ndarray, **params: Any
+) -> list[np.ndarray]:
+    """Apply a rule for single matrices to each matrix of a batch.
 
     Args:
-      rule: ``rule(matrix, *others, **params)``, a tuple of ``count`` arrays.
-      operands: the matrices, and what goes with each; all but the former are vectors.
+      rule: ``rule(matrix, *vectors, **params)``, which gives a tuple of ``count`` arrays.
+      operands: the matrices, followed by the vectors that belong to each.
     """
     matrices, *others = operands
     batch = matrices.shape[:-2]
@@ -28,14 +32,14 @@ def _zeros(vectors: list[np.ndarray]) -> list[np.ndarray]:
     return [np.zeros(x.shape[-1:], x.dtype) for x in vectors]
 
 
-# Reflectors, 1 - tau v vᴴ, as LAPACK defines and stores them.
+# Householder reflectors, I - tau v vᴴ, as LAPACK defines and stores them.
 
 
-def _reflector(x: np.ndarray) -> tuple[np.ndarray, Any, Any]:
-    """The reflector whose adjoint maps a vector to a real multiple of the first unit vector.
+def _reflector(x: np.ndarray) -> tuple[np.ndarray, np.generic, np.generic]:
+    """The reflector whose adjoint maps ``x`` to ``beta`` times the first unit vector.
 
     Returns:
-      Its vector, which begins with 1; its factor; and that multiple.
+      ``v`` (its first element is 1), ``tau``, and ``beta``, which is real.
     """
     v = x.copy()
     if not x.size:
@@ -50,13 +54,13 @@ def _reflector(x: np.ndarray) -> tuple[np.ndarray, Any, Any]:
     return v, (beta - head) / beta, beta
 
 
-def _apply(v: np.ndarray, tau: Any, c: np.ndarray) -> np.ndarray:
-    """A reflector times a matrix."""
+def _apply(v: np.ndarray, tau: np.generic, c: np.ndarray) -> np.ndarray:
+    """The product of a reflector and a matrix."""
     return c - tau * np.outer(v, v.conj() @ c)
 
 
 def _vector(a: np.ndarray, i: int) -> np.ndarray:
-    """The vector of the reflector that column ``i`` of a decomposed matrix holds."""
+    """The vector ``v`` of reflector ``i``, stored below the diagonal of column ``i``."""
     v = a[:, i].copy()
     v[:i] = 0
     v[i] = 1
@@ -64,7 +68,7 @@ def _vector(a: np.ndarray, i: int) -> np.ndarray:
 
 
 def _times_unitary(a: np.ndarray, taus: np.ndarray, c: np.ndarray, transpose: bool) -> np.ndarray:
-    """The product of all reflectors, or its adjoint, times a matrix."""
+    """The product ``Q c`` of all reflectors and a matrix, or ``Qᴴ c``."""
     order = range(len(taus)) if transpose else reversed(range(len(taus)))
     for i in order:
         c = _apply(_vector(a, i), taus[i].conj() if transpose else taus[i], c)
@@ -72,7 +76,10 @@ def _times_unitary(a: np.ndarray, taus: np.ndarray, c: np.ndarray, transpose: bo
 
 
 def _factored(a: np.ndarray, pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """QR by reflectors with the column of greatest rest first, after those asked to be first."""
+    """QR with column pivoting: each step takes the column of greatest remaining norm.
+
+    Columns with a non-zero entry in ``pivots`` come first, in order, as LAPACK's ``geqp3`` has it.
+    """
     a, order = a.copy(), np.arange(a.shape[1])
     taus = np.zeros(min(a.shape), a.dtype)
     first = np.flatnonzero(pivots)
@@ -90,12 +97,12 @@ def _factored(a: np.ndarray, pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return a, (order + 1).astype(np.int32), taus
 
 
-def _geqrf(x: np.ndarray) -> Any:
+def _geqrf(x: np.ndarray) -> Sequence[np.ndarray]:
     packed, taus = np.linalg.qr(x, mode="raw")
     return np.swapaxes(packed, -1, -2), taus
 
 
-def _geqp3(x: np.ndarray, pivots: np.ndarray, *, use_magma: Any) -> Any:
+def _geqp3(x: np.ndarray, pivots: np.ndarray, *, use_magma: bool | None) -> Sequence[np.ndarray]:
     return _each(_factored, 3, x, pivots)
 
 
@@ -119,7 +126,9 @@ def _ormqr(
     return result
 
 
-def _qr(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> Any:
+def _qr(
+    x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+) -> Sequence[np.ndarray]:
     rows, columns = x.shape[-2:]
     if not (rows and columns):
         inner = rows if full_matrices else 0
@@ -142,11 +151,13 @@ def _qr(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -
 
 
 def _finite(x: np.ndarray) -> np.ndarray:
-    """Which examples of a batch are finite, with dimensions of 1 for the matrices."""
+    """Whether each matrix of a batch is finite, with two trailing dimensions of size 1."""
     return np.all(np.isfinite(x), axis=(-1, -2), keepdims=True)
 
 
-def _eigh(x: np.ndarray, *, lower: bool, subset_by_index: Any, **params: Any) -> Any:
+def _eigh(
+    x: np.ndarray, *, lower: bool, subset_by_index: tuple[int, int] | None, **params: Any
+) -> Sequence[np.ndarray]:
     used = np.tril(x) if lower else np.triu(x)
     finite = _finite(used)
     w, v = np.linalg.eigh(np.where(finite, x, 0), "L" if lower else "U")
@@ -155,7 +166,7 @@ def _eigh(x: np.ndarray, *, lower: bool, subset_by_index: Any, **params: Any) ->
     return v[..., start:stop], w[..., start:stop]
 
 
-def _nan(dtype: np.dtype) -> Any:
+def _nan(dtype: np.dtype) -> np.generic:
     return dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan)
 
 
@@ -164,9 +175,9 @@ def _svd(
     *,
     full_matrices: bool,
     compute_uv: bool,
-    subset_by_index: Any,
-    algorithm: Any,
-) -> Any:
+    subset_by_index: tuple[int, int] | None,
+    algorithm: object,
+) -> Sequence[np.ndarray]:
     finite = _finite(x)
     u, s, vh = np.linalg.svd(np.where(finite, x, 0), full_matrices)
     s = np.where(finite[..., 0], s, np.nan)
@@ -177,14 +188,15 @@ def _svd(
     return [s, u, vh] if compute_uv else [s]
 
 
-def _tridiagonal(a: np.ndarray, *, lower: bool) -> Any:
+def _tridiagonal(a: np.ndarray, *, lower: bool) -> Sequence[np.ndarray]:
     return _each(_tridiagonalized, 4, a, lower=lower)
 
 
 def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple:
-    """By reflectors from both sides, of the columns from the first, or of the rows from the last.
+    """Tridiagonalize a Hermitian matrix by reflectors from both sides, as LAPACK's ``sytrd``.
 
-    The other triangle is left as it is.
+    The lower triangle is reduced from the first column on, the upper one from the last column
+    back. The other triangle is left as it is.
     """
     size = len(a)
     used = np.tril(a, -1) if lower else np.triu(a, 1)
@@ -192,7 +204,7 @@ def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple:
     packed, taus = a.copy(), np.zeros(size - 1, a.dtype)
     beside = np.zeros(size - 1, np.real(a).dtype)
     for i in range(size - 1) if lower else reversed(range(size - 1)):
-        # What is left of the column, from the diagonal outwards.
+        # The part of the column that is not reduced yet, from the diagonal outwards.
         places = np.arange(i + 1, size) if lower else np.arange(i, -1, -1)
         column = i if lower else i + 1
         v, taus[i], beside[i] = _reflector(whole[places, column])
@@ -205,7 +217,7 @@ def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple:
     return packed, diagonal, beside, taus
 
 
-spectral_rules: dict[str, Callable[..., Any]] = {
+spectral_rules: dict[str, Rule] = {
     "eigh": _eigh,
     "geqp3": _geqp3,
     "geqrf": _geqrf,

@@ -1,22 +1,24 @@
-"""Rules of the operations that make arrays and change their shape, and of contraction."""
+"""Rules of the operations that join, split, pad and contract arrays."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ricci_lax.authoring import threefry2x32_numpy
 
 from ._elementwise import convert
+from ._rule_type import Rule
 from ._widening import widen
 
 
-def _unstack(x: np.ndarray, *, axis: int, **params: Any):
+def _unstack(x: np.ndarray, *, axis: int, **params: Any) -> list[np.ndarray]:
     return list(np.moveaxis(x, axis, 0))
 
 
-def pad(x: np.ndarray, value: Any, config: Any) -> np.ndarray:
-    """``x`` with ``(low, high, interior)`` more elements along each dimension, or fewer."""
+def pad(x: np.ndarray, value: ArrayLike, config: Sequence[tuple[int, int, int]]) -> np.ndarray:
+    """``x`` with padding ``(low, high, interior)`` along each dimension; negative ones crop."""
     for axis, (low, high, interior) in enumerate(config):
         size = x.shape[axis]
         dilated = size + interior * max(size - 1, 0)
@@ -36,7 +38,7 @@ def dot_general(
     y: np.ndarray,
     *,
     dimension_numbers: tuple,
-    preferred_element_type: Any,
+    preferred_element_type: np.dtype | None,
     **params: Any,
 ) -> np.ndarray:
     """The product of arrays, computed in the wider of the operands' and the preferred dtype."""
@@ -58,7 +60,7 @@ def dot_general(
     return np.matmul(x, y).reshape(shape)
 
 
-def _dot_general(x: np.ndarray, y: np.ndarray, **params: Any):
+def _dot_general(x: np.ndarray, y: np.ndarray, **params: Any) -> np.ndarray:
     product = dot_general(x, y, **params)
     preferred = params["preferred_element_type"]
     if preferred is None:
@@ -66,7 +68,7 @@ def _dot_general(x: np.ndarray, y: np.ndarray, **params: Any):
     return convert(product, preferred)
 
 
-structural_rules: dict[str, Callable[..., Any]] = {
+structural_rules: dict[str, Rule] = {
     "dot_general": _dot_general,
     "pad": lambda x, value, *, padding_config, **params: pad(x, value, padding_config),
     "rev": lambda x, *, dimensions, **params: np.flip(x, dimensions),

@@ -1,4 +1,4 @@
-"""Computing in a dtype that NumPy knows, for the dtypes that it does not."""
+"""Wider dtypes to compute in, for the narrow dtypes (``bfloat16``, ``int4``) that NumPy lacks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ _wide: dict[np.dtype, np.dtype] = {}  # as many as there are dtypes
 
 
 def wide_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype to compute in: float32 for narrower floats, whole bytes for parts of one."""
+    """The dtype to compute in: float32 for narrower floats, 8-bit integers for narrower ones."""
     found = _wide.get(dtype)
     if found is None:
         if dtype.kind in "biufc" and dtype != np.float16:
@@ -29,13 +29,13 @@ def widen(x: np.ndarray) -> np.ndarray:
     return x.astype(wide_dtype(x.dtype), copy=False)
 
 
-def widened(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that computes in the wide dtype, and rounds to the first operand's if that differs.
+def widened(fun: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """A rule that computes in the wide dtype and rounds the result to the first operand's dtype.
 
-    Results of other dtypes (the Booleans of a comparison) are left as they are.
+    A result of another dtype (the Booleans of a comparison) is not rounded.
     """
 
-    def rule(*operands: np.ndarray, **params: Any) -> Any:
+    def rule(*operands: np.ndarray, **params: Any) -> np.ndarray:
         dtype = operands[0].dtype
         wide = wide_dtype(dtype)
         if wide == dtype:
@@ -57,8 +57,8 @@ def per_element(fun: Callable[..., float]) -> Callable[..., np.ndarray]:
     return rule
 
 
-def lowest(dtype: np.dtype) -> Any:
-    """The value that no other of a dtype that NumPy knows is below."""
+def lowest(dtype: np.dtype) -> complex:
+    """The least value of a dtype of NumPy: the identity of the maximum."""
     if dtype.kind == "b":
         return False
     if dtype.kind in "iu":
@@ -66,8 +66,8 @@ def lowest(dtype: np.dtype) -> Any:
     return complex(-np.inf, -np.inf) if dtype.kind == "c" else -np.inf
 
 
-def highest(dtype: np.dtype) -> Any:
-    """The value that no other of a dtype that NumPy knows is above."""
+def highest(dtype: np.dtype) -> complex:
+    """The greatest value of a dtype of NumPy: the identity of the minimum."""
     if dtype.kind == "b":
         return True
     if dtype.kind in "iu":

@@ -1,26 +1,31 @@
-"""Rules of the operations on windows: windowed reductions, what they select, convolution."""
+"""Rules of the operations on windows: reductions, selection and scatter, and convolution."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from ricci_ir import Jaxpr, Primitive
+from ricci_lax import ConvDimensionNumbers
 
 from ._elementwise import convert
 from ._programs import call_program, fold
+from ._rule_type import Rule
 from ._structural import pad
 from ._widening import highest, lowest, widen, widened
 
 
 def windows(
     x: np.ndarray,
-    value: Any,
+    value: ArrayLike,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: Sequence[Sequence[int]],
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> np.ndarray:
-    """All windows of an array: dimensions that count the windows, then those of one window."""
+    """All windows of a padded array, as an array of shape ``(*counts, *window_dimensions)``."""
     edges = zip(padding, base_dilation, strict=True)
     x = pad(x, value, [(low, high, base - 1) for (low, high), base in edges])
     spans = zip(window_dimensions, window_dilation, strict=True)
@@ -37,13 +42,13 @@ def windows(
 
 
 def _in_rows(array: np.ndarray) -> np.ndarray:
-    """Windows with the elements of each in one dimension, the last."""
+    """Windows with the elements of each window flattened into the last dimension."""
     count = array.ndim // 2
     return array.reshape(*array.shape[:count], int(np.prod(array.shape[count:])))
 
 
-def _windowed(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
-    def rule(x: np.ndarray, **window: Any) -> Any:
+def _windowed(ufunc: np.ufunc, identity: Callable[[np.dtype], complex]) -> Rule:
+    def rule(x: np.ndarray, **window: Any) -> np.ndarray:
         start = np.array(identity(x.dtype)).astype(x.dtype)
         rows = _in_rows(windows(x, start, **window))
         return ufunc.reduce(rows, axis=-1, dtype=x.dtype, initial=start)
@@ -51,23 +56,28 @@ def _windowed(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[
     return widened(rule)
 
 
-def _reduce_window(*operands: np.ndarray, jaxpr: Any, consts: Sequence[Any], **window: Any) -> Any:
+def _reduce_window(
+    *operands: np.ndarray, jaxpr: Jaxpr, consts: Sequence[np.ndarray], **window: Any
+) -> list[np.ndarray]:
     count = len(operands) // 2
     arrays, inits = operands[:count], operands[count:]
     rows = [_in_rows(windows(x, init, **window)) for x, init in zip(arrays, inits, strict=True)]
     return fold(jaxpr, consts, inits, rows)
 
 
-def _worst(select_prim: Any, dtype: np.dtype) -> Any:
+def _worst(select_prim: Primitive, dtype: np.dtype) -> complex:
+    """The padding value that is selected only if a window holds nothing else."""
     return lowest(dtype) if select_prim.name in ("ge", "gt") else highest(dtype)
 
 
-def _chosen(select_prim: Any, rows: np.ndarray) -> np.ndarray:
-    """Which element of each row is selected: the first of those that win against all."""
+def _chosen(select_prim: Primitive, rows: np.ndarray) -> np.ndarray:
+    """The index of the selected element of each row; the first among equals."""
     return (np.argmax if select_prim.name in ("ge", "gt") else np.argmin)(rows, axis=-1)
 
 
-def _select_and_gather_add(tangents: np.ndarray, x: np.ndarray, *, select_prim: Any, **window: Any):
+def _select_and_gather_add(
+    tangents: np.ndarray, x: np.ndarray, *, select_prim: Primitive, **window: Any
+) -> np.ndarray:
     rows = _in_rows(windows(x, _worst(select_prim, x.dtype), **window))
     values = _in_rows(windows(tangents, 0, **window))
     chosen = _chosen(select_prim, rows)[..., np.newaxis]
@@ -75,13 +85,17 @@ def _select_and_gather_add(tangents: np.ndarray, x: np.ndarray, *, select_prim: 
 
 
 def _scattered(
-    source: np.ndarray, x: np.ndarray, choose: Callable[[np.ndarray], Any], worst: Any, window: dict
-) -> list[tuple[tuple, Any]]:
-    """Where in ``x`` each element of ``source`` goes, in order."""
+    source: np.ndarray,
+    x: np.ndarray,
+    choose: Callable[[np.ndarray], int | np.ndarray],
+    worst: ArrayLike,
+    window: dict[str, Any],
+) -> list[tuple[tuple[Any, ...], np.generic]]:
+    """The elements of ``source``, each with the position in ``x`` that its window selects."""
     ones = (1,) * x.ndim
     sizes = (window["window_dimensions"], window["window_strides"], window["padding"], ones, ones)
     rows = _in_rows(windows(x, worst, *sizes))
-    # The same windows over positions, where padding has none.
+    # The same windows over the flat positions in ``x``; padding has position -1.
     positions = np.arange(x.size).reshape(x.shape)
     places = _in_rows(windows(positions, -1, *sizes))
     found = []
@@ -92,7 +106,9 @@ def _scattered(
     return found
 
 
-def _select_and_scatter_add(source: np.ndarray, x: np.ndarray, *, select_prim: Any, **window: Any):
+def _select_and_scatter_add(
+    source: np.ndarray, x: np.ndarray, *, select_prim: Primitive, **window: Any
+) -> np.ndarray:
     choose = lambda row: _chosen(select_prim, row)
     result = np.zeros_like(x)
     for place, value in _scattered(source, x, choose, _worst(select_prim, x.dtype), window):
@@ -105,12 +121,12 @@ def _select_and_scatter(
     source: np.ndarray,
     init: np.ndarray,
     *,
-    select_jaxpr: Any,
-    select_consts: Sequence[Any],
-    scatter_jaxpr: Any,
-    scatter_consts: Sequence[Any],
+    select_jaxpr: Jaxpr,
+    select_consts: Sequence[np.ndarray],
+    scatter_jaxpr: Jaxpr,
+    scatter_consts: Sequence[np.ndarray],
     **window: Any,
-):
+) -> np.ndarray:
     def choose(row: np.ndarray) -> int:
         best = 0
         for i in range(1, len(row)):
@@ -132,12 +148,12 @@ def _conv_general_dilated(
     padding: Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int],
     rhs_dilation: Sequence[int],
-    dimension_numbers: Any,
+    dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
-    preferred_element_type: Any,
+    preferred_element_type: np.dtype | None,
     **params: Any,
-):
+) -> np.ndarray:
     dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
     x = widen(lhs).transpose(dimension_numbers.lhs_spec)
     kernel = widen(rhs).transpose(dimension_numbers.rhs_spec)
@@ -154,7 +170,7 @@ def _conv_general_dilated(
         (*wholes, *lhs_dilation),
         (*wholes, *rhs_dilation),
     )
-    # To batch, features, places of the window, elements of the window.
+    # The shape becomes (batch, features, windows, elements of a window).
     spatial = parts.shape[2 : x.ndim]
     elements = int(np.prod(kernel.shape[2:]))
     parts = parts.reshape(*x.shape[:2], int(np.prod(spatial)), elements)
@@ -169,11 +185,11 @@ def _conv_general_dilated(
     return convert(result.transpose(np.argsort(dimension_numbers.out_spec)), dtype)
 
 
-def _zero(dtype: np.dtype) -> Any:
+def _zero(dtype: np.dtype) -> int:
     return 0
 
 
-window_rules: dict[str, Callable[..., Any]] = {
+window_rules: dict[str, Rule] = {
     "conv_general_dilated": _conv_general_dilated,
     "reduce_window": _reduce_window,
     "reduce_window_max": _windowed(np.maximum, lowest),
