@@ -91,7 +91,7 @@ def as_operand(x: Any) -> Any:
         return convert()
     for kind in (int, float, complex):
         if isinstance(x, kind):
-            return kind(x)
+            return kind(x)  # pyright: ignore[reportArgumentType]
     return x
 
 
@@ -255,7 +255,7 @@ def constant(x: Any, value: complex) -> Any:
     return strong_constant(aval.dtype, value)
 
 
-def constant_like(x: Any, value: complex) -> Any:
+def constant_like(x: Any, value: Any) -> Any:
     """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed."""
     aval: Any = get_aval(x)
     dtype = aval.dtype

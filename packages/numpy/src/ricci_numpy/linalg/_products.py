@@ -361,7 +361,8 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     if out is not None:
         raise NotImplementedError("outer: arrays cannot be written to; leave out=... away.")
     a, b = promote_dtypes(*operands("outer", a, b))
-    times = lax.bitwise_and if get_aval(a).dtype == BOOL else lax.mul
+    aval: Any = get_aval(a)
+    times = lax.bitwise_and if aval.dtype == BOOL else lax.mul
     return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
 
 
