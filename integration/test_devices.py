@@ -111,3 +111,9 @@ def test_training_step_equals_one_device():
 def test_devices_are_listed():
     assert ricci.device_count() == len(ricci.devices()) >= 8
     assert ricci.local_device_count() == ricci.device_count()
+
+
+def test_arrays_are_made_on_the_device_that_is_asked_for():
+    device = ricci.devices()[-1]
+    for x in (jnp.asarray(1.0, device=device), jnp.zeros(3, device=device)):
+        assert x.devices() == {device}

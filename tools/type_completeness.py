@@ -25,8 +25,7 @@ class Floor(NamedTuple):
     typed: float
 
 
-FLOORS = {
-}
+FLOORS = {}
 
 
 class Found(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from typed_programs import FOLDER, differences, expected, mypy_reports, pyright_reports  # noqa: E402
+from typed_programs import FOLDER, differences, expected, mypy_reports, pyright_reports
 
 ROOT = Path("/root")
 

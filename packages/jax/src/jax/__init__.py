@@ -70,4 +70,4 @@ if not TYPE_CHECKING:  # it would tell checkers that every name is there
 def __dir__() -> list[str]:
     inside = (info.name for info in pkgutil.iter_modules([_FOLDER]))
     modules = [name for name in inside if not name.startswith("_")]
-    return public_names({**globals(), "__all__": ricci.__all__}, modules)
+    return public_names({**globals(), "__all__": vars(ricci)["__all__"]}, modules)

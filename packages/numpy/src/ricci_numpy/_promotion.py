@@ -94,7 +94,7 @@ def as_operand(x: Any) -> Any:
         return convert()
     for kind in (int, float, complex):
         if isinstance(x, kind):
-            return kind(x)
+            return kind(x)  # pyright: ignore[reportArgumentType]
     return x
 
 

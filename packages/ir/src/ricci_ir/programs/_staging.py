@@ -75,7 +75,7 @@ class StagedTracer(Tracer):
     _trace: "JaxprTrace"
 
     def __init__(self, trace: "JaxprTrace", aval: AbstractValue, var: Var):
-        self._trace = trace
+        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.aval = aval
         self.atom = var
 

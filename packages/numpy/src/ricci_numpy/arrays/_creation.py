@@ -26,6 +26,7 @@ from ricci_ir import (
     transfer_guard_host_to_device,
     warn_user,
 )
+from ricci_lax.authoring import placement
 from ricci_numpy._promotion import as_operand, check_arraylike, convert, operands, scalar_kinds
 
 from ._selection import broadcast
@@ -64,7 +65,7 @@ def chosen_dtype(dtype: DTypeLike, name: str) -> Any:
 def placed(x: ArrayLike, device: Any, out_sharding: Any = None) -> Any:
     """``x`` on a device or with a sharding, if one is given."""
     where = device if out_sharding is None else out_sharding
-    return x if where is None else lax.placement.constrain(x, where)
+    return x if where is None else placement.constrain(x, where)
 
 
 def uploads_are_guarded() -> bool:

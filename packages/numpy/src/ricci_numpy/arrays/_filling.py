@@ -56,7 +56,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, Tracer) and shape.concrete() is None:
         raise ConcretizationTypeError(shape, "It is a shape, which decides what is traced.")
     is_sequence = isinstance(shape, tuple | list) or np.ndim(shape)
-    parts = tuple(shape) if is_sequence else (shape,)
+    parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
     try:
         return tuple(index(n) for n in parts)
     except TypeError as error:

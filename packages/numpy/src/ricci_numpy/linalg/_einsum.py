@@ -238,7 +238,7 @@ def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression,
     return found
 
 
-def _description(expression: Expression, shapes: tuple, optimize: Any) -> tuple[list, Any]:
+def _description(expression: Expression, shapes: tuple, optimize: Any) -> tuple[Any, Any]:
     """The order of contractions, and opt_einsum's description of it."""
     text = f"{','.join(expression.inputs)}->{expression.output}"
     if optimize is True:

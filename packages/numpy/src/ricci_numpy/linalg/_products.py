@@ -376,7 +376,8 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("outer: arrays cannot be written to; leave out=... away.")
     a, b = promote_dtypes(*operands("outer", a, b))
-    times = lax.bitwise_and if get_aval(a).dtype == BOOL else lax.mul
+    aval: Any = get_aval(a)
+    times = lax.bitwise_and if aval.dtype == BOOL else lax.mul
     return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
 
 

@@ -367,7 +367,8 @@ def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
 def _fractions(q: Any, dtype: Any) -> Any:
     """The fractions as a vector, on the host if they are known."""
     if hasattr(type(q), "aval"):
-        q = convert(q, inexact_dtype(get_aval(q).dtype)[0])
+        aval: Any = get_aval(q)
+        q = convert(q, inexact_dtype(aval.dtype)[0])
         return lax.reshape(q, (q.size,)) if q.ndim != 1 else q
     real = np.float64 if dtype.itemsize == 8 else np.float32
     return np.asarray(q).astype(real).reshape(-1)

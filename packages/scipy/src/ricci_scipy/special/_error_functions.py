@@ -102,7 +102,7 @@ def _faddeeva_series(terms: int) -> tuple[float, tuple[float, ...]]:
     scale = float(np.sqrt(terms / np.sqrt(2)))
     t = scale * np.tan(np.arange(-points + 1, points) * np.pi / (2 * points))
     values = np.concatenate([[0.0], np.exp(-t * t) * (scale**2 + t * t)])
-    found = np.fft.fft(np.fft.fftshift(values)).real / (2 * points)
+    found = np.real(np.fft.fft(np.fft.fftshift(values))) / (2 * points)
     return scale, tuple(float(c) for c in found[terms:0:-1])
 
 

@@ -195,11 +195,16 @@ def _quantile(formula: Formula, q: Any, shapes: tuple[Any, ...]) -> Array:
     return jnp.where(valid, formula(jnp.where(valid, q, 0.5), *shapes), np.nan)
 
 
+def _end(end: Any, shapes: tuple[Any, ...]) -> Any:
+    """An end of the support, which may depend on the distribution's shape parameters."""
+    return end(*shapes) if callable(end) else end
+
+
 def _inside(
     name: str, formula: Formula, support: tuple[Any, Any], z: Any, shapes: tuple[Any, ...]
 ) -> Array:
     """The formula within the support, constants outside, with gradients of their own."""
-    low, high = (end(*shapes) if callable(end) else end for end in support)
+    low, high = (_end(end, shapes) for end in support)
     below, above = z < low, z > high
     left, right = _OUTSIDE[name]
     outside = below | above

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-import ricci_lax as lax
+import ricci_lax.linalg as lax_linalg
 import ricci_numpy as jnp
 import ricci_random as random
 from ricci_ir import Array, ArrayLike
@@ -107,7 +107,7 @@ class gaussian_kde:
     def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points of shape (n,) or (dimensions, n)."""
         points = self._points(x)
-        factor = lax.linalg.cholesky(self.inv_cov)
+        factor = lax_linalg.cholesky(self.inv_cov)
         centers, places = (jnp.matmul(factor.T, a) for a in (self.dataset, points))
         squares = jnp.sum((centers[:, :, None] - places[:, None, :]) ** 2, axis=0)
         log = special.logsumexp(-0.5 * squares, axis=0, b=self.weights[:, None])
@@ -185,8 +185,8 @@ class gaussian_kde:
         return promote_dtypes_inexact(found, self.dataset)[0]
 
     def _overlap(self, points: Array, weights: Array, covariance: Any) -> Array:
-        factor = lax.linalg.cholesky(self.covariance + covariance)
-        solve = lambda a: lax.linalg.triangular_solve(factor, a, left_side=True, lower=True)
+        factor = lax_linalg.cholesky(self.covariance + covariance)
+        solve = lambda a: lax_linalg.triangular_solve(factor, a, left_side=True, lower=True)
         ours, theirs = solve(self.dataset), solve(points.astype(self.dataset.dtype))
         squares = jnp.sum((ours[:, :, None] - theirs[:, None, :]) ** 2, axis=0)
         total = self.weights @ jnp.exp(-0.5 * squares) @ weights

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-import ricci_lax as lax
+import ricci_lax.linalg as lax_linalg
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
 from ricci_numpy.authoring import promote_args_inexact, promote_dtypes_inexact
@@ -140,9 +140,9 @@ def normal_logpdf(x: Any, mean: Any, cov: Any, allow_singular: bool | None = Non
         )
     difference = x - mean
     lead = np.broadcast_shapes(difference.shape[:-1], cov.shape[:-2])
-    factor = jnp.broadcast_to(lax.linalg.cholesky(cov), (*lead, size, size))
+    factor = jnp.broadcast_to(lax_linalg.cholesky(cov), (*lead, size, size))
     column = jnp.broadcast_to(difference, (*lead, size))[..., None]
-    solved = lax.linalg.triangular_solve(factor, column, left_side=True, lower=True)[..., 0]
+    solved = lax_linalg.triangular_solve(factor, column, left_side=True, lower=True)[..., 0]
     log_det = jnp.sum(jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
     squares = jnp.sum(jnp.square(solved), axis=-1)
     return -0.5 * squares - 0.5 * size * np.log(2 * np.pi) - log_det
