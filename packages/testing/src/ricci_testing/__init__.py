@@ -1,4 +1,4 @@
-"""The laws that every primitive of Ricci must obey, gradient checks, and real JAX as an oracle."""
+"""Tools for tests: laws for primitives, gradient checks, and comparisons with real JAX."""
 
 from ._check_grads import check_grads as check_grads
 from ._compare import RTOL as RTOL

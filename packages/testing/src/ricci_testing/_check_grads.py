@@ -1,16 +1,17 @@
-"""Checks of derivatives against finite differences and against each other."""
+"""Checks of jvp and vjp against finite differences and against each other."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ricci_autodiff import jvp, vjp
-from ricci_ir import float0, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, float0, get_aval, issubdtype
 from ricci_pytree import tree_flatten, tree_unflatten
 
-# By the bits of the real dtype computed in: the step of finite differences, about the cube root
-# of the rounding error, and how far they may be off.
+# By the bits of the real dtype: the step of central differences, which is about the cube root of
+# the rounding error, and the error that is allowed.
 _STEPS = {16: 1e-1, 32: 5e-3, 64: 3e-6}
 _TOLERANCES = {16: 2e-1, 32: 1e-2, 64: 1e-6}
 
@@ -28,11 +29,11 @@ def check_grads(
 
     Args:
       f: a function of pytrees of arrays.
-      args: where to check; floating-point and complex leaves are differentiated.
-      order: how many times; 2 checks the derivatives of the derivatives as well.
+      args: the arguments; derivatives are taken by the floating-point and complex leaves.
+      order: the highest order of derivatives to check.
       modes: ``"fwd"`` for ``jvp``, ``"rev"`` for ``vjp``; with both, all their combinations.
-      atol, rtol: how far off finite differences may be, by default as the dtypes suggest.
-      eps: the step.
+      atol, rtol: the absolute and relative error allowed, by default as the dtypes suggest.
+      eps: the step of the finite differences.
 
     Raises:
       AssertionError: if a derivative is wrong; the message names the mode, the order and the leaf.
@@ -51,7 +52,7 @@ def check_grads(
     flat = lambda *xs: tree_flatten(f(*tree_unflatten(tree, xs)))[0]
     differentiated = [i for i, x in enumerate(leaves) if is_inexact(x)]
 
-    def of_differentiated(*xs: Any) -> list[Any]:
+    def of_differentiated(*xs: ArrayLike) -> list[Array]:
         full = list(leaves)
         for i, x in zip(differentiated, xs, strict=True):
             full[i] = x
@@ -61,7 +62,14 @@ def check_grads(
     _check(of_differentiated, primals, order, modes, (atol, rtol, eps), "")
 
 
-def _check(fun, primals, order, modes, tolerances, path) -> None:
+def _check(
+    fun: Callable[..., list],
+    primals: Sequence[ArrayLike],
+    order: int,
+    modes: Sequence[str],
+    tolerances: tuple[float | None, float | None, float | None],
+    path: str,
+) -> None:
     if order == 0:
         return
     if "fwd" in modes:
@@ -80,14 +88,14 @@ def _inexact_only(fun: Callable[..., list]) -> Callable[..., list]:
     return lambda *xs: [y for y in fun(*xs) if is_inexact(y)]
 
 
-def is_inexact(x: Any) -> bool:
-    """Whether a value is floating-point or complex."""
+def is_inexact(x: ArrayLike) -> bool:
+    """Whether a value is floating-point or complex, so that it has tangents."""
     aval: Any = get_aval(x)
     return aval.dtype != float0 and issubdtype(aval.dtype, np.inexact)
 
 
 def directions(values: Sequence[Any], seed: int) -> list[np.ndarray]:
-    """Arrays of the types of others, with elements between -1 and 1; always the same ones."""
+    """Random arrays of the types of ``values``, between -1 and 1; the same for the same seed."""
     random = np.random.default_rng(seed)
     found = []
     for value in values:
@@ -112,7 +120,10 @@ def _directions_or_none(results: Sequence[Any], seed: int) -> list[Any]:
 
 
 def pairing(xs: Sequence[Any], ys: Sequence[Any]) -> float:
-    """The sum of products that cotangents act on tangents by: its real part, without conjugates."""
+    """The pairing of cotangents and tangents: the real part of the sum of products.
+
+    Complex numbers are not conjugated, as JAX defines the cotangents of complex values.
+    """
     total = 0.0
     for x, y in zip(xs, ys, strict=True):
         if is_inexact(x) and is_inexact(y):
@@ -120,7 +131,7 @@ def pairing(xs: Sequence[Any], ys: Sequence[Any]) -> float:
     return total
 
 
-def _wide(x: Any) -> np.ndarray:
+def _wide(x: npt.ArrayLike) -> np.ndarray:
     x = np.asarray(x)
     return x.astype(np.complex128 if issubdtype(x.dtype, np.complexfloating) else np.float64)
 
@@ -133,7 +144,9 @@ def _bits(values: Sequence[Any]) -> int:
     return max(16, min(8 * d.itemsize // (2 if d.kind == "c" else 1) for d in dtypes))
 
 
-def _settings(values: Sequence[Any], atol, rtol, eps) -> tuple[float, float, float]:
+def _settings(
+    values: Sequence[Any], atol: float | None, rtol: float | None, eps: float | None
+) -> tuple[float, float, float]:
     bits = _bits(values)
     tolerance = _TOLERANCES[bits]
     return (
@@ -158,11 +171,19 @@ def numerical_jvp(
     return [(y - z) / (2 * eps) for y, z in zip(moved(1), moved(-1), strict=True)]
 
 
-def check_jvp(fun, primals, atol=None, rtol=None, eps=None, *, where: str = "jvp") -> None:
+def check_jvp(
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    *,
+    where: str = "jvp",
+) -> None:
     """Check the jvp of a flat function against finite differences.
 
     Raises:
-      AssertionError: if they differ, or the value differs from the function's.
+      AssertionError: if the tangents differ from these, or the results from the function's own.
     """
     primals = [x if hasattr(x, "dtype") else np.asarray(x) for x in primals]
     tangents = directions(primals, 0)
@@ -181,7 +202,15 @@ def check_jvp(fun, primals, atol=None, rtol=None, eps=None, *, where: str = "jvp
             )
 
 
-def check_vjp(fun, primals, atol=None, rtol=None, eps=None, *, where: str = "vjp") -> None:
+def check_vjp(
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    *,
+    where: str = "vjp",
+) -> None:
     """Check the vjp of a flat function against finite differences, by ⟨w, Jv⟩ = ⟨Jᵀw, v⟩.
 
     Raises:
@@ -205,8 +234,10 @@ def check_vjp(fun, primals, atol=None, rtol=None, eps=None, *, where: str = "vjp
     assert_close(backward, forward, atol * size, rtol * size, f"{where}: ⟨Jᵀw, v⟩ and ⟨w, Jv⟩")
 
 
-def assert_close(found: Any, expected: Any, atol: float, rtol: float, what: str) -> None:
-    """Raise ``AssertionError``, naming the worst element, unless two arrays are close."""
+def assert_close(
+    found: npt.ArrayLike, expected: npt.ArrayLike, atol: float, rtol: float, what: str
+) -> None:
+    """Assert that two arrays are close; the error message names the worst element."""
     found, expected = np.asarray(found), np.asarray(expected)
     if found.shape != expected.shape:
         raise AssertionError(f"{what}: shape {found.shape}, expected {expected.shape}")

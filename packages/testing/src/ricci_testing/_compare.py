@@ -1,4 +1,4 @@
-"""Compares what Ricci makes of a piece of source text with what the oracle makes of it."""
+"""Comparison of a piece of source text evaluated by Ricci and by the oracle."""
 
 import difflib
 import importlib
@@ -11,7 +11,7 @@ import numpy as np
 
 from ._oracle import Leaf, Oracle, Request, Result, evaluate_with, shared_oracle
 
-# About a hundred roundings in each type: a wrong formula is off by far more.
+# About a hundred roundings of each dtype; the error of a wrong formula is far larger.
 RTOL: Mapping[str, float] = MappingProxyType(
     {
         "float64": 1e-13,
@@ -24,7 +24,7 @@ RTOL: Mapping[str, float] = MappingProxyType(
 )
 _NARROW_FLOAT_RTOL = 0.25
 
-# What each name in a compared text means on Ricci's side: the first of these that is installed.
+# The modules that a name in a compared text stands for in Ricci; the first one installed counts.
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "jax": ("ricci",),
@@ -37,7 +37,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def ricci_namespace() -> dict[str, Any]:
-    """What `jax`, `jnp`, `lax`, `np` and `random` mean on Ricci's side, as far as installed."""
+    """The modules of Ricci for the names `jax`, `jnp`, `lax`, `np`, `random`, if installed."""
     namespace: dict[str, Any] = {}
     for name, candidates in _NAMES.items():
         found = next((module for module in candidates if _installed(module)), None)
@@ -59,7 +59,7 @@ def compare(
     Args:
         ours: the result that is tested.
         theirs: the result that it must equal.
-        source: the text that both came of, for the message.
+        source: the text that both are results of, for the message.
         rtol: the relative error allowed, one for all or by dtype name; `RTOL` where not given.
             Integers, Booleans and keys are compared exactly.
         atol: the absolute error allowed; where not given, `rtol` times the largest finite
@@ -92,10 +92,10 @@ def assert_same(
     oracle: Oracle | None = None,
     **inputs: Any,
 ) -> None:
-    """Asserts that `source` evaluates to the same on Ricci's side and on the oracle's.
+    """Asserts that `source` evaluates to the same with Ricci and with the oracle.
 
-    Values, dtypes, weak types and shapes are compared, and of an error its class. The arguments
-    are those of `evaluate_with` and `compare`; inputs cannot bear the names of the others.
+    Values, dtypes, weak types and shapes are compared; of errors, the class. The arguments are
+    those of `evaluate_with` and `compare`, so inputs cannot have the names of those.
 
     Raises:
         AssertionError: the two differ.
@@ -197,7 +197,7 @@ def _compare_values(
 def _far_apart(
     found: np.ndarray, expected: np.ndarray, rtol: float, atol: float | None
 ) -> tuple[np.ndarray, str]:
-    """Marks the values that are too far apart; infinities and NaNs must be the same ones."""
+    """Marks the values that are too far apart; infinities and NaNs must be at the same places."""
     finite = np.isfinite(expected)
     magnitude = float(np.max(np.abs(expected), where=finite, initial=0.0))
     allowed = rtol * np.abs(expected) + (rtol * magnitude if atol is None else atol)

@@ -1,7 +1,7 @@
-"""Contracts of what a test compiles: which functions, for which types, and how large they are.
+"""Contracts on what a test compiles: which functions, for which types, in how many equations.
 
-The first run writes what was compiled to a file that is kept under version control. A later run
-fails where more is compiled than that: for new types, more often, or in more equations.
+The first run of a test records its compilations in a file that is kept under version control. A
+later run fails if it compiles more: a function for new types, more often, or in more equations.
 """
 
 import json
@@ -10,9 +10,17 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ricci_ir import Jaxpr, ProgramCompiled, backend, is_internal_module, observing, subjaxprs
+from ricci_ir import (
+    AbstractValue,
+    Jaxpr,
+    ProgramCompiled,
+    backend,
+    is_internal_module,
+    observing,
+    subjaxprs,
+)
 
 UPDATE_VARIABLE = "RICCI_UPDATE_CONTRACTS"
 _MOST_LINES = 12
@@ -23,11 +31,11 @@ class CompileContractError(AssertionError):
 
 
 class CompileContractWarning(UserWarning):
-    """Less was compiled than the contract says: it can be written anew."""
+    """Less was compiled than the contract says, so the contract can be updated."""
 
 
 class Signature(NamedTuple):
-    """What a function was compiled for.
+    """The arguments that a function was compiled for.
 
     Attributes:
       arguments: the name and the type of each array among the arguments.
@@ -39,7 +47,7 @@ class Signature(NamedTuple):
 
 
 class Compilations(NamedTuple):
-    """How often a function was compiled for one signature, and the equations of its program."""
+    """The number of compilations for one signature, and of the equations of the program."""
 
     times: int
     equations: int
@@ -49,22 +57,22 @@ type Record = dict[str, dict[Signature, Compilations]]
 
 
 class compile_contract:
-    """Hold what is compiled in a ``with`` block to what a file says was compiled before.
+    """Compare the compilations in a ``with`` block with those recorded in a file.
 
     Args:
-      file: where the contract is, JSON with one entry a function. Where it is missing, it is
-        written, unless the variable ``CI`` is set.
-      update: write it whatever it says; by default whether ``RICCI_UPDATE_CONTRACTS`` is set to
-        something else than ``0``.
-      tolerance: by what part the equations of a program may grow.
+      file: the contract, JSON with one entry for each function. If it is missing it is written,
+        unless the environment variable ``CI`` is set.
+      update: whether to write the file instead of comparing with it; by default whether
+        ``RICCI_UPDATE_CONTRACTS`` is set to something else than ``0``.
+      tolerance: the fraction by which the equations of a program may grow.
 
-    Only this thread's functions count, and of nested jitted functions the outermost. All programs
-    are forgotten on entry, so that what ran before makes no difference.
+    Only functions called on this thread count, and of nested jitted functions only the outermost.
+    All compiled programs are dropped on entry, so that earlier code makes no difference.
 
     Raises:
-      CompileContractError: on leaving the block, if a function was compiled that the contract does
-        not have, or for other types, more often, or in more equations. Where there is less of
-        these, a ``CompileContractWarning`` says so.
+      CompileContractError: on leaving the block, if a function was compiled that is not in the
+        contract, or for other types, more often, or in more equations. If fewer are compiled,
+        there is a ``CompileContractWarning``.
 
     Example:
       >>> from tempfile import TemporaryDirectory
@@ -90,12 +98,12 @@ class compile_contract:
         self._observing.__enter__()
         return self
 
-    def __exit__(self, kind: Any, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         self._observing.__exit__(kind, *exception)
         if kind is None:
             self.settle()
 
-    def _note(self, event: Any) -> None:
+    def _note(self, event: object) -> None:
         if not isinstance(event, ProgramCompiled):
             return
         if is_internal_module(event.function):
@@ -108,7 +116,7 @@ class compile_contract:
         entry[signature] = Compilations(times + 1, count_equations(event.jaxpr))
 
     def settle(self) -> None:
-        """Write the file, or compare what was compiled with it."""
+        """Write the file, or compare the recorded compilations with it."""
         if self.update or not self.file.exists():
             if not self.update and os.environ.get("CI"):
                 raise CompileContractError(
@@ -139,13 +147,13 @@ def _cut(lines: Sequence[str]) -> list[str]:
     return [*(f"- {line}" for line in lines[:most]), *more]
 
 
-def _described(aval: Any) -> str:
+def _described(aval: AbstractValue) -> str:
     weak = " (weakly typed)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"
 
 
 def count_equations(jaxpr: Jaxpr) -> int:
-    """The equations of a program and of those in it, each program once."""
+    """The number of equations of a program and of the programs in it, each counted once."""
     found = {id(jaxpr): jaxpr}
     waiting = [jaxpr]
     while waiting:
@@ -160,7 +168,7 @@ def count_equations(jaxpr: Jaxpr) -> int:
 
 
 def to_json(record: Record) -> str:
-    """A record as text, sorted, so that versions of it can be compared line by line."""
+    """A record as sorted JSON, so that versions of it can be compared line by line."""
     functions = {
         function: [
             {
@@ -205,7 +213,7 @@ def _normal(entry: Mapping[Signature, Compilations]) -> dict[Signature, Compilat
 
 
 def compare(agreed: Record, found: Record, tolerance: float) -> tuple[list[str], list[str]]:
-    """What has grown, and what has shrunk, as lines of text."""
+    """The compilations that are more, and those that are less, than agreed, as lines of text."""
     grown: list[str] = []
     shrunk: list[str] = []
     for function in sorted({*agreed, *found}):

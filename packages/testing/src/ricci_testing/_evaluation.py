@@ -1,13 +1,14 @@
-"""Evaluates a piece of source text and describes what came of it in plain, picklable data.
+"""Evaluates a piece of source text and describes the result in plain, picklable data.
 
-Both sides of a comparison run this very file: Ricci imports it, the oracle's interpreter runs it
-next to `_oracle_server.py`. So it needs nothing but NumPy and the standard library, and what it
-returns holds no class of its own.
+Both sides of a comparison run this file: Ricci imports it, and the oracle's interpreter runs it
+next to `_oracle_server.py`. So it imports only NumPy and the standard library, and returns only
+instances of classes that both sides have.
 """
 
 import ast
 import contextlib
 from collections.abc import Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def describe(namespace: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
     return leaves
 
 
-def parse(source: str) -> tuple[Any, Any]:
+def parse(source: str) -> tuple[CodeType, CodeType]:
     """Compiles the statements before the last expression of the text, and that expression."""
     tree = ast.parse(source.strip())
     last = tree.body.pop() if tree.body else None
@@ -58,7 +59,7 @@ def parse(source: str) -> tuple[Any, Any]:
     return compile(tree, "<compared text>", "exec"), compile(expression, "<compared text>", "eval")
 
 
-def _run(code: tuple[Any, Any], scope: dict[str, Any]) -> Any:
+def _run(code: tuple[CodeType, CodeType], scope: dict[str, Any]) -> Any:
     statements, expression = code
     exec(statements, scope)
     return eval(expression, scope)

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ricci_ir import (
+    Array,
+    ArrayLike,
     Jaxpr,
     Literal,
     Primitive,
@@ -35,14 +38,14 @@ class Example:
     Attributes:
       args: NumPy arrays.
       params: the parameters.
-      smooth: whether the result is differentiable here; where it is not, derivatives are not
+      smooth: whether the result is differentiable at these operands; if not, derivatives are not
         compared with finite differences.
-      fixed: places of operands that derivatives are not taken by, and that batches repeat
-        instead of varying: an order that must be whole, an initial value.
-      order: how often it can be differentiated, 1 or 2.
+      fixed: positions of operands that are not differentiated by and not varied in a batch, such
+        as an order that must be an integer, or an initial value.
+      order: how many times it can be differentiated, 1 or 2.
       modes: the modes of differentiation that exist, of ``"fwd"`` and ``"rev"``.
-      make: for parameters that hold programs: ``make(convert)`` gives the operands, after the
-        function ``convert`` was applied to them, and the parameters that suit these.
+      make: for parameters that hold jaxprs: ``make(convert)`` applies the function ``convert`` to
+        the operands and returns them with parameters of matching types.
     """
 
     args: tuple[Any, ...]
@@ -55,33 +58,33 @@ class Example:
 
     @property
     def wide(self) -> bool:
-        """Whether it has a dtype of 64 bits a number, which takes ``enable_x64``."""
+        """Whether it has a 64-bit dtype, so that it needs ``enable_x64``."""
         dtypes = [*(x.dtype for x in self.args), *self.dtype_params().values()]
         return any(dtype in _WIDE for dtype in dtypes)
 
     def precision(self) -> AbstractContextManager[Any]:
-        """The context to use the example in."""
+        """The context in which to use the example: with ``enable_x64`` if it is ``wide``."""
         return enable_x64(True) if self.wide else nullcontext()
 
     def dtype_params(self) -> dict[str, np.dtype]:
         """The parameters that are dtypes."""
         return {k: v for k, v in self.params.items() if isinstance(v, np.dtype)}
 
-    def bind(self, primitive: Primitive, *args: Any) -> list[Any]:
-        """The results, as a list, for these operands."""
+    def bind(self, primitive: Primitive, *args: ArrayLike) -> list[Array]:
+        """The results of the primitive for these operands, as a list."""
         result = primitive.bind(*args, **self.params)
         return list(result) if primitive.multiple_results else [result]
 
     def differentiable(self) -> list[int]:
-        """The places of the operands that derivatives are taken by."""
+        """The positions of the operands that derivatives are taken by."""
         return [i for i, x in enumerate(self.args) if i not in self.fixed and is_inexact(x)]
 
     def in_double(self) -> "Example":
         """The same in double precision; ``enable_x64`` must be set."""
         return self.converted(lambda x: cast(x, _DOUBLES.get(x.dtype, x.dtype)), _DOUBLES)
 
-    def in_dtype(self, old: Any, new: Any) -> "Example":
-        """The same with another dtype in place of one, in operands and parameters.
+    def in_dtype(self, old: npt.DTypeLike, new: npt.DTypeLike) -> "Example":
+        """The same with one dtype replaced by another, in operands and parameters.
 
         Args:
           old: the dtype that the operands to convert have.
@@ -91,16 +94,18 @@ class Example:
         return self.converted(lambda x: cast(x, new) if x.dtype == old else x, {old: new})
 
     def converted(
-        self, convert: Callable[[Any], Any], dtypes: Mapping[np.dtype, np.dtype] | None = None
+        self,
+        convert: Callable[[np.ndarray], np.ndarray],
+        dtypes: Mapping[np.dtype, np.dtype] | None = None,
     ) -> "Example":
-        """The same of other operands.
+        """The same with converted operands.
 
         Args:
-          convert: a function of each operand.
-          dtypes: what to replace parameters by that are dtypes.
+          convert: applied to each operand.
+          dtypes: replacements for parameters that are dtypes.
 
         Raises:
-          ValueError: if the parameters hold programs, and nothing says how to make them.
+          ValueError: if the parameters hold jaxprs and the example has no ``make``.
         """
         if self._has_programs():
             make = self.make
@@ -124,11 +129,11 @@ class Example:
         return f"({types})" + (f" with {shown}" if shown else "")
 
 
-def cast(x: Any, dtype: Any) -> np.ndarray:
-    """Values like those of an array, that another dtype can hold: no mere conversion.
+def cast(x: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
+    """An array like ``x`` with values that make good examples in another dtype.
 
-    Fractions become integers of about their size and sign, signs become Booleans, and real
-    numbers get an imaginary part.
+    Unlike ``astype``, it scales fractions before rounding them to integers, makes Booleans of
+    signs, and gives real numbers an imaginary part.
 
     Example:
       >>> cast(np.float32([0.3, -0.7]), np.int8)
@@ -141,7 +146,7 @@ def cast(x: Any, dtype: Any) -> np.ndarray:
     if dtype == np.bool_:
         return np.asarray(real > 0)
     if issubdtype(dtype, np.complexfloating) and x.dtype.kind != "c":
-        result = real.astype(dtype)
+        result: Any = real.astype(dtype)
         result.imag = 0.4 * np.flip(result.real)
         return result
     if issubdtype(dtype, np.integer) and issubdtype(x.dtype, np.inexact):
@@ -159,19 +164,20 @@ def captured(
     *args: Any,
     **options: Any,
 ) -> Example:
-    """The example that a public function makes: its only equation of a primitive.
+    """The example whose operands and parameters a public function gives to a primitive.
 
     Args:
       name: the primitive.
-      fun: a function of arrays that applies it to them, and to constants.
+      fun: a function that applies the primitive once, to its arguments and to constants.
       args: NumPy arrays.
       options: other attributes of the example.
 
     Raises:
-      ValueError: if it does not, or applies it to what it computed before.
+      ValueError: if the function does not apply the primitive exactly once, or applies it to
+        an intermediate result.
     """
 
-    def equation(*args: Any) -> tuple[tuple, dict]:
+    def equation(*args: np.ndarray) -> tuple[tuple[np.ndarray, ...], dict[str, Any]]:
         jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs)), list(map(get_aval, args)))
         found = [eqn for eqn in jaxpr.eqns if eqn.primitive is primitives[name]]
         if len(found) != 1:

@@ -1,9 +1,10 @@
-"""Values that examples are made of."""
+"""The arrays that the examples in tables are made of."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ricci_ir import bfloat16, iinfo, issubdtype
 
@@ -13,8 +14,8 @@ F32, C64, I32, U8, I8, U32 = np.float32, np.complex64, np.int32, np.uint8, np.in
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def array_of(*shape: int, dtype: Any = F32, seed: int = 0) -> np.ndarray:
-    """Values without ties, between -2 and 2; small integers; or Booleans."""
+def array_of(*shape: int, dtype: npt.DTypeLike = F32, seed: int = 0) -> np.ndarray:
+    """An array of floats between -2 and 2 without ties, of small integers, or of Booleans."""
     random = np.random.default_rng(seed)
     count = int(np.prod(shape))
     kind = np.dtype(dtype).kind
@@ -30,12 +31,13 @@ def array_of(*shape: int, dtype: Any = F32, seed: int = 0) -> np.ndarray:
 
 def in_dtypes(
     fun: Callable[..., Any], *shape: int, dtypes: tuple = (F32, C64, I32, bool, bfloat16)
-):
+) -> list[Call]:
+    """Calls of a function with an array of this shape, one for each dtype."""
     return [(fun, (array_of(*shape, dtype=t),)) for t in dtypes]
 
 
-def lowest(dtype: Any) -> Any:
-    """A scalar that no other of its dtype is below."""
+def lowest(dtype: npt.DTypeLike) -> Any:
+    """The least value of a dtype."""
     if issubdtype(dtype, np.integer):
         return np.asarray(iinfo(dtype).min).astype(dtype)[()]
     return np.asarray(False if dtype == np.bool_ else -np.inf).astype(dtype)[()]

@@ -1,4 +1,4 @@
-"""For each primitive, examples of operands and parameters to check the laws on."""
+"""The examples of operands and parameters on which the laws are checked, for each primitive."""
 
 from functools import cache
 
@@ -34,19 +34,20 @@ def _tables() -> dict[str, list[Example]]:
 
 
 def examples() -> dict[str, list[Example]]:
-    """For each primitive by name, examples of its operands and parameters.
+    """The examples of each primitive, by its name.
 
-    They are those that its block brings, or those of the tables here, which need more than a row.
+    Most come from the primitive's block. The tables here hold those that need more than a row.
     """
     return {**block_examples(), **_tables()}
 
 
 def cases(name: str, *, full: bool = False) -> list[Example]:
-    """What the laws are checked on: a primitive's examples and their variants.
+    """A primitive's examples and their variants, on which the laws are checked.
 
     Args:
       name: the primitive.
-      full: all variants, instead of one for each dtype family and shape that no example has.
+      full: whether to give all variants; by default one for each dtype family and kind of shape
+        that no example covers.
 
     Raises:
       KeyError: if it has no examples.

@@ -1,4 +1,4 @@
-"""Examples of primitives on whole arrays: shapes, reductions, products; and all others'."""
+"""Examples of primitives that reshape, join, reduce and multiply arrays."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -81,7 +81,7 @@ _STRUCTURE: dict[str, list[Call]] = {
         (lambda x, p: lax.pad(x, p, ((1, 2, 0), (0, 1, 2))), (X, SCALAR)),
         (lambda x, p: lax.pad(x, p, ((-1, 2, 1),)), (VECTOR, SCALAR)),
         (lambda x, p: lax.pad(x, p, ((0, -3, 0),)), (VECTOR, SCALAR)),
-        # Nothing is left; part of what was put in between is cut off; nothing was there.
+        # All elements cropped; part of the interior padding cropped; an empty operand.
         (lambda x, p: lax.pad(x, p, ((-2, -3, 0),)), (VECTOR, SCALAR)),
         (lambda x, p: lax.pad(x, p, ((-1, -2, 2), (1, -1, 1))), (X, SCALAR)),
         (lambda x, p: lax.pad(x, p, ((1, 2, 3),)), (array_of(0), SCALAR)),
@@ -122,7 +122,7 @@ def _reductions() -> dict[str, list[Call]]:
         ]
     for name in ("argmax", "argmin"):
         fun = getattr(lax, name)
-        # Of equal elements, the first; a NaN wins.
+        # Among equal elements the first one counts; a NaN is greater and less than all others.
         ties = np.array([[1, 3, 3], [np.nan, 2, 5], [4, np.nan, np.nan]], F32)
         table[name] = [
             (lambda x, fun=fun: fun(x, 1, np.int32), (array_of(3, 4),)),
@@ -178,10 +178,10 @@ def _products() -> dict[str, list[Call]]:
 
 def _example_of(name: str, fun: Callable[..., Any], args: tuple[Any, ...]) -> Example:
     example = captured(name, fun, *args)
-    # Where windows may overlap, products have no derivative; a NaN has none, either.
+    # Products over windows that may overlap have no derivative, and neither has a NaN.
     repeated = name == "scatter-mul" and not example.params["unique_indices"]
     undefined = any(np.any(np.isnan(x)) for x in args if x.dtype.kind == "f")
-    # Nothing is read of an array without elements, but its cotangent would be written to.
+    # Nothing is read from an empty array, but its transpose would write to it.
     nothing = name == "gather" and not args[0].size
     return replace(example, smooth=not (repeated or undefined or nothing))
 

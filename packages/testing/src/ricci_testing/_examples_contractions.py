@@ -1,22 +1,31 @@
-"""Examples of products of groups and of scaled blocks, of approximate search, of composites."""
+"""Examples of ``ragged_dot_general``, ``scaled_dot``, approximate top-k, and composites."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from ml_dtypes import float8_e4m3fn, float8_e8m0fnu
 
 import ricci_lax as lax
-from ricci_ir import bfloat16, get_aval, primitives, trace_to_jaxpr
+from ricci_ir import Array, Shape, bfloat16, get_aval, primitives, trace_to_jaxpr
 
 from ._example import Example, captured
 from ._example_values import C64, F32, I8, I32, U32, array_of
 
 
-def _ragged(numbers: Any, ragged: int, groups: tuple, *shapes: Any, sizes: Any, **options: Any):
-    numbers = lax.RaggedDotDimensionNumbers(numbers, (ragged,), groups)
+def _ragged(
+    numbers: tuple,
+    ragged: int,
+    groups: tuple,
+    *shapes: Shape,
+    sizes: Sequence[int] | Sequence[Sequence[int]],
+    **options: Any,
+):
+    ragged_numbers = lax.RaggedDotDimensionNumbers(numbers, (ragged,), groups)
     dtype = options.pop("dtype", F32)
     x, y = (array_of(*shape, dtype=dtype, seed=i) for i, shape in enumerate(shapes))
-    fun = lambda x, y, sizes: lax.ragged_dot_general(x, y, sizes, numbers, **options)
+    fun = lambda x, y, sizes: lax.ragged_dot_general(x, y, sizes, ragged_numbers, **options)
     return captured("ragged_dot_general", fun, x, y, np.asarray(sizes, I32))
 
 
@@ -27,7 +36,7 @@ def _ragged_examples() -> list[Example]:
     twisted = (((0, 3), (4, 1)), ((1,), (2,)))
     return [
         _ragged(plain, 0, (0,), *rows, sizes=[2, 3]),
-        # Rows that belong to no group, more places than there are rows, and empty groups.
+        # Rows in no group, group sizes that add up to more than the rows, and empty groups.
         _ragged(plain, 0, (0,), *rows, sizes=[1, 2]),
         _ragged(plain, 0, (0,), *rows, sizes=[4, 4]),
         _ragged(plain, 0, (0,), (5, 3), (3, 3, 4), sizes=[0, 5, 0]),
@@ -38,17 +47,17 @@ def _ragged_examples() -> list[Example]:
         ),
         _ragged(plain, 0, (0,), *rows, sizes=[2, 2], dtype=bfloat16, preferred_element_type=F32),
         _ragged(plain, 0, (0,), *rows, sizes=[2, 2], precision="highest"),
-        # Sizes for each example of a batch, and one list for all.
+        # Group sizes for each example of a batch, and group sizes shared by all examples.
         _ragged(batched, 1, (1,), (2, 5, 3), (2, 2, 3, 4), sizes=[[1, 2], [3, 2]]),
         _ragged(batched, 1, (1,), (2, 5, 3), (2, 2, 3, 4), sizes=[1, 3]),
         _ragged((((2,), (2,)), ((), ())), 1, (0,), (2, 3, 4), (2, 5, 4), sizes=[[1, 1], [0, 3]]),
         _ragged(twisted, 2, (0,), (3, 2, 4, 5), (2, 5, 2, 6, 3), sizes=[[1, 3], [2, 1]]),
-        # The contracted dimension is cut.
+        # A contracting dimension is ragged.
         _ragged((((0,), (0,)), ((), ())), 0, (), (5, 3), (5, 4), sizes=[2, 2]),
         _ragged((((1,), (1,)), ((0,), (0,))), 1, (), (2, 5, 3), (2, 5, 4), sizes=[[1, 2], [3, 2]]),
         _ragged((((1, 0), (1, 0)), ((), ())), 0, (), (4, 3), (4, 3, 2), sizes=[[1, 2]] * 3),
         _ragged((((0, 1), (2, 0)), ((), ())), 1, (), (2, 3), (3, 4, 2), sizes=[[1, 2], [0, 2]]),
-        # A batch dimension is cut.
+        # A batch dimension is ragged.
         _ragged((((2,), (1,)), ((0,), (0,))), 0, (), (5, 2, 3), (5, 3, 4), sizes=[2, 2]),
     ]
 
@@ -57,7 +66,7 @@ def _scaled_examples() -> list[Example]:
     numbers = (((1,), (0,)), ((), ()))
     batched = (((2,), (1,)), ((0,), (0,)))
 
-    def example(dims: Any, *args: np.ndarray, dtype: Any = bfloat16) -> Example:
+    def example(dims: tuple, *args: np.ndarray, dtype: npt.DTypeLike = bfloat16) -> Example:
         params = {"dimension_numbers": dims, "preferred_element_type": np.dtype(dtype)}
         return Example(args, params, smooth=False)
 
@@ -69,7 +78,7 @@ def _scaled_examples() -> list[Example]:
         example(numbers, narrow(2, 8), narrow(8, 3), scales(2, 2), scales(4, 3)),
         example(numbers, narrow(2, 8), narrow(8, 3), scales(2, 1), scales(1, 3), dtype=F32),
         example(batched, narrow(2, 3, 4), narrow(2, 4, 2), scales(2, 3, 2), scales(2, 1, 2)),
-        # Nothing is rounded to bfloat16, for compilers may leave roundings out.
+        # Values that are exact in bfloat16, since compilers may leave out roundings to it.
         example(numbers, plain(2, 4), plain(4, 3), scale(2, 2), scale(1, 3), dtype=F32),
         example(
             (((1, 0), (0, 1)), ((), ())),
@@ -106,7 +115,7 @@ def _composite_examples() -> list[Example]:
 
 
 def _windows() -> list[Example]:
-    def fun(x: Any, source: Any, init: Any, rows: int = 2) -> Any:
+    def fun(x: Array, source: Array, init: Array, rows: int = 2) -> Array:
         scalar = np.zeros((), x.dtype)
         jaxpr = lambda f: trace_to_jaxpr(lambda a, b: [f(a, b)], [get_aval(scalar)] * 2)
         return lax.select_and_scatter_p.bind(
@@ -122,7 +131,7 @@ def _windows() -> list[Example]:
             padding=((0, 0), (0, 1)),
         )
 
-    # What padding holds is the initial value, which must lose.
+    # Padding holds the initial value, which must never be selected.
     return [
         captured(
             "select_and_scatter", fun, array_of(4, 4), array_of(3, 2, seed=1), np.asarray(F32(-9))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike
 
 from ._example import Example, captured
 
@@ -16,7 +17,7 @@ ROWS = np.array(
 INDEX = np.int32(1)
 
 
-def _branches(index: Any, x: Any, y: Any) -> Any:
+def _branches(index: ArrayLike, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     return lax.switch(
         index,
         [
@@ -29,22 +30,22 @@ def _branches(index: Any, x: Any, y: Any) -> Any:
     )
 
 
-def _cell(carry: Any, row: Any) -> Any:
-    """A recurrence on two carries, with an integer one that derivatives pass by."""
+def _cell(carry: tuple[Any, Any], row: ArrayLike) -> Any:
+    """A recurrence on a carry of floats and one of an integer, which has no derivative."""
     i, h = carry
     new = lax.tanh(lax.add(lax.mul(h, row), lax.convert_element_type(i, h.dtype)))
     return (lax.add(i, np.int32(1)), new), (lax.mul(new, row), i)
 
 
-def _scanned(weight: Any, h: Any, rows: Any, **options: Any) -> Any:
-    def body(carry: Any, row: Any) -> Any:
+def _scanned(weight: ArrayLike, h: ArrayLike, rows: ArrayLike, **options: Any) -> Any:
+    def body(carry: tuple[Any, Any], row: ArrayLike) -> Any:
         carry, out = _cell(carry, row)
         return (carry[0], lax.mul(carry[1], lax.cos(weight))), out
 
     return lax.scan(body, (np.int32(0), h), rows, **options)[1]
 
 
-def _repeated(x: Any, limit: Any) -> Any:
+def _repeated(x: ArrayLike, limit: ArrayLike) -> tuple[Any, Any]:
     return lax.while_loop(
         lambda c: lax.lt(c[0], limit),
         lambda c: (lax.add(c[0], np.int32(1)), lax.mul(c[1], lax.sin(x))),
@@ -52,7 +53,7 @@ def _repeated(x: Any, limit: Any) -> Any:
     )
 
 
-def _until_small(x: Any) -> Any:
+def _until_small(x: ArrayLike) -> Array:
     """A loop whose length depends on the values."""
     return lax.while_loop(
         lambda c: lax.gt(lax.reduce_max(lax.abs(c), (0,)), 0.2),

@@ -59,7 +59,7 @@ def _integer_pow() -> list[Example]:
 
 
 def _pow() -> list[Example]:
-    # The exponents may be of an integer dtype, too.
+    # The exponent may have an integer dtype as well.
     whole = np.array([[2, -1, 0], [3, 1, 2]], I32)
     given = examples_of(lax.pow_p)
     return [*given, captured("pow", lax.pow, POSITIVE.astype(F32), whole)]
@@ -161,12 +161,12 @@ def _clamp() -> list[Example]:
 
 
 def _conj() -> list[Example]:
-    # Of a real number, the conjugate is complex too.
+    # The conjugate of a real number is complex, too.
     return _each("conj", lax.conj, (_complex(ANY), ANY.astype(F32), np.asarray(F32(2))))
 
 
 def _add_any() -> list[Example]:
-    # Tangents of one type: nothing is repeated.
+    # Tangents have one shape: nothing is broadcast.
     return [
         Example((ANY.astype(F32), OTHER.astype(F32))),
         Example((_complex(ANY), _complex(OTHER))),
@@ -174,7 +174,7 @@ def _add_any() -> list[Example]:
 
 
 def _stop_gradient() -> list[Example]:
-    # Its derivative is zero by decree.
+    # The derivative is zero by definition, so finite differences do not apply.
     return [Example((ANY.astype(F32),), smooth=False), Example((np.asarray(I32(2)),))]
 
 

@@ -1,17 +1,16 @@
 """Examples of Fourier transforms."""
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 import ricci_lax as lax
-from ricci_ir import primitives
+from ricci_ir import Shape, primitives
 
 from ._example import Example
 from ._example_values import C64, F32, array_of
 
 _KINDS = lax.FftType
-# Operand and lengths: even and odd, of one dimension to three, of one element and of none.
+# Shapes and lengths: even and odd, in one to three dimensions, with one element and with none.
 _COMPLEX = [
     ((5,), (5,)),
     ((2, 4), (4,)),
@@ -34,7 +33,7 @@ def _halved(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (*shape[:-1], shape[-1] // 2 + 1)
 
 
-def _example(shape: Any, dtype: Any, kind: lax.FftType, lengths: Any) -> Example:
+def _example(shape: Shape, dtype: npt.DTypeLike, kind: lax.FftType, lengths: Shape) -> Example:
     return Example((array_of(*shape, dtype=dtype),), {"fft_type": kind, "fft_lengths": lengths})
 
 

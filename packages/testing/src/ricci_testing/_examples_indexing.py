@@ -1,10 +1,11 @@
-"""Examples of slicing at computed positions, gathering and scattering."""
+"""Examples of dynamic slices, gather and scatter."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike
 
 from ._example_values import C64, F32, I32, U8, Call, array_of
 
@@ -13,16 +14,16 @@ _MATRIX = array_of(2, 3)
 _PAIRS = array_of(2, 2, seed=1)
 
 
-def _sliced(x: Any, starts: Any, sizes: Any) -> Any:
+def _sliced(x: ArrayLike, starts: Sequence[int], sizes: Sequence[int]) -> Array:
     return lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False)
 
 
-def _updated(x: Any, update: Any, starts: Any) -> Any:
+def _updated(x: ArrayLike, update: ArrayLike, starts: Sequence[int]) -> Array:
     return lax.dynamic_update_slice(x, update, starts, allow_negative_indices=False)
 
 
 def _dynamic_slices() -> dict[str, list[Call]]:
-    # Positions outside of the array are moved to its border.
+    # Positions outside of the array are clamped.
     return {
         "dynamic_slice": [
             (
@@ -96,7 +97,7 @@ def _gather_calls() -> list[Call]:
             (array_of(3, 4, dtype=C64), rows),
         )
     )
-    # A window of no elements, no windows at all, and nothing to take them of.
+    # Empty windows, no windows, and an empty operand.
     spans = numbers((1,), (), (0,))
     for mode in modes:
         part = lambda x, i, n, mode=mode: lax.gather(x, i, spans, (n,), mode=mode, fill_value=-1)
@@ -139,7 +140,7 @@ def _scatter_calls(name: str) -> list[Call]:
             (_VECTOR, np.asarray(F32(0.7))),
         ),
     ]
-    # Every position in bounds, by promise; windows that stick out; no elements, no windows.
+    # Positions promised to be in bounds; windows partly out of bounds; empty ones; no windows.
     spans = numbers((1,), (), (0,))
     promised = np.array([[0], [3]], I32)
     edges = np.array([[4], [-1]], I32)

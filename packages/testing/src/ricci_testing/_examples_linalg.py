@@ -1,9 +1,10 @@
-"""Examples of factorisations, and of linear systems of special forms."""
+"""Examples of factorizations, and of triangular and tridiagonal systems."""
 
 from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ricci_ir import bfloat16
 
@@ -13,15 +14,15 @@ from ._example_values import C64, F32, I32, array_of
 _F64, _C128 = np.float64, np.complex128
 
 
-def _positive(*shape: int, dtype: Any = F32) -> np.ndarray:
-    """Positive definite matrices, whose upper triangles hold something else."""
+def _positive(*shape: int, dtype: npt.DTypeLike = F32) -> np.ndarray:
+    """Positive definite matrices, except for the upper triangles, which must not be read."""
     x = array_of(*shape, dtype=dtype)
     positive = x @ np.conj(np.swapaxes(x, -1, -2)) + 2 * np.eye(shape[-1])
     return (np.tril(positive) + np.triu(x, 1)).astype(dtype)
 
 
-def _dominant(*shape: int, dtype: Any = F32) -> np.ndarray:
-    """Matrices whose diagonals are larger than what is beside them."""
+def _dominant(*shape: int, dtype: npt.DTypeLike = F32) -> np.ndarray:
+    """Diagonally dominant matrices."""
     return (array_of(*shape, dtype=dtype) + 4 * np.eye(shape[-2], shape[-1])).astype(dtype)
 
 
@@ -87,8 +88,8 @@ def _triangular_solve_examples() -> list[Example]:
     ]
 
 
-def _exchanged(*shape: int, dtype: Any = F32) -> np.ndarray:
-    """Matrices whose rows must be exchanged, and in which way is beyond doubt."""
+def _exchanged(*shape: int, dtype: npt.DTypeLike = F32) -> np.ndarray:
+    """Matrices that need row exchanges, with pivots that rounding does not change."""
     return np.roll(_dominant(*shape, dtype=dtype), 1, -2)
 
 
@@ -115,7 +116,9 @@ def _pivots_examples() -> list[Example]:
 
 
 def _tridiagonal_examples() -> list[Example]:
-    def example(*shape: int, k: int = 2, dtype: Any = F32, perturb: bool = False) -> Example:
+    def example(
+        *shape: int, k: int = 2, dtype: npt.DTypeLike = F32, perturb: bool = False
+    ) -> Example:
         d = array_of(*shape, dtype=dtype, seed=1) + np.asarray(5, dtype)
         operands = array_of(*shape, dtype=dtype), d, array_of(*shape, dtype=dtype, seed=2)
         b = array_of(*shape, k, dtype=dtype, seed=3)

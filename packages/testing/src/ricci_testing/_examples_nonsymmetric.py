@@ -1,9 +1,9 @@
-"""Examples of eigenvalue problems without symmetry."""
+"""Examples of nonsymmetric eigenvalue problems."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import ricci_lax.linalg  # noqa: F401  (defines the primitives)
 from ricci_ir import primitives
@@ -11,18 +11,20 @@ from ricci_ir import primitives
 from ._example import Example
 from ._example_values import C64, F32, array_of
 
-# Eigenvalues 1, 3 and -2, whose vectors are neither orthogonal nor nearly parallel.
+# Eigenvalues 1, 3 and -2, with eigenvectors that are neither orthogonal nor nearly parallel.
 _VECTORS = np.array([[1.0, 0.4, -0.3], [0.2, 1.0, 0.5], [-0.6, 0.1, 1.0]])
 _REAL = _VECTORS @ np.diag([1.0, 3.0, -2.0]) @ np.linalg.inv(_VECTORS)
 _COMPLEX = _VECTORS @ np.diag([1.0 + 1j, 3.0, -2.0j]) @ np.linalg.inv(_VECTORS)
 # A pair of complex eigenvalues and a real one.
 _TURNING = np.array([[1.0, -2.0, 0.5], [0.9, 0.3, 0.2], [0.1, -0.4, 3.0]])
 _BATCH = np.stack([_REAL, np.eye(3) - 0.5 * _REAL])
-# Where the Schur form is the matrix itself; others are unique only up to order and signs.
+# A matrix that is its own Schur form; other forms are unique only up to order and signs.
 _TRIANGULAR = np.triu(array_of(3, 3, dtype=np.float64))
 
 
-def _eig(x: Any, dtype: Any, left: bool, right: bool, order: int = 2) -> Example:
+def _eig(
+    x: npt.ArrayLike, dtype: npt.DTypeLike, left: bool, right: bool, order: int = 2
+) -> Example:
     params = {
         "compute_left_eigenvectors": left,
         "compute_right_eigenvectors": right,
@@ -32,7 +34,7 @@ def _eig(x: Any, dtype: Any, left: bool, right: bool, order: int = 2) -> Example
     return Example((np.asarray(x, dtype),), params, order=order)
 
 
-def _schur(x: Any, dtype: Any, vectors: bool = True) -> Example:
+def _schur(x: npt.ArrayLike, dtype: npt.DTypeLike, vectors: bool = True) -> Example:
     params = {
         "compute_schur_vectors": vectors,
         "select_callable": None,
@@ -41,7 +43,7 @@ def _schur(x: Any, dtype: Any, vectors: bool = True) -> Example:
     return Example((np.asarray(x, dtype),), params)
 
 
-def _matrices(x: Any, dtype: Any) -> Example:
+def _matrices(x: npt.ArrayLike, dtype: npt.DTypeLike) -> Example:
     return Example((np.asarray(x, dtype),))
 
 
@@ -73,7 +75,7 @@ def nonsymmetric_examples() -> dict[str, list[Example]]:
             _matrices(array_of(2, 4, 4, dtype=C64), C64),
             _matrices(array_of(4, 4), np.float64),
             _matrices(_TRIANGULAR, F32),
-            # Of one element the form is the matrix, which would make it linear.
+            # A matrix of one element is its own form, so the primitive would count as linear.
             replace(_matrices(np.ones((1, 1)), F32), smooth=False),
             _matrices(np.zeros((0, 2, 2)), F32),
             _matrices(np.zeros((2, 0, 0)), F32),

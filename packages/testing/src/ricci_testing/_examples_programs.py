@@ -1,5 +1,6 @@
 """Examples of primitives that hold programs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ X = np.array([[0.3, -0.7, 1.2], [-1.9, 0.55, 2.4]], np.float32)
 Y = np.array([1.1, 0.4, -1.6], np.float32)
 
 
-def _staged(*args: Any) -> Example:
+def _staged(*args: np.ndarray) -> Example:
     def params(*args: Any) -> dict[str, Any]:
         along = lambda x, y: lax.broadcast_in_dim(y, x.shape, (1,) if y.shape else ())
         fun = lambda x, y: [lax.mul(lax.sin(x), along(x, y)), y]
         return {"jaxpr": trace_to_jaxpr(fun, list(map(get_aval, args))), "name": "fun"}
 
-    def make(convert: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def make(convert: Callable[[np.ndarray], np.ndarray]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         converted = tuple(map(convert, args))
         return converted, params(*converted)
 
@@ -54,7 +55,7 @@ def _diagonal_system(d, b):
 
 
 def _sums_system(b):
-    # The inverse of running sums is differences of neighbours.
+    # The inverse of cumulative sums is differences of neighbours.
     padded = lambda x, before: lax.pad(x, x.dtype.type(0), ((before, 1 - before, 0),))
     differences = lambda matvec, y: lax.slice_in_dim(lax.sub(padded(y, 0), padded(y, 1)), 0, -1)
     reversed_differences = lambda vecmat, y: lax.slice_in_dim(
@@ -107,7 +108,8 @@ def program_examples() -> dict[str, list[Example]]:
         "jit": [_staged(X, Y), _staged(np.asarray(X[0, 0]), np.asarray(Y[0]))],
         "custom_jvp_call": [captured("custom_jvp_call", _sine, X)],
         "custom_vjp_call": [captured("custom_vjp_call", _product, *rows, modes=("rev",))],
-        # What a system closes over is given several times, so that only together is it smooth.
+        # The matrix of a system is an operand several times, and the result is smooth only if all
+        # copies change together.
         "custom_linear_solve": [
             captured("custom_linear_solve", _diagonal_system, *rows, fixed=(0, 1, 2, 3)),
             captured("custom_linear_solve", _diagonal_system, *complex_rows, fixed=(0, 1, 2, 3)),

@@ -1,4 +1,4 @@
-"""Examples of decompositions by reflectors and rotations: QR, eigenvalues, singular values."""
+"""Examples of QR, of symmetric eigenvalue problems and of singular values."""
 
 from typing import Any
 
@@ -61,8 +61,8 @@ def _reflectors() -> dict[str, list[Example]]:
 
 
 def _eigh() -> list[Example]:
-    # The rule takes its operand to be Hermitian, whatever the other triangle holds, so that only
-    # Hermitian tangents have finite differences to compare with.
+    # The derivative rule assumes a Hermitian operand, while the values depend on one triangle. So
+    # finite differences agree with it for Hermitian tangents only.
     def of(x: np.ndarray, lower: bool = True, **params: Any) -> Example:
         usual = {"sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
         return Example((x,), {"lower": lower, **usual, **params}, smooth=False)
@@ -80,7 +80,7 @@ def _eigh() -> list[Example]:
 
 
 def _svd() -> list[Example]:
-    # Complex vectors are determined up to their phases, which the rule chooses as it likes.
+    # Complex singular vectors are determined up to phases; the derivative rule fixes its own.
     def of(x: np.ndarray, full_matrices: bool = False, compute_uv: bool = True, **params: Any):
         usual = {"subset_by_index": None, "algorithm": None}
         rows, columns = x.shape[-2:]
@@ -93,7 +93,7 @@ def _svd() -> list[Example]:
         *(of(x, full_matrices=True) for x in (TALL, WIDE, SQUARE, EMPTY)),
         *(of(x, compute_uv=False) for x in (TALL, BATCH, TALL_COMPLEX)),
         of(TALL, full_matrices=True, compute_uv=False),
-        # The vectors of this algorithm differ in sign from those of NumPy's.
+        # The vectors of this algorithm may differ in sign from NumPy's.
         of(TALL, compute_uv=False, algorithm=linalg.SvdAlgorithm.QR),
         of(SQUARE, algorithm=linalg.SvdAlgorithm.DIVIDE_AND_CONQUER),
     ]

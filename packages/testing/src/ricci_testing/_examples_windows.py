@@ -105,7 +105,7 @@ def window_calls() -> dict[str, list[Call]]:
 
 
 def fold_examples() -> dict[str, list[Example]]:
-    """Reductions by programs; the initial values must be what changes nothing."""
+    """Reductions by jaxprs; each initial value must be the identity of its reduction."""
     one = lambda x: np.ones((), x.dtype)[()]
     low = lambda x: lowest(x.dtype)
     product = lambda a, b: lax.add(lax.mul(a, b), lax.sub(a, a))
@@ -151,7 +151,7 @@ def window_selection_examples() -> dict[str, list[Example]]:
     for select in ("ge", "le"):
         params = {"select_prim": primitives[select], **one}
         table["select_and_scatter_add"].append(Example((array_of(3, 3, seed=1), x), params))
-        # No windows, of an array without rows.
+        # An array without rows has no windows.
         rows = {**params, "window_dimensions": (1, 2)}
         table["select_and_scatter_add"].append(Example((array_of(0, 3), array_of(0, 5)), rows))
         table["select_and_gather_add"].append(

@@ -1,14 +1,15 @@
-"""The laws of batching: ``vmap`` is the loop, of primitives and of their derivatives."""
+"""The laws of batching: ``vmap`` of a primitive, or of its derivatives, equals a loop."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ricci_autodiff import jvp, vjp
 from ricci_batching import batch_rules, vmap
-from ricci_ir import Primitive, get_aval
+from ricci_ir import Array, ArrayLike, Primitive, get_aval
 
 from ._check_grads import directions, is_inexact
 from ._example import Example
@@ -20,14 +21,14 @@ _NO_OPERANDS = "there are no operands"
 
 
 def _batches(example: Example, count: int = _BATCH) -> list[list[np.ndarray]]:
-    """For each operand, arrays like it; the same one where it is fixed."""
+    """For each operand a batch of similar arrays; of a fixed operand, copies of itself."""
     return [
         [x] * count if i in example.fixed else _varied(x, count) for i, x in enumerate(example.args)
     ]
 
 
-def _varied(x: Any, count: int) -> list[np.ndarray]:
-    """Arrays like an example's operand, within its range of values: turned, or scaled."""
+def _varied(x: npt.ArrayLike, count: int) -> list[np.ndarray]:
+    """Arrays similar to an operand and within its range of values: rolled, or a scaled scalar."""
     x = np.asarray(x)
     versions = []
     for k in range(count):
@@ -47,7 +48,7 @@ def _unsupported(primitive: Primitive, example: Example) -> str | None:
 
 @in_its_precision
 def check_batching(primitive: Primitive, example: Example) -> str | None:
-    """``vmap`` equals the loop, by subsets of the operands and at every axis.
+    """``vmap`` equals the loop, for subsets of the operands and every axis.
 
     Raises:
       AssertionError: if it does not.
@@ -86,7 +87,7 @@ def _assert_stacked(results: Sequence[Any], looped: Sequence[Sequence[Any]], wha
 
 
 def _subsets(count: int) -> list[tuple[int, ...]]:
-    """Which operands are mapped: of a few, any; of many, all, neighbours, and each alone."""
+    """The sets of operands to map: all sets of up to 3 operands, a selection of more."""
     places = range(count)
     if count <= 3:
         return [s for n in range(count, 0, -1) for s in combinations(places, n)]
@@ -95,7 +96,7 @@ def _subsets(count: int) -> list[tuple[int, ...]]:
 
 
 def _axes(mapped: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int | None, ...]]:
-    """The mapped operands' axes: each one, of all together as far as they have it; and mixed."""
+    """The ``in_axes`` to try: each axis for all mapped operands, the last one, and mixed ones."""
     found: dict[tuple[int | None, ...], None] = {}
 
     def add(axis_of: Callable[[int, int], int]) -> None:
@@ -115,7 +116,7 @@ def _axes(mapped: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int | N
 
 @in_its_precision
 def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
-    """``vmap`` of ``vmap`` equals the loop in a loop, each mapping other operands.
+    """``vmap`` of ``vmap`` equals a loop in a loop, where the two map different operands.
 
     Raises:
       AssertionError: if it does not.
@@ -140,7 +141,7 @@ def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
             g[tuple(slice(None) if i in by else 0 for by in (outer, inner))]
             for i, g in enumerate(grids)
         ]
-        # The inner batch comes last, the outer first.
+        # The inner batch is the last dimension, the outer one the first.
         moved = [
             np.moveaxis(x, int(i in outer), -1) if i in inner else x for i, x in enumerate(operands)
         ]
@@ -166,7 +167,7 @@ def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
 
 @in_its_precision
 def check_batched_derivatives(primitive: Primitive, example: Example) -> str | None:
-    """``vmap`` of the jvp and of the vjp equal the loop: of tangents, of primals, of both.
+    """``vmap`` of the jvp and of the vjp equals the loop over primals, tangents, or both.
 
     Raises:
       AssertionError: if one does not.
@@ -181,11 +182,11 @@ def check_batched_derivatives(primitive: Primitive, example: Example) -> str | N
     fun, primals = of_operands(primitive, example, places)
     count = len(places)
 
-    def push(*xs: Any) -> list[Any]:
+    def push(*xs: ArrayLike) -> list[Array]:
         values, pushed = jvp(fun, xs[:count], xs[count:])
         return [t for v, t in zip(values, pushed, strict=True) if is_inexact(v)]
 
-    def pull(*xs: Any) -> list[Any]:
+    def pull(*xs: ArrayLike) -> list[Array]:
         results, back = vjp(fun, *xs[:count])
         return list(back(cotangents_of(results, xs[count:])))
 
@@ -200,12 +201,12 @@ def check_batched_derivatives(primitive: Primitive, example: Example) -> str | N
 
 
 def _check_batched(
-    fun: Callable[..., list[Any]],
+    fun: Callable[..., list[Array]],
     primals: Sequence[Sequence[Any]],
     directions: Sequence[Sequence[Any]],
     what: str,
 ) -> None:
-    """``vmap`` of a function of primals and directions is the loop; ``[k]`` is for example k."""
+    """Compare ``vmap`` of a function of primals and directions with the loop over examples."""
     counts = len(primals[0]), len(directions[0])
     for by_primals, by_directions, last in ((1, 1, 0), (1, 1, 1), (1, 0, 0), (0, 1, 1)):
         rows = [
@@ -227,11 +228,11 @@ def _check_batched(
 
 
 def batched_operands(example: Example) -> list[np.ndarray]:
-    """Operands with a batch in front."""
+    """The operands with a leading batch dimension."""
     return [np.stack(b) for b in _batches(example)]
 
 
 def batched_avals(example: Example) -> list[Any]:
-    """The types of the operands with a batch in front."""
+    """The types of the operands with a leading batch dimension."""
     avals: list[Any] = list(map(get_aval, example.args))
     return [a.update(shape=(_BATCH, *a.shape)) for a in avals]

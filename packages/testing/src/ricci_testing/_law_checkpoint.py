@@ -1,4 +1,4 @@
-"""The law of ``checkpoint``: computing again gives the derivative that keeping would have."""
+"""The law of ``checkpoint``: a derivative that recomputes residuals equals one that keeps them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The laws of derivatives: jvp, vjp, linearize, transpose, and the second order."""
+"""The laws of derivatives: jvp, vjp, linearize, transpose, and second derivatives."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
@@ -14,7 +14,16 @@ from ricci_autodiff import (
     transpose_rules,
     vjp,
 )
-from ricci_ir import Primitive, enable_x64, float0, get_aval, issubdtype, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    enable_x64,
+    float0,
+    get_aval,
+    issubdtype,
+    unsupported,
+)
 
 from ._check_grads import (
     assert_close,
@@ -37,7 +46,7 @@ def _is_single_precision(example: Example) -> bool:
 
 
 def _differentiated(example: Example) -> Iterator[tuple[int, ...]]:
-    """Which operands to differentiate by: all that can be, and each alone."""
+    """The sets of operands to differentiate by: all of them together, and each alone."""
     places = tuple(example.differentiable())
     yield places
     if len(places) > 1:
@@ -45,7 +54,7 @@ def _differentiated(example: Example) -> Iterator[tuple[int, ...]]:
 
 
 def without_derivatives(primitive: Primitive, example: Example) -> str | None:
-    """Why there is no derivative of an example to check, or ``None``."""
+    """The reason why an example has no derivative to check, or ``None`` if it has one."""
     places = example.differentiable()
     if not places:
         return _NO_PLACES
@@ -58,7 +67,7 @@ def without_derivatives(primitive: Primitive, example: Example) -> str | None:
 
 
 def _in_double(primitive: Primitive, example: Example) -> str | None:
-    """Why finite differences do not apply, or ``None``."""
+    """The reason why finite differences do not apply to an example, or ``None`` if they do."""
     reason = without_derivatives(primitive, example)
     if reason is None and not _is_single_precision(example):
         return "checked in double precision, which the examples in single precision are turned to"
@@ -68,7 +77,7 @@ def _in_double(primitive: Primitive, example: Example) -> str | None:
 def check_derivatives(primitive: Primitive, example: Example) -> str | None:
     """The jvp equals finite differences, and the vjp is its transpose.
 
-    In double precision, by all operands together and by each alone.
+    Both are checked in double precision, by all operands together and by each alone.
 
     Raises:
       AssertionError: if one does not.
@@ -88,9 +97,9 @@ def check_derivatives(primitive: Primitive, example: Example) -> str | None:
 
 
 def check_second_order(primitive: Primitive, example: Example) -> str | None:
-    """Derivatives of derivatives equal finite differences, in all orders of the two modes.
+    """Second derivatives equal finite differences, for each combination of the two modes.
 
-    Of the vjp, by the operands and the cotangents together.
+    The jvp is differentiated by primals and tangents, the vjp by primals and cotangents.
 
     Raises:
       AssertionError: if one does not.
@@ -116,12 +125,12 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
 
 
 def pushed_forward(
-    fun: Callable[..., list[Any]], primals: Sequence[Any]
-) -> tuple[Callable[..., list[Any]], list[Any]]:
-    """The jvp as a function of primals and tangents, and where to take it."""
+    fun: Callable[..., list[Array]], primals: Sequence[Any]
+) -> tuple[Callable[..., list[Array]], list[Any]]:
+    """The jvp as a flat function of primals and tangents, and arguments for it."""
     count = len(primals)
 
-    def push(*xs: Any) -> list[Any]:
+    def push(*xs: ArrayLike) -> list[Array]:
         values, pushed = jvp(fun, xs[:count], xs[count:])
         return [t for v, t in zip(values, pushed, strict=True) if is_inexact(v)]
 
@@ -129,22 +138,22 @@ def pushed_forward(
 
 
 def cotangents_of(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    """Cotangents of all results, from those of the results that have one."""
+    """Cotangents for all results: those given for inexact results, and float0 zeros for others."""
     found = iter(given)
     return [next(found) if is_inexact(r) else np.zeros(np.shape(r), float0) for r in results]
 
 
 def pulled_back(
-    fun: Callable[..., list[Any]], primals: Sequence[Any], results: Sequence[Any]
-) -> tuple[Callable[..., list[Any]], list[Any]]:
-    """The vjp as a function of primals and cotangents, and where to take it.
+    fun: Callable[..., list[Array]], primals: Sequence[Any], results: Sequence[Any]
+) -> tuple[Callable[..., list[Array]], list[Any]]:
+    """The vjp as a flat function of primals and cotangents, and arguments for it.
 
     Args:
       results: the types of the function's results.
     """
     count = len(primals)
 
-    def pull(*xs: Any) -> list[Any]:
+    def pull(*xs: ArrayLike) -> list[Array]:
         values, back = vjp(fun, *xs[:count])
         return list(back(cotangents_of(values, xs[count:])))
 
@@ -181,8 +190,8 @@ def check_linearize(primitive: Primitive, example: Example) -> str | None:
     return None
 
 
-def _is_linear(fun: Callable[..., list[Any]], primals: Sequence[Any]) -> bool:
-    """Whether ``fun(x + y)`` is ``fun(x) + fun(y)``, and not 0, for operands of all sizes."""
+def _is_linear(fun: Callable[..., list[Array]], primals: Sequence[Any]) -> bool:
+    """Whether ``fun(x + y)`` equals ``fun(x) + fun(y)``, and is not always 0, for many operands."""
     told = False
     for seed in range(8):
         x, y = _of_all_sizes(primals, seed), _of_all_sizes(primals, seed + 10)
@@ -196,13 +205,13 @@ def _is_linear(fun: Callable[..., list[Any]], primals: Sequence[Any]) -> bool:
 
 
 def _of_all_sizes(like: Sequence[Any], seed: int) -> list[np.ndarray]:
-    """Arrays of these types, each of another order of magnitude."""
+    """Random arrays of these types, each scaled to another order of magnitude."""
     random = np.random.default_rng(seed)
     return [x * 10 ** random.uniform(-1, 1) for x in directions(like, seed)]
 
 
 def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...]]:
-    """Which operands, together, the primitive is linear in, as its values say."""
+    """The sets of operands in which the primitive is jointly linear, found from its values."""
     places = tuple(example.differentiable())
     subsets = [s for n in range(1, len(places) + 1) for s in combinations(places, n)]
     if len(places) > 3:
@@ -211,7 +220,7 @@ def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...
 
 
 def check_linear_transpose(primitive: Primitive, example: Example) -> str | None:
-    """``linear_transpose`` obeys ⟨J v, w⟩ = ⟨v, Jᵀ w⟩ by all operands the values are linear in.
+    """``linear_transpose`` obeys ⟨J v, w⟩ = ⟨v, Jᵀ w⟩ for all operands of linear dependence.
 
     Raises:
       AssertionError: if it does not.
@@ -240,8 +249,8 @@ def check_linear_transpose(primitive: Primitive, example: Example) -> str | None
             try:
                 pulled = pull()
             except NotImplementedError as error:
-                # Some values are linear by chance: max(x, -10). Of all examples of a primitive
-                # together, `is_always_linear` tells.
+                # A function can be linear at one example only, such as max(x, -10). Whether it
+                # is linear at all of them, `is_always_linear` tells.
                 refusals.append(f"linear in its values only: {error}")
                 continue
             _assert_types(pulled, primals, where)
@@ -252,7 +261,7 @@ def check_linear_transpose(primitive: Primitive, example: Example) -> str | None
 
 
 def is_always_linear(primitive: Primitive, found: Sequence[Example]) -> bool:
-    """Whether a primitive is linear in one and the same operand in all of its smooth examples."""
+    """Whether there is an operand in which a primitive is linear in all its smooth examples."""
     common: set[int] | None = None
     for example in found:
         if example.smooth and _is_single_precision(example):
@@ -270,5 +279,5 @@ def _assert_types(found: Sequence[Any], like: Sequence[Any], where: str) -> None
 
 
 def has_transpose(primitive: Primitive) -> bool:
-    """Whether the primitive's transpose is not said to be unsupported."""
+    """Whether the primitive has a transpose rule that is not ``unsupported``."""
     return not isinstance(transpose_rules[primitive], unsupported)

@@ -1,4 +1,4 @@
-"""The laws of programs: what a primitive and its transformed forms are staged and lowered to."""
+"""The laws of programs: the jaxprs and the StableHLO of a primitive and its transformed forms."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -8,6 +8,9 @@ import numpy as np
 from ricci_autodiff import jvp, jvp_rules, vjp
 from ricci_batching import batch_rules, vmap
 from ricci_ir import (
+    Array,
+    ArrayLike,
+    Backend,
     Jaxpr,
     Primitive,
     check_jaxpr,
@@ -29,7 +32,7 @@ from ._variants import exempt
 
 
 def programs(primitive: Primitive, example: Example) -> Iterator[tuple[str, Jaxpr]]:
-    """The primitive's program, its jvp, its vjp and its batched form, as far as they exist."""
+    """The jaxprs of the primitive, its jvp, its vjp and its batched form, those that exist."""
     avals: list[Any] = list(map(get_aval, example.args))
     fun = lambda *xs: example.bind(primitive, *xs)
     plain = trace_to_jaxpr(fun, avals)
@@ -49,11 +52,11 @@ def _derivative_programs(
     count = len(avals)
     smooth = [issubdtype(r.dtype, np.inexact) for r in results]
 
-    def push(*xs: Any) -> list[Any]:
+    def push(*xs: ArrayLike) -> list[Array]:
         values, pushed = jvp(fun, xs[:count], xs[count:])
         return [*values, *(t for t, inexact in zip(pushed, smooth, strict=True) if inexact)]
 
-    def pull(*xs: Any) -> list[Any]:
+    def pull(*xs: ArrayLike) -> list[Array]:
         given = iter(xs[count:])
         cts = [
             next(given) if inexact else np.zeros(r.shape, float0)
@@ -99,19 +102,20 @@ def check_compiled(
     found: Sequence[Example],
     *,
     jit: Callable[..., Any],
-    reference: Any,
+    reference: Backend,
     derived: bool = False,
 ) -> None:
-    """What a compiler makes of a primitive computes what the reference backend does.
+    """A compiled primitive computes the same as the reference backend.
 
-    All examples are one program, for compiling is what takes time; those of 64-bit dtypes, another.
+    Compiling takes the most time, so all examples are compiled as one program; those with 64-bit
+    dtypes are another.
 
     Args:
       primitive: the primitive.
       found: examples of it.
       jit: compiles a function of pytrees.
       reference: the backend to compare with.
-      derived: whether to compare the jvp, the vjp and the batched form of the examples, too.
+      derived: whether to compare the jvp, the vjp and the batched form of the examples as well.
 
     Raises:
       AssertionError: if a result differs.
@@ -127,7 +131,7 @@ def _check_compiled(
     primitive: Primitive,
     found: Sequence[Example],
     jit: Callable[..., Any],
-    reference: Any,
+    reference: Backend,
     derived: bool,
 ) -> None:
     made = [list(_executed(primitive, e, derived)) for e in found]
@@ -150,8 +154,8 @@ def _check_compiled(
 
 def _executed(
     primitive: Primitive, example: Example, derived: bool
-) -> Iterator[tuple[str, Callable[..., list[Any]], list[Any]]]:
-    """Functions to run, and what to run them on."""
+) -> Iterator[tuple[str, Callable[..., list[Array]], list[Any]]]:
+    """The functions to compare, each with its name and its operands."""
     fun = lambda *xs: example.bind(primitive, *xs)
     yield "program", fun, list(example.args)
     if not derived:

@@ -1,21 +1,22 @@
-"""What all laws share, and the first of them: the abstract type is the type computed."""
+"""The functions that all laws share, and the first law: the abstract type is the type computed."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ricci_ir import Primitive, get_aval, issubdtype, unsupported
+from ricci_ir import Array, ArrayLike, Primitive, get_aval, issubdtype, unsupported
 
 from ._check_grads import assert_close
 from ._example import Example
 
-# A law raises ``AssertionError`` where an example breaks it, and returns why there was nothing to
-# check, or ``None``.
+# A law raises ``AssertionError`` if an example breaks it. It returns the reason if there was
+# nothing to check, else ``None``.
 Law = Callable[[Primitive, Example], str | None]
 
-# How far results may be apart that were computed in another order, by dtype.
+# By dtype, the relative difference allowed between results that are rounded in another order.
 _ROUNDING = {
     "float64": 1e-12,
     "complex128": 1e-12,
@@ -29,7 +30,7 @@ _ROUNDING = {
 def in_its_precision[R](
     law: Callable[[Primitive, Example], R],
 ) -> Callable[[Primitive, Example], R]:
-    """The law with 64-bit dtypes enabled where an example has them."""
+    """The law, run with 64-bit dtypes enabled for the examples that have them."""
 
     @wraps(law)
     def run(primitive: Primitive, example: Example) -> R:
@@ -39,13 +40,15 @@ def in_its_precision[R](
     return run
 
 
-def assert_results_close(found: Any, expected: Any, what: str, factor: float = 1.0) -> None:
-    """Results of one dtype are equal up to rounding; discrete ones exactly.
+def assert_results_close(
+    found: np.ndarray, expected: np.ndarray, what: str, factor: float = 1.0
+) -> None:
+    """Assert that two results have one dtype and are equal up to rounding; discrete ones exactly.
 
     Args:
       found, expected: NumPy arrays.
-      what: names the result in the message.
-      factor: by how much more than usual they may differ.
+      what: the name of the result in the message.
+      factor: multiplies the difference that is allowed for the dtype.
 
     Raises:
       AssertionError: if they differ by more, or in dtype.
@@ -59,7 +62,7 @@ def assert_results_close(found: Any, expected: Any, what: str, factor: float = 1
     assert_close(found, expected, tolerance * scale, tolerance, what)
 
 
-def _magnitudes(x: Any) -> np.ndarray:
+def _magnitudes(x: npt.ArrayLike) -> np.ndarray:
     x = np.asarray(x)
     return np.abs(
         x.astype(np.complex128 if issubdtype(x.dtype, np.complexfloating) else np.float64)
@@ -67,7 +70,12 @@ def _magnitudes(x: Any) -> np.ndarray:
 
 
 def explained(rule: Any, fun: Callable[[], Any], what: str) -> str | None:
-    """The reason of a rule that is ``unsupported``; using it must raise, with its reason."""
+    """The reason why a rule is ``unsupported``, or ``None`` for another rule.
+
+    Raises:
+      AssertionError: if the rule is ``unsupported`` but ``fun``, which uses it, does not raise its
+        error with its reason.
+    """
     if not isinstance(rule, unsupported):
         return None
     try:
@@ -81,10 +89,10 @@ def explained(rule: Any, fun: Callable[[], Any], what: str) -> str | None:
 
 def of_operands(
     primitive: Primitive, example: Example, places: Sequence[int]
-) -> tuple[Callable[..., list[Any]], list[Any]]:
-    """The primitive as a function of some operands, and these."""
+) -> tuple[Callable[..., list[Array]], list[Any]]:
+    """The primitive as a function of the operands at ``places``, and the values of these."""
 
-    def fun(*xs: Any) -> list[Any]:
+    def fun(*xs: ArrayLike) -> list[Array]:
         args = list(example.args)
         for i, x in zip(places, xs, strict=True):
             args[i] = x

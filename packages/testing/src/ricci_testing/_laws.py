@@ -1,7 +1,7 @@
 """The laws that every primitive must obey, each a function that raises ``AssertionError``.
 
-They run on whatever backend is set; ``ricci_reference`` computes in double precision without a
-compiler, so derivatives are checked there.
+They run on the current backend. Derivatives are best checked with ``ricci_reference``, which
+computes in double precision and compiles nothing.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from ._law_derivatives import (
 from ._law_programs import check_well_formed
 from ._law_types import Law, check_abstract_type
 
-# By what they say, the laws that need no compiler.
+# The laws that need no compiler, by the statements that they check.
 LAWS: dict[str, Law] = {
     "the abstract type is the type computed": check_abstract_type,
     "derivatives are those of finite differences": check_derivatives,

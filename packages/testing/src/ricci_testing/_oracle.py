@@ -28,7 +28,7 @@ class OracleError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One leaf of a result: an array, a Python or NumPy scalar, or something that only prints."""
+    """A leaf of a result: an array, a Python or NumPy scalar, or another object's text."""
 
     path: str
     kind: Literal["array", "numpy", "python", "text"]
@@ -148,7 +148,7 @@ class Oracle:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._errors: Any = None
+        self._errors: Any = None  # the file that takes the process's error output
         self._versions: dict[str, str] = {}
 
     @staticmethod

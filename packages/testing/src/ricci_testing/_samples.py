@@ -1,4 +1,4 @@
-"""Examples that a primitive's block brings: operands from domains, in all dtypes it accepts."""
+"""Examples made from a primitive's block: operands from its domains, in all accepted dtypes."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -15,7 +15,7 @@ from ._variants import accepts
 F32, C64, BF16, F16 = np.float32, np.complex64, bfloat16, np.float16
 I32, U8, I8, U32 = np.int32, np.uint8, np.int8, np.uint32
 
-# Values without ties, none where a function has a kink.
+# Values without ties and away from the kinks of functions.
 ANY = np.array([[0.3, -0.7, 1.2], [-1.9, 0.55, 2.4]])
 OTHER = np.array([[1.1, 0.4, -1.6], [0.8, -2.2, 0.9]])
 THIRD = np.array([[-0.6, 1.7, 0.25], [1.3, -0.85, -2.1]])
@@ -27,7 +27,7 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
 INTEGERS = np.array([[5, -7, 0], [-128, 127, 3]])
 DIVISORS = np.array([[3, 2, 0], [-1, -5, 7]])
 
-# For each domain, the values of an operand by its place; those further on start again.
+# For each domain, the values of the first, second and third operand; later ones repeat these.
 VALUES: dict[Domain, tuple[np.ndarray, ...]] = {
     Domain.ANY: (ANY, OTHER, THIRD),
     Domain.POSITIVE: (POSITIVE, POSITIVE, np.abs(OTHER)),
@@ -39,12 +39,12 @@ VALUES: dict[Domain, tuple[np.ndarray, ...]] = {
 
 
 def with_imaginary_part(values: np.ndarray) -> np.ndarray:
-    """Complex numbers of these real parts, and of imaginary parts of their size."""
+    """Complex numbers with these real parts, and imaginary parts of about the same size."""
     return (values + 0.4j * values[::-1]).astype(C64)
 
 
 def block_examples() -> dict[str, list[Example]]:
-    """The examples that blocks bring, for each primitive by name.
+    """The examples that blocks give, for each primitive by name.
 
     A primitive whose examples are ``unsupported`` has none.
     """
@@ -58,7 +58,7 @@ def block_examples() -> dict[str, list[Example]]:
 
 @cache
 def examples_of(primitive: Primitive) -> list[Example]:
-    """The examples that the block of a primitive brings.
+    """The examples that the block of a primitive gives.
 
     Raises:
       ValueError: if the primitive accepts none of them.
@@ -96,7 +96,7 @@ def _candidates(primitive: Primitive, rule: Samples) -> Iterator[Example]:
 
 
 def _floats(values: Sequence[np.ndarray]) -> Iterator[list[Any]]:
-    """Operands of floats: arrays, and scalars or sizes of 1 among them, which are repeated."""
+    """Operands of floats: arrays, with scalars and dimensions of size 1 that are broadcast."""
     single = [x.astype(F32) for x in values]
     yield single
     if len(values) == 1:
@@ -113,7 +113,7 @@ def _floats(values: Sequence[np.ndarray]) -> Iterator[list[Any]]:
 
 
 def _discrete(count: int) -> Iterator[list[np.ndarray]]:
-    """Operands of integers, with the least and greatest of 8 bits, and of Booleans."""
+    """Operands of integers, with the extremes of 8-bit dtypes, and of Booleans."""
     whole = [INTEGERS, DIVISORS, np.flip(INTEGERS)]
     for dtype in (I32, I8):
         yield [whole[i % 3].astype(dtype) for i in range(count)]

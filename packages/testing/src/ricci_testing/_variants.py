@@ -1,21 +1,21 @@
-"""Variants of examples: in other dtypes, of empty arrays, of scalars.
+"""Variants of examples: in other dtypes, with empty arrays, with scalars.
 
-What a primitive accepts, its abstract evaluation says: of a variant it does not, that raises.
+Abstract evaluation tells which variants a primitive accepts: it raises for the others.
 """
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ricci_ir import Primitive, bfloat16, get_aval, issubdtype, jaxprs_in_params
 from ricci_lax.authoring import exempt_rules
 
 from ._example import Example
 
-# By family, its dtypes; the first ones are those that other examples are made in.
+# The dtypes of each family; the first one is preferred.
 FAMILIES: dict[str, tuple[np.dtype, ...]] = {
     family: tuple(map(np.dtype, dtypes))
     for family, dtypes in {
@@ -31,28 +31,28 @@ FAMILIES: dict[str, tuple[np.dtype, ...]] = {
 }
 _FAMILY_OF = {dtype: family for family, dtypes in FAMILIES.items() for dtype in dtypes}
 
-# What refusing an example raises: a dtype, a shape, an axis that is not there.
+# The errors by which an example is refused, for its dtype, its shape, or a missing axis.
 REFUSALS = (TypeError, ValueError, IndexError)
 
-# A group of operands that share a dtype, by the place of the first; or a parameter, by its name.
+# The position of the first of a group of operands that share a dtype, or a parameter's name.
 Role = int | str
 
 
-# Parameters that say what dtype the result has; others repeat what the operands say.
+# Parameters that choose the dtype of the result; other dtype parameters repeat the operands' one.
 _FREE = frozenset({"dtype", "index_dtype", "new_dtype", "preferred_element_type"})
 
 
-# The dtype families that a block may say its type allows but no backend computes.
+# The families that a block may declare exempt: abstract evaluation accepts them, backends do not.
 REFUSED_FAMILIES = frozenset({"bool", "int", "uint", "complex"})
 
 
 def exempt(primitive: Primitive) -> Mapping[str, str]:
-    """What the laws leave out of a primitive, as its block says, and why."""
+    """The aspects of a primitive that the laws leave out, with the reasons that its block gives."""
     return exempt_rules.get(primitive, {})
 
 
 def roles(example: Example) -> list[tuple[Role, np.dtype]]:
-    """What has a dtype of its own in an example, and the dtype."""
+    """The operands and parameters of an example that have a dtype of their own, and the dtypes."""
     found: dict[np.dtype, Role] = {}
     for place, x in enumerate(example.args):
         found.setdefault(x.dtype, place)
@@ -73,7 +73,7 @@ def _kind(dtype: np.dtype) -> tuple[bool, bool]:
 
 
 def accepts(primitive: Primitive, example: Example) -> bool:
-    """Whether abstract evaluation takes an example; if not, it raises one of ``REFUSALS``."""
+    """Whether abstract evaluation accepts an example; if not, it raises one of ``REFUSALS``."""
     try:
         with example.precision():
             primitive.result_avals(tuple(map(get_aval, example.args)), example.params)
@@ -82,8 +82,10 @@ def accepts(primitive: Primitive, example: Example) -> bool:
     return True
 
 
-def in_dtype(primitive: Primitive, example: Example, role: Role, dtype: Any) -> Example | None:
-    """An example with another dtype in a role, or ``None`` where it is not accepted."""
+def in_dtype(
+    primitive: Primitive, example: Example, role: Role, dtype: npt.DTypeLike
+) -> Example | None:
+    """An example with another dtype in a role, or ``None`` if the primitive does not accept it."""
     old = dict(roles(example))[role]
     family = _FAMILY_OF[np.dtype(dtype)]
     if family in REFUSED_FAMILIES and family in exempt(primitive):
@@ -98,10 +100,10 @@ def in_dtype(primitive: Primitive, example: Example, role: Role, dtype: Any) -> 
         with replace(example, args=(*example.args, np.zeros((), dtype))).precision():
             changed = example.in_dtype(old, dtype)
     except REFUSALS:
-        # Of programs: they cannot be made for this dtype.
+        # A jaxpr among the parameters cannot be made for this dtype.
         return None
     if (role, np.dtype(dtype)) not in roles(changed):
-        # It is a constant of a program, or now has the dtype of other operands.
+        # The operand is a constant of a jaxpr, or now shares its dtype with another operand.
         return None
     if family == "complex" and "complex derivatives" in exempt(primitive):
         changed = replace(changed, smooth=False)
@@ -109,7 +111,7 @@ def in_dtype(primitive: Primitive, example: Example, role: Role, dtype: Any) -> 
     if preferred is not None and _kind(preferred) != _kind(np.dtype(dtype)):
         changed = replace(changed, smooth=False)
     if _inexact(np.dtype(dtype)) and not _inexact(old):
-        # Whole numbers are where functions have kinks, and where two of them meet.
+        # At integers, functions have kinks and operands are equal, so derivatives may not exist.
         changed = replace(changed, smooth=False)
     return changed if accepts(primitive, changed) else None
 
@@ -124,7 +126,7 @@ def families(example: Example) -> Iterator[tuple[Role, str]]:
 def accepted_families(
     primitive: Primitive, found: Sequence[Example]
 ) -> dict[tuple[Role, str], list[tuple[Example, np.dtype]]]:
-    """By role and dtype family, the examples that can be had in it, and in which dtype."""
+    """For each role and dtype family, the examples that are accepted in it, with their dtypes."""
     table: dict[tuple[Role, str], list[tuple[Example, np.dtype]]] = {}
     for example in found:
         for role, own in roles(example):
@@ -142,8 +144,8 @@ def dtype_variants(
 
     Args:
       found: its examples.
-      full: in every dtype, of every example; else one, chosen by a fixed seed, for each family
-        that no example covers.
+      full: whether to give every example in every dtype; by default one variant, chosen by a fixed
+        seed, for each family that no example covers.
     """
     choice = random.Random(primitive.name)
     covered = {key for example in found for key in families(example)}
@@ -165,7 +167,7 @@ def dtype_variants(
 
 
 def _emptied(example: Example) -> Iterator[Example]:
-    """An example without elements: one size 0 wherever it occurs; one operand's alone."""
+    """Variants without elements: one size set to 0 everywhere it occurs, or in one operand."""
     sizes = sorted({n for x in example.args for n in x.shape}, reverse=True)
     for size in sizes:
         cut = lambda x, size=size: x[tuple(slice(0 if n == size else n) for n in x.shape)]
@@ -185,13 +187,13 @@ def _emptied(example: Example) -> Iterator[Example]:
 def empty_variants(
     primitive: Primitive, found: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
-    """Examples with empty arrays; without ``full`` one, where no example has any."""
+    """Variants with empty arrays: all with ``full``, else one if no example has empty arrays."""
     if "empty" in exempt(primitive) or (not full and any(map(is_empty, found))):
         return []
     indexes = primitive.name == "gather" or primitive.name.startswith("scatter")
     accepted = (
-        # Nothing is read of or written to an array without elements, in no window; of the
-        # derivatives' programs, the windows would not fit into it. JAX refuses these, too.
+        # A gather or scatter on an empty operand has no windows, so it is accepted. The windows
+        # of its derivatives would not fit the operand; JAX refuses these as well.
         replace(variant, smooth=variant.smooth and not (indexes and not variant.args[0].size))
         for example in found
         if not is_empty(example)
@@ -204,7 +206,7 @@ def empty_variants(
 def scalar_variants(
     primitive: Primitive, found: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
-    """Examples of zero-dimensional arrays; without ``full`` one, where no example has any."""
+    """Variants with scalars: all with ``full``, else one if no example has scalars."""
     if "scalars" in exempt(primitive) or (not full and any(map(is_scalar, found))):
         return []
     made = []
@@ -233,12 +235,12 @@ def is_scalar(example: Example) -> bool:
 def variants(
     primitive: Primitive, found: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
-    """What the examples of a primitive lack: other dtypes, empty arrays, scalars.
+    """The variants that a primitive's examples lack: other dtypes, empty arrays, scalars.
 
     Args:
       primitive: the primitive.
       found: its examples.
-      full: all that there are, instead of one for each gap.
+      full: whether to give all variants; by default one for each gap.
 
     Example:
       >>> import ricci_lax as lax
