@@ -14,7 +14,7 @@ import ricci_reference  # noqa: E402, F401  (evaluates what is not traced)
 from ricci_autodiff import grad, jvp, vjp  # noqa: E402
 from ricci_batching import vmap  # noqa: E402
 from ricci_ir import ShapeDtypeStruct, config, float0, make_jaxpr  # noqa: E402
-from ricci_testing._serving import serve  # noqa: E402
+from ricci_testing.oracle._serving import serve  # noqa: E402
 
 
 def not_compiled(fun, **options):

@@ -1,3 +1,3 @@
 """The oracle's server runs only in the oracle's interpreter: it imports JAX."""
 
-collect_ignore = ["src/ricci_testing/_oracle_server.py"]
+collect_ignore = ["src/ricci_testing/oracle/_server.py"]

@@ -13,8 +13,7 @@ from ricci_ir import defined_at, primitives, unsupported, use_backend
 from ricci_lax.authoring import Topic, example_rules, exempt_rules, singular_points
 from ricci_reference import reference_backend
 from ricci_testing import cases, check_linear_transpose, examples
-from ricci_testing._law_derivatives import is_always_linear
-from ricci_testing._variants import (
+from ricci_testing.examples._variants import (
     REFUSED_FAMILIES,
     accepted_families,
     exempt,
@@ -22,6 +21,7 @@ from ricci_testing._variants import (
     is_empty,
     is_scalar,
 )
+from ricci_testing.laws._derivatives import is_always_linear
 
 NAMES = sorted(examples())
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from ._compile_contract import compile_contract as contract
-from ._oracle import Oracle, shared_oracle
+from .oracle._client import Oracle, shared_oracle
 
 _MISSING = "oracle environment missing: run nox -s oracle"
 

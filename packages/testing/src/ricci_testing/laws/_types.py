@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ricci_ir import Array, ArrayLike, Primitive, get_aval, issubdtype, unsupported
-
-from ._check_grads import assert_close
-from ._example import Example
+from ricci_testing._check_grads import assert_close
+from ricci_testing.examples._example import Example
 
 # A law raises ``AssertionError`` if an example breaks it. It returns the reason if there was
 # nothing to check, else ``None``.

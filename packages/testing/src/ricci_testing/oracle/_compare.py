@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._oracle import Leaf, Oracle, Request, Result, evaluate_with, shared_oracle
+from ._client import Leaf, Oracle, Request, Result, evaluate_with, shared_oracle
 
 # About a hundred roundings of each dtype; the error of a wrong formula is far larger.
 RTOL: Mapping[str, float] = MappingProxyType(

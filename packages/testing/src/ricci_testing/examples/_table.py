@@ -4,17 +4,17 @@ from functools import cache
 
 from ricci_ir import Primitive, primitives
 
+from ._arrays import array_examples
+from ._contractions import contraction_examples
+from ._control_flow import control_flow_examples
+from ._elementwise import elementwise_examples
 from ._example import Example
-from ._examples_arrays import array_examples
-from ._examples_contractions import contraction_examples
-from ._examples_control_flow import control_flow_examples
-from ._examples_elementwise import elementwise_examples
-from ._examples_fourier import fourier_examples
-from ._examples_linalg import linalg_examples
-from ._examples_nonsymmetric import nonsymmetric_examples
-from ._examples_programs import program_examples
-from ._examples_spectral import spectral_examples
+from ._fourier import fourier_examples
+from ._linalg import linalg_examples
+from ._nonsymmetric import nonsymmetric_examples
+from ._programs import program_examples
 from ._samples import block_examples
+from ._spectral import spectral_examples
 from ._variants import variants
 
 

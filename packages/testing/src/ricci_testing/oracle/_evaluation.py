@@ -1,7 +1,7 @@
 """Evaluates a piece of source text and describes the result in plain, picklable data.
 
 Both sides of a comparison run this file: Ricci imports it, and the oracle's interpreter runs it
-next to `_oracle_server.py`. So it imports only NumPy and the standard library, and returns only
+next to `_server.py`. So it imports only NumPy and the standard library, and returns only
 instances of classes that both sides have.
 """
 

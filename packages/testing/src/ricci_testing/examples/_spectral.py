@@ -7,7 +7,7 @@ import numpy as np
 from ricci_lax import linalg
 
 from ._example import Example
-from ._example_values import C64, F32, I32, array_of
+from ._values import C64, F32, I32, array_of
 
 TALL, WIDE, SQUARE = array_of(4, 3), array_of(3, 4, seed=1), array_of(3, 3, seed=2)
 BATCH = array_of(2, 4, 3, seed=3)

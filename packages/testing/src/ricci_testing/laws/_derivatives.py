@@ -24,8 +24,7 @@ from ricci_ir import (
     issubdtype,
     unsupported,
 )
-
-from ._check_grads import (
+from ricci_testing._check_grads import (
     assert_close,
     check_jvp,
     check_vjp,
@@ -33,8 +32,9 @@ from ._check_grads import (
     is_inexact,
     pairing,
 )
-from ._example import Example
-from ._law_types import assert_results_close, explained, in_its_precision, of_operands
+from ricci_testing.examples._example import Example
+
+from ._types import assert_results_close, explained, in_its_precision, of_operands
 
 _NO_PLACES = "no operand that derivatives are taken by"
 _NOT_SMOOTH = "not differentiable here"

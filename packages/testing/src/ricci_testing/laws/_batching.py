@@ -10,11 +10,11 @@ import numpy.typing as npt
 from ricci_autodiff import jvp, vjp
 from ricci_batching import batch_rules, vmap
 from ricci_ir import Array, ArrayLike, Primitive, get_aval
+from ricci_testing._check_grads import directions, is_inexact
+from ricci_testing.examples._example import Example
 
-from ._check_grads import directions, is_inexact
-from ._example import Example
-from ._law_derivatives import cotangents_of, has_transpose, without_derivatives
-from ._law_types import assert_results_close, explained, in_its_precision, of_operands
+from ._derivatives import cotangents_of, has_transpose, without_derivatives
+from ._types import assert_results_close, explained, in_its_precision, of_operands
 
 _BATCH = 2
 _NO_OPERANDS = "there are no operands"

@@ -10,9 +10,9 @@ import ricci_lax as lax
 from ricci_ir import bfloat16, primitives
 
 from ._example import Example, captured
-from ._example_values import C64, F32, I8, I32, U8, U32, Call, array_of, in_dtypes
-from ._examples_indexing import indexing_calls
-from ._examples_windows import fold_examples, window_calls, window_selection_examples
+from ._indexing import indexing_calls
+from ._values import C64, F32, I8, I32, U8, U32, Call, array_of, in_dtypes
+from ._windows import fold_examples, window_calls, window_selection_examples
 
 X = array_of(2, 3)
 CUBE = array_of(2, 3, 4)

@@ -11,7 +11,7 @@ import ricci_lax as lax
 from ricci_ir import Array, Shape, bfloat16, get_aval, primitives, trace_to_jaxpr
 
 from ._example import Example, captured
-from ._example_values import C64, F32, I8, I32, U32, array_of
+from ._values import C64, F32, I8, I32, U32, array_of
 
 
 def _ragged(

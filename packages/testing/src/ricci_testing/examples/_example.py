@@ -21,8 +21,7 @@ from ricci_ir import (
     primitives,
     trace_to_jaxpr,
 )
-
-from ._check_grads import is_inexact
+from ricci_testing._check_grads import is_inexact
 
 _DOUBLES = {
     np.dtype(np.float32): np.dtype(np.float64),

@@ -7,18 +7,18 @@ computes in double precision and compiles nothing.
 from collections.abc import Iterable
 
 from ricci_ir import Primitive
+from ricci_testing.examples._table import cases
 
-from ._examples import cases
-from ._law_batching import check_batched_derivatives, check_batching, check_nested_batching
-from ._law_checkpoint import check_checkpoint
-from ._law_derivatives import (
+from ._batching import check_batched_derivatives, check_batching, check_nested_batching
+from ._checkpoint import check_checkpoint
+from ._derivatives import (
     check_derivatives,
     check_linear_transpose,
     check_linearize,
     check_second_order,
 )
-from ._law_programs import check_well_formed
-from ._law_types import Law, check_abstract_type
+from ._programs import check_well_formed
+from ._types import Law, check_abstract_type
 
 # The laws that need no compiler, by the statements that they check.
 LAWS: dict[str, Law] = {

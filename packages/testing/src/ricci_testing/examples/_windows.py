@@ -6,7 +6,7 @@ import ricci_lax as lax
 from ricci_ir import bfloat16, primitives
 
 from ._example import Example, captured
-from ._example_values import C64, F32, I8, I32, U8, Call, array_of, lowest
+from ._values import C64, F32, I8, I32, U8, Call, array_of, lowest
 
 
 def _windows() -> dict[str, list[Call]]:

@@ -9,7 +9,7 @@ import ricci_lax.linalg  # noqa: F401  (defines the primitives)
 from ricci_ir import primitives
 
 from ._example import Example
-from ._example_values import C64, F32, array_of
+from ._values import C64, F32, array_of
 
 # Eigenvalues 1, 3 and -2, with eigenvectors that are neither orthogonal nor nearly parallel.
 _VECTORS = np.array([[1.0, 0.4, -0.3], [0.2, 1.0, 0.5], [-0.6, 0.1, 1.0]])

@@ -5,11 +5,11 @@ import numpy as np
 from ricci_autodiff import vjp
 from ricci_ir import Primitive
 from ricci_lax import checkpoint
+from ricci_testing._check_grads import directions, is_inexact
+from ricci_testing.examples._example import Example
 
-from ._check_grads import directions, is_inexact
-from ._example import Example
-from ._law_derivatives import cotangents_of, without_derivatives
-from ._law_types import assert_results_close, in_its_precision, of_operands
+from ._derivatives import cotangents_of, without_derivatives
+from ._types import assert_results_close, in_its_precision, of_operands
 
 
 @in_its_precision

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 from ._evaluation import evaluate, parse
 
-_SERVER = Path(__file__).with_name("_oracle_server.py")
+_SERVER = Path(__file__).with_name("_server.py")
 _INTERPRETER = Path(".nox", "oracle", "bin", "python")
 _STDERR_TAIL = 4000
 

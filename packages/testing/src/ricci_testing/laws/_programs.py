@@ -23,12 +23,12 @@ from ricci_ir import (
     use_backend,
 )
 from ricci_stablehlo import lower_jaxpr
+from ricci_testing.examples._example import Example
+from ricci_testing.examples._variants import exempt
 
-from ._example import Example
-from ._law_batching import batched_avals, batched_operands
-from ._law_derivatives import has_transpose, pulled_back, pushed_forward
-from ._law_types import assert_results_close, in_its_precision, of_operands
-from ._variants import exempt
+from ._batching import batched_avals, batched_operands
+from ._derivatives import has_transpose, pulled_back, pushed_forward
+from ._types import assert_results_close, in_its_precision, of_operands
 
 
 def programs(primitive: Primitive, example: Example) -> Iterator[tuple[str, Jaxpr]]:

@@ -1,0 +1,1 @@
+"""Examples of arguments for every primitive: the tables that the laws are checked on."""

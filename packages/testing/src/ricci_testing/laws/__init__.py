@@ -1,0 +1,1 @@
+"""The laws that every primitive obeys, one module for each kind."""

@@ -1,0 +1,1 @@
+"""The oracle: expressions evaluated by real JAX in another process, and compared."""
