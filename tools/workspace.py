@@ -21,6 +21,8 @@ EXAMPLES = (
     "tools/set_version.py",
     "tools/check_light.py",
     "tools/surface.py",
+    "tools/type_completeness.py",
+    "tools/typed_programs.py",
 )
 
 

@@ -72,7 +72,7 @@ class Source(NamedTuple):
         return f"{self.file}:{self.line}:{self.column} ({self.function})"
 
 
-unknown_source = Source(None, 0)
+unknown_source: Source = Source(None, 0)
 # For programs that callers share: what they do is found in the user's code at each call.
 no_origin: tuple[Any, int] = (None, 0)
 

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Effects = frozenset
-no_effects: frozenset = frozenset()
+no_effects: frozenset[Any] = frozenset()
 _lock = threading.RLock()
 _python_numbers = frozenset({int, float, complex})
 
@@ -50,7 +50,7 @@ class Var:
     __slots__ = ("aval",)
 
     def __init__(self, aval: Any):
-        self.aval = aval
+        self.aval: Any = aval
 
     def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
@@ -71,8 +71,8 @@ class Literal:
     __slots__ = ("aval", "val")
 
     def __init__(self, val: Any, aval: Any):
-        self.val = val
-        self.aval = aval
+        self.val: Any = val
+        self.aval: Any = aval
 
     def operand(self) -> Any:
         """The constant, of the dtype recorded also where Python numbers now have another."""
@@ -118,15 +118,15 @@ class JaxprEqn:
         outvars: Sequence[Var],
         primitive: Primitive,
         params: dict[str, Any],
-        effects: frozenset = no_effects,
-        raw_source: tuple = unknown_source,
+        effects: frozenset[Any] = no_effects,
+        raw_source: tuple[Any, ...] = unknown_source,
     ):
-        self.invars = invars
-        self.outvars = outvars
-        self.primitive = primitive
-        self.params = params
-        self.effects = effects
-        self.raw_source = raw_source
+        self.invars: Sequence[Atom] = invars
+        self.outvars: Sequence[Var] = outvars
+        self.primitive: Primitive = primitive
+        self.params: dict[str, Any] = params
+        self.effects: frozenset[Any] = effects
+        self.raw_source: tuple[Any, ...] = raw_source
 
     @property
     def source(self) -> Source:
@@ -160,7 +160,7 @@ class DebugInfo(NamedTuple):
     result_paths: tuple[str, ...] | None = None
 
 
-unknown_debug_info = DebugInfo("unknown", "<unknown>")
+unknown_debug_info: DebugInfo = DebugInfo("unknown", "<unknown>")
 
 
 class Jaxpr:
@@ -192,7 +192,7 @@ class Jaxpr:
         invars: Sequence[Any] = (),
         outvars: Sequence[Atom] = (),
         eqns: Sequence[JaxprEqn] = (),
-        effects: frozenset = no_effects,
+        effects: frozenset[Any] = no_effects,
         debug_info: DebugInfo = unknown_debug_info,
         consts: Sequence[Any] = (),
     ):
@@ -200,13 +200,13 @@ class Jaxpr:
             jaxpr, consts = constvars, invars
             constvars, invars, outvars = jaxpr.constvars, jaxpr.invars, jaxpr.outvars
             eqns, effects, debug_info = jaxpr.eqns, jaxpr.effects, jaxpr.debug_info
-        self.constvars = list(constvars)
-        self.invars = list(invars)
-        self.outvars = list(outvars)
-        self.eqns = list(eqns)
-        self.effects = effects
-        self.debug_info = debug_info
-        self.consts = list(consts)
+        self.constvars: list[Any] = list(constvars)
+        self.invars: list[Any] = list(invars)
+        self.outvars: list[Atom] = list(outvars)
+        self.eqns: list[JaxprEqn] = list(eqns)
+        self.effects: frozenset[Any] = effects
+        self.debug_info: DebugInfo = debug_info
+        self.consts: list[Any] = list(consts)
         self._derived: Cache[Hashable, Any] | None = None  # made when it is needed
 
     @property
@@ -297,7 +297,7 @@ class Jaxpr:
     def __repr__(self) -> str:
         return printer.jaxpr(self, {})
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         raise TypeError("a jaxpr cannot be pickled; export the function instead")
 
 
@@ -315,7 +315,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
         yield from jaxprs_in_params(eqn.params)
 
 
-def join_effects(effects: Iterable[frozenset]) -> frozenset:
+def join_effects(effects: Iterable[frozenset[Any]]) -> frozenset[Any]:
     """The union of sets of effects."""
     return no_effects.union(*effects)
 

@@ -10,6 +10,7 @@ from ricci_ir._source import caller_source, no_origin
 from ricci_ir.traces._collection import paused_collection
 from ricci_ir.traces._leaks import check_leaks
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
+from ricci_ir.traces._primitive import Primitive
 from ricci_ir.traces._trace import Trace, Tracer, context, eval_trace, is_under, leaked_tracer
 from ricci_ir.types._aval import AbstractValue, get_aval
 
@@ -77,7 +78,7 @@ class StagedTracer(Tracer):
     def __init__(self, trace: "JaxprTrace", aval: AbstractValue, var: Var):
         self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.aval = aval
-        self.atom = var
+        self.atom: Var = var
 
     def _origin_message(self) -> str:
         return self._trace.origin_of(self.atom)
@@ -93,13 +94,13 @@ class JaxprTrace(Trace):
 
     def __init__(self, parent: Trace, debug_info: DebugInfo = unknown_debug_info):
         super().__init__(parent)
-        self.debug_info = debug_info
+        self.debug_info: DebugInfo = debug_info
         self.invars: list[Var] = []
         self.constvars: list[Var] = []
         self.consts: list[Any] = []
         self.const_by_id: dict[int, Var] = {}
         self.eqns: list[JaxprEqn] = []
-        self.effects: list[frozenset] = []
+        self.effects: list[frozenset[Any]] = []
 
     def new_arg(self, aval: AbstractValue) -> StagedTracer:
         """A tracer for a new argument of the program."""
@@ -107,7 +108,7 @@ class JaxprTrace(Trace):
         self.invars.append(var)
         return StagedTracer(self, aval, var)
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         invars = []
         avals = []
         for arg in args:

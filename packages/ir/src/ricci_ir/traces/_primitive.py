@@ -52,8 +52,8 @@ class Primitive:
     )
 
     # What interpreters ask of a primitive: programs are parameters of primitives like others here.
-    call_primitive = False
-    map_primitive = False
+    call_primitive: bool = False
+    map_primitive: bool = False
 
     def __init__(
         self,
@@ -61,13 +61,13 @@ class Primitive:
         abstract_eval: Callable[..., Any] | None = None,
         *,
         multiple_results: bool = False,
-        effects: Callable[[dict[str, Any]], frozenset] | None = None,
+        effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None,
         memo: bool = True,
     ):
-        self.name = name
-        self.abstract_eval = abstract_eval or _no_abstract_eval(name)
-        self.multiple_results = multiple_results
-        self.effects = effects
+        self.name: str = name
+        self.abstract_eval: Callable[..., Any] = abstract_eval or _no_abstract_eval(name)
+        self.multiple_results: bool = multiple_results
+        self.effects: Callable[[dict[str, Any]], frozenset[Any]] | None = effects
         self.aval_memo: Cache[Any, Any] | None = Cache("types of results", 2048) if memo else None
         self.impl: Callable[..., Any] | None = None
 
@@ -75,7 +75,7 @@ class Primitive:
         """Apply the primitive in the current trace."""
         return context.trace.process(self, args, params)
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+    def result_avals(self, avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """``abstract_eval`` of these operands, computed once for each combination."""
         memo = self.aval_memo
         if memo is None:
@@ -277,7 +277,7 @@ def define(
     *,
     abstract_eval: Callable[..., Any],
     multiple_results: bool = False,
-    effects: Callable[[dict[str, Any]], frozenset] | None = None,
+    effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None,
     memo: bool = True,
     **rules: Any,
 ) -> Primitive:

@@ -61,8 +61,8 @@ class Trace:
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent = parent
-        self.alive = True
-        self.thread = get_ident()
+        self.alive: bool = True
+        self.thread: int = get_ident()
 
     @property
     def is_usable(self) -> bool:
@@ -74,7 +74,7 @@ class Trace:
         """What tells this trace from others, by identity."""
         return self
 
-    def process(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to operands that may be tracers of this trace or of its parents.
 
         A trace that is written outside of Ricci gives ``process_primitive`` instead.
@@ -169,7 +169,7 @@ class Tracer(_Base):
             raise error(self)
         return value
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TracerArrayConversionError(self)
 
     def __copy__(self) -> "Tracer":
@@ -183,7 +183,7 @@ class Tracer(_Base):
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
             f"a traced array of type {self.aval.str_short()} cannot be assigned to: arrays are "
             "immutable. Use x = x.at[index].set(value), which returns an updated copy."

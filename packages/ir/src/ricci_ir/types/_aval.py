@@ -125,7 +125,7 @@ class ShapedArray(AbstractValue):
         except (KeyError, TypeError):
             return _intern(shape, dtype, weak_type)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
 
     def __copy__(self) -> "ShapedArray":

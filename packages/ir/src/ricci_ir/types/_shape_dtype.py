@@ -107,7 +107,7 @@ class ShapeDtypeStruct:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _restore, self._key()
 
     def __repr__(self) -> str:

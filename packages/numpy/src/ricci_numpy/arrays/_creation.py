@@ -1,5 +1,6 @@
 """Arrays made from values: ``array``, ``asarray``, and arrays of one value."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | Non
 
 
 def asarray(
-    a: ArrayLike,
+    a: ArrayLike | Sequence[Any],
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
