@@ -109,6 +109,7 @@ class JaxprTrace(Trace):
         return StagedTracer(self, aval, var)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Record the primitive as an equation; gives tracers for its results."""
         invars = []
         avals = []
         for arg in args:
@@ -174,6 +175,7 @@ class JaxprTrace(Trace):
         return True
 
     def lift(self, value: Any) -> "StagedTracer":
+        """A tracer for a value from outside the program."""
         atom: Any = self.constant(value)
         return StagedTracer(self, atom.aval, atom)
 

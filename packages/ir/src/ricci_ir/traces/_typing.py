@@ -29,7 +29,9 @@ class SupportsDType(Protocol):
     """Something that has a dtype, such as ``numpy.float32`` of the NumPy API."""
 
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype."""
+        ...
 
 
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool | np.number | bool | int | float | complex

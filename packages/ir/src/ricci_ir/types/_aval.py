@@ -50,6 +50,7 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
 
     def str_short(self, short_dtypes: bool = False) -> str:
+        """The name of the type in printed jaxprs."""
         return "Tok"
 
     def __repr__(self) -> str:
@@ -170,6 +171,7 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def str_short(self, short_dtypes: bool = False) -> str:
+        """The type in short: ``float32[3]``, or ``f32[3]`` as in printed jaxprs."""
         name = short_name(self.dtype) if short_dtypes else _name(self.dtype)
         return f"{name}[{','.join(map(str, self.shape))}]"
 
