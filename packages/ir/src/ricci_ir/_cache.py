@@ -1,13 +1,13 @@
-"""Caches: bounded, safe under threads, cleared together and shown by ``cache_sizes``.
+"""Bounded, thread-safe caches, which are cleared together and shown by ``cache_sizes``.
 
-Finding an entry costs what a dict's ``get`` costs: no lock, no Python. Only a call that does not
-find its entry goes through the methods here.
+Finding an entry costs a dict's ``get``, without a lock. Only a call that does not find its entry
+runs the methods here.
 
-Entries live in two generations. When the newer ones are half as many as the limit, they become the
-older generation, and what was the older one is dropped. An entry that is needed while it is in the
-older generation moves to the newer. So an entry is dropped only if half of the limit of other
-entries were needed since it was. This comes close to dropping the least recently used, and nothing
-has to be written down where an entry is found.
+Entries live in two generations. When the newer generation holds half of the limit, it becomes the
+older one, and the former older generation is dropped. An entry that is found in the older
+generation moves to the newer one. So an entry is dropped only after half of the limit of other
+entries were used since its last use. This comes close to dropping the least recently used entry,
+but finding an entry writes nothing.
 """
 
 import threading
@@ -27,13 +27,13 @@ _lock = threading.RLock()
 
 
 class CacheSize(NamedTuple):
-    """How full the caches of one name are.
+    """The number of entries in the caches of one name.
 
     Attributes:
-      entries: how many values they hold.
-      limit: how many one of them may hold.
-      caches: how many there are: one for each function or program, or a single one.
-      dropped: how many values had to go because a limit was reached, where that is known.
+      entries: the number of values that they hold together.
+      limit: the number of values that one of them may hold.
+      caches: the number of caches: one for each function or program, or a single one.
+      dropped: the number of values dropped because a limit was reached; ``None`` if not known.
     """
 
     entries: int
@@ -43,23 +43,29 @@ class CacheSize(NamedTuple):
 
 
 class Clearable(Protocol):
-    """A cache as the register of all caches sees it."""
+    """The part of a cache that ``cache_sizes`` and ``clear_caches`` use."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name that ``cache_sizes`` shows."""
+        ...
 
     @property
-    def size(self) -> CacheSize: ...
+    def size(self) -> CacheSize:
+        """The number of entries and the limit."""
+        ...
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Drop all entries."""
+        ...
 
 
-# A cache lives as long as what it belongs to: a module, a function or a program.
+# A cache lives as long as its owner: a module, a function or a program.
 _caches: weakref.WeakValueDictionary[int, Clearable] = weakref.WeakValueDictionary()
 
 
 def register_cache(cache: Clearable) -> None:
-    """Let ``cache_sizes`` show a cache and ``clear_caches`` clear it, as long as it lives."""
+    """Include a cache in ``cache_sizes`` and ``clear_caches``, as long as it lives."""
     with _lock:
         _caches[id(cache)] = cache
 
@@ -71,7 +77,7 @@ def _all_caches() -> list[Clearable]:
 
 
 def cache_sizes() -> dict[str, CacheSize]:
-    """How full each cache is, by its name; caches of one name are counted together.
+    """The size of each cache, by its name; caches of one name are counted together.
 
     Example:
       >>> cache = Cache("examples", 16)
@@ -93,20 +99,20 @@ def cache_sizes() -> dict[str, CacheSize]:
 
 
 def clear_caches() -> None:
-    """Forget all that is kept between calls; it is made again when it is needed."""
+    """Drop everything that is kept between calls; it is made again when it is needed."""
     for cache in _all_caches():
         cache.clear()
 
 
 class Cache[K, V]:
-    """What was computed for a key, kept for the next time; what is not needed for long is dropped.
+    """A table of computed values by key; values that were not used for long are dropped.
 
-    ``cache.entries.get(key)`` is the quick way to a value. Where it gives ``None``, ask ``make``,
-    or ``recall`` and then ``add``. No value is ``None``.
+    ``cache.entries.get(key)`` is the quick way to a value. If it gives ``None``, call ``make``, or
+    ``recall`` and then ``add``. A value must not be ``None``.
 
     Args:
-      name: what ``cache_sizes`` calls it; several caches may have one name.
-      limit: how many values it may hold, at least 2.
+      name: the name that ``cache_sizes`` shows; several caches may share one.
+      limit: the number of values it may hold, at least 2.
 
     Attributes:
       entries: the newer generation, always the same dict; only the cache itself changes it.
@@ -130,15 +136,15 @@ class Cache[K, V]:
         register_cache(self)
 
     def make(self, key: K, build: Callable[..., V], *args: Any) -> V:
-        """The value of a key: the one that is kept, else what ``build(*args)`` gives.
+        """The kept value of a key, else ``build(*args)``, which is kept from now on.
 
-        Threads that build at once all get the value of the one that was first.
+        If several threads build at the same time, all get the value that was finished first.
         """
         found = self.recall(key)
         return self.add(key, build(*args)) if found is None else found
 
     def recall(self, key: K) -> V | None:
-        """The value of a key, of either generation, or ``None``."""
+        """The kept value of a key, from either generation, or ``None``."""
         found = self.entries.get(key)
         return self._settle(key, None) if found is None and self._older else found
 
@@ -181,5 +187,5 @@ class Cache[K, V]:
 
     @property
     def size(self) -> CacheSize:
-        """How full it is."""
+        """The number of entries and the limit."""
         return CacheSize(len(self.entries) + len(self._older), self.limit, 1, self._dropped)

@@ -1,4 +1,4 @@
-"""Configuration: the options by name, and those that the public API names one by one."""
+"""Configuration: the options by name, and the options that modules of Ricci read directly."""
 
 import difflib
 import os
@@ -73,7 +73,7 @@ class Config:
         object.__setattr__(self, "_use_absl", False)
 
     def state(self, name: str) -> State:
-        """The state behind a name.
+        """The ``State`` of the option with this name.
 
         Raises:
           AttributeError: if no option is called that; the message lists similar names.
@@ -101,7 +101,7 @@ class Config:
         self.state(name).on_change(callback)
 
     def add_option(self, name, holder, opt_type=None, meta_args=(), meta_kwargs=None) -> None:
-        """List a ``State`` under a name. What the other arguments say, the state knows itself."""
+        """Add a ``State`` under a name; the other arguments are not used."""
         if name in self._states:
             raise ValueError(f"there is an option called {name} already")
         self._states[name] = holder
@@ -197,10 +197,10 @@ def _meta(state: State) -> tuple:
 
 
 def from_environment(name: str, kind: Kind, environ: Mapping[str, str]) -> Any:
-    """The value that the environment gives to an option, or ``UNSET``.
+    """The value of an option in the environment, or ``UNSET``.
 
-    The option ``jax_x`` is read from ``RICCI_X``, or else from ``JAX_X``. An option ``x`` whose
-    name has no such beginning is read from ``RICCI_X``, or else from ``X``.
+    The option ``jax_x`` is read from ``RICCI_X``, or else from ``JAX_X``. An option ``x`` without
+    that prefix is read from ``RICCI_X``, or else from ``X``.
     """
     for variable in (f"RICCI_{name.removeprefix('jax_').upper()}", name.upper()):
         if variable in environ:
@@ -212,7 +212,7 @@ def from_environment(name: str, kind: Kind, environ: Mapping[str, str]) -> Any:
 
 
 def define_option(name: str, kind: Kind, default: Any, *, traced: bool = False) -> State:
-    """A new option of ``config``, whose first value may come from the environment."""
+    """Add an option to ``config``; its first value may come from the environment."""
     state = State(name, kind, default, traced)
     initial = from_environment(name, kind, os.environ)
     if initial is not UNSET:
@@ -224,10 +224,10 @@ def define_option(name: str, kind: Kind, default: Any, *, traced: bool = False) 
 
 
 def warn_unsupported(state: State, advice: str) -> None:
-    """Say, the first time that an option is set, that nothing comes of it, and what to do."""
+    """Warn, the first time that an option is set, that it has no effect, with advice."""
     warned = False
 
-    def warn(value: Any, local: bool) -> None:
+    def warn(value: object, local: bool) -> None:
         nonlocal warned
         if warned or value is UNSET or value == state.default:
             return
@@ -292,13 +292,14 @@ def transfer_guard(new_val: str) -> Iterator[None]:
         yield
 
 
-def _guard_all_directions(value: Any, local: bool) -> None:
+def _guard_all_directions(value: object, local: bool) -> None:
     if not local:
         for state in _transfer_guards[1:]:
             state.set_global(value)
 
 
-if _transfer_guards[0].value is None:  # then the environment may have set one direction
+# If the guard of all directions is not set, the environment may have set one direction.
+if _transfer_guards[0].value is None:
     _transfer_guards[0].after_change(_guard_all_directions)
 else:
     _transfer_guards[0].on_change(_guard_all_directions)
@@ -316,7 +317,7 @@ def disable_jit(disable: bool = True) -> Override:
 
 
 def checking_leaks() -> Override:
-    """Raise an error where a traced array outlives the function it belongs to.
+    """Raise an error if a traced array outlives the function that it belongs to.
 
     Example:
       >>> with checking_leaks():

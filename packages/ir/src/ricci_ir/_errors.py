@@ -47,15 +47,15 @@ class JAXIndexError(IndexError):
         super().__init__(message)
 
 
-def _describe(tracer: Any) -> str:
+def _describe(tracer: object) -> str:
     aval = getattr(tracer, "aval", None)
     if aval is None:
         return str(tracer)
     return f"a traced array of type {aval.str_short()}"
 
 
-def _message(what: str, tracer: Any, *advice: str) -> str:
-    """What happened, where the value comes from, what to do: at most a dozen lines."""
+def _message(what: str, tracer: object, *advice: str) -> str:
+    """A message in at most a dozen lines: the problem, the value's origin, and advice."""
     origin = getattr(tracer, "_origin_message", str)().strip().splitlines()
     return "\n".join((what, *origin[: 10 - len(advice)], *advice))
 
@@ -68,7 +68,7 @@ class ConcretizationTypeError(JAXTypeError):
       context: what needed the value.
     """
 
-    def __init__(self, tracer: Any, context: str = ""):
+    def __init__(self, tracer: object, context: str = ""):
         what = f"The value of {_describe(tracer)} is needed, but it is not known while tracing."
         super().__init__(
             _message(
@@ -83,7 +83,7 @@ class ConcretizationTypeError(JAXTypeError):
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced array was used as a condition, as in ``if x > 0:``."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         JAXTypeError.__init__(
             self,
             _message(
@@ -102,7 +102,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 class TracerArrayConversionError(JAXTypeError):
     """A traced array was passed to NumPy or to other code that wants its values."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         super().__init__(
             _message(
                 f"Something asked for {_describe(tracer)} as a NumPy array, but it has no values "
@@ -118,7 +118,7 @@ class TracerArrayConversionError(JAXTypeError):
 class TracerIntegerConversionError(JAXTypeError):
     """A traced array was used where Python wants an int: an index, a size, ``range(n)``."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         super().__init__(
             _message(
                 f"Python asked for {_describe(tracer)} as an int, but its value is not known "
@@ -135,7 +135,7 @@ class TracerIntegerConversionError(JAXTypeError):
 class NonConcreteBooleanIndexError(JAXIndexError):
     """An array was indexed with a traced mask, so that the size of the result is unknown."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         super().__init__(
             _message(
                 f"An array is indexed with a mask, {_describe(tracer)}, so the size of the result "
@@ -157,11 +157,11 @@ class KeyReuseError(JAXTypeError):
 
 
 class CallbackError(RuntimeError):
-    """A Python function that a program called has failed, or returned what it must not."""
+    """A Python function that a program called raised an error, or returned a wrong type."""
 
 
 class JaxprTypeError(TypeError):
-    """A jaxpr does not check: an operand or a result has another type than it says."""
+    """A jaxpr is malformed: a variable is not bound, or a value has another type than declared."""
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -207,9 +207,9 @@ def hide_frames(exc: BaseException) -> BaseException:
 
 
 def _name_function(exc: Exception, name: str) -> None:
-    """Put a function's name before a message that does not hold it.
+    """Put a public function's name before a message that does not mention it.
 
-    Only if one of our frames raised it: what a user's callback raises stays as it is.
+    Only errors raised by Ricci's own code are changed; those of a user's callback are not.
     """
     if type(exc) not in _named or len(exc.args) != 1 or not isinstance(exc.args[0], str):
         return
@@ -224,10 +224,13 @@ _named = (TypeError, ValueError, NotImplementedError, RuntimeError, ZeroDivision
 
 
 def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
-    """Wrap a public function so that errors that leave it show only the user's frames.
+    """Wrap a public function so that tracebacks of its errors show only the user's frames.
 
-    Nested boundaries leave the work to the outermost, the one whose caller is the user. Where a
-    name is given, messages say it.
+    Of nested boundaries only the outermost acts, the one that the user's code calls.
+
+    Args:
+      fun: the function.
+      name: if given, error messages begin with it.
     """
 
     @wraps(fun)
@@ -245,25 +248,25 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
 
 
 def leave(exc: BaseException) -> None:
-    """What a boundary written out by hand does with an exception before raising it again.
+    """Hide internal frames of an exception that a public function is about to raise again.
 
-    Called directly in the public function, it hides internal frames if that function's caller is
-    the user. Mark the function with ``boundary``.
+    A function that is its own boundary, without the cost of a wrapper, calls this in an ``except``
+    clause and is marked with ``boundary``. Frames are hidden only if the user's code called it.
     """
     if not _is_internal(sys._getframe(2)):
         hide_frames(exc)
 
 
 def boundary[F: Callable[..., Any]](fun: F) -> F:
-    """Mark a function that calls ``leave`` as a boundary already."""
+    """Mark a function that calls ``leave`` itself, so that no boundary is put around it."""
     fun.__dict__["is_boundary"] = True
     return fun
 
 
 def guard_public(namespace: dict[str, Any], *modules: str) -> None:
-    """Export a namespace's public names, and make its functions boundaries that name them.
+    """Export a namespace's public names, and wrap its functions in boundaries with their names.
 
-    Inside the packages that they come from, they are called without it.
+    The packages that define these functions call them without the boundaries.
 
     Args:
       namespace: the ``globals()`` of a module.

@@ -1,4 +1,4 @@
-"""What interpreters and libraries written outside of Ricci ask of traces, types and programs."""
+"""Functions on traces, types and programs for interpreters written outside of Ricci."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -67,13 +67,13 @@ def _canonical(x: Any) -> np.ndarray:
     return np.asarray(x, canonicalize_dtype(x.dtype))
 
 
-# How values of a class become arrays of dtypes that are in use. Subclasses of NumPy's arrays need
-# no entry of their own: their type and conversion are NumPy's.
+# By class, the conversion of values to arrays of canonical dtypes. Subclasses of NumPy's arrays
+# need no entry: they are converted as NumPy's.
 canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {np.ndarray: _canonical}
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """Apply one primitive to arrays, now, on the backend.
+    """Evaluate one primitive on arrays, with the current backend.
 
     Raises:
       TypeError: if one of the arguments is no array.
@@ -82,13 +82,13 @@ def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
 
 
 class TraceTag:
-    """Tells the traces of one interpretation from those of others, by its identity."""
+    """Identifies the traces of one interpretation."""
 
     __slots__ = ("__weakref__",)
 
 
 class OpaqueTraceState:
-    """Which trace was current at some time; two are equal if it was the same."""
+    """The trace that was current at some time; equal to another if that was the same trace."""
 
     __slots__ = ("_trace",)
 
@@ -101,11 +101,11 @@ class OpaqueTraceState:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 
-def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
-    """Which trace is current now, to be compared with another time.
+def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
+    """The state of tracing now, to be compared with that of another time.
 
     Args:
-      convention: who asks; not needed.
+      convention: accepted for compatibility; not used.
     """
     return OpaqueTraceState(context.trace)
 
@@ -115,8 +115,8 @@ def trace_state_clean() -> bool:
     return context.trace is eval_trace
 
 
-def find_top_trace(_: Any) -> Trace:
-    """The current trace, which has to process operations on any values."""
+def find_top_trace(_: object) -> Trace:
+    """The current trace, which processes operations whatever their operands are."""
     return context.trace
 
 
@@ -125,7 +125,7 @@ class set_current_trace:
 
     Args:
       trace: one of Ricci's, or of another class that has ``process_primitive``.
-      check_leaks: not needed: a leaked tracer is found where it is used.
+      check_leaks: not used: a leaked tracer raises an error where it is used.
     """
 
     __slots__ = ("previous", "trace")
@@ -136,17 +136,17 @@ class set_current_trace:
     def __enter__(self) -> None:
         trace = self.trace
         if getattr(trace, "parent", None) is None:
-            # One from outside keeps what it is built on where it likes to.
+            # A trace written outside of Ricci may keep its parent in ``parent_trace``.
             trace.parent = None if trace is eval_trace else getattr(trace, "parent_trace", None)
         self.previous = context.trace
         context.trace = trace
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         context.trace = self.previous
 
 
 class take_current_trace:
-    """Give the current trace to a ``with`` block, in which plain evaluation is current."""
+    """Yield the current trace, and evaluate operations at once inside the ``with`` block."""
 
     __slots__ = ("previous",)
 
@@ -155,13 +155,13 @@ class take_current_trace:
         context.trace = eval_trace
         return self.previous
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         context.trace = self.previous
 
 
 @contextmanager
 def eval_context() -> Iterator[None]:
-    """Evaluate what follows now, in a ``with`` block, whatever is being traced."""
+    """Evaluate operations at once inside a ``with`` block, even while tracing."""
     with set_current_trace(eval_trace):
         yield
 
@@ -176,8 +176,8 @@ def axis_names() -> list[Any]:
     return list(context.axis_sizes)
 
 
-def valid_jaxtype(x: Any) -> bool:
-    """Whether a value is an array, or is taken for one."""
+def valid_jaxtype(x: object) -> bool:
+    """Whether a value is an array, or can be an operand as one, as Python scalars can."""
     try:
         get_aval(x)
     except TypeError:
@@ -186,7 +186,7 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """A value that must be known now, turned into a Python value by ``force``.
+    """A concrete value, converted by ``force`` if that is given.
 
     Raises:
       ConcretizationTypeError: if it is traced.
@@ -213,7 +213,7 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
 
 
 def unmapped_aval(
-    size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None
+    size: int, axis: int | None, aval: Any, explicit_mesh_axis: object = None
 ) -> AbstractValue:
     """The type of an array of ``size`` slices along a new axis; ``aval`` itself for ``None``."""
     if axis is None:
@@ -222,7 +222,7 @@ def unmapped_aval(
 
 
 def physical_aval(aval: Any) -> Any:
-    """The type of the plain array behind one of an extended dtype; other types stay."""
+    """The type of the array of numbers that holds an array of an extended dtype; else ``aval``."""
     dtype = aval.dtype
     return dtype.physical_aval(aval) if isinstance(dtype, ExtendedDType) else aval
 
@@ -244,14 +244,13 @@ def new_jaxpr_eqn(
     params: dict[str, Any],
     effects: Iterable[Any] = (),
     source_info: Any = None,
-    ctx: Any = None,
+    ctx: object = None,
 ) -> JaxprEqn:
-    """An equation.
+    """A new equation.
 
     Args:
-      source_info: the ``source_info`` of another equation, whose place in the user's code this
-        one takes.
-      ctx: not needed.
+      source_info: the place in the user's code, as another equation's ``source_info`` gives it.
+      ctx: accepted for compatibility; not used.
     """
     source = unknown_source if source_info is None else tuple(source_info)
     return JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source)
@@ -270,18 +269,18 @@ def trace_to_jaxpr_dynamic(
     lower: bool = False,
     auto_dce: bool = False,
 ) -> tuple[Jaxpr, list[AbstractValue], list[Any]]:
-    """Record what a function of arrays does.
+    """Trace a function of arrays to a jaxpr.
 
     Args:
       fun: takes and returns flat sequences of arrays.
       in_avals: the arguments' types.
-      keep_inputs: for each argument, whether it stays one of the program's.
-      lower: not needed.
-      auto_dce: whether to leave out what no result needs.
+      keep_inputs: for each argument, whether it stays an argument of the jaxpr.
+      lower: accepted for compatibility; not used.
+      auto_dce: whether to drop equations that no result depends on.
 
     Returns:
-      The program, whose first arguments are what the function closes over; the results' types; and
-      the values that the function closes over.
+      The jaxpr, whose first arguments are the arrays that the function closes over; the types of
+      the results; and these arrays.
     """
     closed = trace_to_jaxpr(lambda *args: fun.call_wrapped(*args), in_avals, fun.debug_info)
     jaxpr = convert_constvars(closed)
@@ -300,15 +299,15 @@ def dce_jaxpr(
     used_outputs: bool | Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[Jaxpr, list[bool]]:
-    """A program without what some of its results do not need.
+    """Dead-code elimination: a jaxpr with the needed results, and without unneeded equations.
 
     Args:
-      jaxpr: the program. What has side effects stays.
+      jaxpr: the program. Equations with side effects stay.
       used_outputs: for each result, or for all, whether it is needed.
-      instantiate: for each argument, or for all, whether it stays if it is not needed.
+      instantiate: for each argument, or for all, whether it stays even if it is not needed.
 
     Returns:
-      The program of the results that are needed, and for each argument whether it takes it.
+      The smaller jaxpr, and for each argument whether it is still an argument.
     """
     wanted = _for_each(used_outputs, jaxpr.outvars)
     outvars = [atom for atom, used in zip(jaxpr.outvars, wanted, strict=True) if used]

@@ -1,7 +1,6 @@
-"""Who is asked whether a program uses a random key twice (``jax_debug_key_reuse``).
+"""The hook by which programs are checked for reused random keys (``jax_debug_key_reuse``).
 
-Which operations use keys is known to the package of random numbers, which stands above; whoever
-runs programs asks here.
+A higher package knows which operations use keys; it registers the checks that backends call here.
 """
 
 from collections.abc import Sequence
@@ -14,21 +13,24 @@ __all__ = [
 
 
 class KeyChecks(Protocol):
-    """What is known of keys' uses; both methods raise ``KeyReuseError``."""
+    """Checks of the uses of keys; both methods raise ``KeyReuseError``."""
 
     def program(self, jaxpr: Any) -> None:
         """Check a program by itself."""
 
     def call(self, jaxpr: Any, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
-        """Note the keys among the arguments as used, if the program uses them.
+        """Mark those keys among the arguments as used that the program uses.
 
-        Called with the constants of the program before its arguments, and before it runs without
-        results, then with them.
+        Args:
+          jaxpr: the program.
+          name: its name in messages.
+          args: its constants, followed by its arguments.
+          results: nothing in the call before the program runs, its results in the one after.
         """
 
 
 class _NoKeys:
-    """Nothing: without random numbers there are no keys."""
+    """The checks without a package of random numbers: there are no keys to check."""
 
     def program(self, jaxpr: Any) -> None: ...
 
@@ -46,10 +48,10 @@ _registered = _Registered()
 
 
 def register_key_checks(checks: KeyChecks) -> None:
-    """Set who is asked."""
+    """Set the checks that ``key_checks`` returns."""
     _registered.checks = checks
 
 
 def key_checks() -> KeyChecks:
-    """Who is asked."""
+    """The registered checks."""
     return _registered.checks

@@ -1,4 +1,4 @@
-"""Events that listeners are told of: how often something happened, how long it took."""
+"""Monitoring events and their listeners: counts, durations, time spans and scalars."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Listeners:
-    """The functions that are told of one kind of event."""
+    """The listeners for one kind of event."""
 
     __slots__ = ("_callbacks", "kind")
 
@@ -67,7 +67,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
     Args:
       event: its name, a path such as ``/app/cache/hit``.
-      kwargs: what else there is to say of it.
+      kwargs: further data on it.
 
     Example:
       >>> register_event_listener(lambda event, **about: print(event, about))

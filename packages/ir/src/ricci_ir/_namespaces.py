@@ -1,4 +1,4 @@
-"""The names of a public module: collected from what it imports, or loaded when asked for."""
+"""The public names of a module: collected from its imports, or loaded at their first use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -14,7 +14,7 @@ __all__ = [
 
 
 def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> list[str]:
-    """Return what ``dir`` lists of a module: no name that it has only for its own use.
+    """Return the names that ``dir`` lists of a module, without those it only uses itself.
 
     Args:
       namespace: the module's ``globals()``. Its public names are those in ``__all__``, or, where it
@@ -37,13 +37,13 @@ def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> li
 def export_names(namespace: dict[str, Any], *modules: str) -> None:
     """Set a module's ``__all__`` to the public names that it has imported; ``dir`` lists those.
 
-    A name is public if it does not begin with an underscore and is no module. So each name is
-    written once, in the ``__all__`` of the module that defines it; checkers see through the
-    ``import *`` by which packages collect them.
+    A name is public if it does not begin with an underscore and does not stand for a module. So a
+    name is written once, in the ``__all__`` of the module that defines it. Packages collect names
+    with ``import *``, which type checkers understand.
 
     Args:
       namespace: the module's ``globals()``.
-      modules: the modules in it that are public all the same.
+      modules: the names of modules in it that are public.
 
     Example:
       >>> namespace = {"tau": 6.28, "_private": 1, "module": __import__("math")}
@@ -62,7 +62,7 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
 def lazy_names(
     namespace: dict[str, Any], sources: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and the ``__dir__`` of a module with names that are loaded late.
+    """Return the ``__getattr__`` and ``__dir__`` of a module that imports names at first use.
 
     Args:
       namespace: the module's ``globals()``.

@@ -1,4 +1,4 @@
-"""The kinds of values that options take, and how each reads what the user gave."""
+"""The kinds of values that options take, and how values given by the user are parsed."""
 
 import enum
 from dataclasses import dataclass
@@ -37,18 +37,18 @@ class ExplicitX64Mode(enum.IntEnum):
 
 
 class Kind(Protocol):
-    """The values an option takes."""
+    """A kind of values that an option can have."""
 
-    def parse(self, name: str, value: Any) -> Any:
-        """The value to store for what the user gave; raises ``ValueError`` or ``TypeError``."""
+    def parse(self, name: str, value: object) -> Any:
+        """The value to store for one given by the user; a wrong one raises an error."""
         ...
 
     def from_text(self, name: str, text: str) -> Any:
-        """The value that an environment variable's text means."""
+        """The value that the text of an environment variable stands for."""
         ...
 
     def described(self) -> str:
-        """Which values there are, in words for a table."""
+        """The possible values, in words for a table."""
         ...
 
 
@@ -64,12 +64,14 @@ class Bool:
 
     optional: bool = False
 
-    def parse(self, name: str, value: Any) -> bool | None:
+    def parse(self, name: str, value: object) -> bool | None:
+        """The value to store for one given by the user; a wrong one raises an error."""
         if isinstance(value, str):
             return self.from_text(name, value)
         return None if value is None and self.optional else bool(value)
 
     def from_text(self, name: str, text: str) -> bool:
+        """The value that the text of an environment variable stands for."""
         try:
             return _TRUTH[text.lower()]
         except KeyError:
@@ -78,6 +80,7 @@ class Bool:
             ) from None
 
     def described(self) -> str:
+        """The possible values, in words for a table."""
         return "true, false" + ", none" * self.optional
 
 
@@ -88,7 +91,8 @@ class Of:
     cls: type
     accepts: tuple[type, ...]
 
-    def parse(self, name: str, value: Any) -> Any:
+    def parse(self, name: str, value: object) -> Any:
+        """The value to store for one given by the user; a wrong one raises an error."""
         if value is not None and not isinstance(value, self.accepts):
             raise ValueError(
                 f"option {name} takes a {self.cls.__name__} or None, got {value!r} of type "
@@ -97,12 +101,14 @@ class Of:
         return value
 
     def from_text(self, name: str, text: str) -> Any:
+        """The value that the text of an environment variable stands for."""
         try:
             return self.cls(text)
         except ValueError:
             raise ValueError(f"option {name} takes a {self.cls.__name__}, got {text!r}") from None
 
     def described(self) -> str:
+        """The possible values, in words for a table."""
         return f"{self.cls.__name__}, none"
 
 
@@ -112,7 +118,8 @@ class OneOf:
     def __init__(self, *values: str, optional: bool = False):
         self.values, self.optional = values, optional
 
-    def parse(self, name: str, value: Any) -> str | None:
+    def parse(self, name: str, value: object) -> str | None:
+        """The value to store for one given by the user; a wrong one raises an error."""
         if value is None and self.optional:
             return None
         if not isinstance(value, str) or value not in self.values:
@@ -123,9 +130,11 @@ class OneOf:
         return value
 
     def from_text(self, name: str, text: str) -> str | None:
+        """The value that the text of an environment variable stands for."""
         return self.parse(name, text)
 
     def described(self) -> str:
+        """The possible values, in words for a table."""
         return ", ".join(self.values) + ", none" * self.optional
 
 
@@ -135,7 +144,8 @@ class Member:
 
     cls: type[enum.Enum]
 
-    def parse(self, name: str, value: Any) -> enum.Enum:
+    def parse(self, name: str, value: object) -> enum.Enum:
+        """The value to store for one given by the user; a wrong one raises an error."""
         if isinstance(value, self.cls):
             return value
         members = self.cls.__members__
@@ -152,16 +162,19 @@ class Member:
             ) from None
 
     def from_text(self, name: str, text: str) -> enum.Enum:
+        """The value that the text of an environment variable stands for."""
         return self.parse(name, text)
 
     def described(self) -> str:
+        """The possible values, in words for a table."""
         return ", ".join(self.cls.__members__).lower()
 
 
 class Text:
-    """A string, which must be one: it is read at once."""
+    """A string; ``None`` is not accepted."""
 
-    def parse(self, name: str, value: Any) -> str:
+    def parse(self, name: str, value: object) -> str:
+        """The value to store for one given by the user; a wrong one raises an error."""
         if not isinstance(value, str):
             raise TypeError(
                 f"option {name} takes a str, got {value!r} of type {type(value).__name__}"
@@ -169,16 +182,19 @@ class Text:
         return value
 
     def from_text(self, name: str, text: str) -> str:
+        """The value that the text of an environment variable stands for."""
         return text
 
     def described(self) -> str:
+        """The possible values, in words for a table."""
         return "str"
 
 
 class Device:
     """A device object, the name of a platform, or ``None``."""
 
-    def parse(self, name: str, value: Any) -> Any:
+    def parse(self, name: str, value: object) -> Any:
+        """The value to store for one given by the user; a wrong one raises an error."""
         if value is None or isinstance(value, str) or hasattr(value, "platform"):
             return value
         raise ValueError(
@@ -187,9 +203,11 @@ class Device:
         )
 
     def from_text(self, name: str, text: str) -> str:
+        """The value that the text of an environment variable stands for."""
         return text
 
     def described(self) -> str:
+        """The possible values, in words for a table."""
         return "a device, a platform's name, none"
 
 

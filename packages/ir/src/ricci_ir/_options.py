@@ -1,8 +1,8 @@
 """The table of configuration options: for each name its values, its default and its status.
 
-Every option of the public API is here, so that programs written for it run. What an option does
-is its status: *honoured*, *meaningless here* (there is nothing it could change) or *not
-supported*: setting it warns once and says what to do instead.
+Every option of the public API is here, so that programs that set options run. The status of an
+option tells what setting it does. It is *honoured*, *meaningless here* (there is nothing it could
+change) or *not supported* (setting it warns once and says what to do instead).
 """
 
 import enum
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Status(enum.StrEnum):
-    """What comes of setting an option."""
+    """The effect of setting an option."""
 
     HONOURED = "honoured"
     MEANINGLESS = "meaningless here"
@@ -53,9 +53,9 @@ class Option(NamedTuple):
     Attributes:
       kind: the values it takes.
       default: its value until it is set.
-      status: what comes of setting it.
-      note: what it does; why it means nothing here; or what to do instead of setting it.
-      traced: whether the value changes what a traced or compiled function is.
+      status: the effect of setting it.
+      note: what it does, why it is meaningless here, or what to do instead of setting it.
+      traced: whether traced and compiled functions depend on the value.
     """
 
     kind: Kind
@@ -70,7 +70,7 @@ def _honoured(kind: Kind, default: Any, note: str) -> Option:
 
 
 def _traced(kind: Kind, default: Any, note: str) -> Option:
-    """An option that is honoured, and on whose value traced programs depend."""
+    """An honoured option on whose value traced programs depend."""
     return Option(kind, default, Status.HONOURED, note, traced=True)
 
 

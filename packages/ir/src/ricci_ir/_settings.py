@@ -1,4 +1,4 @@
-"""Settings with a global value and overrides that hold in one thread, and the key of them all."""
+"""Settings with a global value and thread-local overrides, and the key of all their values."""
 
 import threading
 import weakref
@@ -69,11 +69,11 @@ class State:
         """Whether any thread has an override."""
         return self._overrides > 0
 
-    def parse(self, value: Any) -> Any:
-        """The value to store for what the user gave."""
+    def parse(self, value: object) -> Any:
+        """The value to store for one given by the user."""
         return value if self.kind is None else self.kind.parse(self.name, value)
 
-    def set_global(self, value: Any) -> None:
+    def set_global(self, value: object) -> None:
         """Set the value that holds in every thread without an override."""
         value = self.parse(value)
         before = self._global
@@ -85,7 +85,7 @@ class State:
             self._store(before)
             raise
 
-    def _store(self, value: Any) -> None:
+    def _store(self, value: object) -> None:
         with _lock:
             self._global = value
             if self.traced:
@@ -99,15 +99,15 @@ class State:
     def on_change(self, callback: Callable[[Any, bool], object]) -> None:
         """Call ``callback(value, local)`` now and after each change.
 
-        ``local`` is false for the global value, true for the override of the calling thread;
-        an override that ended is announced with ``UNSET``. A callback that raises refuses the
-        value, and the one before stays.
+        ``local`` is false for the global value and true for the override of the calling thread.
+        When the last override of a thread ends, the value is ``UNSET``. If a callback raises, the
+        new value is refused and the former one stays.
         """
         self.after_change(callback)
         callback(self._global, False)
 
     def after_change(self, callback: Callable[[Any, bool], object]) -> None:
-        """As ``on_change``, but without the call now."""
+        """Call ``callback(value, local)`` after each change, but not now; see ``on_change``."""
         self._hooks.append(callback)
 
     def __call__(self, new_val: Any = UNSET) -> "Override":
@@ -140,10 +140,10 @@ class State:
             raise
 
     def _pop(self, override: "Override") -> None:
-        """End an override of this thread, with those that were entered after it and never left.
+        """End an override of this thread, and those that were entered after it and never left.
 
-        One that was entered in another thread goes on there: what C++ knows of a thread's options
-        cannot be changed from elsewhere.
+        An override that was entered in another thread stays in force there, since the C++
+        dispatcher's options of a thread can only be changed by that thread.
         """
         stack = getattr(self._local, "stack", None) or []
         start = next((i for i in reversed(range(len(stack))) if stack[i] is override), None)
@@ -157,7 +157,7 @@ class State:
                 _keys.overrides -= ended
         self._changed_here(stack[-1].value if stack else UNSET)
 
-    def _changed_here(self, value: Any) -> None:
+    def _changed_here(self, value: object) -> None:
         if self.traced:
             _keys.local.cached = (-1, None)
         for hook in self._hooks:
@@ -191,10 +191,10 @@ class Override:
 
 
 class TraceKey:
-    """The values of all options and contexts that affect tracing.
+    """The values of all options and contexts that affect tracing, as a key for caches.
 
-    Keys are unique: two with the same values are one object, so hashing and comparing one costs
-    what it costs for an object's identity.
+    Keys are interned: keys with the same values are one object, so they are hashed and compared
+    by identity.
     """
 
     __slots__ = ("__weakref__", "values")
@@ -203,7 +203,7 @@ class TraceKey:
         self.values = values
 
     def differences(self, other: "TraceKey") -> list[tuple[str, Any, Any]]:
-        """The name of each setting in which two keys differ, its value here and its value there."""
+        """The settings in which two keys differ: name, value in this key, value in the other."""
         settings = zip(_keys.states, self.values, other.values, strict=False)
         return [(state.name, here, there) for state, here, there in settings if here != there]
 
@@ -213,7 +213,7 @@ class TraceKey:
 
 
 class _Keys:
-    """Keeps the key of all threads without overrides, and one for each thread with some."""
+    """The key of all threads without overrides, and one for each thread that has overrides."""
 
     def __init__(self):
         self.states: list[State] = []
@@ -248,7 +248,7 @@ _followers: list[Callable[[Any, bool], object]] = []
 
 
 def trace_key() -> TraceKey:
-    """What, besides its arguments, the trace of a function depends on in this thread.
+    """The settings of this thread on which traces of functions depend, as one key.
 
     Example:
       >>> mode = define_context("mode")
@@ -268,11 +268,11 @@ def global_trace_key() -> TraceKey:
 
 
 def define_context(name: str, default: Any = None) -> State:
-    """A thread-local setting that is no option but affects tracing, such as the current mesh.
+    """A thread-local setting that affects tracing but is not an option, such as the current mesh.
 
     Args:
-      name: what it is called in messages.
-      default: its value where no override is entered; hashable, as all its values must be.
+      name: the name in messages.
+      default: the value without an override. All its values must be hashable.
 
     Returns:
       a ``State``; ``with state(value):`` sets it, and each value has its own ``trace_key()``.
@@ -283,11 +283,7 @@ def define_context(name: str, default: Any = None) -> State:
 
 
 class UserContext:
-    """A setting of the user's, on whose value what ``jit`` keeps depends.
-
-    Attributes:
-      value: the value that holds in this thread.
-    """
+    """A setting defined by the user; ``jit`` traces a function once for each value of it."""
 
     __slots__ = ("_state",)
 
@@ -296,6 +292,7 @@ class UserContext:
 
     @property
     def value(self) -> Any:
+        """The value in this thread."""
         return self._state.value
 
     def __call__(self, value: Any) -> Override:
@@ -303,13 +300,13 @@ class UserContext:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A context of the user's own: a jitted function is traced once for each value of it.
+    """Define a setting of the user's; jitted functions are traced once for each value of it.
 
     Args:
-      default_value: its value where none is entered; hashable, as all its values must be.
+      default_value: the value without an override. All its values must be hashable.
 
     Returns:
-      ``context``; within ``with context(value):`` the value is ``context.value``.
+      ``context``; inside ``with context(value):``, ``context.value`` is ``value``.
 
     Example:
       >>> precision = make_user_context("fast")
@@ -323,6 +320,7 @@ def make_user_context(default_value: Any = None) -> UserContext:
 
 
 def trace_on(state: State) -> None:
+    """Make a setting's value part of ``trace_key()``."""
     with _lock:
         _keys.states.append(state)
         _keys.refresh()

@@ -1,7 +1,7 @@
-"""Where in the user's code an operation came from.
+"""The place in the user's code that an operation comes from.
 
-Tracing keeps only the code object and the instruction offset of the innermost user frame; the
-line is worked out when somebody asks for it.
+Tracing records only the code object and the instruction offset of the innermost user frame. The
+line number is computed when it is asked for.
 """
 
 import sys
@@ -47,18 +47,22 @@ class Source(NamedTuple):
 
     @property
     def file(self) -> str:
+        """The path of the file."""
         return self.code.co_filename if self.code else "<unknown>"
 
     @property
     def function(self) -> str:
+        """The qualified name of the function."""
         return self.code.co_qualname if self.code else "<unknown>"
 
     @property
     def line(self) -> int:
+        """The line, counted from 1; 0 if it is not known."""
         return self._position()[0] or 0
 
     @property
     def column(self) -> int:
+        """The column, counted from 0."""
         return self._position()[2] or 0
 
     def _position(self):
@@ -73,24 +77,26 @@ class Source(NamedTuple):
 
 
 unknown_source: Source = Source(None, 0)
-# For programs that callers share: what they do is found in the user's code at each call.
+# The origin of equations in programs that many callers share; each call site is their source.
 no_origin: tuple[Any, int] = (None, 0)
 
 
 def register_internal_module(root: str) -> None:
-    """Count a package's modules among the internal ones: their frames are not the user's."""
+    """Treat a package's modules as internal: their frames do not count as the user's code."""
     _internal_roots.add(root)
     _internal_modules.clear()
 
 
 class ExcludedPaths(list[str]):
-    """Files, or beginnings of their paths, whose frames are not the user's."""
+    """Paths, or beginnings of paths, of files whose frames do not count as the user's code."""
 
     def append(self, path: str) -> None:
+        """Add a path."""
         super().append(path)
         _internal_modules.clear()
 
     def remove(self, path: str) -> None:
+        """Remove a path."""
         super().remove(path)
         _internal_modules.clear()
 
@@ -99,9 +105,9 @@ excluded_paths = ExcludedPaths()
 
 
 def register_exclusion(path: str) -> None:
-    """Count a file, or all whose paths begin so, among the internal ones.
+    """Treat a file, or all files whose paths begin with ``path``, as internal.
 
-    A library calls it with its ``__file__``, so that errors and equations point to its callers.
+    A library calls this with its ``__file__``, so that errors and equations point to its callers.
     """
     excluded_paths.append(path)
 
@@ -122,7 +128,7 @@ def is_internal_module(name: str | None) -> bool:
 def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple:
     """The innermost frame of user code, at least ``depth`` calls up from here.
 
-    Returns the fields of a ``Source``: a plain tuple is what the tracing loop can afford.
+    Returns the fields of a ``Source`` as a plain tuple, which is faster to make in tracing.
     """
     frame = sys._getframe(depth)
     internal = _internal_modules
@@ -140,7 +146,7 @@ def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple:
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of user code that led here: Python shows it once for that line."""
+    """Warn at the innermost line of user code; Python shows a warning once for each line."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_internal_module(frame.f_globals.get("__name__")):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""What is kept by function: which functions are the same one, and how long that holds."""
+"""Caches by function: which functions count as the same, and how long their entries live."""
 
 import threading
 import weakref
@@ -19,17 +19,18 @@ __all__ = [
     "TracedFunctions",
 ]
 
-# Instances of these are told apart by identity, and do not change what a function computes.
+# Instances of these types are compared by identity and count as constants.
 _constant_by_identity = (FunctionType, BuiltinFunctionType, type, ModuleType, Enum)
 _most_partials = 1024
 _lock = threading.RLock()
 
 
 def owner_and_key(fun: Any) -> tuple[Any, Hashable]:
-    """The object that a function's programs live as long as, and its name among that object's.
+    """The object that owns a function's programs, and the function's key among those it owns.
 
-    A bound method is made anew each time it is asked for, so its programs belong to the object
-    that it is bound to. A ``partial`` of values that can be compared belongs to its function.
+    The programs are dropped with their owner. A bound method is a new object at each access, so its
+    programs belong to the object that it is bound to. The programs of a ``partial`` whose arguments
+    can be compared belong to the function inside.
     """
     if type(fun) is MethodType:
         return fun.__self__, (fun.__func__,)
@@ -42,8 +43,8 @@ def owner_and_key(fun: Any) -> tuple[Any, Hashable]:
     return fun, ()
 
 
-def _is_value(x: Any) -> bool:
-    """Whether something bound by ``partial`` is constant and known by its value."""
+def _is_value(x: object) -> bool:
+    """Whether an argument bound by ``partial`` is constant and can be compared by value."""
     if isinstance(x, tuple | frozenset):
         return all(map(_is_value, x))
     kind = type(x)
@@ -52,31 +53,31 @@ def _is_value(x: Any) -> bool:
     return kind.__hash__ is not object.__hash__ or isinstance(x, _constant_by_identity)
 
 
-def _types(x: Any) -> Any:
+def _types(x: object) -> Hashable:
     return (type(x), *map(_types, x)) if isinstance(x, tuple) else type(x)
 
 
 class ByFunction[T]:
-    """A table with a value for each function, which is dropped with its owner."""
+    """A table with a value for each function; a value is dropped with the function's owner."""
 
     def __init__(self, make: Callable[[], T]):
         self._make = make
         self._tables: dict[int, tuple[Any, dict[Hashable, T]]] = {}
 
     def of(self, fun: Callable) -> T:
-        """The value of a function, made when it is first asked for."""
+        """The value of a function, made at the first call."""
         owner, key = owner_and_key(fun)
         found = self._tables.get(id(owner))
         if found is None:
             try:
                 watch = weakref.ref(owner, self._forget(id(owner)))
-            except TypeError:  # nobody would say when it is gone
+            except TypeError:  # without weak references, it could not be dropped with its owner
                 return self._make()
             found = self._tables.setdefault(id(owner), (watch, {}))
         table = found[1]
         try:
             value = table.get(key)
-        except TypeError:  # its hash does not take all values
+        except TypeError:  # a value in the key cannot be hashed
             return self._make()
         return self._add(table, key) if value is None else value
 
@@ -97,29 +98,30 @@ class _Entry[V](NamedTuple):
 
 
 class TracedFunctions[K, V]:
-    """What users' functions were traced to, kept as long as a function is there and the same.
+    """A cache of the programs of users' functions.
 
-    A bound method is the same as long as the attributes of its object are: they are compared with
-    what they were when it was traced. Where that cannot be told, nothing is kept.
+    An entry lives as long as its function, and is valid as long as the function is unchanged. A
+    bound method is unchanged if its object's attributes equal those at the time of tracing. If they
+    cannot be compared, its programs are not kept.
 
     Args:
-      name: what ``cache_sizes`` calls it.
-      limit: how many values are kept for one function.
+      name: the name that ``cache_sizes`` shows.
+      limit: the number of values kept for one function.
     """
 
     def __init__(self, name: str, limit: int):
         self._by_function: ByFunction[Cache[K, _Entry[V]]] = ByFunction(lambda: Cache(name, limit))
 
     def recall(self, fun: Callable, key: K) -> V | None:
-        """What a function was traced to, or ``None``; ``key`` holds all else that matters."""
+        """The program of a function, or ``None``; ``key`` is everything else it depends on."""
         try:
             entry = kept_programs(self._by_function.of(fun)).recall(key)
-        except TypeError:  # a function or a key that has no hash
+        except TypeError:  # the function or the key cannot be hashed
             return None
         return entry.value if entry is not None and _same(entry.state, state_of(fun)) else None
 
     def put(self, fun: Callable, key: K, value: V) -> None:
-        """Keep what a function has just been traced to, if it can be kept."""
+        """Keep the program that a function has just been traced to, if possible."""
         state = state_of(fun)
         if state is not None:
             try:
@@ -140,13 +142,13 @@ class _Identity(NamedTuple):
 
 
 class _Unknown(Exception):
-    """Something that may change although it stays the same object."""
+    """A value may change in place, so it cannot be compared later."""
 
 
 def state_of(fun: Any) -> Any:
-    """What a function's object consists of, to be compared later; ``None`` if that is not known.
+    """The state of a bound method's object, to be compared later; ``None`` if not comparable.
 
-    A function without an object is ``()``: what it closes over is taken to be constant.
+    The state of another function is ``()``: the values it closes over are taken to be constant.
     """
     while type(fun) is partial:
         fun = fun.func
@@ -172,11 +174,11 @@ def _slots(cls: type) -> bool:
 _by_text = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 
 
-def _state(x: Any) -> Any:
-    """A value in a form that is equal only for values by which a program does not differ."""
+def _state(x: object) -> Any:
+    """A form of a value that is equal for two values only if they give the same programs."""
     kind = type(x)
     if isinstance(x, _by_text):
-        return kind, repr(x)  # which tells -0.0 from 0.0, and holds NaN
+        return kind, repr(x)  # repr distinguishes -0.0 from 0.0, and NaN equals itself
     if isinstance(x, dict):
         return kind, [(_state(key), _state(value)) for key, value in x.items()]
     if isinstance(x, list | tuple):
@@ -194,8 +196,8 @@ def _state(x: Any) -> Any:
     raise _Unknown
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     try:
         return bool(one == other)
-    except (TypeError, ValueError):  # as of arrays inside
+    except (TypeError, ValueError):  # comparing arrays inside gives no single truth value
         return False

@@ -1,12 +1,12 @@
-"""Checking that a jaxpr is well formed: every value bound once, and of the type it says."""
+"""Checks that a jaxpr is well formed: variables are bound once and have their declared types."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from ricci_ir._errors import JaxprTypeError
-from ricci_ir.types._aval import ShapedArray
+from ricci_ir.types._aval import AbstractValue, ShapedArray
 
-from ._jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, join_effects
+from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var, jaxprs_in_params, join_effects
 from ._print import Names
 from ._staging import program_check
 
@@ -23,8 +23,8 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
     Raises:
       JaxprTypeError: if a variable is used before it is bound or is bound twice, if an equation's
-        results differ in number or type from what its primitive gives for the operands' types, or
-        if effects are not what the equations have. The message shows the equation.
+        results differ in number or type from those of its primitive's abstract evaluation, or if
+        the declared effects are not those of the equations. The message shows the equation.
     """
     bound: dict[int, Var] = {}
     for var in jaxpr.all_invars:
@@ -58,8 +58,8 @@ def _bind(bound: dict[int, Var], var: Var, jaxpr: Jaxpr, eqn: JaxprEqn | None) -
     bound[id(var)] = var
 
 
-def _check_bound(bound: dict[int, Var], atom: Any, jaxpr: Jaxpr, eqn: JaxprEqn | None) -> None:
-    if type(atom) is not Literal and (id(atom) not in bound or type(atom) is DropVar):
+def _check_bound(bound: dict[int, Var], atom: Atom, jaxpr: Jaxpr, eqn: JaxprEqn | None) -> None:
+    if isinstance(atom, Var) and (id(atom) not in bound or type(atom) is DropVar):
         where = "a result of the jaxpr" if eqn is None else "an operand"
         raise _error(f"variable {Names(jaxpr).of(atom)!r}, {where}, is not bound", jaxpr, eqn)
 
@@ -98,8 +98,8 @@ def _check_equation(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
         )
 
 
-def _strong(aval: Any) -> Any:
-    # Derivatives may lose a weak type, which changes no value.
+def _strong(aval: AbstractValue) -> AbstractValue:
+    # Weak types are not compared: derivatives may lose them, which changes no value.
     return aval.strip_weak_type() if isinstance(aval, ShapedArray) else aval
 
 
@@ -108,7 +108,7 @@ def _names(effects: frozenset) -> str:
 
 
 def _error(what: str, jaxpr: Jaxpr, eqn: JaxprEqn | None = None) -> JaxprTypeError:
-    """What is wrong, the equation and where it comes from, and the start of the jaxpr."""
+    """An error with the problem, the equation with its source, and the start of the jaxpr."""
     names = Names(jaxpr)
     lines = [what]
     if eqn is not None:

@@ -1,8 +1,8 @@
-"""Laying out text: documents that fit on a line or break into several.
+"""Layout of text: documents that are printed on one line if they fit, else on several.
 
 A document is a string, a ``Break``, a list of documents in sequence, or one of the nodes below. A
-``Group`` is laid flat if its own content fits in what is left of the line; else its breaks become
-new lines. After P. Wadler, "A prettier printer", without lookahead past the end of a group.
+``Group`` is laid flat if its content fits in the rest of the line; else its breaks become new
+lines. Source: P. Wadler, "A prettier printer", but without lookahead past the end of a group.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ type Document = str | Break | Nest | Group | Styled | Comment | list[Document]
 
 
 class Break:
-    """A new line in a broken group; ``flat`` in a flat one."""
+    """A new line in a broken group; the text ``flat`` in a flat group."""
 
     __slots__ = ("flat",)
 
@@ -41,7 +41,7 @@ class Group:
 
 
 class Styled:
-    """Text between two terminal codes, where colours are wanted."""
+    """Text with a colour: terminal codes to write before and after it."""
 
     __slots__ = ("off", "on", "text")
 
@@ -52,7 +52,7 @@ class Styled:
 
 
 class Comment:
-    """Text that goes to the right of all lines, beside the line where this node stands."""
+    """Text printed to the right of all code, beside the line in which this node occurs."""
 
     __slots__ = ("text",)
 
@@ -61,7 +61,7 @@ class Comment:
 
 
 def fill(items: Iterable[Document], separator: str = "") -> list[Document]:
-    """Items one after another, with a new line only where the next blank is past the margin."""
+    """Items separated by spaces; a space becomes a new line if it would be past the margin."""
     result: list[Document] = []
     for item in items:
         if result:
@@ -106,7 +106,7 @@ hard_line = Break("\n")
 
 
 class _Page:
-    """Lines under construction: their texts, their widths, and the comments beside them."""
+    """The lines printed so far: their texts, their widths, and the comments beside them."""
 
     def __init__(self, width: int, use_color: bool):
         self.width = width
@@ -151,7 +151,7 @@ class _Page:
         return "\n".join(result)
 
 
-# A document that is to be laid, with its indent and whether it is laid flat.
+# A document still to be laid out: its indent, whether it is laid flat, and itself.
 type _Task = tuple[int, bool, Any]
 
 
@@ -190,7 +190,8 @@ def _lay_comment(page: _Page, indent: int, flat: bool, node: Comment) -> Iterabl
     return ()
 
 
-# How each kind of document is laid on a page; what is returned is to be laid next, the last first.
+# The layout function of each kind of document. It returns the documents to lay out next, in
+# reverse order.
 _LAY: dict[type, Callable[..., Iterable[_Task]]] = {
     str: _lay_text,
     list: _lay_list,

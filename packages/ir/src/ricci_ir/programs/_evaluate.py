@@ -1,4 +1,4 @@
-"""Running a jaxpr by binding its equations one after another in the current trace."""
+"""Evaluation of a jaxpr, by binding its equations in order in the current trace."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,13 +23,14 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
     Args:
       jaxpr: the program.
-      consts: a value for each of ``jaxpr.constvars``, or for the first of ``jaxpr.invars``.
-      args: a value for each of ``jaxpr.invars`` that is left.
+      consts: values for ``jaxpr.constvars``, or for the leading ``jaxpr.invars`` if the constants
+        were made arguments.
+      args: values for the other ``jaxpr.invars``.
 
     Returns:
       The results, in order.
     """
-    # Constants may have been made arguments: they come first in either case.
+    # The constants come first, whether they are still constants or were made arguments.
     variables, values = [*jaxpr.constvars, *jaxpr.invars], [*consts, *args]
     env = {id(var): value for var, value in zip(variables, values, strict=True)}
     run_equations(jaxpr.eqns, env)
@@ -37,11 +38,11 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
 
 def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
-    """Apply equations in the current trace, as operations of the user's lines they come from.
+    """Apply equations in the current trace; each keeps its place in the user's code.
 
     Args:
       eqns: the equations, in order.
-      env: by ``id`` of variable, the values known; those of the results are added to it.
+      env: values by ``id`` of variable; those of the results are added.
     """
     trace = context.trace
     copy = trace.copy_equation if type(trace) is JaxprTrace else None
@@ -72,7 +73,7 @@ def jaxpr_as_fun(jaxpr: Jaxpr, *args: Any) -> list[Any]:
 
 
 class EvalJaxpr(Primitive):
-    """Applies a program by writing out its equations: ``bind(*args, call_jaxpr=...)``."""
+    """Evaluates a jaxpr in the current trace: ``bind(*args, call_jaxpr=...)``."""
 
     __slots__ = ()
 
@@ -80,6 +81,7 @@ class EvalJaxpr(Primitive):
         super().__init__("eval_jaxpr", multiple_results=True)
 
     def bind(self, *args: Any, **params: Any) -> list[Any]:
+        """The results of ``call_jaxpr`` for these arguments."""
         return jaxpr_as_fun(params["call_jaxpr"], *args)
 
 

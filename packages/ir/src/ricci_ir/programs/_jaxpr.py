@@ -37,7 +37,7 @@ class Effect:
     """A side effect of a program, such as printing; programs with effects are not dropped.
 
     Attributes:
-      ordered: whether it takes place in the order of the program, in one call after another.
+      ordered: whether effects happen in program order, also across calls.
     """
 
     __slots__ = ()
@@ -45,7 +45,7 @@ class Effect:
 
 
 class Var:
-    """A variable of a jaxpr; names are given when it is printed."""
+    """A variable of a jaxpr; it has a type, and gets a name when the jaxpr is printed."""
 
     __slots__ = ("aval",)
 
@@ -57,7 +57,7 @@ class Var:
 
 
 class DropVar(Var):
-    """A result that nothing uses, printed ``_``."""
+    """A variable that nothing reads, printed ``_``."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class Literal:
         self.aval: Any = aval
 
     def operand(self) -> Any:
-        """The constant, of the dtype recorded also where Python numbers now have another."""
+        """The constant as an operand of its type, whatever dtype Python scalars have now."""
         val = self.val
         if type(val) in _python_numbers and get_aval(val) is not self.aval:
             return self.aval.dtype.type(val)
@@ -89,7 +89,7 @@ Atom = Var | Literal
 
 
 class Printer:
-    """How jaxprs and equations become text; the module that knows the notation gives it."""
+    """The functions that print jaxprs and equations, which the module ``_print`` registers."""
 
     __slots__ = ("equations", "jaxpr")
 
@@ -130,7 +130,7 @@ class JaxprEqn:
 
     @property
     def source(self) -> Source:
-        """Where in the user's code the equation came from."""
+        """The place in the user's code that the equation comes from."""
         code, offset, *names = self.raw_source
         return Source(code, offset, NameStack(*names))
 
@@ -142,7 +142,7 @@ class JaxprEqn:
         return JaxprEqn(**{**fields, **changes})
 
     def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
-        """The same equation of other operands."""
+        """The same equation with other operands."""
         return JaxprEqn(
             invars, self.outvars, self.primitive, self.params, self.effects, self.raw_source
         )
@@ -152,7 +152,7 @@ class JaxprEqn:
 
 
 class DebugInfo(NamedTuple):
-    """What a jaxpr was traced from: the transformation, the function and its arguments' names."""
+    """The origin of a jaxpr: the transformation, the function, and its arguments' names."""
 
     traced_for: str
     func_name: str
@@ -211,22 +211,27 @@ class Jaxpr:
 
     @property
     def jaxpr(self) -> "Jaxpr":
+        """The jaxpr itself: Ricci does not distinguish closed jaxprs."""
         return self
 
     @property
     def in_avals(self) -> list[AbstractValue]:
+        """The types of the arguments."""
         return [v.aval for v in self.invars]
 
     @property
     def out_avals(self) -> list[AbstractValue]:
+        """The types of the results."""
         return [v.aval for v in self.outvars]
 
     @property
     def literals(self) -> list[Any]:
+        """Another name of ``consts``."""
         return self.consts
 
     @property
     def num_consts(self) -> int:
+        """The number of constants."""
         return len(self.consts)
 
     @property
@@ -235,7 +240,7 @@ class Jaxpr:
         return [*self.constvars, *self.invars]
 
     def derived(self, key: Hashable, build: Callable[[], Any]) -> Any:
-        """What ``build`` gives, kept with this jaxpr for the next time.
+        """The value of ``build()``, kept with this jaxpr under a key.
 
         The transposed, batched and compiled forms of a jaxpr are kept here.
         """
@@ -249,7 +254,7 @@ class Jaxpr:
         return kept.make(key, build) if found is None else found
 
     def clear_derived(self) -> None:
-        """Forget all derived forms."""
+        """Drop all derived forms."""
         if self._derived is not None:
             self._derived.clear()
 
@@ -277,13 +282,13 @@ class Jaxpr:
         """The program as text.
 
         Args:
-          source_info: add where in the user's code each equation comes from.
-          print_shapes: give each variable's type where it is bound.
-          custom_pp_eqn_rules: leave out parameters that have their usual value.
+          source_info: add the place in the user's code that each equation comes from.
+          print_shapes: print each variable's type where it is bound.
+          custom_pp_eqn_rules: omit parameters that have their default value.
           name_stack: add the ``named_scope`` that each equation was traced in.
           print_effects: list the program's side effects.
           use_color: use a terminal's colours.
-          width: the number of columns to fit the text in.
+          width: the number of columns of a line.
         """
         options = {
             "source_info": source_info,

@@ -1,4 +1,4 @@
-"""``make_jaxpr`` and ``eval_shape``: what a function of pytrees does, and what it returns."""
+"""``make_jaxpr`` and ``eval_shape``: the jaxpr of a function of pytrees, and its result types."""
 
 from collections.abc import Callable, Sequence
 from operator import index
@@ -11,6 +11,7 @@ from ricci_ir.traces._trace import extend_axes
 from ricci_ir.types._aval import AbstractValue, get_aval
 from ricci_ir.types._shape_dtype import ShapeDtypeStruct, argument_aval
 from ricci_pytree import (
+    PyTreeDef,
     argument_paths,
     keystr,
     tree_flatten,
@@ -52,11 +53,11 @@ def make_jaxpr(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """The function that gives the program of a call of ``fun``, instead of its result.
+    """Return a function that traces ``fun`` and returns its jaxpr instead of its result.
 
     Args:
       fun: a function of pytrees of arrays.
-      static_argnums: positions of arguments that are passed as they are; they must be hashable.
+      static_argnums: positions of arguments that are passed unchanged; they must be hashable.
       axis_env: names and sizes of axes that collectives in ``fun`` may refer to.
       return_shape: whether to return a pytree of ``ShapeDtypeStruct`` as well.
 
@@ -93,7 +94,7 @@ def make_jaxpr(
 
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of what ``fun(*args, **kwargs)`` would return, without computing it.
+    """The shapes and dtypes of the results of ``fun(*args, **kwargs)``, without computing them.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -120,7 +121,7 @@ def _trace(
     if no_tracing.value:
         raise RuntimeError(f"{_name(fun)} cannot be traced: the option jax_no_tracing forbids it.")
     fixed = _static_values(static, args, fun)
-    # None has no leaves, so that it keeps a static argument's place.
+    # None has no leaves, so it can stand in the place of a static argument.
     dynamic = tuple([None if i in fixed else x for i, x in enumerate(args)]) if fixed else args
     leaves, tree = tree_flatten((dynamic, kwargs))
     paths = argument_paths(dynamic, kwargs, fun)
@@ -179,15 +180,16 @@ def _argument_avals(
     return avals
 
 
-def check_results(subject: str, results: Sequence[Any], out: Any) -> None:
-    """Check that what a function returned is arrays.
+def check_results(subject: str, results: Sequence[object], out: object) -> None:
+    """Check that all leaves of a function's result are arrays.
 
     Args:
-      subject: what messages call the function.
-      results, out: what it returned, as leaves and whole.
+      subject: the function's name in messages.
+      results: the leaves of the result.
+      out: the result itself.
 
     Raises:
-      TypeError: naming the first leaf that is no array.
+      TypeError: if a leaf is not an array; the message names the first one.
     """
     for i, leaf in enumerate(results):
         try:
@@ -201,16 +203,16 @@ def check_results(subject: str, results: Sequence[Any], out: Any) -> None:
             ) from None
 
 
-def _described(jaxpr: Jaxpr, out_tree: Any) -> Any:
+def _described(jaxpr: Jaxpr, out_tree: PyTreeDef) -> Any:
     avals: list[Any] = jaxpr.out_avals
     described = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
     return tree_unflatten(out_tree, described)
 
 
-def _check_callable(fun: Any) -> None:
+def _check_callable(fun: object) -> None:
     if not callable(fun):
         raise TypeError(f"expected a function, got {fun!r} of type {type(fun).__name__}.")
 
 
-def _name(fun: Any) -> str:
+def _name(fun: object) -> str:
     return getattr(fun, "__name__", None) or type(fun).__name__

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_ir.traces._primitive import rule_table
+from ricci_ir.types._aval import AbstractValue
 
 from ._document import (
     Break,
@@ -21,7 +22,7 @@ from ._document import (
     joined,
     layout,
 )
-from ._jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, printer
+from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, printer
 from ._staged_call import staged_call
 
 __all__ = [
@@ -30,8 +31,8 @@ __all__ = [
 ]
 
 # ``shown(**params)`` gives the parameters that a printed equation of a primitive shows; by
-# default all of them. A dict prints its name first, then in order of the alphabet; a list of
-# pairs prints as it is.
+# default all of them. A dict is printed with ``name`` first and the rest in alphabetical order, a
+# list of pairs in its own order.
 shown_rules = rule_table("shown", required=False)
 
 _bold_blue = ("\x1b[34;1m", "\x1b[39;22m")
@@ -43,16 +44,16 @@ _address = re.compile(r" at 0x[0-9a-f]+")
 
 
 def hides(**defaults: Any):
-    """A ``shown`` rule that leaves out parameters that have their usual value.
+    """A ``shown`` rule that omits parameters with these default values.
 
     Example:
       >>> hides(accuracy=None)(accuracy=None, axis=0)
       {'axis': 0}
     """
 
-    def usual(name: str, value: Any) -> bool:
+    def usual(name: str, value: object) -> bool:
         default = defaults[name]
-        # None by identity: NumPy says that it equals the dtype float64.
+        # None is compared by identity, since NumPy considers it equal to the dtype float64.
         return value is default if default is None else value == default
 
     def shown(**params: Any) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def hides(**defaults: Any):
 
 
 class _Options(NamedTuple):
-    """What ``pretty_print`` was asked to show."""
+    """The options of ``pretty_print``."""
 
     source_info: bool = False
     print_shapes: bool = True
@@ -76,7 +77,7 @@ class _Options(NamedTuple):
 
 
 def variable_name(number: int) -> str:
-    """The name of the variable named after ``number`` others: a, b, ..., z, ba, bb, ...
+    """The name of variable ``number``, counted from 0: a, b, ..., z, ba, bb, ...
 
     Example:
       >>> [variable_name(n) for n in (0, 25, 26, 27, 52)]
@@ -90,7 +91,11 @@ def variable_name(number: int) -> str:
 
 
 class _Printer:
-    """Writes one text: the names given so far, and the jaxprs that are written ahead of it."""
+    """The printer of one text, with the names given so far and the jaxprs that are hoisted.
+
+    A jaxpr is hoisted if it is long or would be printed several times: it is printed once, before
+    the text, and referred to by a name.
+    """
 
     def __init__(self, options: _Options):
         self.options = options
@@ -118,11 +123,11 @@ class _Printer:
             return name
         return [name, Styled(f":{_short(var.aval)}", *_magenta)]
 
-    def atom(self, atom: Any) -> str:
-        return _literal_text(atom) if type(atom) is Literal else self.name(atom)
+    def atom(self, atom: Atom) -> str:
+        return _literal_text(atom) if isinstance(atom, Literal) else self.name(atom)
 
     def program(self, jaxpr: Jaxpr) -> Document:
-        """The jaxprs written ahead, each with a name, and then the jaxpr."""
+        """The hoisted jaxprs, each with a name, followed by the jaxpr."""
         shared = _shared_programs(jaxpr)
         for program, name in shared:
             self.hoisted[id(program)] = self.unique(name)
@@ -198,7 +203,7 @@ class _Printer:
             params = sorted(params.items(), key=lambda pair: (pair[0] != "name", pair[0]))
         return [[f"{key}=", self.param(value)] for key, value in params]
 
-    def param(self, value: Any) -> Document:
+    def param(self, value: object) -> Document:
         if isinstance(value, Jaxpr):
             return self.hoisted.get(id(value)) or self.jaxpr(value)
         if type(value) is tuple and value and all(isinstance(v, Jaxpr) for v in value):
@@ -209,12 +214,12 @@ class _Printer:
         return _address.sub(" at 0xXXXXXXXXXXXX", str(value))
 
     def is_shared_call(self, eqn: JaxprEqn) -> bool:
-        """Whether an equation shows its program in place, in terms of its own variables."""
+        """Whether an equation prints its jaxpr in place, with the names of its own variables."""
         return eqn.primitive is staged_call.call and id(eqn.params.get("jaxpr")) not in self.hoisted
 
     def share_names(self, eqn: JaxprEqn) -> None:
-        """Name a call's program's arguments and results after the operands and the results."""
-        # Not strict: a malformed equation, too, can be printed.
+        """Give the arguments and results of a called jaxpr the names of the equation's own."""
+        # The zips are not strict, so that a malformed equation can be printed as well.
         jaxpr: Jaxpr = eqn.params["jaxpr"]
         given: set[str] = set()
         for inner, outer in zip(jaxpr.invars, eqn.invars, strict=False):
@@ -230,7 +235,7 @@ class _Printer:
                     self.names[id(inner)] = self.name(outer)
 
 
-def _short(aval: Any) -> str:
+def _short(aval: AbstractValue) -> str:
     return aval.str_short(short_dtypes=True)
 
 
@@ -243,7 +248,7 @@ def _literal_text(literal: Literal) -> str:
 
 
 def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
-    """The jaxprs in the parameters of a jaxpr's equations, and what to call them."""
+    """The jaxprs in the parameters of a jaxpr's equations, each with a name for it."""
     for eqn in jaxpr.eqns:
         name = eqn.params.get("name")
         name = name.strip("<>") if isinstance(name, str) else "jaxpr"
@@ -253,14 +258,11 @@ def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
                     yield item, name
 
 
-_SHOWN_IN_PLACE = 10  # up to this number of equations; longer programs are written ahead
+_SHOWN_IN_PLACE = 10  # jaxprs of more equations are hoisted
 
 
 def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
-    """The jaxprs that are written ahead of a jaxpr's text, outermost first.
-
-    They are those that the text would hold more than once, and long ones.
-    """
+    """The jaxprs to hoist, outermost first: those that occur more than once, and long ones."""
     queue = [jaxpr]
     found: dict[int, tuple[Jaxpr, str]] = {}
     inner: dict[int, list[Jaxpr]] = {}
@@ -274,7 +276,7 @@ def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
             else:
                 found[id(part)] = (part, name)
                 queue.append(part)
-    # What a repeated program holds is repeated with it.
+    # The jaxprs inside a repeated jaxpr are repeated with it.
     shared: set[int] = set()
     while repeated:
         program = repeated.pop()
@@ -296,13 +298,13 @@ def print_jaxpr(
 
 
 def print_equations(eqns: Sequence[JaxprEqn]) -> str:
-    """The text of equations on their own, named as if nothing came before."""
+    """The text of some equations, with variables named from ``a`` on."""
     names = _Printer(_Options())
     return layout(joined([names.equation(eqn) for eqn in eqns]))
 
 
 class Names:
-    """The names that variables have in the text of a jaxpr, for messages about its parts."""
+    """The names of variables in the text of a jaxpr, for messages about its equations."""
 
     __slots__ = ("printed", "text")
 
@@ -315,7 +317,7 @@ class Names:
         return self.printed.name(var)
 
     def equation(self, eqn: JaxprEqn) -> str:
-        """An equation as it stands in the text."""
+        """An equation as it appears in the text."""
         return layout(self.printed.equation(eqn))
 
 

@@ -1,6 +1,7 @@
-"""Programs as single steps: the staged call, and programs of one equation."""
+"""Jaxprs applied as one operation: the staged call, and programs of one equation."""
 
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 from ricci_ir._cache import Cache
@@ -18,12 +19,12 @@ __all__ = [
     "staged_call",
 ]
 
-# For primitives that stand for a program: ``rule(**params)`` gives its jaxpr and its name. To
-# evaluate one is to run that program.
+# For primitives that stand for a program: ``rule(**params)`` gives its jaxpr and its name. A
+# backend evaluates the primitive by running that program.
 program_rules = rule_table("program", required=False)
 
-# For primitives that call Python: ``rule(*arrays, **params)`` does so now, and gives their results
-# as a list of arrays or NumPy arrays. A backend evaluates one without compiling anything.
+# For primitives that call Python: ``rule(*arrays, **params)`` calls it and gives the results as a
+# list of arrays or NumPy arrays. A backend evaluates the primitive without compiling anything.
 host_rules = rule_table("host", required=False)
 
 
@@ -31,7 +32,7 @@ class StagedCall:
     """The primitive that applies a jaxpr as one unit, behind ``jit``; ``lax`` defines it.
 
     Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants) and
-    ``name``. The calls of jaxprs in ``inlined`` are written out where they are lowered.
+    ``name``. Lowering writes out the calls of jaxprs in ``inlined`` instead of calling a function.
     """
 
     __slots__ = ("call", "inlined")
@@ -46,7 +47,7 @@ class StagedCall:
         """Set the primitive."""
         self.call = call
 
-    def bind(self, jaxpr: Jaxpr, name: str, args: Any) -> list[Any]:
+    def bind(self, jaxpr: Jaxpr, name: str, args: Iterable[Any]) -> list[Any]:
         """Apply a jaxpr to arguments in the current trace."""
         return self.call.bind(*args, jaxpr=jaxpr, name=name)
 
@@ -57,7 +58,7 @@ _single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)
 
 
 def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr:
-    """A program of one equation, made anew."""
+    """A new program of one equation."""
 
     def fun(*args):
         result = primitive.bind(*args, **params)
@@ -67,7 +68,7 @@ def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any])
 
 
 def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr | None:
-    """A program of one equation, made once per type; ``None`` if a parameter cannot be hashed."""
+    """The cached program of one equation; ``None`` if a parameter cannot be hashed."""
     key = (primitive, avals, tuple(params.items()))
     try:
         jaxpr = _single_equations.entries.get(key)

@@ -1,7 +1,7 @@
-"""Functions of several operations that are applied as one step, each traced once for its types.
+"""Composites: functions of several operations that are traced once per type and called as one.
 
-Outside of any program such a step is one dispatch; inside, one call of a subprogram that all uses
-share. What a layer below the runtimes is made of cannot use ``jit`` for this.
+Outside of any program a composite is one dispatch; inside a program it is one call of a jaxpr that
+all its calls share. The packages below the runtimes use this, since they cannot use ``jit``.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,9 @@ class Step(NamedTuple):
     """A composite traced for some types.
 
     Attributes:
-      jaxpr: its operations, closed over the constants.
-      call: the same with the constants as leading arguments.
-      single: whether it has one result, rather than a tuple.
+      jaxpr: its program, closed over the constants.
+      call: the same program with the constants as leading arguments.
+      single: whether the function returns one array instead of a tuple.
     """
 
     jaxpr: Jaxpr
@@ -44,11 +44,11 @@ class Step(NamedTuple):
     single: bool
 
     def packed(self, outs: Any) -> Any:
-        """The list of results, as the function returns them."""
+        """The results as the function returns them: an array or a tuple."""
         return outs[0] if self.single else tuple(outs)
 
 
-# By the composite, the types, the settings and the ``trace_key``.
+# The keys hold the composite, the types, the settings and the ``trace_key``.
 _steps: "Cache[Any, Step]" = Cache("composite functions", 4096)
 
 
@@ -87,7 +87,7 @@ class Composite(Applied):
         return self.apply(args, dict(settings))
 
     def step(self, args: tuple, settings: dict[str, Any]) -> Step:
-        """The operations for arguments of these types."""
+        """The program for arguments of these types."""
         avals = tuple([x if x is None else get_aval(x) for x in args])
         key = (self, avals, *settings.items(), trace_key())
         found = _steps.entries.get(key)
@@ -109,7 +109,7 @@ class Composite(Applied):
 
 
 def _as_array(x: Any) -> Any:
-    """``x`` as the function has it when it is traced, with a type."""
+    """``x`` as an array, so that the function sees a typed value as it does in tracing."""
     if x is None or hasattr(type(x), "aval"):
         return x
     aval: Any = get_aval(x)
@@ -117,7 +117,7 @@ def _as_array(x: Any) -> Any:
 
 
 class Inlined(Composite):
-    """A composite whose operations become part of the program that it is used in."""
+    """A composite whose operations are recorded directly in the program that uses it."""
 
     def apply(self, args: tuple, settings: dict[str, Any]) -> Any:
         """Apply it in the current trace."""
@@ -125,10 +125,14 @@ class Inlined(Composite):
 
 
 def inlined(name: str) -> Callable[[Callable[..., Any]], Inlined]:
-    """Decorate a function to be one dispatch outside of programs, and nothing special inside."""
+    """Make a decorator for ``Inlined``: one dispatch outside of programs, plain operations inside.
+
+    Args:
+      name: the name of the dispatched program.
+    """
     return lambda fun: Inlined(fun, name)
 
 
 def composite(name: str) -> Callable[[Callable[..., Any]], Composite]:
-    """Decorate a function to be applied as one step called ``name``; see ``Composite``."""
+    """Make a decorator for ``Composite``: the function becomes one call, named ``name``."""
     return lambda fun: Composite(fun, name)

@@ -1,4 +1,4 @@
-"""Tracing a function to a jaxpr."""
+"""Tracing a function to a jaxpr: the trace that records each operation as an equation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -42,9 +42,9 @@ _python_scalars = frozenset({bool, int, float, complex})
 
 
 class StagingSwitch:
-    """Tells a runtime that dispatches outside Python whether a program is being recorded.
+    """Tells a dispatcher in C++ whether this thread is recording a program.
 
-    A runtime replaces ``swap``: it takes the new value for this thread and returns the old one.
+    The runtime sets ``swap(value)``, which sets the value for this thread and returns the old one.
     """
 
     __slots__ = ("swap",)
@@ -57,7 +57,7 @@ staging_switch = StagingSwitch()
 
 
 class ProgramCheck:
-    """Checks programs that were traced (``jax_enable_checks``): ``_check``, above, gives it."""
+    """The check of traced programs (``jax_enable_checks``), which the module ``_check`` sets."""
 
     __slots__ = ("run",)
 
@@ -69,7 +69,7 @@ program_check = ProgramCheck()
 
 
 class StagedTracer(Tracer):
-    """An array in a program that is being recorded: ``atom`` holds it."""
+    """An array in a program that is being recorded; ``atom`` is its variable or literal."""
 
     __slots__ = ("atom",)
 
@@ -109,6 +109,7 @@ class JaxprTrace(Trace):
         return StagedTracer(self, aval, var)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Record the primitive as an equation; gives tracers for its results."""
         invars = []
         avals = []
         for arg in args:
@@ -142,15 +143,15 @@ class JaxprTrace(Trace):
         return StagedTracer(self, result, var)
 
     def copy_equation(self, eqn: JaxprEqn, env: dict[int, Any]) -> bool:
-        """Record an equation of another program again, without asking for its types.
+        """Record an equation of another program, whose types are known already.
 
         Args:
-          eqn: the equation; ``context`` tells where it comes from.
-          env: by ``id`` of that program's variables, their values here; the results are added.
+          eqn: the equation; its place in the user's code is taken from ``context``.
+          env: by ``id`` of the other program's variables, their values here; the results are added.
 
         Returns:
-          Whether it was recorded: it is not if an operand is no array of this program, or of
-          another type.
+          Whether it was recorded. It is not if an operand's value is not an array of this program,
+          or has another type.
         """
         invars: list[Var | Literal] = []
         for atom in eqn.invars:
@@ -174,11 +175,12 @@ class JaxprTrace(Trace):
         return True
 
     def lift(self, value: Any) -> "StagedTracer":
+        """A tracer for a value from outside the program."""
         atom: Any = self.constant(value)
         return StagedTracer(self, atom.aval, atom)
 
-    def constant(self, value: Any, user: Any = None) -> Var | Literal:
-        """The atom for a value from outside the program."""
+    def constant(self, value: Any, user: Primitive | None = None) -> Var | Literal:
+        """The literal or constant variable for a value from outside the program."""
         kind = type(value)
         if kind in _python_scalars:
             return Literal(value, get_aval(value))
@@ -188,7 +190,8 @@ class JaxprTrace(Trace):
                     return value.atom
                 raise leaked_tracer(value, user)
         else:
-            if hasattr(kind, "__jax_array__"):  # now: later it may hold another array
+            # An object that wraps an array is unwrapped now; later it may hold another array.
+            if hasattr(kind, "__jax_array__"):
                 return self.constant(value.__jax_array__(), user)
             aval = get_aval(value)
             if isinstance(value, np.generic) or (kind is np.ndarray and not value.shape):
@@ -221,7 +224,7 @@ class JaxprTrace(Trace):
         )
 
     def origin_of(self, var: Var) -> str:
-        """A sentence on where a variable of this program comes from."""
+        """A sentence on the origin of a variable of this program, for error messages."""
         info = self.debug_info
         where = f"\nIt was made while tracing {info.func_name} for {info.traced_for}"
         for i, arg in enumerate(self.invars):
@@ -235,14 +238,14 @@ class JaxprTrace(Trace):
 
 
 def is_recording() -> bool:
-    """Whether operations are recorded in a program, rather than computed at once."""
+    """Whether operations are recorded in a program instead of being evaluated at once."""
     return is_under(JaxprTrace)
 
 
 def drop_unused(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> None:
-    """Make the results that no later equation reads ``DropVar``.
+    """Turn the variables that nothing reads into ``DropVar``.
 
-    They stay the same objects, by which the origin of a tracer that leaked is found.
+    They stay the same objects, since the origin of a leaked tracer is found by its variable.
     """
     used = {id(var) for eqn in eqns for var in eqn.invars}
     used.update(id(var) for var in outvars)
@@ -258,14 +261,14 @@ def trace_to_jaxpr(
     debug_info: DebugInfo = unknown_debug_info,
     origin: tuple[Any, int] | None = None,
 ) -> Jaxpr:
-    """Record what a function of arrays does.
+    """Trace a function of arrays to a jaxpr.
 
     Args:
       fun: takes one tracer for each type and returns a flat sequence of arrays.
       in_avals: the arguments' types.
-      debug_info: what to call the function in messages.
-      origin: where its operations come from, if not from the code that calls them;
-        ``no_origin`` for a program that callers share.
+      debug_info: the names of the function and its arguments, for messages.
+      origin: the place in the user's code that all equations get, instead of the line that binds
+        each; ``no_origin`` for a program that many callers share.
 
     Returns:
       A jaxpr closed over the arrays (possibly tracers of enclosing traces) that ``fun`` used.
@@ -276,7 +279,7 @@ def trace_to_jaxpr(
     switched = staging_switch.swap(True)
     context.trace = trace
     context.origin = origin
-    context.name_stack = ()  # names are relative to the program, which is kept for other callers
+    context.name_stack = ()  # names are relative to the program, since other callers may use it
     try:
         with paused_collection:
             jaxpr = trace.finish(fun(*tracers))
@@ -298,14 +301,14 @@ def trace_to_jaxpr(
 
 
 def closes_over_tracers(jaxpr: Jaxpr) -> bool:
-    """Whether a jaxpr's constants belong to enclosing traces, so that it must not be kept."""
+    """Whether a jaxpr has tracers of enclosing traces as constants, so it must not be cached."""
     return any(isinstance(const, Tracer) for const in jaxpr.consts)
 
 
 class ensure_compile_time_eval:
-    """Evaluate what follows now, even while tracing, in a ``with`` block.
+    """Evaluate operations at once inside a ``with`` block, even while tracing.
 
-    Operands must be concrete: tracers raise an error.
+    Their operands must be concrete; a tracer raises an error.
     """
 
     __slots__ = ("previous", "switched")

@@ -1,11 +1,11 @@
-"""Running a program operation by operation, for tools that look at what it computes."""
+"""The interface of tools that run a program operation by operation and inspect the results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ricci_ir.traces._primitive import rule_table
 
-from ._jaxpr import Jaxpr
+from ._jaxpr import Jaxpr, JaxprEqn
 
 __all__ = [
     "error_checks",
@@ -16,34 +16,38 @@ __all__ = [
 
 
 class Steps(Protocol):
-    """What runs a program operation by operation, on arrays, outside of any trace."""
+    """An interpreter that runs a program operation by operation, outside of any trace."""
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
-        """The results of a program that an operation holds; ``place`` says which of its runs."""
+        """Run a program held by an operation; ``place`` names the run, such as an iteration."""
         ...
 
-    def step(self, eqn: Any, operands: Sequence[Any], place: str | None = None) -> list[Any]:
-        """The results of one equation."""
+    def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
+        """Run one equation."""
         ...
 
     def computed(
-        self, eqn: Any, operands: Sequence[Any], results: Sequence[Any], place: str | None = None
+        self,
+        eqn: JaxprEqn,
+        operands: Sequence[Any],
+        results: Sequence[Any],
+        place: str | None = None,
     ) -> None:
         """Take note of the results of an equation that the caller computed itself."""
         ...
 
     def made(self, array: Any, *sources: Any) -> Any:
-        """The array; it holds values of ``sources`` and none that were computed."""
+        """Return ``array``, noting that its values come from ``sources`` without computation."""
         ...
 
 
-# For primitives that hold programs: ``rule(steps, *operands, **params)`` gives the results (as a
-# list) by running them through ``steps``, or ``None`` where the operation can only be run whole.
+# For primitives that hold programs: ``rule(steps, *operands, **params)`` runs these with ``steps``
+# and gives the list of results, or ``None`` if the operation can only be run as a whole.
 step_rules = rule_table("steps", required=False)
 
 
 class NonFiniteReports:
-    """Explains where NaN or infinities in the results of a program come from; ``lax`` gives it."""
+    """Explains where NaNs or infinities in results come from; ``lax`` registers the function."""
 
     __slots__ = ("explain",)
 
@@ -53,8 +57,8 @@ class NonFiniteReports:
     def register(self, explain: Callable[..., Any]) -> None:
         """Set ``explain(jaxpr, args, inf)``.
 
-        It gives a report to print, with the name of the ``operation``, or ``None`` if the program
-        gives no NaN when it is run operation by operation (with ``inf``, no infinities either).
+        It returns a report to print, which names the ``operation``. It returns ``None`` if no NaN
+        (with ``inf``, no infinity either) appears when the program is run operation by operation.
         """
         self.explain = explain
 
@@ -63,7 +67,7 @@ non_finite_reports = NonFiniteReports()
 
 
 class ErrorChecks:
-    """Looks for errors in a program, for ``jax_error_checking_behavior_*``; ``lax`` gives it."""
+    """Finds errors in programs (``jax_error_checking_behavior_*``); ``lax`` registers it."""
 
     __slots__ = ("find",)
 
@@ -73,7 +77,7 @@ class ErrorChecks:
     def register(self, find: Callable[..., Exception | None]) -> None:
         """Set ``find(jaxpr, args, nan=, divide=, oob=)``.
 
-        It gives the first error of the kinds that are true, or ``None`` if the program has none.
+        It returns the first error of the kinds that are true, or ``None`` if there is none.
         """
         self.find = find
 

@@ -1,12 +1,12 @@
-"""Functions with transformations around them, as code written for ``linear_util`` passes them on.
+"""Functions with a list of transformations around them: the interface of ``linear_util``.
 
-Ricci's own transformations are plain functions; this is for interpreters written outside.
+Interpreters written outside of Ricci use it. Ricci's own transformations are plain functions.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 
 from ._jaxpr import DebugInfo, unknown_debug_info
 
@@ -29,18 +29,18 @@ __all__ = [
 
 
 class StoreException(Exception):
-    """What a transformation found out was asked for before the function was called."""
+    """A ``Store`` was read while empty, or written twice."""
 
 
 class Store:
-    """Holds what one call of a function found out."""
+    """A cell for a side result of one call of a function, such as its output tree."""
 
     __slots__ = ("_value",)
 
     def __init__(self):
         self._value: tuple[Any, ...] = ()
 
-    def store(self, value: Any) -> None:
+    def store(self, value: object) -> None:
         """Set the value.
 
         Raises:
@@ -63,7 +63,7 @@ class WrappedFun:
       f: the function.
       params: keyword arguments that it is always called with.
       transforms: ``(transformation, static arguments)``, the outermost first.
-      debug_info: what it is called in messages.
+      debug_info: its name and those of its arguments, for messages.
     """
 
     __slots__ = ("_call", "debug_info", "f", "params", "transforms")
@@ -91,7 +91,7 @@ class WrappedFun:
         return self._call(*args, **kwargs)
 
     def wrap(self, transform: Callable, static: tuple, call: Callable[..., Any]) -> "WrappedFun":
-        """The function with one transformation more, which ``call`` carries out."""
+        """The function with one more transformation; ``call`` is the transformed function."""
         transforms = ((transform, static), *self.transforms)
         return WrappedFun(self.f, self.params, transforms, call, self.debug_info)
 
@@ -119,12 +119,12 @@ def wrap_init(
     *,
     debug_info: DebugInfo | None = None,
 ) -> WrappedFun:
-    """A function, ready to have transformations put around it.
+    """A ``WrappedFun`` without transformations.
 
     Args:
       f: the function.
       params: keyword arguments that it is always called with.
-      debug_info: what it is called in messages.
+      debug_info: its name and those of its arguments, for messages.
 
     Example:
       >>> wrap_init(lambda x, y: x + y, {"y": 2}).call_wrapped(1)
@@ -155,7 +155,7 @@ def transformation_with_aux2(gen: Callable[..., Any], *rest: Any) -> Any:
     """Like ``transformation2`` for ``gen(f, store, *static, *args, **kwargs)``.
 
     Returns:
-      The function, and a function that gives what ``gen`` put into the store.
+      The transformed function, and a function that returns the value that ``gen`` has stored.
     """
 
     def around(fun: WrappedFun, *static: Any) -> tuple[WrappedFun, Callable[[], Any]]:
@@ -200,7 +200,7 @@ def transformation_with_aux(gen: Callable[..., Generator], *rest: Any) -> Any:
     """Like ``transformation`` for a generator that yields ``(result, aux)`` in the end.
 
     Returns:
-      The function, and a function that gives ``aux`` once that has been called.
+      The transformed function, and a function that returns ``aux`` after a call of it.
     """
 
     def around(fun: WrappedFun, *static: Any) -> tuple[WrappedFun, Callable[[], Any]]:
@@ -217,7 +217,10 @@ def transformation_with_aux(gen: Callable[..., Generator], *rest: Any) -> Any:
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Whether it is the first of two functions that was called, and what that one found out.
+    """The stored value of whichever of two transformed functions was called.
+
+    Returns:
+      Whether it was the first one, and its value.
 
     Raises:
       StoreException: if neither was called, or both.
@@ -234,8 +237,11 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
 
 
 @transformation_with_aux2
-def flatten_fun(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
-    """``flatten_fun(fun, in_tree)``: a function of leaves of ``(args, kwargs)``, its out tree."""
+def flatten_fun(f: Callable, store: Store, in_tree: PyTreeDef, *leaves: Any) -> list[Any]:
+    """``flatten_fun(fun, in_tree)`` gives a function of the leaves of ``(args, kwargs)``.
+
+    The second result of it returns the tree of the function's result after a call.
+    """
     args, kwargs = tree_unflatten(in_tree, leaves)
     results, out_tree = tree_flatten(f(*args, **kwargs))
     store.store(out_tree)
@@ -243,8 +249,11 @@ def flatten_fun(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list[A
 
 
 @transformation_with_aux2
-def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
-    """``flatten_fun_nokwargs(fun, in_tree)``: a function of leaves of ``args``, its out tree."""
+def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: PyTreeDef, *leaves: Any) -> list[Any]:
+    """``flatten_fun_nokwargs(fun, in_tree)`` gives a function of the leaves of ``args``.
+
+    The second result of it returns the tree of the function's result after a call.
+    """
     results, out_tree = tree_flatten(f(*tree_unflatten(in_tree, leaves)))
     store.store(out_tree)
     return results
@@ -256,16 +265,16 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """Fix all positional arguments but some.
+    """Fix all positional arguments except some.
 
     Args:
       f: the function.
-      dyn_argnums: the positions of the arguments that stay.
-      args: all of its arguments.
-      require_static_args_hashable: whether the fixed ones must be hashable.
+      dyn_argnums: the positions of the dynamic arguments, which are not fixed.
+      args: the values of all arguments.
+      require_static_args_hashable: whether the fixed arguments must be hashable.
 
     Returns:
-      A function of the arguments that stay, and their values.
+      A function of the dynamic arguments, and their values.
 
     Raises:
       ValueError: if a fixed argument is not hashable.
@@ -298,19 +307,19 @@ def debug_info(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
 ) -> DebugInfo:
-    """What a function is called in messages, and its arguments.
+    """The names of a function and of its arguments' leaves, for messages.
 
     Args:
       traced_for: the transformation.
-      fun, args, kwargs: a call.
-      static_argnums, static_argnames: the arguments that are no arrays; they are left out.
+      fun, args, kwargs: the function and the arguments of a call.
+      static_argnums, static_argnames: the arguments that are not arrays; they get no names.
 
     Example:
       >>> debug_info("jit", lambda x, n: x, (1.0, 2), {}, static_argnums=(1,)).arg_names
       ('x',)
     """
     static = {n % len(args) for n in static_argnums} if args else set()
-    # None has no leaves, so that it keeps the place of a static argument.
+    # None has no leaves, so it can stand in the place of a static argument.
     dynamic = tuple(None if i in static else x for i, x in enumerate(args))
     options = {k: v for k, v in kwargs.items() if k not in static_argnames}
     name = getattr(fun, "__name__", type(fun).__name__)

@@ -1,7 +1,7 @@
-"""What makes something an array: the methods that tracers and every backend's arrays share.
+"""The class ``Array``, and the methods that tracers and every backend's arrays share.
 
-A layer above (the NumPy API) gives the methods; a backend names its array class. Each reaches
-the other through the table here, in whichever order they are imported.
+The NumPy API defines the methods, and a backend registers its array class. The tables here bring
+the two together, in whichever order they are imported.
 """
 
 from types import FunctionType
@@ -20,7 +20,7 @@ _methods: dict[str, Any] = {}
 
 
 class _ArrayMeta(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, tuple(_types))
 
     def __subclasscheck__(cls, subclass: type) -> bool:

@@ -1,4 +1,4 @@
-"""The protocol by which the front end meets a runtime."""
+"""The interface between the front end and a backend, and the choice of the backend."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._settings import Override, State
-from ricci_ir.types._aval import get_aval
+from ricci_ir.types._aval import ShapedArray, get_aval
 from ricci_ir.types._dtypes import float0
 
 from ._primitive import Primitive
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class OneStep(Protocol):
-    """What a backend sees of a function that is applied as one step: see ``Composite``."""
+    """The part of a ``Composite`` that a backend uses."""
 
     name: str
 
@@ -35,12 +35,12 @@ class OneStep(Protocol):
         ...
 
     def step(self, args: tuple, settings: dict[str, Any]) -> Any:
-        """Its program for arguments of these types."""
+        """Return its program for arguments of these types."""
         ...
 
 
 class Backend(Protocol):
-    """What runs programs: ``ricci_xla`` on devices, ``ricci_reference`` with NumPy."""
+    """An evaluator of primitives: ``ricci_xla`` on devices, ``ricci_reference`` with NumPy."""
 
     name: str
 
@@ -53,27 +53,27 @@ class Backend(Protocol):
         ...
 
     def dispatcher(self, composite: OneStep) -> Callable[..., Any] | None:
-        """A function that applies a composite outside of any trace, if there is a quicker way.
+        """Return a fast way to apply a composite outside of any trace, or ``None``.
 
-        It takes the settings as a tuple of pairs, then the arrays. It must leave to
-        ``composite.apply`` the calls with tracers among these, and all where ``jit`` is disabled.
+        The function takes the settings as a tuple of pairs, followed by the arrays. It must call
+        ``composite.apply`` if there are tracers among these, or if ``jit`` is disabled.
         """
         ...
 
-    def array(self, value: Any, aval: Any) -> Any:
+    def array(self, value: np.ndarray, aval: ShapedArray) -> Any:
         """An array of this backend holding a NumPy array's values, with the given type."""
         ...
 
-    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Any:
-        """An array of what another library holds, by the DLPack protocol."""
+    def from_dlpack(self, x: Any, device: object, copy: bool | None) -> Any:
+        """An array of this backend made from another library's array, by the DLPack protocol."""
         ...
 
     def devices(self) -> tuple[Any, ...]:
-        """The devices that arrays can be on, the default one first; ``None`` stands for it."""
+        """The devices of this backend, the default one first; ``None`` stands for the default."""
         ...
 
     def clear(self) -> None:
-        """Forget the programs that are kept between calls."""
+        """Drop the programs that are kept between calls."""
         ...
 
 
@@ -120,7 +120,11 @@ def _evaluate_here(primitive: Primitive, args: tuple, params: dict[str, Any]) ->
 
 
 class _Evaluation:
-    """Sets ``eval_trace.process``: the backend of all threads itself, if none has its own."""
+    """Keeps ``eval_trace.process`` up to date when backends change.
+
+    It is the shared backend's ``evaluate`` as long as no thread uses a backend of its own; else it
+    is a function that looks up the backend of the calling thread.
+    """
 
     def __init__(self):
         self._lock = threading.RLock()
@@ -135,14 +139,15 @@ class _Evaluation:
 
 
 _evaluation = _Evaluation()
-# How backends apply operations and composite functions; they are the keys, with the backend.
+# The backends' functions for operations and composites; the keys are ``(applied, backend)``.
 _applications: Cache[Any, Callable[..., Any]] = Cache("applied operations", 4096)
 
 
 class Applied:
-    """What each backend has a function of its own for; the shared backend's is at hand.
+    """An operation or composite, for which each backend has a function of its own.
 
-    ``_evaluate`` is the ``eval_trace.process`` for which ``_apply`` holds.
+    The shared backend's function is kept in ``_apply``. It is valid as long as
+    ``eval_trace.process`` is ``_evaluate``.
     """
 
     __slots__ = ("_apply", "_evaluate")
@@ -165,7 +170,7 @@ class Applied:
 
 
 def set_backend(new: Backend) -> Backend:
-    """Make ``new`` the backend of all threads that use no other; returns the one it replaces."""
+    """Make ``new`` the shared backend, of all threads without one of their own; gives the old."""
     old = _state.shared_value
     _state.set_global(new)
     return old

@@ -1,11 +1,11 @@
 """Keeping the garbage collector out of tracing.
 
-A trace makes millions of objects that all live to its end. The collector would walk them again and
-again for nothing: at 100,000 equations it took two thirds of the time. It waits until the outermost
-trace is done.
+A trace makes millions of objects that all live until it ends. The collector would visit them again
+and again in vain: at 100,000 equations it took two thirds of the time. So it does not run before
+the outermost trace ends.
 
-It is made to wait by a threshold that is never reached, and not by ``gc.disable()``: whether it is
-enabled is for the traced function to say, which may disable it for longer.
+The collector is stopped by a threshold that is never reached, not by ``gc.disable()``. The traced
+function itself may call ``gc.disable()``, and that must hold after the trace as well.
 """
 
 import gc

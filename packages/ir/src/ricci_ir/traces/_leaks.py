@@ -2,7 +2,6 @@
 
 import gc
 from types import FrameType, ModuleType
-from typing import Any
 
 from ricci_ir._errors import UnexpectedTracerError
 from ricci_ir._source import is_internal_module
@@ -18,16 +17,17 @@ def check_leaks(trace: Trace) -> None:
     """Raise an error if a tracer of a trace that has ended is still in use.
 
     Args:
-      trace: one that ended, with no references to its tracers left in the caller.
+      trace: the trace; the caller must hold no references to its tracers.
 
     Raises:
-      UnexpectedTracerError: naming the tracers and what holds them.
+      UnexpectedTracerError: if tracers leaked; the message names them and the objects that hold
+        them.
     """
     leaked = _tracers_of(trace)
     if not leaked:
         return
     del leaked
-    gc.collect()  # what only a cycle holds is no leak
+    gc.collect()  # a tracer that is only held by a reference cycle has not leaked
     leaked = _tracers_of(trace)
     if leaked:
         lines = [line for i in range(min(len(leaked), 3)) for line in _description(leaked, i)]
@@ -58,7 +58,7 @@ def _description(leaked: list[Tracer], i: int) -> list[str]:
     return lines[:3]
 
 
-def _holder(tracer: Tracer, holder: Any) -> str | None:
+def _holder(tracer: Tracer, holder: object) -> str | None:
     if isinstance(holder, FrameType):
         if is_internal_module(holder.f_globals.get("__name__")):
             return None
@@ -79,8 +79,8 @@ def _holder(tracer: Tracer, holder: Any) -> str | None:
     return f"an object of type {type(holder).__name__}"
 
 
-def _named(container: Any) -> str:
-    """What a container is called in the module that holds it."""
+def _named(container: object) -> str:
+    """The name of a container in the module that holds it; empty if no module does."""
     for holder in gc.get_referrers(container):
         if isinstance(holder, dict) and "__name__" in holder and "__spec__" in holder:
             names = [key for key, value in holder.items() if value is container]

@@ -6,7 +6,7 @@ The stack of names is ``context.name_stack``, outermost first: strings, of which
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Self
 
 from ._trace import context
 
@@ -48,7 +48,7 @@ class _Entered:
     def __init__(self, name: str):
         self.name = name
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self.previous = context.name_stack
         context.name_stack = (*self.previous, self.name)
         return self
@@ -61,7 +61,7 @@ class named_scope(_Entered):
     """Name the operations traced inside a ``with`` block, or by a function that it decorates.
 
     Args:
-      name: what profiles and the metadata of compiled programs call them.
+      name: the name in profiles and in the metadata of compiled programs.
 
     Raises:
       TypeError: if the name is no string.
@@ -91,11 +91,11 @@ class named_scope(_Entered):
 
 
 def named_call[**P, R](fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
-    """The function, its operations in a scope that is called as it is.
+    """Wrap a function so that its operations are in a scope named after it.
 
     Args:
       fun: any function.
-      name: the scope's name; by default that of the function.
+      name: the scope's name; by default the function's.
 
     Raises:
       TypeError: if the name is no string.
@@ -111,22 +111,22 @@ _jvp, _transpose = Transformation("jvp"), Transformation("transpose")
 
 
 def under_jvp() -> _Entered:
-    """In this block operations are named as differentiated ones."""
+    """Enter the scope of ``jvp``, in which operations are named as differentiated ones."""
     return _Entered(_jvp)
 
 
 def under_vmap(size: int) -> _Entered:
-    """In this block operations are named as mapped ones, over so many examples."""
+    """Enter the scope of a ``vmap`` over ``size`` examples."""
     return _Entered(Transformation("vmap", size))
 
 
 def is_differentiated(names: Sequence[str]) -> bool:
-    """Whether a stack is that of a function being differentiated, on the way there."""
+    """Whether a stack of names is that of the forward pass of a differentiated function."""
     return _holds(names, _jvp) and not _holds(names, _transpose)
 
 
 def is_transposed(names: Sequence[str]) -> bool:
-    """Whether a stack is that of the way back: what pulls cotangents through a function."""
+    """Whether a stack of names is that of a backward pass, which pulls cotangents back."""
     return _holds(names, _transpose)
 
 
@@ -135,14 +135,14 @@ def _holds(names: Sequence[str], transformation: Transformation) -> bool:
 
 
 def transposed_stack(outer: tuple[str, ...], recorded: tuple[str, ...]) -> tuple[str, ...]:
-    """The names for transposing, under ``outer``, what was recorded under ``recorded``."""
+    """The stack of names, under ``outer``, for the transpose of an equation of ``recorded``."""
     count = len(outer)
     inner = recorded[count:] if recorded[:count] == outer else ()
     return (*outer, _transpose, *inner)
 
 
 def scope_path(names: Sequence[str]) -> str:
-    """A stack of names in one string.
+    """A stack of names as one string.
 
     Example:
       >>> scope_path(("layer", Transformation("transpose"), Transformation("jvp"), "norm", "sum"))

@@ -1,7 +1,7 @@
-"""What happens while programs are made, for tools that watch it: checks, and contracts in tests.
+"""Events of tracing and compilation, for tools that observe them: checks and compile contracts.
 
-Whoever makes a program says ``notify(...)`` of what a watcher may want to know and the program
-itself no longer shows. Nothing is collected unless this thread is ``observing``.
+Code that makes a program calls ``notify(...)`` for an event that the finished program no longer
+shows. Events are made only if this thread is ``observing``.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,16 @@ __all__ = [
 
 
 class TraceAbandoned(NamedTuple):
-    """Tracing a function raised an exception; ``trace`` holds what was recorded before."""
+    """Tracing a function raised an exception; ``trace`` holds the equations recorded so far."""
 
     trace: Trace
 
 
 class CondSelected(NamedTuple):
-    """A batched predicate made a ``cond`` run all of its branches.
+    """A ``cond`` became a selection that runs all branches, because its predicate is batched.
 
     Attributes:
-      source: where the user called it.
+      source: the place where the user called it.
       branches: the programs of the branches.
     """
 
@@ -46,12 +46,12 @@ class CondSelected(NamedTuple):
 
 
 class CarryPromoted(NamedTuple):
-    """Weakly typed parts of a loop's carry took the types that the body gives them.
+    """Weakly typed parts of a loop's carry were promoted to the types that the body returns.
 
     Attributes:
-      source: where the user called the loop.
-      loop: what the loop is, such as ``scan``.
-      changes: the name, the type before and the type after of each part.
+      source: the place where the user called the loop.
+      loop: the kind of loop, such as ``scan``.
+      changes: for each part of the carry its name, its old type and its new type.
     """
 
     source: Source
@@ -60,7 +60,7 @@ class CarryPromoted(NamedTuple):
 
 
 class NotReversible(NamedTuple):
-    """Reverse mode met an operation that it cannot differentiate; an error follows."""
+    """An operation cannot be differentiated in reverse mode; an error follows."""
 
     source: Source
     operation: str
@@ -70,11 +70,11 @@ class DonatingCall(NamedTuple):
     """A function that donates arguments was called inside a function that is being traced.
 
     Attributes:
-      source: where the user called it.
+      source: the place where the user called it.
       name: the function's name.
-      jaxpr: its program, whose arguments are ``consts`` constants followed by its own.
-      consts: how many constants there are.
-      arg_names: what its own arguments are called.
+      jaxpr: its program, whose arguments are ``consts`` constants followed by the function's own.
+      consts: the number of constants.
+      arg_names: the names of the function's own arguments.
       donated: for each of them, whether it is donated.
     """
 
@@ -90,7 +90,7 @@ class ProgramCompiled(NamedTuple):
     """A jitted function was compiled.
 
     Attributes:
-      source: where the user called it.
+      source: the place where the user called it.
       function: the function's module and qualified name.
       arguments: the name and the type of each array among the arguments.
       static: the name and the ``repr`` of each static argument.
@@ -110,12 +110,12 @@ Event = (
 
 
 class observing:
-    """Call ``observer(event)`` for what happens on this thread inside a ``with`` block.
+    """Call ``observer(event)`` for each event on this thread inside a ``with`` block.
 
     Args:
-      observer: is called with each event, where it happens; it must not raise.
-      anew: whether functions are traced although their programs are known, so that all that
-        happens when they are traced happens now. The programs are forgotten afterwards.
+      observer: called with each event when it happens; it must not raise.
+      anew: whether functions are traced again although their programs are cached, so that no event
+        of their tracing is missed. These new programs are dropped afterwards.
 
     Example:
       >>> events = []
@@ -142,20 +142,20 @@ class observing:
 
 
 def is_observed() -> bool:
-    """Whether anybody on this thread wants to be told of events."""
+    """Whether this thread has an observer."""
     return bool(context.observers)
 
 
 def notify(event: Event) -> None:
-    """Tell all observers on this thread what happened; ask ``is_observed()`` before making it."""
+    """Pass an event to this thread's observers; call ``is_observed()`` before making the event."""
     for observer in context.observers:
         observer(event)
 
 
 def kept_programs[K, V](table: Cache[K, V]) -> Cache[K, V]:
-    """Where the programs of users' functions are kept: ``table``.
+    """The cache for programs of users' functions: ``table`` itself.
 
-    Where an observer has functions traced anew, a table of that time's own.
+    While an observer has functions traced anew, it is a temporary cache instead.
     """
     anew = context.kept_anew
     if anew is None:
@@ -167,7 +167,7 @@ def kept_programs[K, V](table: Cache[K, V]) -> Cache[K, V]:
 
 
 def current_source() -> Source:
-    """Where in the user's code the operation comes from that is being bound or transformed."""
+    """The place in the user's code of the operation that is being bound or transformed."""
     if context.origin is not None:
         return Source(*context.origin, context.name_stack)
     return Source(*caller_source(2, context.name_stack))

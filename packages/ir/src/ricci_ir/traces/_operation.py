@@ -1,4 +1,4 @@
-"""Primitives with their parameters, for calls that come back."""
+"""Primitives with fixed parameters, for functions that apply the same operation in each call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = [
 
 
 class Operation(Applied):
-    """A primitive with all its parameters, applied to arrays without looking for its program.
+    """A primitive with fixed parameters; it keeps the backend's function for them between calls.
 
     Example:
       >>> from ricci_ir import ShapedArray, trace_to_jaxpr

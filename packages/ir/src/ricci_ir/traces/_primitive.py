@@ -5,13 +5,13 @@ A package that interprets programs declares a kind of rule with ``rule_table``; 
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
 from ricci_ir._cache import Cache
 
-from ._trace import context
+from ._trace import Trace, context
 
 __all__ = [
     "define",
@@ -51,7 +51,8 @@ class Primitive:
         "name",
     )
 
-    # What interpreters ask of a primitive: programs are parameters of primitives like others here.
+    # Interpreters written outside of Ricci read these. Here no primitive is special: one that
+    # holds a program has it as a parameter.
     call_primitive: bool = False
     map_primitive: bool = False
 
@@ -76,7 +77,7 @@ class Primitive:
         return context.trace.process(self, args, params)
 
     def result_avals(self, avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """``abstract_eval`` of these operands, computed once for each combination."""
+        """The result of ``abstract_eval``, computed once for each combination of arguments."""
         memo = self.aval_memo
         if memo is None:
             return self.abstract_eval(*avals, **params)
@@ -91,7 +92,9 @@ class Primitive:
                 result = memo.add(key, self.abstract_eval(*avals, **params))
         return result
 
-    def bind_with_trace(self, trace: Any, args: Any, avals: Any, params: dict[str, Any]) -> Any:
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], avals: object, params: dict[str, Any]
+    ) -> Any:
         """Apply the primitive in a trace, whichever is the current one.
 
         Args:
@@ -104,20 +107,21 @@ class Primitive:
             context.trace = previous
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
-        """Say how arrays are computed now, outside of any program; returns ``impl``."""
+        """Set the function that evaluates the primitive outside of any program; returns it."""
         self.impl = impl
         eager_rules[self] = impl
         return impl
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Say of what type the result is; returns the rule."""
+        """Set the rule for the types of the results; returns it."""
         self.abstract_eval = rule
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Say of what type the result is, and which side effects there are; returns the rule.
+        """Set the rule for the types of the results and the side effects; returns it.
 
-        Effects count as the primitive's own from the first operands on that have them.
+        Effects are those of the primitive, not of a call: an effect that the rule gave once counts
+        for all later equations.
 
         Args:
           rule: gives ``(result types, effects)``.
@@ -164,7 +168,7 @@ class unsupported:
 
 
 class derived:
-    """A rule that follows from the primitive itself: ``make(primitive)`` gives it."""
+    """A rule that is made from the primitive itself: ``make(primitive)`` returns it."""
 
     __slots__ = ("make",)
 
@@ -207,22 +211,22 @@ def rule_table(kind: str, *, required: bool = True) -> RuleTable:
     return table
 
 
-# For primitives that are done on arrays without a program: ``rule(*args, **params)``.
+# For primitives that are evaluated without a compiled program: ``rule(*args, **params)``.
 eager_rules = rule_table("eager", required=False)
 
-# For primitives that NumPy computes to the same bits: ``rule(*arrays, **params)`` gives an array,
-# or a sequence of them for several results, or ``NotImplemented`` for what is not so.
+# For primitives that NumPy computes to the same bits as XLA: ``rule(*arrays, **params)`` gives an
+# array, or a sequence of arrays, or ``NotImplemented`` for operands for which the bits may differ.
 exact_rules = rule_table("exact", required=False)
 
 # For primitives that NumPy computes: ``rule(*arrays, **params)``. Unlike an ``exact`` rule it may
-# differ in the last places; arrays of dtypes that NumPy lacks come to it in a wider one.
+# differ in the last places. Arrays of dtypes that NumPy lacks are passed in a wider dtype.
 reference_rules = rule_table("reference", required=False)
 
 primitives: dict[str, Primitive] = {}
 
 
 class _Place(NamedTuple):
-    """Where a primitive is defined; ``code`` is what Python was running there."""
+    """The place where a primitive is defined; ``code`` is the code object that ran there."""
 
     module: str
     file: str
@@ -237,7 +241,7 @@ _places: dict[str, _Place] = {}
 
 
 def _place_of_block() -> _Place:
-    """The line of the block that calls ``define``, itself or through a factory of Ricci's."""
+    """The line of the block that calls ``define``, directly or through one of Ricci's factories."""
     frame = sys._getframe(2)
     while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "")
@@ -257,9 +261,9 @@ def defined_at(primitive: Primitive) -> str:
 def _check_is_free(name: str, place: _Place) -> None:
     """Raise ``ValueError`` if another block has defined a primitive of this name.
 
-    The same block may run again, and then replaces what it defined: a module that is reloaded, a
-    cell of a notebook or an example of a document are other code in a module of the same name; a
-    function that defines a primitive is the same code at the same line.
+    A block that runs again replaces its own primitive. It counts as the same block if it is in a
+    module of the same name and is either other code (a reloaded module, an edited notebook cell)
+    or the same code at the same line (a function that defines a primitive, called twice).
     """
     other = _places.get(name)
     if other is None or name not in primitives:
@@ -286,8 +290,8 @@ def define(
     Args:
       name: the printed name, unique.
       abstract_eval, multiple_results, effects, memo: see ``Primitive``.
-      rules: one rule for each declared kind (``jvp``, ``transpose``, ``batch``, ``lower``); a
-        gap is said aloud with ``unsupported("reason")``.
+      rules: one rule for each declared kind (``jvp``, ``transpose``, ``batch``, ``lower``); for
+        a rule that cannot exist, give ``unsupported("reason")``.
 
     Raises:
       TypeError: if a required rule is missing, or a keyword is not a kind of rule.

@@ -1,13 +1,13 @@
 """Traces and tracers: how an operation finds what interprets it.
 
-One thread-local ``context`` names the current trace. Binding a primitive asks that trace to
-process it; a trace that does not care passes it on to its parent, down to evaluation.
+The thread-local ``context`` holds the current trace. Binding a primitive asks that trace to process
+it. A trace that is not concerned passes it on to its parent, down to evaluation.
 """
 
 import threading
 from collections.abc import Callable, Iterable
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -44,7 +44,7 @@ _Base = Array if TYPE_CHECKING else object
 
 
 class Named(Protocol):
-    """What is asked of a primitive here; ``Primitive`` binds through traces, so it comes later."""
+    """A primitive, as error messages use it; ``Primitive`` itself is defined on top of traces."""
 
     name: str
 
@@ -66,12 +66,12 @@ class Trace:
 
     @property
     def is_usable(self) -> bool:
-        """Whether its tracers may be used here and now."""
+        """Whether its tracers may be used now, in this thread."""
         return self.alive and self.thread == get_ident()
 
     @property
     def main(self) -> "Trace":
-        """What tells this trace from others, by identity."""
+        """The object that identifies this trace: the trace itself."""
         return self
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -86,7 +86,7 @@ class Trace:
         raise NotImplementedError(f"{type(self).__name__} does not say how it applies primitives")
 
     def lift(self, value: Any) -> Any:
-        """A value that is no tracer, as one of the program that is being recorded, if any is."""
+        """The tracer for a constant in the program being recorded; the value itself without one."""
         return value if self.parent is None else self.parent.lift(value)
 
     def accepts(self, tracer: "Tracer") -> bool:
@@ -100,7 +100,7 @@ class Trace:
 
 
 class Tracer(_Base):
-    """Stands for an array while a function is traced."""
+    """A placeholder for an array while a function is traced; ``aval`` is its type."""
 
     __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000
@@ -114,30 +114,35 @@ class Tracer(_Base):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The size of each dimension."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The type of the elements."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self.aval.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.aval.size
 
     @property
     def weak_type(self) -> bool:
+        """Whether the dtype gives way to others in promotion, as Python scalars do."""
         return self.aval.weak_type
 
     def concrete(self) -> Any:
-        """The array behind this tracer if its value is known now, else ``None``."""
+        """The concrete array of this tracer if its value is known while tracing, else ``None``."""
         return None
 
     def _origin_message(self) -> str:
-        """Where this tracer came from, for error messages; empty if that is not known."""
+        """A sentence on the tracer's origin for error messages; empty if that is not known."""
         return ""
 
     def __len__(self) -> int:
@@ -163,7 +168,7 @@ class Tracer(_Base):
         check_index(self.aval)
         return self._concrete_or(TracerIntegerConversionError).__index__()
 
-    def _concrete_or(self, error) -> Any:
+    def _concrete_or(self, error: Callable[["Tracer"], Exception]) -> Any:
         value = self.concrete()
         if value is None:
             raise error(self)
@@ -175,10 +180,10 @@ class Tracer(_Base):
     def __copy__(self) -> "Tracer":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Tracer":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tracer":
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise ConcretizationTypeError(self, "It cannot be pickled, nor sent to another process.")
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
@@ -203,7 +208,7 @@ def _concretization(function: str):
 
 
 def leaked_tracer(tracer: Tracer, primitive: Named | None = None) -> UnexpectedTracerError:
-    """The error for a tracer that is used where the trace it belongs to has ended or is not."""
+    """The error for a tracer that is used after its trace has ended, or in another thread."""
     use = f" was passed to {primitive.name!r}" if primitive is not None else " was used"
     trace = tracer._trace
     if trace.alive and trace.thread != get_ident():
@@ -222,7 +227,7 @@ def leaked_tracer(tracer: Tracer, primitive: Named | None = None) -> UnexpectedT
 
 
 class EvalTrace(Trace):
-    """The root: ``process`` is the backend's way to evaluate a primitive on concrete values."""
+    """The root trace; ``process`` is the backend's function that evaluates a primitive."""
 
     __slots__ = ("process",)
 
@@ -234,15 +239,16 @@ eval_trace = EvalTrace()
 
 
 class _Context(threading.local):
-    """What holds on this thread: the current trace, the named axes, the scope of names."""
+    """The state of this thread: the current trace, the named axes, the stack of names."""
 
     trace: Trace = eval_trace
     axis_sizes: dict[Any, int] = {}  # replaced as a whole, never changed in place
     name_stack: tuple[str, ...] = ()
-    # Where in the user's code the operation comes from that is being transformed or replayed.
+    # The place in the user's code of the equation that is being transformed or replayed.
     origin: tuple[Any, int] | None = None
     observers: tuple[Callable[[Any], object], ...] = ()
-    # The programs of functions that are traced although theirs are known, by what they replace.
+    # While an observer has functions traced anew: by ``id`` of a cache, that cache and the
+    # temporary one in its place.
     kept_anew: dict[int, tuple[Any, Any]] | None = None
 
 
@@ -250,7 +256,7 @@ context = _Context()
 
 
 class set_trace:
-    """Make a trace current inside a ``with`` block, whatever happens in it."""
+    """Make a trace the current one inside a ``with`` block."""
 
     __slots__ = ("previous", "trace")
 
@@ -282,7 +288,7 @@ class extend_axes:
         context.axis_sizes = self.previous
 
 
-def axis_size(name: Any) -> int:
+def axis_size(name: object) -> int:
     """The size of a named axis in scope; of several, their product.
 
     Raises:
@@ -303,8 +309,8 @@ def axis_size(name: Any) -> int:
         ) from None
 
 
-def is_concrete(x: Any) -> bool:
-    """Whether the value of ``x`` is known now."""
+def is_concrete(x: object) -> bool:
+    """Whether the value of ``x`` is known: it is not a tracer, or one with a concrete array."""
     return not isinstance(x, Tracer) or x.concrete() is not None
 
 
@@ -314,7 +320,7 @@ def is_scalar_type(aval: AbstractValue) -> bool:
 
 
 def is_under(kind: type[Trace]) -> bool:
-    """Whether the current trace, or one that it is built on, is of a class."""
+    """Whether the current trace, or one of its parents, is an instance of a class."""
     trace: Trace | None = context.trace
     while trace is not None:
         if isinstance(trace, kind):

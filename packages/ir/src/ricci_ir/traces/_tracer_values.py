@@ -1,4 +1,4 @@
-"""What only arrays with values have: a tracer asks the array behind it, if its value is known."""
+"""Attributes that need values: a tracer delegates them to its concrete array, if it has one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,13 +26,13 @@ _PROPERTIES = (
 
 
 def values_of(tracer: Tracer, asked: str) -> Any:
-    """The array behind a tracer.
+    """The concrete array of a tracer.
 
     Args:
-      asked: the attribute that is asked for, for the message.
+      asked: the attribute that was accessed, for the message.
 
     Raises:
-      ConcretizationTypeError: if its value is not known.
+      ConcretizationTypeError: if the tracer's value is not known.
     """
     value = tracer.concrete()
     if value is None:

@@ -1,4 +1,4 @@
-"""Abstract values: what is known of a value while a program is traced."""
+"""Abstract values: the types of values in traced programs."""
 
 import threading
 import weakref
@@ -50,6 +50,7 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
 
     def str_short(self, short_dtypes: bool = False) -> str:
+        """The name of the type in printed jaxprs."""
         return "Tok"
 
     def __repr__(self) -> str:
@@ -58,16 +59,16 @@ class AbstractToken(AbstractValue):
 
 abstract_token = AbstractToken()
 
-# A type that is in use is found by ``_living`` as long as it lives, so that two objects never stand
-# for one type. ``_interned`` finds the usual ones quickly, and keeps them for their next use.
+# ``_living`` holds every type that is in use, so that there are never two objects for one type.
+# ``_interned`` finds the common types quickly and keeps them alive between uses.
 _interned: Cache[Any, "ShapedArray"] = Cache("array types", 8192)
 _usual = _interned.entries
 _living: weakref.WeakValueDictionary[Any, "ShapedArray"] = weakref.WeakValueDictionary()
-_lock = threading.RLock()  # a type may be made by a destructor, in the middle of this
+_lock = threading.RLock()  # reentrant: a destructor that runs inside may make a type
 
 
 class TypeSharding:
-    """What makes the sharding that a type shows; a runtime that has shardings registers it."""
+    """The function that makes the ``sharding`` of types; a runtime with shardings registers it."""
 
     __slots__ = ("make",)
 
@@ -75,7 +76,7 @@ class TypeSharding:
         self.make: Callable[[int], Any] | None = None
 
     def register(self, make: Callable[[int], Any]) -> None:
-        """Let ``make`` give the sharding of types of a rank, where nothing says how they lie."""
+        """Set ``make(ndim)``, which gives the default sharding of types of a rank."""
         self.make = make
 
 
@@ -85,17 +86,17 @@ type_sharding = TypeSharding()
 class ShapedArray(AbstractValue):
     """The type of an array: its shape, its dtype and whether the dtype is weak.
 
-    Instances are interned: two that describe the same type are the same object, so that
-    comparing and hashing them costs what it costs for an object's identity.
+    Instances are interned: equal types are one object, so they are compared and hashed by
+    identity.
 
     Args:
       shape: a sequence of non-negative ints.
       dtype: a NumPy dtype (or what ``np.dtype`` takes), or an extended dtype.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
-      sharding: what the ``sharding`` of a type is, or ``None``.
+      sharding: ``None``, or the ``sharding`` of another type.
 
     Raises:
-      NotImplementedError: if ``sharding`` is one over a mesh's axes.
+      NotImplementedError: if ``sharding`` spreads arrays over the axes of a mesh.
 
     Example:
       >>> ShapedArray((3,), np.float32)
@@ -136,7 +137,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> Any:
-        """How such values are spread over devices: over none, as far as the type says.
+        """The default sharding: a type does not say how its values are spread over devices.
 
         Raises:
           AttributeError: no runtime that has shardings is imported.
@@ -170,6 +171,7 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def str_short(self, short_dtypes: bool = False) -> str:
+        """The type in short: ``float32[3]``, or ``f32[3]`` as in printed jaxprs."""
         name = short_name(self.dtype) if short_dtypes else _name(self.dtype)
         return f"{name}[{','.join(map(str, self.shape))}]"
 
@@ -199,7 +201,7 @@ def _intern(shape, dtype, weak_type) -> ShapedArray:
 
 
 def _living_type(key: tuple[tuple[int, ...], Any, bool]) -> ShapedArray:
-    """The type that something still refers to, else a new one."""
+    """The type with this key that is still in use, else a new one."""
     shape, dtype, weak_type = key
     strong = ShapedArray(shape, dtype) if weak_type else None
     with _lock:
@@ -224,7 +226,7 @@ def _array_aval(x: np.ndarray | np.generic) -> ShapedArray:
     return ShapedArray(x.shape, canonicalize_dtype(x.dtype) if known else coerce_to_array_dtype(x))
 
 
-# How values that are not Ricci's own get their type, by Python class.
+# By Python class, the function that gives the type of a value that has no ``aval``.
 aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
     np.ndarray: _array_aval,
     bool: lambda x: ShapedArray((), np.dtype(bool)),
@@ -234,11 +236,11 @@ aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
 }
 
 
-def get_aval(x: Any) -> AbstractValue:
+def get_aval(x: object) -> AbstractValue:
     """The type of a value: an array, a tracer, a NumPy array or a Python scalar.
 
     Raises:
-      TypeError: if ``x`` is nothing an array can be made of without conversion.
+      TypeError: if ``x`` is none of these.
 
     Example:
       >>> get_aval(2.0)

@@ -1,4 +1,4 @@
-"""Element types of arrays: what they are called, how they nest, and their 32-bit forms."""
+"""Element types of arrays: their names, their families, and their canonical (32-bit) forms."""
 
 from functools import lru_cache
 from typing import Any
@@ -107,7 +107,7 @@ array_dtypes = frozenset(
     (BOOL, *SMALL_INTS, *INTS, *UINTS, *FLOAT4, *FLOAT6, *FLOAT8, *FLOATS, *COMPLEXES)
 )
 
-# Where NumPy's own class hierarchy does not know a scalar type, its place in it.
+# The place in NumPy's class hierarchy of the scalar types that NumPy does not know.
 _ABSTRACT: dict[type, type] = {
     **{d.type: np.floating for d in (*FLOAT4, *FLOAT6, *FLOAT8, FLOATS[0])},
     **dict.fromkeys((int1, int2, int4), np.signedinteger),
@@ -133,7 +133,7 @@ _NARROW = {
 
 
 class extended(np.generic):
-    """The scalar type above all element types that NumPy does not know."""
+    """The abstract scalar type of all extended dtypes."""
 
 
 class prng_key(extended):
@@ -143,11 +143,11 @@ class prng_key(extended):
 class ExtendedDType:
     """Base class of dtypes that NumPy does not know, such as that of random keys.
 
-    A subclass gives ``name`` (as printed), ``type`` (a subclass of ``extended``) and
-    ``itemsize``, and compares and hashes by what it stands for. Programs hold its elements as
-    arrays of numbers: ``physical_aval(aval)`` is their type, with the elements' own dimensions
-    last, ``from_physical(array)`` makes an array of this dtype of one, and its attribute
-    ``physical`` is that array.
+    A subclass gives ``name`` (as printed), ``type`` (a subclass of ``extended``) and ``itemsize``;
+    equal dtypes compare and hash equal. Programs hold an array of an extended dtype as a physical
+    array of numbers, whose last dimensions belong to the elements. ``physical_aval(aval)`` is its
+    type, ``from_physical(array)`` makes an extended array of it, and the attribute ``physical`` of
+    an extended array is the array of numbers.
     """
 
     __slots__ = ()
@@ -187,11 +187,11 @@ _INT_LIMIT = {False: 2**31, True: 2**63}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype an array of ``dtype`` gets: 32-bit for 64-bit ones while those are off.
+    """The dtype that an array of ``dtype`` gets: a 32-bit one while 64-bit dtypes are off.
 
     Args:
       dtype: a dtype or what ``np.dtype`` takes.
-      allow_extended_dtype: pass dtypes that NumPy does not know instead of raising.
+      allow_extended_dtype: whether to return an extended dtype unchanged instead of raising.
 
     Raises:
       TypeError: if ``dtype`` does not name a dtype.
@@ -232,15 +232,15 @@ def _numpy_dtype(dtype: Any) -> np.dtype:
     return np.dtype(dtype)
 
 
-def is_extended(dtype: Any) -> bool:
-    """Whether ``dtype`` is one that NumPy does not know, or the scalar type of such."""
+def is_extended(dtype: object) -> bool:
+    """Whether ``dtype`` is an extended dtype, or the scalar type of one."""
     return isinstance(dtype, ExtendedDType) or (
         isinstance(dtype, type) and issubclass(dtype, extended)
     )
 
 
-def is_wide(dtype: Any) -> bool:
-    """Whether ``dtype`` is one of the 64-bit ones that narrow while those are off."""
+def is_wide(dtype: object) -> bool:
+    """Whether ``dtype`` is a 64-bit dtype, which is narrowed while 64-bit dtypes are off."""
     return dtype in _NARROW
 
 
@@ -249,7 +249,7 @@ def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:
 
     Args:
       cls: ``bool``, ``int``, ``float`` or ``complex``.
-      value: if given, checked to fit.
+      value: if given, must be representable in the dtype.
 
     Raises:
       OverflowError: if ``value`` is an int that the dtype cannot hold.
@@ -271,18 +271,19 @@ def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:
 
 
 def explicit_dtype(dtype: Any, where: str = "") -> Any:
-    """The dtype to use for one that the user asked for by name.
+    """The dtype to use for one that the user asked for explicitly.
 
-    Python scalar types and ``None`` (``float``) mean the default of their kind. Other 64-bit
-    dtypes, while those are off, are subject to the option ``jax_explicit_x64_dtypes``.
+    A Python scalar type stands for the default dtype of its kind, and ``None`` for that of
+    ``float``. If 64-bit dtypes are off and another 64-bit dtype is asked for, the option
+    ``jax_explicit_x64_dtypes`` decides.
 
     Args:
-      dtype: what the user gave.
-      where: the function it was given to, for the message.
+      dtype: the dtype that the user gave.
+      where: the function that it was given to, for messages.
 
     Raises:
       TypeError: if ``dtype`` does not name a dtype.
-      ValueError: if 64-bit dtypes are off and the option says ``"error"``; for an array.
+      ValueError: if 64-bit dtypes are off and the option is ``"error"``, or if an array is given.
     """
     try:
         if dtype in array_dtypes and (dtype not in _NARROW or enable_x64.value):
@@ -330,7 +331,7 @@ def dtype(x: Any) -> Any:
     return canonicalize_dtype(x, allow_extended_dtype=True)
 
 
-def issubdtype(a: Any, b: Any) -> bool:
+def issubdtype(a: object, b: object) -> bool:
     """Whether dtype ``a`` is ``b``, or belongs to the family ``b``.
 
     Args:
@@ -347,7 +348,7 @@ def issubdtype(a: Any, b: Any) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _issubdtype(a: Any, b: Any) -> bool:
+def _issubdtype(a: object, b: object) -> bool:
     if isinstance(b, ExtendedDType):
         return a == b
     cls, family = _scalar_class(a), _scalar_class(b)
@@ -416,7 +417,7 @@ def to_tangent_dtype(dtype: Any) -> Any:
     return dtype if issubdtype(dtype, np.inexact) else float0
 
 
-def is_array_dtype(dtype: Any) -> bool:
+def is_array_dtype(dtype: object) -> bool:
     """Whether arrays can have this dtype: a number's, ``float0``, or an extended one."""
     return dtype in array_dtypes or dtype == float0 or isinstance(dtype, ExtendedDType)
 
@@ -431,8 +432,8 @@ _INSTEAD = {
 }
 
 
-def instead_of(dtype: Any) -> str:
-    """What to do with values of a NumPy dtype that arrays cannot have, as a sentence to append.
+def instead_of(dtype: object) -> str:
+    """Advice for values of a NumPy dtype that arrays cannot have, as a sentence to append.
 
     Example:
       >>> instead_of(np.dtype("m8[s]"))

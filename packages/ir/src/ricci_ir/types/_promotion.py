@@ -78,7 +78,7 @@ _STANDARD: dict[Any, tuple] = {
     complex: (_C64,),
     _C64: (_C128,),
 }
-# Only Python scalars give way, and only without a change of kind that loses information.
+# Only Python scalars are promoted, and only to kinds that lose no information.
 _STRICT: dict[Any, tuple] = {
     int: (float, *INTS, *UINTS, *SMALL_INTS),
     float: (complex, *FLOATS, *_NARROW_FLOATS),
@@ -151,7 +151,7 @@ _results: Cache[Any, tuple[Any, bool]] = Cache("promotions", 4096)
 
 
 def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
-    """The dtype of a result, and whether it is weak, from the same of each operand.
+    """The dtype of a result and whether it is weak, given the same of each operand.
 
     Args:
       pairs: a dtype and a flag for each operand.
@@ -164,7 +164,7 @@ def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
       >>> lattice_result_type((np.dtype("int8"), False), (np.dtype("float32"), True))
       (dtype('float32'), True)
     """
-    # Not the mode itself: the hash of an enumeration's member is Python code.
+    # A Boolean stands for the mode, since hashing an enumeration's member runs Python code.
     key = (pairs, enable_x64.value, numpy_dtype_promotion.value is _STANDARD_MODE)
     found = _results.entries.get(key)
     return _results.make(key, _lattice_result_type, pairs) if found is None else found
@@ -180,7 +180,7 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
         return pairs[0][0], False
     standard = numpy_dtype_promotion.value is _STANDARD_MODE
     if standard and all(weak for _, weak in unique):
-        # There is nothing strong to give way to: they meet as if they all were.
+        # All operands are weak, so they are promoted as if all were strong.
         return _weak_result(_least_upper_bound(dtype for dtype, _ in unique))
     nodes = ((_kind(dtype) if weak else None) or dtype for dtype, weak in unique)
     node = _least_upper_bound(nodes)
@@ -188,14 +188,14 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
 
 
 def _weak_result(node: Any) -> tuple[Any, bool]:
-    """The default dtype of a node's kind; there signed and unsigned ints are two kinds."""
+    """The default dtype of a node's kind, as a weak result; unsigned ints are a kind here."""
     if node in UINTS:
         return canonicalize_dtype(_U64), True
     kind = node if isinstance(node, type) else _kind(node)
     return (node, False) if kind is None else (python_scalar_dtype(kind), True)
 
 
-def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
+def dtype_and_weak_type(x: object) -> tuple[Any, bool]:
     """The dtype of an operand, and whether it is weak.
 
     Args:
@@ -240,7 +240,7 @@ def _described_dtype(x: Any) -> Any:
     return found
 
 
-def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
     """The dtype that the result of an operation on these operands has.
 
     Args:
@@ -260,7 +260,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
-    """The dtype that two dtypes promote to; 64-bit dtypes stay so even while those are off.
+    """The dtype that two dtypes promote to; 64-bit dtypes are not narrowed while they are off.
 
     Args:
       a, b: dtypes or what ``np.dtype`` takes; Python scalar types are weak.
@@ -276,7 +276,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     node = _least_upper_bound(nodes)
     if isinstance(node, type):
         return python_scalar_dtypes[node]
-    # Only what was given as 64-bit stays so: uint32 and int8 meet in int32, not in int64.
+    # The result has 64 bits only if one of the two has: uint32 and int8 give int32, not int64.
     return node if any(is_wide(n) for n in nodes) else canonicalize_dtype(node)
 
 
@@ -288,7 +288,7 @@ def _promotion_node(x: Any) -> Any:
     return np.dtype(x)
 
 
-def is_weakly_typed(x: Any) -> bool:
+def is_weakly_typed(x: object) -> bool:
     """Whether the dtype of an array or scalar gives way to others in promotion.
 
     Example:

@@ -1,6 +1,6 @@
-"""Mutable arrays, which Ricci does not have: their types, of which nothing is an instance."""
+"""The types of mutable arrays, which Ricci does not support; nothing is an instance of them."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ._aval import AbstractValue
 
@@ -29,12 +29,12 @@ class Ref:
       NotImplementedError: when one is made.
     """
 
-    def __init__(self, aval: Any, refs: Any):
+    def __init__(self, aval: object, refs: object):
         raise NotImplementedError(f"Ref: {_ADVICE}.")
 
 
 def new_ref(
-    init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
+    init_val: object, *, memory_space: object = None, kind: str | None = None, pin: bool = False
 ) -> NoReturn:
     """Not supported: makes a mutable array.
 

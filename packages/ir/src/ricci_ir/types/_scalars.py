@@ -1,9 +1,8 @@
-"""Which arrays serve as a Python truth value, number or index: a question about their types."""
-
-from typing import Any
+"""Checks of which array types can become a Python truth value, number or index."""
 
 import numpy as np
 
+from ._aval import ShapedArray
 from ._dtypes import issubdtype
 
 __all__ = [
@@ -14,7 +13,7 @@ __all__ = [
 ]
 
 
-def check_truth(aval: Any) -> None:
+def check_truth(aval: ShapedArray) -> None:
     """Raise ``ValueError`` unless arrays of a type have one truth value."""
     if aval.size == 1:
         return
@@ -28,7 +27,7 @@ def check_truth(aval: Any) -> None:
     )
 
 
-def check_number(aval: Any) -> None:
+def check_number(aval: ShapedArray) -> None:
     """Raise ``TypeError`` unless arrays of a type are single numbers."""
     if aval.shape:
         raise TypeError(
@@ -37,13 +36,13 @@ def check_number(aval: Any) -> None:
         )
 
 
-def check_index(aval: Any) -> None:
+def check_index(aval: ShapedArray) -> None:
     """Raise ``TypeError`` unless arrays of a type can be an index of a Python list."""
     if aval.shape or not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"{aval.str_short()} cannot serve as a Python index, which is one integer.")
 
 
-def check_item(aval: Any, args: tuple[int, ...]) -> None:
+def check_item(aval: ShapedArray, args: tuple[int, ...]) -> None:
     """Raise ``ValueError`` unless ``x.item(*args)`` names an element, or there is only one."""
     if not args and aval.size != 1:
         raise ValueError(

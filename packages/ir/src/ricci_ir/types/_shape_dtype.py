@@ -1,4 +1,4 @@
-"""``ShapeDtypeStruct``: the description of an array that is not there."""
+"""``ShapeDtypeStruct``: the shape and dtype of an array without its values."""
 
 from math import prod
 from typing import Any, final
@@ -19,7 +19,7 @@ _fields = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_re
 
 @final
 class ShapeDtypeStruct:
-    """What an array looks like, in place of one, for tracing a function without data.
+    """A shape, dtype and sharding that stand for an array when a function is only traced.
 
     Args:
       shape: a sequence of ints.
@@ -53,9 +53,9 @@ class ShapeDtypeStruct:
         *,
         sharding: Any = None,
         weak_type: bool = False,
-        manual_axis_type: Any = None,
+        manual_axis_type: object = None,
         is_ref: bool = False,
-        _memory_space: Any = None,
+        _memory_space: object = None,
     ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype is None; name the dtype.")
@@ -65,7 +65,7 @@ class ShapeDtypeStruct:
         for field, value in zip(_fields, values, strict=True):
             object.__setattr__(self, field, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _fields:
             raise RuntimeError(
                 f"ShapeDtypeStruct is immutable: {name} cannot be assigned. "
@@ -74,7 +74,7 @@ class ShapeDtypeStruct:
         raise AttributeError(f"ShapeDtypeStruct has no attribute {name!r}")
 
     @staticmethod
-    def like(x: Any) -> "ShapeDtypeStruct":
+    def like(x: object) -> "ShapeDtypeStruct":
         """The description of an array, a scalar or anything with a shape and a dtype."""
         aval: Any = argument_aval(x)
         sharding = getattr(x, "sharding", None)
@@ -87,10 +87,12 @@ class ShapeDtypeStruct:
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return prod(self.shape)
 
     def __len__(self) -> int:
@@ -127,7 +129,7 @@ def _restore(*values: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(**dict(zip(_fields, values, strict=True)))
 
 
-def argument_aval(x: Any) -> AbstractValue:
+def argument_aval(x: object) -> AbstractValue:
     """The type of an argument of a function that is only traced.
 
     It may be a value, or anything that describes one with ``shape`` and ``dtype``.
@@ -154,7 +156,7 @@ def _described(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, canonicalize_dtype(dtype), getattr(x, "weak_type", False))
 
 
-def typeof(x: Any) -> AbstractValue:
+def typeof(x: object) -> AbstractValue:
     """The type of an array as a traced program sees it.
 
     Args:

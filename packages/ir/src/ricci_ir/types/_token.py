@@ -13,7 +13,7 @@ class Token:
     """A token that a program returned.
 
     Args:
-      buffer: what the backend holds for it; waiting for it waits for what the token follows.
+      buffer: the backend's object; waiting for it waits for the effects that the token follows.
 
     Example:
       >>> Token(None).aval
@@ -27,10 +27,11 @@ class Token:
 
     @property
     def aval(self) -> AbstractToken:
+        """The type of all tokens."""
         return abstract_token
 
     def block_until_ready(self) -> "Token":
-        """Wait until what the token follows is done; returns the token."""
+        """Wait until the effects that the token follows are done; returns the token."""
         wait = getattr(self.buffer, "block_until_ready", None)
         if wait is not None:
             wait()

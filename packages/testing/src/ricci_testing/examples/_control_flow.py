@@ -46,20 +46,26 @@ def _scanned(weight: ArrayLike, h: ArrayLike, rows: ArrayLike, **options: Any) -
 
 
 def _repeated(x: ArrayLike, limit: ArrayLike) -> tuple[Any, Any]:
+    start: tuple[Any, Any] = (np.int32(0), x)
     return lax.while_loop(
         lambda c: lax.lt(c[0], limit),
         lambda c: (lax.add(c[0], np.int32(1)), lax.mul(c[1], lax.sin(x))),
-        (np.int32(0), x),
+        start,
     )
 
 
-def _until_small(x: ArrayLike) -> Array:
+def _until_small(x: Array) -> Array:
     """A loop whose length depends on the values."""
     return lax.while_loop(
         lambda c: lax.gt(lax.reduce_max(lax.abs(c), (0,)), 0.2),
         lambda c: lax.mul(c, np.asarray(0.6, c.dtype)[()]),
         x,
     )
+
+
+def _running_sums(x: Array) -> Any:
+    start: Any = np.zeros(3, x.dtype)
+    return lax.scan(lambda c, a: (lax.add(c, a), c), start, x)[0]
 
 
 def control_flow_examples() -> dict[str, list[Example]]:
@@ -91,7 +97,7 @@ def control_flow_examples() -> dict[str, list[Example]]:
             captured("scan", lambda w, h, r: _scanned(w, h, r), X, Y, ROWS[:0]),
             captured(
                 "scan",
-                lambda x: lax.scan(lambda c, a: (lax.add(c, a), c), np.zeros(3, x.dtype), x)[0],
+                _running_sums,
                 np.arange(12, dtype=np.int32).reshape(4, 3),
             ),
         ],
