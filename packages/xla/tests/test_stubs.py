@@ -10,7 +10,12 @@ import pytest
 import ricci_xla
 
 _ROOT = Path(ricci_xla.__file__).parent
-_MODULES = ("arrays._array_impl", "arrays._sharding_types", "devices._runtime_types")
+_MODULES = (
+    "_profiler_types",
+    "arrays._array_impl",
+    "arrays._sharding_types",
+    "devices._runtime_types",
+)
 
 
 def _classes(module):

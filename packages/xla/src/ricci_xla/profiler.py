@@ -19,12 +19,11 @@ from jaxlib._profile_data import ProfileData as ProfileData
 from jaxlib._profile_data import ProfileEvent as ProfileEvent
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
+from ._profiler_types import ProfileOptions, ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
 
-ProfileOptions = _profiler.ProfileOptions
 
-
-class TraceAnnotation(_profiler.TraceMe):
+class TraceAnnotation(TraceMe):
     """Names a ``with`` block of this thread in profiles.
 
     Args:
@@ -74,10 +73,10 @@ class _Running:
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.session: Any = None
+        self.session: ProfilerSession | None = None
         self.folder = ""
         self.perfetto = False
-        self.server: Any = None
+        self.server: ProfilerServer | None = None
 
 
 _running = _Running()
@@ -87,7 +86,7 @@ def start_trace(
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: ProfileOptions | None = None,
 ) -> None:
     """Start a profile, which ``stop_trace`` ends.
 
@@ -111,7 +110,7 @@ def start_trace(
             raise RuntimeError("a profile is running already: call stop_trace() first")
         get_backend()  # a client that is made later would not be in the profile
         options = () if profiler_options is None else (profiler_options,)
-        _running.session = _profiler.ProfilerSession(*options)
+        _running.session = ProfilerSession(*options)
         _running.folder = os.fspath(log_dir)
         _running.perfetto = create_perfetto_trace
 
@@ -146,7 +145,7 @@ def trace(
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
     """Profile a ``with`` block. The arguments are those of ``start_trace``."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
@@ -156,7 +155,7 @@ def trace(
         stop_trace()
 
 
-def start_server(port: int, requires_backend: bool = True) -> Any:
+def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
     """Start a server by which tools can profile this process.
 
     Args:
@@ -171,8 +170,9 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
             raise ValueError("a profiler server is running already: call stop_server() first")
         if requires_backend:
             get_backend()
-        _running.server = _profiler.start_server(port)
-        return _running.server
+        server: ProfilerServer = _profiler.start_server(port)
+        _running.server = server
+        return server
 
 
 def stop_server() -> None:

@@ -37,6 +37,9 @@ class ShardingInspector:
 
     __slots__ = ("config", "handler")
 
+    config: bytes
+    handler: Callable[[HloSharding], None]
+
     def __init__(self, module: Module, ndim: int, tell: Callable[[Sharding], None]):
         devices = tuple(module.devices)
         mesh = _mesh_of(module, devices)
@@ -45,7 +48,7 @@ class ShardingInspector:
             tell(named_by_tiles(GSPMDSharding(DeviceList(devices), tiles), mesh, ndim))
 
         self.handler = handler
-        self.config: bytes = runtime.encode_inspect_sharding_callback(handler)
+        self.config = runtime.encode_inspect_sharding_callback(handler)
 
 
 def _mesh_of(module: Module, devices: Sequence[Device]) -> Mesh | None:

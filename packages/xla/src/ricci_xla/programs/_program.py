@@ -37,14 +37,12 @@ class Program:
 
     Attributes:
       jaxpr: the equations. The constants that the function closes over are its first arguments.
-      consts: the values of those constants.
-      in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
-      name: the function's name.
-      arg_names: the names of the arguments' leaves.
-      result_info: the paths of the results' leaves.
-      miss: the explanation of why it was traced, until that is reported.
-      origin: the function's module and qualified name; empty if it is not a user's function.
-      static: the name and the ``repr`` of each static argument.
+      consts: the values of those constants. in_tree: the structure of ``(args, kwargs)``; ``None``
+      for programs that ``jit`` did not trace. out_tree: the structure of the result. name: the
+      function's name. arg_names: the names of the arguments' leaves. result_info: the paths of the
+      results' leaves. miss: the explanation of why it was traced, until that is reported. origin:
+      the function's module and qualified name; empty if it is not a user's function. static: the
+      name and the ``repr`` of each static argument.
     """
 
     __slots__ = (
@@ -62,7 +60,7 @@ class Program:
 
     arg_names: tuple[str, ...]
     consts: tuple[Any, ...]
-    in_tree: PyTreeDef | None
+    in_tree: Any
     jaxpr: Jaxpr
     miss: CacheMiss | None
     name: str
@@ -233,7 +231,7 @@ def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Pro
             f"{name} is a generator function, which yields values one at a time. jit needs a "
             "function that returns them: return a tuple or a list."
         )
-    out_tree = None
+    out_tree: Any = None
     result_info: tuple[str, ...] = ()
 
     def flat_fun(*leaves: Any) -> list[Any]:
