@@ -299,7 +299,7 @@ def device_put(
             end_explicit(mark)
 
 
-def _path_text(path: tuple) -> str:
+def _path_text(path: tuple[object, ...]) -> str:
     return f" at x{''.join(map(str, path))}" if path else ""
 
 

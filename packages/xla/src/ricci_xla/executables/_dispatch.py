@@ -129,7 +129,7 @@ def make_fast_callable(
     name: str,
     python_miss: Callable[..., tuple[Any, FastPath | None]],
     *,
-    fun: Callable | None = None,
+    fun: Callable[..., Any] | None = None,
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     cache_key: Hashable = (),

@@ -29,7 +29,7 @@ def parse_module(text: str | bytes) -> Any:
         return ir.Module.parse(text)
 
 
-def host_function(callback: HostCallback) -> Callable[..., tuple]:
+def host_function(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
     """The function that jaxlib calls: it takes and returns NumPy arrays, with ``None`` for tokens.
 
     The user's function is given arrays on the first CPU device, and may compute with them.
@@ -40,7 +40,7 @@ def host_function(callback: HostCallback) -> Callable[..., tuple]:
     avals: tuple[Any, ...] = in_avals[taken:]
 
     @explicit_transfer("explicit_device_put")
-    def call(*values: Any) -> tuple:
+    def call(*values: Any) -> tuple[Any, ...]:
         # jaxlib may make this call on a thread that is tracing; the function must not join in.
         with ensure_compile_time_eval(), runtime_tokens.inside_callback():
             sharding = single_device_sharding(get_backend("cpu").local_devices()[0])
@@ -54,6 +54,6 @@ def host_function(callback: HostCallback) -> Callable[..., tuple]:
     return call
 
 
-def host_functions(callbacks: Sequence[HostCallback]) -> list[Callable[..., tuple]]:
+def host_functions(callbacks: Sequence[HostCallback]) -> list[Callable[..., tuple[Any, ...]]]:
     """The functions that jaxlib calls, for all callbacks of a module."""
     return [host_function(callback) for callback in callbacks]

@@ -25,7 +25,7 @@ class RuleContext:
         which does nothing, since the program keeps what its callbacks need.
     """
 
-    def __init__(self, primitive: Primitive, lowering: Lowering, avals_in: list, module: Any):
+    def __init__(self, primitive: Primitive, lowering: Lowering, avals_in: list[Any], module: Any):
         self.primitive = primitive
         self.avals_in = avals_in
         self.avals_out = list(lowering.outs)

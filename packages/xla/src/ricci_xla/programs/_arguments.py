@@ -113,6 +113,10 @@ def _name(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", None) or repr(fun)
 
 
+# The static arguments of a call: positions with values, and names with values.
+type _Static = tuple[tuple[tuple[int, Any], ...], tuple[tuple[str, Any], ...]]
+
+
 class Split(NamedTuple):
     """A call's arguments, divided into dynamic and static ones.
 
@@ -123,10 +127,12 @@ class Split(NamedTuple):
 
     leaves: list[Any]
     tree: PyTreeDef
-    static: tuple[tuple, tuple]
+    static: _Static
 
 
-def split_static(arguments: Arguments, fun: Callable[..., Any], args: tuple, kwargs: dict) -> Split:
+def split_static(
+    arguments: Arguments, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Split:
     """Divide a call's arguments into dynamic ones, flattened, and static ones.
 
     Raises:
@@ -163,7 +169,9 @@ def position_name(fun: Callable[..., Any], position: int) -> str:
         return str(position)
 
 
-def join_static(static: tuple[tuple, tuple], args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def join_static(
+    static: _Static, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Insert static arguments among dynamic ones: the inverse of ``split_static``."""
     by_position, by_name = static
     if by_position:
@@ -174,7 +182,9 @@ def join_static(static: tuple[tuple, tuple], args: tuple, kwargs: dict) -> tuple
     return args, {**kwargs, **dict(by_name)} if by_name else kwargs
 
 
-def donated_leaves(arguments: Arguments, args: tuple, kwargs: dict) -> tuple[bool, ...]:
+def donated_leaves(
+    arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[bool, ...]:
     """For each dynamic leaf of a call, whether its buffer is donated."""
     if not arguments.donate_argnums and not arguments.donate_argnames:
         return ()

@@ -103,7 +103,7 @@ def _distance(now: Key, before: Key) -> tuple[bool, bool, bool, int]:
     )
 
 
-def _static(key: Key) -> tuple:
+def _static(key: Key) -> tuple[Any, ...]:
     return key.static, key.static_types
 
 

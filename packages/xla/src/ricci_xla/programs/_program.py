@@ -219,8 +219,9 @@ def _explain(
 def argument_names(fun: Callable[..., Any], split: Split) -> tuple[str, ...]:
     """The names of the leaves of a call's dynamic arguments."""
     # None has no leaves, so that it can stand in for each static argument.
-    by_position, by_name = (tuple([(where, None) for where, _ in s]) for s in split.static)
-    args, kwargs = join_static((by_position, by_name), *tree_unflatten(split.tree, split.leaves))
+    by_position, by_name = split.static
+    blank = tuple([(i, None) for i, _ in by_position]), tuple([(name, None) for name, _ in by_name])
+    args, kwargs = join_static(blank, *tree_unflatten(split.tree, split.leaves))
     return tuple(argument_paths(args, kwargs, fun))
 
 
