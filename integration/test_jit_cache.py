@@ -279,8 +279,8 @@ def test_functions_defined_anew_are_noticed(caplog):
             jit(lambda x: x)(1.0)
     first, second = logged(caplog, "ricci.tracing")
     assert "has not been traced before" in first
-    assert "defined anew" not in first
-    assert "defined anew" in second
+    assert "defined again" not in first
+    assert "defined again" in second
 
 
 def test_durations_are_recorded():

@@ -42,7 +42,7 @@ FLOORS = {
     "ricci_scipy": Floor(unknown=1, typed=82.4),
     "ricci_stablehlo": Floor(unknown=0, typed=100.0),
     "ricci_testing": Floor(unknown=0, typed=97.5),
-    "ricci_xla": Floor(unknown=35, typed=79.3),
+    "ricci_xla": Floor(unknown=0, typed=99),
 }
 
 

@@ -93,7 +93,7 @@ def rows_on_four(devices):
     ("value", "where", "error", "text"),
     [
         ({"k": "text"}, lambda d: None, TypeError, r"x\['k'\].*'text'"),
-        (1.0, lambda d: 5, ValueError, "Give a Device, a Sharding, None, or a"),
+        (1.0, lambda d: 5, ValueError, "device must be a Device, a Sharding, None, or a"),
         (
             np.zeros(6),
             lambda d: NamedSharding(Mesh(d[:4], "i"), P("i")),
@@ -135,7 +135,7 @@ def test_callback_is_asked_once_for_each_part(eight_devices):
         (
             lambda i: np.zeros((8, 4), "int32")[i],
             "float32",
-            "was asked for, but the callback returned int",
+            "was given, but the callback returned dtype int",
         ),
     ],
 )

@@ -6,6 +6,9 @@ from .arrays import *
 from .calls import *
 from .devices import *
 from .devices import _logging as _logging
+
+# The function, which has the name of its room: type checkers would take it for the module.
+from .devices import devices as devices
 from .executables import *
 from .executables import _mlir_rules as _mlir_rules
 from .programs import *

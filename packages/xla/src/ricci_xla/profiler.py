@@ -1,6 +1,7 @@
-"""Profiles of what runs, on the host and on devices, for XProf, TensorBoard and Perfetto.
+"""Profiles of the host and of devices, for XProf, TensorBoard and Perfetto.
 
-The work is jaxlib's; here are its sessions, one at a time, and names for what is going on.
+jaxlib records the profiles. This module starts and stops its sessions, one at a time, and names
+steps and blocks of a program in them.
 """
 
 import gzip
@@ -18,16 +19,15 @@ from jaxlib._profile_data import ProfileData as ProfileData
 from jaxlib._profile_data import ProfileEvent as ProfileEvent
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
+from ._profiler_types import ProfileOptions, ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
 
-ProfileOptions = _profiler.ProfileOptions
 
-
-class TraceAnnotation(_profiler.TraceMe):
-    """Names what a ``with`` block does on this thread, in profiles.
+class TraceAnnotation(TraceMe):
+    """Names a ``with`` block of this thread in profiles.
 
     Args:
-      name: what to call it.
+      name: the name.
       kwargs: further facts to show.
 
     Example:
@@ -37,10 +37,10 @@ class TraceAnnotation(_profiler.TraceMe):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Names one step of training in profiles, by which they are divided.
+    """Marks a ``with`` block as a step, such as one of training; profiles are divided by steps.
 
     Args:
-      name: what to call it.
+      name: the step's name.
       kwargs: further facts; ``step_num`` numbers the step.
     """
 
@@ -48,20 +48,20 @@ class StepTraceAnnotation(TraceAnnotation):
         super().__init__(name, _r=1, **kwargs)
 
 
-def annotate_function(
-    func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any
-) -> Callable[..., Any]:
+def annotate_function[**P, R](
+    func: Callable[P, R], name: str | None = None, **decorator_kwargs: Any
+) -> Callable[P, R]:
     """Return the function with its calls named in profiles.
 
     Args:
       func: the function.
-      name: what to call it, by default its qualified name.
+      name: the name to show, by default its qualified name.
       decorator_kwargs: further facts to show.
     """
     shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
 
     @wraps(func)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         with TraceAnnotation(shown, **decorator_kwargs):
             return func(*args, **kwargs)
 
@@ -69,14 +69,14 @@ def annotate_function(
 
 
 class _Running:
-    """The profile and the server that run in this process, at most one of each."""
+    """The session and the server that run in this process, at most one of each."""
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.session: Any = None
+        self.session: ProfilerSession | None = None
         self.folder = ""
         self.perfetto = False
-        self.server: Any = None
+        self.server: ProfilerServer | None = None
 
 
 _running = _Running()
@@ -86,13 +86,13 @@ def start_trace(
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: ProfileOptions | None = None,
 ) -> None:
-    """Start to profile what runs, until ``stop_trace``.
+    """Start a profile, which ``stop_trace`` ends.
 
     Args:
       log_dir: the folder to write to.
-      create_perfetto_link: not supported: nothing of a profile leaves this machine.
+      create_perfetto_link: not supported, since profiles do not leave this machine.
       create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` too.
       profiler_options: a ``ProfileOptions``.
 
@@ -108,18 +108,18 @@ def start_trace(
     with _running.lock:
         if _running.session is not None:
             raise RuntimeError("a profile is running already: call stop_trace() first")
-        get_backend()  # devices that are found later would not be in the profile
+        get_backend()  # a client that is made later would not be in the profile
         options = () if profiler_options is None else (profiler_options,)
-        _running.session = _profiler.ProfilerSession(*options)
+        _running.session = ProfilerSession(*options)
         _running.folder = os.fspath(log_dir)
         _running.perfetto = create_perfetto_trace
 
 
 def stop_trace() -> None:
-    """Stop the profile and write it.
+    """Stop the profile, and write it to its folder.
 
     Raises:
-      RuntimeError: if none is running.
+      RuntimeError: if no profile is running.
     """
     with _running.lock:
         session = _running.session
@@ -132,7 +132,7 @@ def stop_trace() -> None:
 
 
 def _write_perfetto(folder: Path) -> None:
-    """Write the newest profile's events again, as Perfetto reads them."""
+    """Write the events of the newest profile once more, in a file that Perfetto reads."""
     newest = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=os.path.getmtime)
     with gzip.open(newest, "rt", encoding="utf-8") as file:
         events = json.load(file)
@@ -145,9 +145,9 @@ def trace(
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Profile what runs in a ``with`` block; the arguments are those of ``start_trace``."""
+    """Profile a ``with`` block. The arguments are those of ``start_trace``."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -155,30 +155,31 @@ def trace(
         stop_trace()
 
 
-def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Let tools connect to a port and profile this process.
+def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
+    """Start a server by which tools can profile this process.
 
     Args:
-      port: the port.
-      requires_backend: whether to look for devices first.
+      port: the port that it listens on.
+      requires_backend: whether to make the clients of devices first.
 
     Raises:
-      ValueError: if there is a server already.
+      ValueError: if a server is running already.
     """
     with _running.lock:
         if _running.server is not None:
             raise ValueError("a profiler server is running already: call stop_server() first")
         if requires_backend:
             get_backend()
-        _running.server = _profiler.start_server(port)
-        return _running.server
+        server: ProfilerServer = _profiler.start_server(port)
+        _running.server = server
+        return server
 
 
 def stop_server() -> None:
     """Stop the server.
 
     Raises:
-      ValueError: if there is none.
+      ValueError: if no server is running.
     """
     with _running.lock:
         if _running.server is None:
@@ -187,17 +188,17 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Profile a process that this one started, too; returns a function that ends that."""
+    """Include a subprocess in profiles; returns a function that removes it again."""
     return _profiler.register_subprocess(pid, port)
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """Return what holds the devices' memory, as pprof reads it, compressed with gzip."""
+    """A profile of the devices' memory, in the format of pprof, compressed with gzip."""
     return gzip.compress(get_backend(backend).heap_profile())
 
 
 def save_device_memory_profile(
     filename: os.PathLike[str] | str, backend: str | None = None
 ) -> None:
-    """Write what ``device_memory_profile`` gives to a file."""
+    """Write the profile that ``device_memory_profile`` returns to a file."""
     Path(filename).write_bytes(device_memory_profile(backend))

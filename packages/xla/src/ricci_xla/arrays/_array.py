@@ -1,28 +1,36 @@
-"""Arrays: jaxlib's array class, with the methods that do not compute.
+"""The methods of arrays that do not compute, added to jaxlib's array class.
 
-What computes (operators, indexing, reductions) is added by ``ricci_numpy``.
+``ricci_numpy`` adds those that compute: operators, indexing, reductions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import api_boundary, check_index, check_item, check_number, check_truth
+from ricci_ir import (
+    Array,
+    Index,
+    ShapedArray,
+    api_boundary,
+    check_index,
+    check_item,
+    check_number,
+    check_truth,
+)
 from ricci_xla.devices import _state as _state
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, JaxRuntimeError
 
+from ._array_impl import ArrayImpl
 from ._pieces import parts, whole_part
 from ._sharding import device_indices
+from ._sharding_types import Sharding
 
 __all__ = [
-    "ArrayImpl",
     "check_not_deleted",
     "Shard",
 ]
-
-ArrayImpl = runtime.ArrayImpl
-Array = runtime.Array
 
 
 class Shard:
@@ -30,14 +38,23 @@ class Shard:
 
     Attributes:
       device: the device.
-      index: where the part is in the array, a tuple of slices.
-      replica_id: the number of the copy; 0 for parts of which there is only one.
-      data: the part, as an array on that device; ``None`` if another process has it.
+      index: the index of the part in the array, a tuple of slices.
+      replica_id: the number of this copy of the part, from 0.
+      data: the part, as an array on that device; ``None`` if the device is another process's.
     """
 
     __slots__ = ("_global_shape", "_sharding", "data", "device")
 
-    def __init__(self, device: Any, sharding: Any, global_shape: Any, data: Any = None):
+    data: Array | None
+    device: Device
+
+    def __init__(
+        self,
+        device: Device,
+        sharding: Sharding,
+        global_shape: Sequence[int],
+        data: Array | None = None,
+    ):
         self.device = device
         self.data = data
         self._sharding = sharding
@@ -48,10 +65,12 @@ class Shard:
 
     @property
     def index(self) -> tuple[slice, ...]:
+        """The index of the part in the array."""
         return device_indices(self._sharding, self._global_shape)[self._position()]
 
     @property
     def replica_id(self) -> int:
+        """The number of this copy of the part, from 0."""
         indices = device_indices(self._sharding, self._global_shape)
         position = self._position()
         return indices[:position].count(indices[position])
@@ -63,8 +82,8 @@ class Shard:
         )
 
 
-def check_not_deleted(array: Any) -> None:
-    """Raise if an array's memory is gone.
+def check_not_deleted(array: ArrayImpl) -> None:
+    """Raise an error if an array was deleted.
 
     Raises:
       RuntimeError: if the array was deleted, or donated to a computation.
@@ -74,42 +93,43 @@ def check_not_deleted(array: Any) -> None:
         shape = ",".join(map(str, aval.shape))
         raise RuntimeError(
             f"This array was deleted: {aval.dtype.name}[{shape}].\nIts memory was freed by "
-            "delete(), or given away: it was an argument that a compiled function may overwrite "
-            "(donate_argnums, donate_argnames, device_put(donate=True)). Keep using the "
-            "function's result instead, or do not donate this argument."
+            "delete(), or it was donated: passed as an argument whose buffer the result reuses "
+            "(donate_argnums, donate_argnames, device_put(donate=True)). Use the function's result "
+            "instead, or do not donate this argument."
         )
 
 
-def _value(self: Any) -> np.ndarray:
+def _value(self: ArrayImpl) -> np.ndarray:
+    """The values on the host, read-only."""
     cached = self._npy_value
     if cached is not None:
         return cached
     check_not_deleted(self)
     if not (self.is_fully_addressable or self.is_fully_replicated):
         raise RuntimeError(
-            f"This process cannot see all of the array {self.aval.str_short()}, which is spread "
-            f"over devices of other processes by {self._sharding}.\nRead this process's parts with "
-            "x.addressable_shards, or gather the array first with "
+            f"The array {self.aval.str_short()} is not fully addressable: by {self._sharding} it "
+            "is divided over devices of other processes, which this process cannot read.\nRead "
+            "this process's parts with x.addressable_shards, or gather the array first with "
             "multihost_utils.process_allgather."
         )
     try:
         value, copied = self._to_np_array_did_copy()
-    except runtime.JaxRuntimeError:
+    except JaxRuntimeError:
         if self._sharding.num_devices == 1:
             raise
         value, copied = _joined(self), True
     value.flags.writeable = False
     if copied:
-        # Only a copy is kept: a view would keep the device's memory from being donated.
+        # A view is not kept, since it would keep the device's memory from being donated.
         self._npy_value = value
     return value
 
 
-def _joined(self: Any) -> np.ndarray:
+def _joined(self: ArrayImpl) -> np.ndarray:
     """The whole array, read part by part.
 
-    A guard of transfers makes jaxlib refuse to put parts together, even those that the host's
-    memory holds already. Read one by one, only those are refused that are really copied.
+    Under a transfer guard jaxlib refuses to join parts, even if the host's memory holds them
+    already. When they are read one by one, it refuses only those that need a transfer.
     """
     value = np.empty(self.aval.shape, self.aval.dtype)
     for shard in self.addressable_shards:
@@ -117,19 +137,19 @@ def _joined(self: Any) -> np.ndarray:
     return value
 
 
-def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+def _array(self: ArrayImpl, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
     value = self._value
     if dtype is not None and value.dtype != dtype:
         if copy is False:
             raise ValueError(
-                f"an array of dtype {value.dtype} cannot become one of {dtype} without a copy; "
+                f"an array of dtype {value.dtype} cannot be converted to {dtype} without a copy; "
                 "leave copy=False out."
             )
         return value.astype(dtype)
     return value.copy() if copy else value
 
 
-def _repr(self: Any) -> str:
+def _repr(self: ArrayImpl) -> str:
     aval = self.aval
     suffix = f"dtype={aval.dtype.name}"
     if aval.weak_type:
@@ -139,88 +159,88 @@ def _repr(self: Any) -> str:
     if 0 in aval.shape:
         return f"Array([], shape={aval.shape}, {suffix})"
     text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
-    # What precedes the dtype on its line counts, "Array(" does not.
+    # As in NumPy, the dtype goes onto a line of its own if it would make the last line too long.
     width = len(text.rpartition("\n")[2]) + len(f", {suffix})")
     if width >= np.get_printoptions()["linewidth"]:
         return f"Array({text},{' ' * len('Array(')}{suffix})"
     return f"Array({text}, {suffix})"
 
 
-def _str(self: Any) -> str:
+def _str(self: ArrayImpl) -> str:
     if not (self.is_fully_addressable or self.is_fully_replicated):
         return _repr(self)
     return str(self._value)
 
 
-def _format(self: Any, format_spec: str) -> str:
+def _format(self: ArrayImpl, format_spec: str) -> str:
     if self.aval.shape == ():
         return format(self._value[()], format_spec)
     return format(self._value, format_spec)
 
 
-def _len(self: Any) -> int:
+def _len(self: ArrayImpl) -> int:
     shape = self.aval.shape
     if not shape:
         raise TypeError("a scalar (an array of rank 0) has no length.")
     return shape[0]
 
 
-def _iter(self: Any) -> Iterator[Any]:
+def _iter(self: ArrayImpl) -> Iterator[Array]:
     shape = self.aval.shape
     if not shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
     return (self[i] for i in range(shape[0]))
 
 
-def _reversed(self: Any) -> Iterator[Any]:
+def _reversed(self: ArrayImpl) -> Iterator[Array]:
     shape = self.aval.shape
     if not shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
     return (self[i] for i in reversed(range(shape[0])))
 
 
-def _scalar(self: Any) -> Any:
+def _scalar(self: ArrayImpl) -> np.ndarray:
     check_number(self.aval)
     return self._value
 
 
-def _bool(self: Any) -> bool:
+def _bool(self: ArrayImpl) -> bool:
     if not self.aval.shape:
         return bool(self._value)
     check_truth(self.aval)
     return bool(self._value.reshape(()))
 
 
-def _index(self: Any) -> int:
+def _index(self: ArrayImpl) -> int:
     check_index(self.aval)
     return int(self._value)
 
 
-def _item(self: Any, *args: Any) -> Any:
+def _item(self: ArrayImpl, *args: Any) -> bool | int | float | complex:
     check_item(self.aval, args)
     return self._value.item(*args)
 
 
 @api_boundary
-def _setitem(self: Any, index: Any, value: Any) -> None:
+def _setitem(self: ArrayImpl, index: Index, value: object) -> None:
     raise TypeError(
         f"an array of type {self.aval.str_short()} cannot be assigned to: arrays are immutable. "
         "Use x = x.at[index].set(value), which returns an updated copy."
     )
 
 
-def _devices(self: Any) -> set[Any]:
+def _devices(self: ArrayImpl) -> set[Device]:
     check_not_deleted(self)
     return self._sharding.device_set
 
 
-def _device(self: Any) -> Any:
+def _device(self: ArrayImpl) -> Device | Sharding:
     check_not_deleted(self)
     sharding = self._sharding
     return next(iter(sharding.device_set)) if sharding.num_devices == 1 else sharding
 
 
-def _addressable_shards(self: Any) -> list[Shard]:
+def _addressable_shards(self: ArrayImpl) -> list[Shard]:
     check_not_deleted(self)
     shape, sharding = self.aval.shape, self._sharding
     if sharding.num_devices == 1:
@@ -231,7 +251,7 @@ def _addressable_shards(self: Any) -> list[Shard]:
     ]
 
 
-def _global_shards(self: Any) -> list[Shard]:
+def _global_shards(self: ArrayImpl) -> list[Shard]:
     if self.is_fully_addressable:
         return _addressable_shards(self)
     mine = {shard.device: shard for shard in _addressable_shards(self)}
@@ -242,35 +262,40 @@ def _global_shards(self: Any) -> list[Shard]:
     ]
 
 
-def _addressable_data(self: Any, index: int) -> Any:
+def _addressable_data(self: ArrayImpl, index: int) -> Array:
     check_not_deleted(self)
     if self.is_fully_replicated:
         return whole_part(self)
     return parts(self)[index]
 
 
-def _copy_to_host_async(self: Any) -> None:
+def _copy_to_host_async(self: ArrayImpl) -> None:
     check_not_deleted(self)
     if self._npy_value is None:
         runtime.batched_copy_to_host_async([self])
 
 
-def _copy_array(self: Any) -> Any:
+def _copy_array(self: ArrayImpl) -> Array:
     check_not_deleted(self)
     return runtime.batched_copy_array_to_devices_with_sharding(
         [self],
         [self._sharding._internal_device_list],
         [self._sharding],
-        [runtime.ArrayCopySemantics.ALWAYS_COPY],
+        [ArrayCopySemantics.ALWAYS_COPY],
     )[0]
 
 
-def _check_and_rearrange(arrays: list[Any], sharding: Any, aval: Any) -> list[Any]:
-    """Called by jaxlib when an array is made of parts: checks them and puts them in order."""
+def _check_and_rearrange(
+    arrays: list[ArrayImpl], sharding: Sharding, aval: ShapedArray
+) -> list[ArrayImpl]:
+    """Check the parts of a new array, and put them in the order of the sharding's devices.
+
+    jaxlib calls this method whenever it makes an array from parts.
+    """
     devices = list(sharding._internal_device_list.addressable_device_list)
     if len(arrays) != len(devices):
         raise ValueError(
-            f"this process has {len(devices)} devices of the sharding, and {len(arrays)} arrays "
+            f"the sharding has {len(devices)} devices of this process, but {len(arrays)} arrays "
             "were given. Give one array for each device."
         )
     by_device = {next(iter(a.sharding.device_set)): a for a in arrays}
@@ -288,8 +313,8 @@ def _check_and_rearrange(arrays: list[Any], sharding: Any, aval: Any) -> list[An
             )
         if array.shape != piece:
             raise ValueError(
-                f"a part has shape {array.shape}, but {sharding} cuts {aval.str_short()} into "
-                f"parts of shape {piece}."
+                f"a part has shape {array.shape}, but {sharding} divides {aval.str_short()} "
+                f"into parts of shape {piece}."
             )
     return [by_device[device] for device in devices]
 

@@ -1,20 +1,20 @@
-"""Errors about arrays whose memory was given away, since they were donated arguments."""
+"""Errors about donated arguments: arrays that are used after they were donated, or passed twice."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from ._array import ArrayImpl
+from ._array_impl import ArrayImpl
 
 
-def name_deleted(name: str, arg_names: Sequence[str], leaves: Sequence[Any]) -> None:
+def name_deleted(name: str, arg_names: Sequence[str], leaves: Sequence[object]) -> None:
     """Raise an error that names the deleted arrays among the arguments of a call, if there are any.
 
     Args:
-      name: the function's.
-      arg_names, leaves: what its arguments are called, and the arguments.
+      name: the function's name.
+      arg_names: the names of the arguments' leaves, as far as they have names.
+      leaves: the leaves.
 
     Raises:
-      RuntimeError: if an argument's memory was freed, or given to the result of another call.
+      RuntimeError: if an argument was deleted, or donated to an earlier call.
     """
     gone = [
         f"argument {arg_names[i]} ({leaf.aval.str_short()})"
@@ -26,19 +26,19 @@ def name_deleted(name: str, arg_names: Sequence[str], leaves: Sequence[Any]) -> 
     if gone:
         raise RuntimeError(
             f"{name} was called with an array that was deleted: {', '.join(gone[:4])}.\nIts memory "
-            "was freed by delete(), or an earlier call gave it to its result, since it was donated "
+            "was freed by delete(), or it was donated to an earlier call, whose result reuses it "
             "(donate_argnums, donate_argnames). Pass that call's result instead, or do not donate "
             "this array."
         )
 
 
 def name_repeated(
-    name: str, arg_names: Sequence[str], leaves: Sequence[Any], donated: Sequence[bool]
+    name: str, arg_names: Sequence[str], leaves: Sequence[object], donated: Sequence[bool]
 ) -> None:
-    """Raise an error if an array is donated that is also another argument of the same call.
+    """Raise an error if a donated array is also another argument of the same call.
 
     Raises:
-      ValueError: naming both arguments.
+      ValueError: if there is one; the error names both arguments.
     """
     first: dict[int, int] = {}
     for i, leaf in enumerate(leaves):

@@ -1,18 +1,20 @@
-"""Arrays outside of their process and library: pickling, DLPack, CUDA's array interface."""
+"""Exchange of arrays with other processes and libraries: pickling and DLPack."""
 
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray
-from ricci_xla.devices._client import Device, get_backend
-from ricci_xla.devices._errors import JaxRuntimeError
+from ricci_ir import Array, ShapedArray
+from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 
-from ._array import ArrayImpl, check_not_deleted
+from ._array import check_not_deleted
+from ._array_impl import ArrayImpl
 from ._pieces import single_array
 from ._placement import array_from_host, move_array
-from ._sharding import Sharding, single_device_sharding
+from ._sharding import single_device_sharding
+from ._sharding_types import Sharding
 
 __all__ = [
     "from_dlpack",
@@ -24,30 +26,30 @@ _DLPACK_TYPES = {"cpu": DLPACK_CPU, "cuda": 2, "gpu": 2, "rocm": 10}
 _PLATFORMS = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}
 
 
-def _rebuild_array(value: np.ndarray, weak_type: bool) -> Any:
+def _rebuild_array(value: np.ndarray, weak_type: bool) -> Array:
     return array_from_host(value, ShapedArray(value.shape, value.dtype, weak_type))
 
 
-def _reduce(self: Any) -> Any:
+def _reduce(self: ArrayImpl) -> tuple[Any, ...]:
     return _rebuild_array, (self._value, self.weak_type)
 
 
-def _dlpack_device(self: Any) -> tuple[int, int]:
+def _dlpack_device(self: ArrayImpl) -> tuple[int, int]:
     if self._sharding.num_devices != 1:
         raise BufferError(
-            f"an array on {self._sharding.num_devices} devices has no single DLPack device; give "
-            "one of x.addressable_shards' data instead."
+            f"an array on {self._sharding.num_devices} devices has no single DLPack device; pass "
+            "the data of one of its x.addressable_shards instead."
         )
     device = self._sharding._device_assignment[0]
     try:
         kind = _DLPACK_TYPES[device.platform]
     except KeyError:
-        raise BufferError(f"DLPack knows no device like {device.platform}") from None
-    return kind, 0 if kind == DLPACK_CPU else device.local_hardware_id
+        raise BufferError(f"DLPack has no device type for the platform {device.platform}") from None
+    return kind, 0 if kind == DLPACK_CPU else device.local_hardware_id or 0
 
 
 def _dlpack(
-    self: Any,
+    self: ArrayImpl,
     *,
     stream: Any = None,
     max_version: tuple[int, int] | None = None,
@@ -61,7 +63,9 @@ def _dlpack(
         if copy is False:
             raise BufferError(f"the array is on DLPack device {here}, not {tuple(dl_device)}")
         if dl_device[0] != DLPACK_CPU:
-            raise BufferError(f"cannot hand out an array on DLPack device {tuple(dl_device)}")
+            raise BufferError(
+                f"__dlpack__ cannot move an array to DLPack device {tuple(dl_device)}"
+            )
         cpu = get_backend("cpu").local_devices()[0]
         source = move_array(self, single_device_sharding(cpu))
     elif copy:
@@ -69,18 +73,20 @@ def _dlpack(
     return runtime.buffer_to_dlpack_managed_tensor(source, stream=stream)
 
 
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
-    """An array that shares memory with another library's, by the DLPack protocol.
+def from_dlpack(
+    external_array: Any, device: Device | Sharding | None = None, copy: bool | None = None
+) -> Array:
+    """An array that shares memory with an array of another library, by the DLPack protocol.
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
       device: the device of the result, or the sharding of one; by default that of the external
         array.
-      copy: ``True``: copy; ``False``: never; ``None``: only if it must be.
+      copy: ``True`` makes a copy, ``False`` forbids one, ``None`` copies only if necessary.
 
     Raises:
-      TypeError: if ``external_array`` does not follow the protocol.
-      ValueError: if a copy is needed but ``copy`` is ``False``, or ``device`` is no single device.
+      TypeError: if ``external_array`` does not follow the protocol. ValueError: if a copy is needed
+      but ``copy`` is ``False``, or ``device`` is not a single device.
 
     Example:
       >>> from_dlpack(np.arange(3, dtype="int32"))
@@ -120,11 +126,11 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         ) from None
     if target == source and not copy:
         return array
-    # The runtime shares aligned memory even when it is told to copy.
+    # The runtime shares aligned memory even if told to copy, so a copy is made here.
     return move_array(array, single_device_sharding(target), copy=bool(copy))
 
 
-def _single_device(device: Any) -> Any:
+def _single_device(device: Device | Sharding) -> Device:
     if isinstance(device, Sharding):
         (device,) = device.device_set if len(device.device_set) == 1 else (device,)
     if not isinstance(device, Device):

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ._array import ArrayImpl, check_not_deleted
+from ._array import check_not_deleted
+from ._array_impl import ArrayImpl
+from ._sharding_types import Sharding
 
 __all__ = [
     "Format",
@@ -17,7 +19,7 @@ class Layout:
     """The order of an array's elements in memory.
 
     Attributes:
-      major_to_minor: the dimensions from the slowest to the fastest varying.
+      major_to_minor: the dimensions in the order from slowest to fastest varying.
       tiling: the tiles that the array is cut into, outermost first.
       sub_byte_element_size_in_bits: the size of an element smaller than a byte, else 0.
     """
@@ -33,20 +35,20 @@ class Format:
 
     Attributes:
       layout: the order of each part's elements, or ``None`` for the compiler's choice.
-      sharding: which device holds which part.
+      sharding: the part that each device holds.
     """
 
     layout: Layout | None = None
-    sharding: Any = None
+    sharding: Sharding | None = None
 
 
-def layout_of(array: Any) -> Layout:
+def layout_of(array: ArrayImpl) -> Layout:
     """The layout of an array's parts."""
     return layout_of_parts(array._pjrt_layout)
 
 
 def layout_of_parts(pjrt_layout: Any) -> Layout:
-    """A layout that jaxlib gives, as one of ours."""
+    """Convert jaxlib's layout of the parts of an array."""
     found = pjrt_layout._xla_layout()
     return Layout(
         tuple(reversed(found.minor_to_major())),
@@ -55,9 +57,9 @@ def layout_of_parts(pjrt_layout: Any) -> Layout:
     )
 
 
-def _format(self: Any) -> Format:
+def _format(self: ArrayImpl) -> Format:
     check_not_deleted(self)
     return Format(layout_of(self), self._sharding)
 
 
-ArrayImpl.format = property(_format)
+ArrayImpl.format = property(_format)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,10 +1,10 @@
-"""Meshes: devices laid out in a grid whose axes have names."""
+"""Meshes: devices in a grid whose axes have names."""
 
 import enum
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -14,9 +14,9 @@ import numpy as np
 
 from ricci_ir import config, type_sharding
 from ricci_xla.devices._client import devices as all_devices
-from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import Device, DeviceList
 
-from ._sharding import NamedSharding
+from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
 
 __all__ = [
@@ -31,10 +31,10 @@ __all__ = [
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays are laid out along a mesh axis.
+    """How it is decided how arrays are divided along a mesh axis.
 
-    ``Auto``: the compiler. ``Explicit``: the types of the arrays. ``Manual``: the program, which
-    sees only its own device's part.
+    ``Auto``: the compiler decides. ``Explicit``: the arrays' types say it. ``Manual``: the program
+    itself works on the part of one device.
     """
 
     Auto = 0
@@ -46,19 +46,19 @@ class AxisType(enum.Enum):
 
 
 class _Axes:
-    """What meshes with and without devices share: names, sizes and types of axes."""
+    """The axes of a mesh, with or without devices: their names, sizes and types."""
 
-    axis_names: tuple
+    axis_names: tuple[Hashable, ...]
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
 
     @property
-    def shape(self) -> "OrderedDict[Any, int]":
+    def shape(self) -> OrderedDict[Hashable, int]:
         """The size of each axis by name."""
         return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
-    def shape_tuple(self) -> tuple:
+    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
         """Pairs of each axis's name and size."""
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
@@ -72,20 +72,23 @@ class _Axes:
         """Whether there are no axes."""
         return not self.axis_names
 
-    def _axes_of(self, kind: AxisType) -> tuple:
+    def _axes_of(self, kind: AxisType) -> tuple[Hashable, ...]:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, type_ in pairs if type_ is kind)
 
     @property
-    def auto_axes(self) -> tuple:
+    def auto_axes(self) -> tuple[Hashable, ...]:
+        """The axes of type ``Auto``."""
         return self._axes_of(AxisType.Auto)
 
     @property
-    def explicit_axes(self) -> tuple:
+    def explicit_axes(self) -> tuple[Hashable, ...]:
+        """The axes of type ``Explicit``."""
         return self._axes_of(AxisType.Explicit)
 
     @property
-    def manual_axes(self) -> tuple:
+    def manual_axes(self) -> tuple[Hashable, ...]:
+        """The axes of type ``Manual``."""
         return self._axes_of(AxisType.Manual)
 
     def _all(self, *kinds: AxisType) -> bool:
@@ -93,18 +96,22 @@ class _Axes:
 
     @property
     def are_all_axes_auto(self) -> bool:
+        """Whether every axis is of type ``Auto``."""
         return self._all(AxisType.Auto)
 
     @property
     def are_all_axes_explicit(self) -> bool:
+        """Whether every axis is of type ``Explicit``."""
         return self._all(AxisType.Explicit)
 
     @property
     def are_all_axes_manual(self) -> bool:
+        """Whether every axis is of type ``Manual``."""
         return self._all(AxisType.Manual)
 
     @property
     def are_all_axes_explicit_or_manual(self) -> bool:
+        """Whether no axis is of type ``Auto``."""
         return self._all(AxisType.Explicit, AxisType.Manual)
 
     def _axes_text(self) -> str:
@@ -117,7 +124,11 @@ def _types_text(axis_types: tuple[AxisType, ...]) -> str:
     return f"({names},)" if len(axis_types) == 1 else f"({names})"
 
 
-def _checked_types(axis_names: tuple, axis_types: Any, default: AxisType) -> tuple:
+def _checked_types(
+    axis_names: tuple[Hashable, ...],
+    axis_types: AxisType | Sequence[AxisType] | None,
+    default: AxisType,
+) -> tuple[AxisType, ...]:
     if axis_types is None:
         return (default,) * len(axis_names)
     if isinstance(axis_types, AxisType):
@@ -132,7 +143,7 @@ def _checked_types(axis_names: tuple, axis_types: Any, default: AxisType) -> tup
 
 @dataclass(frozen=True, slots=True)
 class AbstractDevice:
-    """What is known of a mesh's devices when none of them is at hand."""
+    """The kind of device that an abstract mesh stands for."""
 
     device_kind: str
     num_cores: int | None
@@ -145,22 +156,34 @@ class AbstractDevice:
 
 
 class AbstractMesh(_Axes):
-    """A mesh's axes without its devices.
+    """The axes of a mesh, without devices.
 
     Args:
       axis_sizes: the size of each axis.
       axis_names: the name of each axis.
       axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default.
-      abstract_device: the kind of device, where that is known.
+      abstract_device: the kind of device, if it is known.
 
     Raises:
       ValueError: if the arguments differ in length.
     """
 
-    # Read by jaxlib when a sharding is made on the mesh.
-    _internal_device_list = None
+    # jaxlib reads this when a sharding is made on the mesh.
+    _internal_device_list: None = None
+    abstract_device: AbstractDevice | None
 
-    def __init__(self, axis_sizes, axis_names, axis_types=None, *, abstract_device=None):
+    axis_names: tuple[Hashable, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: str | Sequence[Hashable],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
+    ):
         self.axis_sizes = tuple(axis_sizes)
         self.axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
@@ -172,7 +195,12 @@ class AbstractMesh(_Axes):
         self.abstract_device = abstract_device
         self._key = (self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
 
-    def update(self, axis_sizes=None, axis_names=None, axis_types=None) -> "AbstractMesh":
+    def update(
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: str | Sequence[Hashable] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> "AbstractMesh":
         """This mesh with some parts replaced."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
@@ -183,9 +211,10 @@ class AbstractMesh(_Axes):
 
     @property
     def abstract_mesh(self) -> "AbstractMesh":
+        """The mesh itself."""
         return self
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractMesh) and self._key == other._key
 
     def __hash__(self) -> int:
@@ -197,7 +226,8 @@ class AbstractMesh(_Axes):
 
 
 @lru_cache
-def _nowhere(ndim: int) -> Any:
+def _nowhere(ndim: int) -> NamedSharding:
+    """The sharding in the types of arrays of a rank: on no mesh, and not divided."""
     return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
 
 
@@ -234,33 +264,43 @@ class Mesh(_Axes):
     """
 
     devices: np.ndarray
-    _internal_device_list: Any
+    _internal_device_list: DeviceList
 
-    def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> "Mesh":
+    def __new__(
+        cls,
+        devices: np.ndarray | Sequence[Any],
+        axis_names: str | Sequence[Hashable],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> "Mesh":
         grid = np.array(devices, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if grid.ndim != len(names):
             raise ValueError(
-                f"Mesh: devices has rank {grid.ndim}, and axis_names={names} names {len(names)} "
+                f"Mesh: devices has rank {grid.ndim}, but axis_names={names} names {len(names)} "
                 "axes. Reshape the devices, or name each axis."
             )
         types = _checked_types(names, axis_types, AxisType.Auto)
         flat = tuple(grid.flat)
         key = (flat, grid.shape, names, types)
-        with _lock:
+        with _lock:  # equal meshes are one object, so that comparing them is quick
             mesh = _meshes.get(key)
             if mesh is None:
                 mesh = _meshes[key] = object.__new__(cls)
                 grid.flags.writeable = False
                 mesh.devices = grid
                 mesh.axis_names, mesh.axis_sizes, mesh.axis_types = names, grid.shape, types
-                mesh._internal_device_list = runtime.DeviceList(flat)
+                mesh._internal_device_list = DeviceList(flat)
         return mesh
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 
-    def update(self, devices=None, axis_names=None, axis_types=None) -> "Mesh":
+    def update(
+        self,
+        devices: np.ndarray | Sequence[Any] | None = None,
+        axis_names: str | Sequence[Hashable] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> "Mesh":
         """This mesh with some parts replaced."""
         return Mesh(
             self.devices if devices is None else devices,
@@ -270,20 +310,22 @@ class Mesh(_Axes):
 
     @property
     def size(self) -> int:
+        """The number of devices."""
         return self.devices.size
 
     @property
     def empty(self) -> bool:
+        """Whether there are no axes."""
         return self.devices.ndim == 0
 
     @property
     def device_ids(self) -> np.ndarray:
-        """The numbers of the devices, laid out as they are."""
+        """The numbers of the devices, in the same grid."""
         ids = [device.id for device in self.devices.flat]
         return np.array(ids, dtype=np.int64).reshape(self.devices.shape)
 
     @property
-    def local_devices(self) -> list[Any]:
+    def local_devices(self) -> list[Device]:
         """The devices that belong to this process."""
         return [d for d in self.devices.flat if d.process_index == d.client.process_index()]
 
@@ -313,7 +355,7 @@ class Mesh(_Axes):
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        """This mesh's axes without its devices."""
+        """The same axes without devices."""
         device = None
         if self.size:
             first = self.devices.flat[0]
@@ -346,24 +388,24 @@ class Mesh(_Axes):
 
 
 def entered_mesh() -> Mesh | None:
-    """The mesh whose ``with`` block this thread is in, if any."""
+    """The mesh of the innermost ``with mesh:`` block that this thread is in, if any."""
     return _current.stack[-1] if _current.stack else None
 
 
 def make_mesh(
     axis_sizes: Sequence[int],
-    axis_names: Sequence[Any],
+    axis_names: Sequence[Hashable],
     axis_types: tuple[AxisType, ...] | None = None,
     *,
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
 ) -> Mesh:
-    """A mesh of the first devices there are.
+    """A mesh of the first devices, as many as it needs.
 
     Args:
       axis_sizes: the size of each axis.
       axis_names: the name of each axis.
       axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default.
-      devices: the devices to take; all of the default platform by default.
+      devices: the devices to take from; all of the default platform by default.
 
     Raises:
       ValueError: if there are too few devices.
@@ -372,8 +414,8 @@ def make_mesh(
     found = list(all_devices() if devices is None else devices)
     if prod(sizes) > len(found):
         raise ValueError(
-            f"a mesh of shape {sizes} needs more devices than there are ({len(found)}). Make it "
-            "smaller."
+            f"a mesh of shape {sizes} needs {prod(sizes)} devices, but there are {len(found)}. "
+            "Make it smaller."
         )
     names = tuple(axis_names)
     types = _checked_types(names, axis_types, AxisType.Explicit)
@@ -383,7 +425,7 @@ def make_mesh(
 
 def create_device_mesh(
     mesh_shape: Sequence[int],
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
     *,
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
@@ -393,8 +435,8 @@ def create_device_mesh(
     Args:
       mesh_shape: the size of each axis.
       devices: the devices to arrange; all of the default platform by default.
-      contiguous_submeshes, allow_split_physical_axes: not needed, as the devices' places in a
-        physical network are not looked at.
+      contiguous_submeshes, allow_split_physical_axes: have no effect, since the physical network
+        between devices is not considered.
 
     Raises:
       ValueError: if the sizes do not multiply to the number of devices.
@@ -402,7 +444,7 @@ def create_device_mesh(
     found = list(all_devices() if devices is None else devices)
     if prod(mesh_shape) != len(found):
         raise ValueError(
-            f"create_device_mesh: mesh_shape={tuple(mesh_shape)} is for {prod(mesh_shape)} "
-            f"devices, and there are {len(found)}. Pass as many with devices=."
+            f"create_device_mesh: mesh_shape={tuple(mesh_shape)} needs {prod(mesh_shape)} devices, "
+            f"but there are {len(found)}. Pass as many with devices=."
         )
     return np.array(found, dtype=object).reshape(tuple(mesh_shape))

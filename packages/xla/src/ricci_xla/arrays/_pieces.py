@@ -1,9 +1,12 @@
-"""The pieces of an array that is spread over devices, as arrays of their own."""
+"""The parts of an array on its devices, as single-device arrays."""
 
 from collections.abc import Callable
 from typing import Any
 
+from ricci_ir import Array
 from ricci_xla.devices._registration import shown_to_jaxlib
+
+from ._array_impl import ArrayImpl
 
 __all__ = [
     "disassemble",
@@ -11,29 +14,29 @@ __all__ = [
 ]
 
 
-def parts(array: Any) -> list[Any]:
-    """An array's piece on each device of this process, in the order of the sharding."""
+def parts(array: ArrayImpl) -> list[ArrayImpl]:
+    """The part of an array on each device of this process, in the order of the sharding."""
     if array._sharding.num_devices == 1:
         return [array]
     with shown_to_jaxlib():
         return array._arrays
 
 
-def whole_part(array: Any) -> Any:
-    """One of the copies of an array that every device holds whole."""
+def whole_part(array: ArrayImpl) -> ArrayImpl:
+    """One copy of a fully replicated array, as a single-device array."""
     if array._sharding.num_devices == 1:
         return array
     with shown_to_jaxlib():
         return array._fully_replicated_shard()
 
 
-def disassemble(results: Any) -> list[list[Any]]:
-    """The results of a run as arrays on single devices: for each result a list over devices."""
+def disassemble(results: Any) -> list[list[Array]]:
+    """The results of a run as single-device arrays: for each result, one for each device."""
     with shown_to_jaxlib():
         return results.disassemble_into_single_device_arrays()
 
 
-def single_array(make: Callable[[], Any]) -> Any:
-    """What ``make`` returns, an array on one device whose type jaxlib works out itself."""
+def single_array(make: Callable[[], ArrayImpl]) -> ArrayImpl:
+    """Call a function of jaxlib that makes a single-device array and works out its type itself."""
     with shown_to_jaxlib():
         return make()

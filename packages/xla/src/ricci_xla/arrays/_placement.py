@@ -1,12 +1,22 @@
-"""Making arrays and moving them: between the host and devices, and between devices."""
+"""Making arrays, and moving them between the host and devices or between devices."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray, Tracer, canonicalize_dtype, get_aval, is_extended
-from ricci_pytree import default_registry
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    PyTree,
+    ShapedArray,
+    Tracer,
+    canonicalize_dtype,
+    get_aval,
+    is_extended,
+)
+from ricci_pytree import PyTreeDef, default_registry
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._guards import (
     begin_explicit,
@@ -17,14 +27,16 @@ from ricci_xla.devices._guards import (
     watch,
 )
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBufferSemantics
 
-from ._array import ArrayImpl, check_not_deleted
+from ._array import check_not_deleted
+from ._array_impl import ArrayImpl
 from ._pieces import parts
-from ._sharding import Sharding, device_indices, single_device_sharding
+from ._sharding import device_indices, single_device_sharding
+from ._sharding_types import Sharding
 
 __all__ = [
     "array_from_host",
-    "ArrayCopySemantics",
     "as_sharding",
     "block_until_ready",
     "copy_to_host_async",
@@ -37,9 +49,8 @@ __all__ = [
     "put_leaf",
 ]
 
-_during_call = runtime.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-_zero_copy = runtime.HostBufferSemantics.ZERO_COPY
-ArrayCopySemantics = runtime.ArrayCopySemantics
+_during_call = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_zero_copy = HostBufferSemantics.ZERO_COPY
 _reuse = ArrayCopySemantics.REUSE_INPUT
 _copy = ArrayCopySemantics.ALWAYS_COPY
 _donate = ArrayCopySemantics.DONATE_INPUT
@@ -47,24 +58,24 @@ _donate = ArrayCopySemantics.DONATE_INPUT
 
 def array_from_host(
     value: np.ndarray,
-    aval: Any,
-    sharding: Any = None,
+    aval: ShapedArray,
+    sharding: Sharding | None = None,
     *,
     committed: bool | None = None,
     may_alias: bool = False,
-) -> Any:
+) -> ArrayImpl:
     """An array with a NumPy array's values.
 
     Args:
-      value: the values, of ``aval``'s shape; cast if their dtype differs.
+      value: the values, in the shape of ``aval``. They are cast if their dtype differs.
       aval: the array's type.
-      sharding: where it goes; the default device without it.
-      committed: whether computing with it must take place there; if ``sharding`` is given,
-        it must by default.
+      sharding: where the array goes; by default to the default device.
+      committed: whether computing with the array must take place there; by default only if
+        ``sharding`` is given.
       may_alias: whether the array may share memory with ``value``, which must then not change.
 
     Raises:
-      IndivisibleError: if the sharding cannot cut the array evenly.
+      IndivisibleError: if the sharding cannot divide the array evenly.
     """
     if committed is None:
         committed = sharding is not None
@@ -78,7 +89,8 @@ def array_from_host(
     if sharding.num_devices == 1:
         pieces = [value]
     else:
-        # jaxlib fails for parts that several devices hold if it is to copy them during the call.
+        # jaxlib cannot copy during the call a part that several devices hold, so that the copy is
+        # made here, and the runtime then shares its memory.
         semantics = _zero_copy
         value = value if may_alias else value.copy()
         indices = sharding.addressable_devices_indices_map(aval.shape)
@@ -94,13 +106,15 @@ def array_from_host(
     )
 
 
-def move_array(array: Any, sharding: Any, *, donate: bool = False, copy: bool = False) -> Any:
-    """An array's values where a sharding says.
+def move_array(
+    array: ArrayImpl, sharding: Sharding, *, donate: bool = False, copy: bool = False
+) -> ArrayImpl:
+    """An array with the same values and another sharding.
 
     Args:
-      array: the array; it may be returned itself if it is there already.
-      sharding: where to.
-      donate: whether the array's memory may be reused; it must not be used again then.
+      array: the array. It may be returned itself if it has the sharding already.
+      sharding: the sharding of the result.
+      donate: whether the array's memory may be reused, so that it must not be used again.
       copy: whether the result must have memory of its own.
 
     Raises:
@@ -121,8 +135,8 @@ def move_array(array: Any, sharding: Any, *, donate: bool = False, copy: bool = 
         return _rebind(_copy_to(array, sharding, _donate if donate else _reuse), sharding)
     if not array.is_fully_addressable and not array.is_fully_replicated:
         raise ValueError(
-            f"device_put cannot move an array that is spread over other processes' devices from "
-            f"{old} to {sharding}; do that inside jit with out_shardings."
+            f"device_put cannot move an array that is divided over devices of other processes from "
+            f"{old} to {sharding}. Move it inside jit, with out_shardings."
         )
     if old.num_devices > 1:
         moved = array_from_host(array._value, array.aval, sharding, may_alias=not copy)
@@ -135,22 +149,22 @@ def move_array(array: Any, sharding: Any, *, donate: bool = False, copy: bool = 
     return moved
 
 
-def _same_pieces(old: Any, new: Any, shape: tuple[int, ...]) -> bool:
+def _same_pieces(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> bool:
     return device_indices(old, shape) == device_indices(new, shape)
 
 
-def _copy_to(array: Any, sharding: Any, semantics: Any) -> Any:
+def _copy_to(array: ArrayImpl, sharding: Sharding, semantics: ArrayCopySemantics) -> ArrayImpl:
     return runtime.batched_copy_array_to_devices_with_sharding(
         [array], [sharding._internal_device_list], [sharding], [semantics]
     )[0]
 
 
-def _copied(array: Any, sharding: Any) -> Any:
+def _copied(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     return _copy_to(array, sharding, _copy)
 
 
-def _rebind(array: Any, sharding: Any) -> Any:
-    """The same memory as an array that is committed to an equivalent sharding."""
+def _rebind(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
+    """An array with the same memory that is committed to an equivalent sharding."""
     if array._committed:
         return array._rewrap_with_aval_and_sharding(array.aval, sharding)
     devices = list(sharding._internal_device_list.addressable_device_list)
@@ -158,31 +172,34 @@ def _rebind(array: Any, sharding: Any) -> Any:
         return runtime.batched_device_put(array.aval, sharding, parts(array), devices, True)
 
 
-def as_sharding(where: Any) -> Any:
-    """The sharding that a device or sharding stands for.
+def as_sharding(where: Device | Sharding) -> Sharding:
+    """The sharding for what users give as a place: a device or a sharding.
 
     Raises:
       ValueError: if ``where`` is neither.
     """
     if isinstance(where, Sharding):
         return where
-    if isinstance(where, runtime.Device):
+    if isinstance(where, Device):
         return single_device_sharding(where)
     raise ValueError(
-        f"device_put: {where!r} is no place for an array. Give a Device, a Sharding, None, or a "
-        "pytree of these."
+        f"device_put: device must be a Device, a Sharding, None, or a pytree of these, got "
+        f"{where!r} of type {type(where).__name__}."
     )
 
 
 def put_leaf(
     x: Any,
-    where: Any = None,
+    where: Device | Sharding | None = None,
     *,
     donate: bool = False,
     may_alias: bool | None = None,
     name: str = "",
 ) -> Any:
-    """One value as an array where it is wanted; see ``device_put``."""
+    """Put one leaf on a device: ``device_put`` for a value that is not a pytree.
+
+    ``name`` is the leaf's path in the pytree, for error messages.
+    """
     sharding = None if where is None else as_sharding(where)
     if isinstance(x, ArrayImpl):
         if sharding is None:
@@ -190,7 +207,7 @@ def put_leaf(
             return move_array(x, x._sharding, copy=True) if may_alias is False else x
         return move_array(x, sharding, donate=donate, copy=may_alias is False)
     if isinstance(x, Tracer):
-        raise TypeError(f"device_put of a traced value {x!r} is not done by the runtime.")
+        raise TypeError(f"the runtime cannot put a traced value on a device: {x!r}.")
     aval = _aval_of(x, name)
     if is_extended(aval.dtype):
         words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias, name=name)
@@ -206,19 +223,19 @@ def put_leaf(
     return array_from_host(value, aval, sharding, may_alias=bool(may_alias))
 
 
-def _aval_of(x: Any, name: str) -> Any:
+def _aval_of(x: ArrayLike, name: str) -> Any:
     try:
         return get_aval(x)
     except TypeError:
         raise TypeError(
-            f"device_put: argument{name} {x!r}, of type {type(x)}, is nothing to put on a device; "
-            "give an array, a NumPy array or a Python scalar."
+            f"device_put: argument{name} {x!r}, of type {type(x)}, is not an array. Pass arrays, "
+            "NumPy arrays or Python scalars."
         ) from None
 
 
-def _broadcast(prefix: Any, treedef: Any, count: int) -> list[Any]:
-    """The leaves of ``prefix`` for each leaf of the tree; ``None`` is a leaf, too."""
-    if prefix is None or isinstance(prefix, Sharding | runtime.Device | bool | str | int):
+def _broadcast(prefix: PyTree, treedef: PyTreeDef, count: int) -> list[Any]:
+    """For each leaf of a pytree, the leaf of ``prefix`` that stands for it (``None`` is a leaf)."""
+    if prefix is None or isinstance(prefix, Sharding | Device | bool | str | int):
         return [prefix] * count
     found = []
     for part, subtree in zip(*_match(prefix, treedef), strict=True):
@@ -226,37 +243,38 @@ def _broadcast(prefix: Any, treedef: Any, count: int) -> list[Any]:
     return found
 
 
-def _match(prefix: Any, treedef: Any) -> tuple[list[Any], list[Any]]:
+def _match(prefix: PyTree, treedef: PyTreeDef) -> tuple[list[Any], list[Any]]:
     tree = treedef.unflatten(range(treedef.num_leaves))
     leaves, prefix_tree = default_registry.flatten(prefix, lambda leaf: leaf is None)
     return leaves, prefix_tree.flatten_up_to(tree)
 
 
 def device_put(
-    x: Any,
-    device: Any = None,
+    x: PyTree,
+    device: PyTree = None,
     *,
-    src: Any = None,
-    donate: Any = False,
-    may_alias: Any = None,
-) -> Any:
+    src: PyTree = None,
+    donate: PyTree = False,
+    may_alias: PyTree = None,
+) -> PyTree:
     """Put arrays, NumPy arrays and Python scalars in a pytree on devices.
 
     Args:
       x: the pytree.
       device: a device or a sharding, or a pytree of them that is a prefix of ``x``; without it,
         arrays stay where they are and other values go to the default device.
-      src: where ``x`` is now; needed by nothing, checked not.
-      donate: whether arrays' memory may be reused, or a prefix of ``x`` of such.
-      may_alias: ``False``: the result shares no memory with ``x``; ``True``: it may.
+      src: has no effect.
+      donate: whether the memory of ``x`` may be reused: a bool, or a pytree of them that is a
+        prefix of ``x``.
+      may_alias: whether the result may share memory with ``x``, likewise.
 
     Returns:
-      The pytree with arrays for leaves.
+      The pytree with arrays as leaves.
 
     Raises:
-      TypeError: if a leaf is nothing an array can be made of.
-      ValueError: if ``device`` has other parts than devices and shardings.
-      IndivisibleError: if a sharding cannot cut an array evenly.
+      TypeError: if a leaf cannot be made an array.
+      ValueError: if ``device`` has leaves other than devices and shardings.
+      IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
       >>> device_put({"a": np.arange(3)})["a"]
@@ -281,15 +299,15 @@ def device_put(
             end_explicit(mark)
 
 
-def _path_text(path: tuple) -> str:
+def _path_text(path: tuple[object, ...]) -> str:
     return f" at x{''.join(map(str, path))}" if path else ""
 
 
-def device_get(x: Any) -> Any:
-    """The values of arrays in a pytree as NumPy arrays.
+def device_get(x: PyTree) -> PyTree:
+    """Copy the arrays of a pytree to the host, as NumPy arrays.
 
-    Leaves that have no ``__array__`` are returned as they are, and so are random keys, which NumPy
-    cannot hold. All transfers are begun before the first is waited for.
+    Leaves without ``__array__`` are returned as they are, and so are random keys, which NumPy
+    cannot hold. All transfers are started before the first is waited for.
 
     Args:
       x: the pytree.
@@ -310,12 +328,12 @@ def device_get(x: Any) -> Any:
             end_explicit(mark)
 
 
-def _has_numbers(leaf: Any) -> bool:
+def _has_numbers(leaf: object) -> bool:
     return hasattr(leaf, "__array__") and not is_extended(getattr(leaf, "dtype", None))
 
 
-def block_until_ready(x: Any) -> Any:
-    """Wait until all arrays in a pytree are computed; returns the pytree.
+def block_until_ready[T](x: T) -> T:
+    """Wait until all arrays in a pytree are computed, and return the pytree.
 
     Raises:
       JaxRuntimeError: if computing one of them failed.
@@ -332,8 +350,8 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-def copy_to_host_async(x: Any) -> Any:
-    """Begin copying all arrays in a pytree to the host; returns the pytree."""
+def copy_to_host_async[T](x: T) -> T:
+    """Start copying all arrays in a pytree to the host, and return the pytree."""
     for leaf in default_registry.flatten(x)[0]:
         if isinstance(leaf, ArrayImpl):
             leaf.copy_to_host_async()
@@ -341,53 +359,58 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
-) -> Any:
-    """An array whose parts are arrays that are on its devices already; nothing is copied.
+    shape: Sequence[int],
+    sharding: Sharding,
+    arrays: Sequence[Array],
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """An array made of parts that are on its devices already, without a copy.
 
     Args:
       shape: the shape of the whole.
-      sharding: how it is spread; each of its devices in this process holds one of ``arrays``.
+      sharding: how it is divided. Each of its devices in this process holds one of ``arrays``.
       arrays: the parts, in any order.
       dtype: the dtype, needed only if this process holds no part.
 
     Raises:
       ValueError: if the parts do not fit the sharding.
-      TypeError: if a part is no array.
-      IndivisibleError: if the sharding cannot cut ``shape`` evenly.
+      TypeError: if a part is not an array.
+      IndivisibleError: if the sharding cannot divide ``shape`` evenly.
     """
-    arrays = list(arrays)
+    given: list[ArrayImpl] = []
     for array in arrays:
         if not isinstance(array, ArrayImpl):
             raise TypeError(
                 f"arrays holds a {type(array).__name__}; each part must be an array on one device."
             )
+        given.append(array)
     sharding.shard_shape(tuple(shape))
     if dtype is None:
-        if not arrays:
+        if not given:
             raise ValueError("dtype must be given if this process holds no part of the array.")
-        dtype = arrays[0].dtype
-    weak = bool(arrays) and arrays[0].weak_type
+        dtype = given[0].dtype
+    weak = bool(given) and given[0].weak_type
     aval = ShapedArray(shape, canonicalize_dtype(dtype), weak)
-    if sharding.num_devices == 1 and len(arrays) == 1 and arrays[0].shape == aval.shape:
-        return move_array(arrays[0], sharding)
-    return ArrayImpl(aval, sharding, arrays, True)
+    if sharding.num_devices == 1 and len(given) == 1 and given[0].shape == aval.shape:
+        return move_array(given[0], sharding)
+    return ArrayImpl(aval, sharding, given, True)
 
 
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Any,
-    data_callback: Callable[[tuple[slice, ...]], Any],
-    dtype: Any = None,
-) -> Any:
-    """An array each part of which a function returns.
+    sharding: Sharding,
+    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """An array whose parts a function returns.
 
     Args:
       shape: the shape of the whole.
-      sharding: how it is spread.
+      sharding: how it is divided.
       data_callback: called with the index of a part, a tuple of slices; returns its values.
-        Parts that several devices hold are asked for once.
-      dtype: what the parts' dtype must be; needed if this process holds no part.
+        It is called once for a part that several devices hold.
+      dtype: the dtype that the parts must have; needed only if this process holds no part.
 
     Raises:
       ValueError: if a part has another shape than the sharding says, or another dtype.
@@ -414,14 +437,14 @@ def make_array_from_callback(
     found = canonicalize_dtype(pieces[0].dtype)
     if dtype is not None and found != canonicalize_dtype(dtype):
         raise ValueError(
-            f"make_array_from_callback: dtype={np.dtype(dtype)} was asked for, but the callback "
-            f"returned {found}."
+            f"make_array_from_callback: dtype={np.dtype(dtype)} was given, but the callback "
+            f"returned dtype {found}."
         )
     aval, piece = ShapedArray(shape, found), sharding.shard_shape(shape)
     for value in pieces:
         if value.shape != piece:
             raise ValueError(
-                f"the callback returned shape {value.shape}, but {sharding} cuts "
+                f"the callback returned shape {value.shape}, but {sharding} divides "
                 f"{aval.str_short()} into parts of shape {piece}."
             )
     own = {id(value): np.array(value, found) for value in pieces}
@@ -438,14 +461,14 @@ def make_array_from_callback(
 
 @explicit_transfer("explicit_device_put")
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
-) -> Any:
-    """An array made of what each process holds in host memory.
+    sharding: Sharding, local_data: ArrayLike, global_shape: Sequence[int] | None = None
+) -> Array:
+    """An array made of the parts that each process holds in host memory.
 
     Args:
-      sharding: how the whole is spread.
-      local_data: this process's part: the smallest box that holds all of its devices' parts.
-      global_shape: the shape of the whole; with one process that of ``local_data``.
+      sharding: how the whole is divided.
+      local_data: this process's part: the smallest box that holds the parts of all its devices.
+      global_shape: the shape of the whole; by default, with one process, that of ``local_data``.
 
     Raises:
       ValueError: if ``local_data`` has another shape than this process's part.

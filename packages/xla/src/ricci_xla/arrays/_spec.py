@@ -1,7 +1,7 @@
-"""Partition specs: which mesh axes each dimension of an array is spread over."""
+"""Partition specs: the mesh axes that divide each dimension of an array."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, SupportsIndex
 
 from ricci_xla.devices._jaxlib import runtime
 
@@ -13,14 +13,14 @@ __all__ = [
 
 
 class _Unconstrained:
-    """Leaves a dimension's partitioning to the compiler."""
+    """The type of ``UNCONSTRAINED``, which leaves a dimension's partitioning to the compiler."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         return "UNCONSTRAINED"
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return "UNCONSTRAINED"
 
 
@@ -28,14 +28,18 @@ UNCONSTRAINED = _Unconstrained()
 runtime.set_pspec_unconstrained(UNCONSTRAINED)
 
 
+type Partition = Hashable | Sequence[Hashable]
+"""How one dimension is divided: a mesh axis, several, ``None`` or ``UNCONSTRAINED``."""
+
+
 class PartitionSpec:
-    """For each dimension of an array, the mesh axis or axes that it is spread over.
+    """For each dimension of an array, the mesh axis or axes that divide it.
 
     Args:
-      partitions: for each dimension an axis name, a tuple of them, ``None`` (whole on every
-        device) or ``PartitionSpec.UNCONSTRAINED``. Dimensions left out at the end are whole.
-      unreduced: mesh axes over which values are still to be summed.
-      reduced: mesh axes over which values have been summed.
+      partitions: for each dimension an axis name, a tuple of them, ``None`` (not divided) or
+        ``PartitionSpec.UNCONSTRAINED``. Dimensions left out at the end are not divided.
+      unreduced: mesh axes over which the values have yet to be summed.
+      reduced: mesh axes over which the values have been summed.
 
     Example:
       >>> PartitionSpec("x", None, ("y", "z"))
@@ -46,17 +50,26 @@ class PartitionSpec:
 
     UNCONSTRAINED = UNCONSTRAINED
 
-    def __init__(self, *partitions: Any, unreduced: Iterable = (), reduced: Iterable = ()):
+    partitions: tuple[Any, ...]
+    unreduced: frozenset[Hashable]
+    reduced: frozenset[Hashable]
+
+    def __init__(
+        self,
+        *partitions: Partition,
+        unreduced: Iterable[Hashable] = (),
+        reduced: Iterable[Hashable] = (),
+    ):
         self.partitions = runtime.canonicalize_partitions(partitions)
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
         self._hash = hash((self.partitions, self.unreduced, self.reduced))
 
     @property
-    def _partitions(self) -> tuple:
+    def _partitions(self) -> tuple[Any, ...]:
         return self.partitions
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         return self.partitions[index]
 
     def __iter__(self) -> Iterator[Any]:
@@ -65,7 +78,7 @@ class PartitionSpec:
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def __add__(self, other: Any) -> "PartitionSpec":
+    def __add__(self, other: object) -> "PartitionSpec":
         if isinstance(other, PartitionSpec):
             return PartitionSpec(
                 *self.partitions,
@@ -77,12 +90,12 @@ class PartitionSpec:
             return self.update(self.partitions + other)
         return NotImplemented
 
-    def __radd__(self, other: Any) -> "PartitionSpec":
+    def __radd__(self, other: object) -> "PartitionSpec":
         if isinstance(other, tuple):
             return self.update(other + self.partitions)
         return NotImplemented
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         if not isinstance(other, PartitionSpec):
@@ -96,18 +109,23 @@ class PartitionSpec:
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.partitions, self.unreduced, self.reduced)
 
-    def index(self, value: Any) -> int:
+    def index(self, value: Partition) -> int:
         """The first dimension partitioned as ``value`` says."""
         return self.partitions.index(runtime.canonicalize_partition(value))
 
-    def count(self, value: Any) -> int:
+    def count(self, value: Partition) -> int:
         """How many dimensions are partitioned as ``value`` says."""
         return self.partitions.count(runtime.canonicalize_partition(value))
 
-    def update(self, partitions=None, unreduced=None, reduced=None) -> "PartitionSpec":
+    def update(
+        self,
+        partitions: Iterable[Partition] | None = None,
+        unreduced: Iterable[Hashable] | None = None,
+        reduced: Iterable[Hashable] | None = None,
+    ) -> "PartitionSpec":
         """This spec with some parts replaced."""
         return _rebuild(
             self.partitions if partitions is None else partitions,
@@ -115,8 +133,8 @@ class PartitionSpec:
             self.reduced if reduced is None else reduced,
         )
 
-    def _axis_names(self) -> Iterator[tuple[int, Any]]:
-        """Every mesh axis with the dimension it partitions."""
+    def _axis_names(self) -> Iterator[tuple[int, Hashable]]:
+        """Each mesh axis of the spec, after the dimension that it divides."""
         for dimension, part in enumerate(self.partitions):
             if part is None or part is UNCONSTRAINED:
                 continue
@@ -135,7 +153,11 @@ class PartitionSpec:
         return f"P({parts}{',' if len(self.partitions) == 1 else ''})"
 
 
-def _rebuild(partitions: tuple, unreduced: Iterable, reduced: Iterable) -> PartitionSpec:
+def _rebuild(
+    partitions: Iterable[Partition],
+    unreduced: Iterable[Hashable],
+    reduced: Iterable[Hashable],
+) -> PartitionSpec:
     return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 

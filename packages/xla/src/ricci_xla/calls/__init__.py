@@ -1,4 +1,4 @@
-"""What users call: ``jit`` and its stages, and single operations outside of programs."""
+"""The entry points: ``jit`` with its stages, and the backend that runs single operations."""
 
 from ._eager import *
 from ._jit import *

@@ -1,6 +1,6 @@
-"""The backend: primitives evaluated on arrays, each compiled once for its parameters and types."""
+"""The XLA backend: evaluates primitives, each compiled once for its parameters and types."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    Array,
     Cache,
     CallbackError,
     Jaxpr,
     OneStep,
     Primitive,
+    ShapedArray,
     Trace,
     Tracer,
     clear_caches,
@@ -33,15 +35,15 @@ from ricci_ir import (
     set_trace,
     single_equation,
 )
-from ricci_pytree import tree_leaves, tree_structure
-from ricci_xla.arrays._array import ArrayImpl
+from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
+from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import local_devices
-from ricci_xla.devices._errors import JaxRuntimeError
 from ricci_xla.devices._guards import unguarded
+from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 from ricci_xla.executables._compiled import Options, compile_program
-from ricci_xla.executables._dispatch import make_fast_callable
+from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._effects import runtime_tokens
 from ricci_xla.programs._program import Program
 
@@ -55,19 +57,19 @@ __all__ = [
 _leaf = tree_structure(0)
 
 
-def _list_tree(count: int) -> Any:
+def _list_tree(count: int) -> PyTreeDef:
     return tree_structure([0] * count)
 
 
 class XlaBackend:
-    """Evaluates primitives through jaxlib's dispatcher."""
+    """Evaluates primitives by compiled programs, which jaxlib's C++ dispatcher calls."""
 
     name = "xla"
 
     def __init__(self):
-        self._callables: Cache[Any, Any] = Cache("single operations", 4096)
+        self._callables: Cache[Any, Callable[..., Any]] = Cache("single operations", 4096)
 
-    def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
         try:
             function = self._callables.entries.get(
@@ -79,8 +81,12 @@ class XlaBackend:
             function = self.operation(primitive, params)
         return function(*args)
 
-    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Any:
-        """A function that applies a primitive with these parameters."""
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+        """A function that applies a primitive with these parameters.
+
+        Some primitives have a rule for it: a program of their own, a Python function on the host,
+        or a Python function of arrays. The others are compiled as a program of one equation.
+        """
         rule = program_rules.get(primitive)
         if rule is not None:
             jaxpr, name = rule(**params)
@@ -92,33 +98,33 @@ class XlaBackend:
         if eager is not None:
             return lambda *args: _eagerly(primitive, eager, args, params)
         make = partial(_primitive_callable, primitive, params)
-        # What holds a program is kept by it, and goes when it does.
+        # A primitive with a jaxpr among its parameters is kept on the jaxpr, and freed with it.
         owner = next(jaxprs_in_params(params), None)
         try:
             if owner is not None:
                 return owner.derived(("callable", primitive, *params.items()), make)
             key = (primitive, *params.items()) if params else primitive
             return self._callables.make(key, make)
-        except TypeError:  # a parameter that cannot be hashed: compiled anew
+        except TypeError:  # a parameter that cannot be hashed: compiled for each call
             return make()
 
-    def dispatcher(self, composite: OneStep) -> Any:
-        """A function that runs the programs a composite has had before from C++."""
+    def dispatcher(self, composite: OneStep) -> Callable[..., Any]:
+        """A function that applies a composite, from C++ if its types are known."""
         return _composite_callable(composite)
 
-    def array(self, value: Any, aval: Any) -> Any:
-        """An array with a NumPy array's values on the default device."""
+    def array(self, value: Any, aval: ShapedArray) -> Array:
+        """An array on the default device with the values of a NumPy array."""
         if not is_recording():
             return array_from_host(np.asarray(value), aval)
         with unguarded():
             return array_from_host(np.asarray(value), aval)
 
-    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Any:
-        """An array that shares the memory of another library's where it can."""
+    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Array:
+        """An array that shares memory with an array of another library, if it can."""
         return from_dlpack(x, device, copy)
 
-    def devices(self) -> tuple[Any, ...]:
-        """The devices of this process."""
+    def devices(self) -> tuple[Device | None, ...]:
+        """The places for arrays: ``None`` for the default device, and this process's devices."""
         return (None, *local_devices())
 
     def clear(self) -> None:
@@ -126,15 +132,20 @@ class XlaBackend:
         clear_caches()
 
 
-def _eagerly(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> Any:
+def _eagerly(
+    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
+    """Apply a primitive by a Python function of arrays."""
     trace = _trace_of(args, primitive)
     if trace is not None:
         return _in_trace(trace, primitive, args, params)
     return rule(*args, **params)
 
 
-def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any]) -> list[Any]:
-    """Call Python now: nothing need be compiled for that."""
+def _on_host(
+    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+) -> list[Any]:
+    """Apply a primitive that calls Python, such as a callback, without compiling a program."""
     trace = _trace_of(args, primitive)
     if trace is not None:
         return _in_trace(trace, primitive, args, params)
@@ -152,11 +163,13 @@ def _on_host(primitive: Primitive, rule: Any, args: tuple, params: dict[str, Any
     return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
 
 
-def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
+def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """A function that applies a primitive: by NumPy at first, then by a compiled program."""
     many = primitive.multiple_results
-    calls: Cache[Any, int] = Cache("first calls", 256)  # that NumPy did, by the operands' types
+    # For each combination of operand types, how many calls NumPy has computed.
+    calls: Cache[Any, int] = Cache("first calls", 256)
 
-    def on_miss(*args: Any) -> tuple[Any, Any]:
+    def on_miss(*args: Any) -> tuple[Any, FastPath | None]:
         trace = _trace_of(args, primitive)
         if trace is not None:
             return _in_trace(trace, primitive, args, params), None
@@ -167,7 +180,9 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
             count = first_calls.CALLS if outs is None else before + 1
             calls.put(avals, count)
             if before and count == first_calls.CALLS:
-                function._clear_cache()  # C++ would leave all further calls to Python
+                # The dispatcher has noted that such calls go to Python. Without this, they always
+                # would, even though there will be a compiled program for them now.
+                function._clear_cache()
             if outs is not None:
                 return (outs if many else outs[0]), None
         jaxpr = None
@@ -183,13 +198,13 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Any:
     return function
 
 
-def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
+def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Callable[..., Any]:
     if jaxpr.consts:
         consts, call = jaxpr.consts, _jaxpr_callable(convert_constvars(jaxpr), name)
         return lambda *args: call(*consts, *args)
     tree = _list_tree(len(jaxpr.outvars))
 
-    def on_miss(*args: Any) -> tuple[Any, Any]:
+    def on_miss(*args: Any) -> tuple[Any, FastPath | None]:
         trace = _trace_of(args, None)
         if trace is not None:
             with set_trace(trace):
@@ -199,8 +214,8 @@ def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Any:
     return make_fast_callable(name, on_miss)
 
 
-def _composite_callable(composite: OneStep) -> Any:
-    def on_miss(static: tuple[tuple[str, Any], ...], *args: Any) -> tuple[Any, Any]:
+def _composite_callable(composite: OneStep) -> Callable[..., Any]:
+    def on_miss(static: tuple[tuple[str, Any], ...], *args: Any) -> tuple[Any, FastPath | None]:
         settings = dict(static)
         trace = _trace_of(args, None)
         if trace is not None:
@@ -212,25 +227,31 @@ def _composite_callable(composite: OneStep) -> Any:
         given = [x for x in args if x is not None]
         tree = _leaf if step.single else tree_structure((0,) * len(step.jaxpr.outvars))
         outs, fast = _run(step.jaxpr, composite.name, tree, given)
-        # Of what holds arrays, as some libraries' variables do, C++ would pass what it holds.
+        # Some libraries pass objects that wrap an array (flax's variables). The C++ dispatcher
+        # would unwrap them, so calls with such arguments stay in Python.
         plain = all(a is b for a, b in zip_longest(given, tree_leaves(args)))
         return step.packed(outs), fast if plain else None
 
     return make_fast_callable(composite.name, on_miss, static_argnums=(0,))
 
 
-def _run(jaxpr: Jaxpr, name: str, out_tree: Any, args: Sequence[Any]) -> tuple[list[Any], Any]:
+def _run(
+    jaxpr: Jaxpr, name: str, out_tree: PyTreeDef, args: Sequence[Any]
+) -> tuple[list[Any], FastPath | None]:
+    """Compile a jaxpr, which keeps the program, and call it."""
     program = jaxpr.derived(
         ("program", name, out_tree), lambda: Program(jaxpr, None, out_tree, name)
     )
     return compile_program(program, args, Options()).call(args)
 
 
-def _trace_of(args: tuple, primitive: Primitive | None) -> Trace | None:
-    """The innermost trace of the arguments that are traced, inside ``ensure_compile_time_eval``.
+def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | None:
+    """The innermost trace among the arguments' tracers, if there are any.
+
+    There are if this call is inside ``ensure_compile_time_eval`` but its arguments are traced.
 
     Raises:
-      UnexpectedTracerError: if the trace of one has ended, or belongs to another thread.
+      UnexpectedTracerError: if the trace of a tracer has ended, or belongs to another thread.
     """
     found = None
     for x in args:
@@ -243,11 +264,13 @@ def _trace_of(args: tuple, primitive: Primitive | None) -> Trace | None:
     return found
 
 
-def _in_trace(trace: Trace, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+def _in_trace(
+    trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
     with set_trace(trace):
         return primitive.bind(*args, **params)
 
 
-xla_backend = XlaBackend()
+xla_backend: XlaBackend = XlaBackend()
 set_backend(xla_backend)
 register_array_type(ArrayImpl)

@@ -1,7 +1,9 @@
-"""The first calls of simple operations: computed by NumPy, a thousand times sooner than compiled.
+"""First calls: NumPy computes the first few calls of a simple operation, before it is compiled.
 
-A program starts with many operations that are used once or twice, as when parameters are made. What
-NumPy computes to the same bits (the ``exact`` rules) is compiled only when it comes back.
+Programs begin with many operations that run once or twice, for example to make parameters, and
+compiling one takes a thousand times longer than computing it. So an operation for which NumPy gives
+the same bits as XLA (its ``exact`` rule) is compiled only when it is called more than ``CALLS``
+times.
 """
 
 from collections.abc import Sequence
@@ -9,37 +11,51 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, ShapedArray, debug_key_reuse, exact_rules, no_execution
-from ricci_xla.arrays._array import ArrayImpl
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    debug_key_reuse,
+    exact_rules,
+    no_execution,
+)
+from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._guards import transfers_are_guarded
+from ricci_xla.devices._runtime_types import Device
 from ricci_xla.executables._error_checks import checks_errors
 from ricci_xla.executables._nan_checks import checks_results
 
-CALLS = 3  # of one operation on operands of the same types
-_LARGEST = 1 << 14  # elements of an operand or a result
+# The number of calls of an operation, with operands of the same types, that NumPy computes.
+CALLS = 3
+_LARGEST = 1 << 14  # the most elements of an operand or a result
 _DTYPES = frozenset(
     map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 )
 
 
 def compute(
-    primitive: Primitive, avals: tuple, args: Sequence[Any], params: dict[str, Any]
-) -> list[Any] | None:
-    """The results of an operation, computed by NumPy; ``None`` if they must not or cannot be.
+    primitive: Primitive, avals: tuple[Any, ...], args: Sequence[ArrayLike], params: dict[str, Any]
+) -> list[Array] | None:
+    """Compute an operation with NumPy; ``None`` if the result would not be what XLA's is.
+
+    NumPy is left out if an option wants results checked, if a transfer guard would see copies that
+    XLA does not make, for committed arrays and other devices than the CPU, for large arrays, and
+    for subnormal numbers, which XLA flushes to zero.
 
     Args:
       primitive, params: the operation.
       avals: the types of its operands.
-      args: arrays, NumPy arrays or scalars.
+      args: the operands: arrays, NumPy arrays or scalars.
     """
     rule = exact_rules.get(primitive)
     if rule is None or checks_results() or debug_key_reuse.value or no_execution.value:
         return None
     if checks_errors():
         return None
-    if transfers_are_guarded():  # NumPy's operands and results are copies
+    if transfers_are_guarded():  # NumPy's operands and results are copied
         return None
     device = get_default_device()
     if device.platform != "cpu" or not all(_is_on(x, device) for x in args):
@@ -57,25 +73,25 @@ def compute(
     results = list(results) if many else [results]
     if any(_has_subnormals(x) for x in (*operands, *results)):
         return None
-    # A result may be a view of an operand, whose memory can be given away later.
+    # Results are copied: one may be a view of an operand, whose memory can be donated later.
     return [
         array_from_host(np.array(x, aval.dtype), aval)
         for x, aval in zip(results, outs, strict=True)
     ]
 
 
-def _is_on(x: Any, device: Any) -> bool:
-    """Whether an operand is an array that is on a device by default, or a NumPy array or scalar."""
+def _is_on(x: ArrayLike, device: Device) -> bool:
+    """Whether an operand is an uncommitted array on a device, or a NumPy array or a scalar."""
     if isinstance(x, ArrayImpl):
         return not x.committed and not x.is_deleted() and x.devices() == {device}
     return isinstance(x, np.ndarray | np.generic | bool | int | float)
 
 
-def _is_simple(aval: Any) -> bool:
+def _is_simple(aval: object) -> bool:
     return type(aval) is ShapedArray and aval.dtype in _DTYPES and aval.size <= _LARGEST
 
 
-def _has_subnormals(x: Any) -> bool:
+def _has_subnormals(x: np.ndarray) -> bool:
     x = np.asarray(x)
     if x.dtype.kind != "f":
         return False

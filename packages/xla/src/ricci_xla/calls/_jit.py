@@ -1,12 +1,13 @@
-"""``jit``: compile a function with XLA on first call, then dispatch to it from C++."""
+"""``jit``: compiles a function with XLA on its first call; later calls are dispatched from C++."""
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 from ricci_ir import (
     DonatingCall,
+    PyTree,
     Tracer,
     api_boundary,
     context,
@@ -20,8 +21,9 @@ from ricci_ir import (
 from ricci_pytree import flatten_axes, tree_unflatten
 from ricci_xla.arrays._donation import name_repeated
 from ricci_xla.devices._client import get_backend
+from ricci_xla.devices._runtime_types import Device
 from ricci_xla.executables._compiled import Options, compile_program
-from ricci_xla.executables._dispatch import make_fast_callable
+from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._nan_checks import checks_results
 from ricci_xla.programs._arguments import (
     Arguments,
@@ -47,18 +49,18 @@ __all__ = [
 
 
 class JitInfo:
-    """What a jitted function is made of."""
+    """A jitted function's Python function, static and donated arguments, options and cache."""
 
     __slots__ = ("arguments", "cache", "fun", "in_shardings", "inline", "options", "out_shardings")
 
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[..., Any],
         arguments: Arguments,
         options: Options,
         inline: Inline,
-        in_shardings: Any,
-        out_shardings: Any,
+        in_shardings: PyTree,
+        out_shardings: PyTree,
     ):
         self.fun = fun
         self.arguments = arguments
@@ -68,19 +70,23 @@ class JitInfo:
         self.out_shardings = out_shardings
         self.cache = programs.of(fun, arguments, inline)
 
-    def trace(self, args: tuple, kwargs: dict) -> tuple[Program, Split]:
-        """The program of a call, and its arguments, flattened."""
+    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Split]:
+        """The program of a call, and the call's arguments, flattened."""
         split = split_static(self.arguments, self.fun, args, kwargs)
-        for i, x in enumerate(split.leaves):  # before the function may change what holds the array
+        # Objects that hold an array are read now, since the function may put another into them.
+        for i, x in enumerate(split.leaves):
             if hasattr(type(x), "__jax_array__"):
                 split.leaves[i] = x.__jax_array__()
         avals = abstract_leaves(self.fun, split)
         return trace_program(self.fun, split, avals, self.cache), split
 
-    def options_for(self, program: Program, args: tuple, kwargs: dict) -> Options:
-        """The options of one call, with donation and shardings by leaf."""
+    def options_for(
+        self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Options:
+        """The options of a call, with donation and shardings for each leaf."""
         options = self.options
-        if not checks_results():  # which needs the arguments once more, if a result is bad
+        # Checking results may run the program again, for which its arguments must not be donated.
+        if not checks_results():
             options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
         if self.in_shardings is not None:
             spec = (self.in_shardings, None)
@@ -97,14 +103,14 @@ if TYPE_CHECKING:
     class JitOptions(TypedDict, total=False):
         """The keywords of ``jit``."""
 
-        in_shardings: Any
-        out_shardings: Any
+        in_shardings: PyTree
+        out_shardings: PyTree
         static_argnums: int | Sequence[int] | None
         static_argnames: str | Iterable[str] | None
         donate_argnums: int | Sequence[int] | None
         donate_argnames: str | Iterable[str] | None
         keep_unused: bool
-        device: Any
+        device: Device | None
         backend: str | None
         inline: bool | Inline
         compiler_options: Mapping[str, Any] | None
@@ -121,17 +127,17 @@ if TYPE_CHECKING:
 
 
 def jit(
-    fun: Callable | None = None,
+    fun: Callable[..., Any] | None = None,
     /,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
-    device: Any = None,
+    device: Device | None = None,
     backend: str | None = None,
     inline: bool | Inline = False,
     compiler_options: Mapping[str, Any] | None = None,
@@ -141,7 +147,7 @@ def jit(
     Args:
       fun: a pure function of pytrees of arrays. Without it, ``jit(...)`` is a decorator.
       in_shardings, out_shardings: pytrees of shardings (prefixes of the positional arguments and
-        of the result) that say how arrays are laid out over devices; ``None`` leaves it open.
+        of the result) that say how arrays are divided over devices; ``None`` leaves it open.
       static_argnums, static_argnames: arguments that are compile-time constants: hashable
         values; the function is compiled anew for each. Either is inferred from the other.
       donate_argnums, donate_argnames: arguments whose buffers the results may reuse; they must
@@ -157,7 +163,7 @@ def jit(
       and ``clear_cache``.
 
     Raises:
-      TypeError: when called with an argument that is no array and not static.
+      TypeError: when called with an argument that is neither an array nor static.
       ValueError: when called with a static argument that cannot be hashed.
 
     Example:
@@ -201,7 +207,7 @@ def jit(
     )
     info = JitInfo(fun, arguments, options, inline_time(inline), in_shardings, out_shardings)
 
-    def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None]:
         program, split = info.trace(args, kwargs)
         if _is_traced(program, split):
             program.report_miss()
@@ -232,17 +238,17 @@ def jit(
     return jitted
 
 
-def _cache_key(info: JitInfo) -> Any:
-    """What calls of one function's wrappers are told apart by."""
+def _cache_key(info: JitInfo) -> Hashable:
+    """The part of the dispatcher's key that differs between wrappers of one function."""
     if info.in_shardings is not None or info.out_shardings is not None:
-        return object()  # pytrees of shardings cannot be hashed in general
+        return object()  # equal to nothing else, since pytrees of shardings may not be hashable
     donated = info.arguments.donate_argnums, info.arguments.donate_argnames
     return (info.options, info.inline, donated)
 
 
-def _clear_cache(info: JitInfo, jitted: weakref.ref) -> Callable[[], None]:
+def _clear_cache(info: JitInfo, jitted: weakref.ref[Any]) -> Callable[[], None]:
     def clear_cache() -> None:
-        """Forget the programs of this function; they are traced and compiled again when needed."""
+        """Forget the function's programs. Later calls trace and compile it again."""
         info.cache.clear()
         function = jitted()
         if function is not None:
@@ -252,6 +258,7 @@ def _clear_cache(info: JitInfo, jitted: weakref.ref) -> Callable[[], None]:
 
 
 def _is_traced(program: Program, split: Split) -> bool:
+    """Whether a call is part of a traced function, so that it must be recorded and not run."""
     return (
         context.trace is not eval_trace
         or any(isinstance(x, Tracer) for x in split.leaves)
@@ -259,7 +266,9 @@ def _is_traced(program: Program, split: Split) -> bool:
     )
 
 
-def _notify_donating(info: JitInfo, program: Program, args: tuple, kwargs: dict) -> None:
+def _notify_donating(
+    info: JitInfo, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
     donated = donated_leaves(info.arguments, args, kwargs)
     if any(donated):
         count = len(program.consts)
@@ -272,8 +281,8 @@ def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
     if info.options.compiler_options:
         raise ValueError(
             f"{program.name} has compiler_options={dict(info.options.compiler_options)}, but it is "
-            "called inside another function that is traced, and XLA takes options for whole "
-            "programs. Give them to the outermost jit."
+            "called inside another traced function, and XLA takes options for whole programs "
+            "only. Give them to the outermost jit."
         )
     operands = [*program.consts, *split.leaves]
     if info.inline is Inline.JAX_EARLY:
@@ -285,7 +294,7 @@ def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
 
 
 @api_boundary
-def _traced(info: JitInfo, args: tuple, kwargs: dict) -> Traced:
+def _traced(info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     program, split = info.trace(args, kwargs)
     program.report_miss()
     return Traced(program, split.leaves, info.options_for(program, args, kwargs))

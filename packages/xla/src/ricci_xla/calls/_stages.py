@@ -1,12 +1,14 @@
-"""The stages of ``jit``, one at a time: traced, lowered, compiled."""
+"""The stages of ``jit`` as objects: ``Traced``, ``Lowered``, ``Compiled``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overload
 
-from ricci_ir import Jaxpr, ShapeDtypeStruct, Tracer, api_boundary
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_ir import Effect, Jaxpr, PyTree, ShapeDtypeStruct, Tracer, api_boundary
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, layout_of_parts
+from ricci_xla.arrays._sharding_types import Sharding
+from ricci_xla.devices._runtime_types import Device, LoadedExecutable
 from ricci_xla.executables._compiled import (
     CompiledProgram,
     LoweredProgram,
@@ -33,7 +35,7 @@ CompilerOptions = dict[str, str | bool | int | float]
 
 @final
 class _Untyped:
-    """No function takes this, so that a parameter which accepts it has no annotation."""
+    """A class that no parameter is annotated with: one that accepts it has no annotation."""
 
 
 class Wrapped[**P, R](Protocol):
@@ -71,26 +73,29 @@ class Wrapped[**P, R](Protocol):
         ...
 
     def trace(self, *args: Any, **kwargs: Any) -> "Traced":
-        """Trace it for arguments, or for descriptions of arguments, of these types."""
+        """Trace the function for arguments, or descriptions of arguments, of these types."""
         ...
 
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
-        """Trace it and write the program as StableHLO."""
+        """Trace the function, and lower the program to StableHLO."""
         ...
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """Trace it and describe the result: a pytree of ``ShapeDtypeStruct``."""
+    def eval_shape(self, *args: Any, **kwargs: Any) -> PyTree:
+        """Trace the function, and describe its result by a pytree of ``ShapeDtypeStruct``."""
         ...
 
     def clear_cache(self) -> None:
-        """Forget the function's programs; they are made again when needed."""
+        """Forget the function's programs. Later calls trace and compile it again."""
         ...
 
 
 class ArgInfo:
-    """What is known of an argument: its type, and whether it is donated."""
+    """An argument's type, and whether it is donated."""
 
     __slots__ = ("_aval", "donated")
+
+    _aval: Any
+    donated: bool
 
     def __init__(self, _aval: Any, donated: bool):
         self._aval = _aval
@@ -98,10 +103,12 @@ class ArgInfo:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The argument's shape."""
         return self._aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The argument's dtype."""
         return self._aval.dtype
 
     def __eq__(self, other: object) -> bool:
@@ -118,7 +125,7 @@ class ArgInfo:
 
 
 class _Stage:
-    """What every stage tells of the function's arguments and results."""
+    """What all stages say of the function's arguments and results."""
 
     def __init__(self, program: Program, leaves: Sequence[Any], options: Options):
         self._program = program
@@ -126,42 +133,42 @@ class _Stage:
         self._options = options
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The structure of ``(args, kwargs)``."""
         return self._program.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
         return self._program.out_tree
 
     @property
-    def args_info(self) -> Any:
-        """A pytree like ``(args, kwargs)`` of ``ArgInfo``."""
+    def args_info(self) -> PyTree:
+        """For each argument its ``ArgInfo``: a pytree like ``(args, kwargs)``."""
         donated = self._options.donated or (False,) * len(self._leaves)
         return tree_unflatten(
             self.in_tree, [ArgInfo(a, d) for a, d in zip(self._in_avals(), donated, strict=True)]
         )
 
     @property
-    def in_avals(self) -> Any:
-        """A pytree like ``(args, kwargs)`` of types."""
+    def in_avals(self) -> PyTree:
+        """For each argument its type: a pytree like ``(args, kwargs)``."""
         return tree_unflatten(self.in_tree, self._in_avals())
 
     @property
-    def out_info(self) -> Any:
-        """A pytree like the result of ``ShapeDtypeStruct``."""
+    def out_info(self) -> PyTree:
+        """The result described by ``ShapeDtypeStruct``: a pytree like the result."""
         return self._out_info([None] * len(self._program.jaxpr.outvars))
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The positions, among the flattened arguments, of donated ones."""
+        """The positions of donated arguments among the flattened ones."""
         return tuple(i for i, d in enumerate(self._options.donated) if d)
 
     def _in_avals(self) -> list[Any]:
         return self._program.jaxpr.in_avals[len(self._program.consts) :]
 
-    def _out_info(self, shardings: Sequence[Any]) -> Any:
+    def _out_info(self, shardings: Sequence[Sharding | None]) -> PyTree:
         avals: list[Any] = self._program.jaxpr.out_avals
         structs = [
             ShapeDtypeStruct(a.shape, a.dtype, sharding=s)
@@ -184,37 +191,37 @@ class Traced(_Stage):
         return self._program.name
 
     @property
-    def effects(self) -> frozenset:
+    def effects(self) -> frozenset[Effect]:
         """The side effects of the program."""
         return self._program.jaxpr.effects
 
     @property
-    def out_avals(self) -> Any:
-        """A pytree like the result of types."""
+    def out_avals(self) -> PyTree:
+        """For each array in the result its type: a pytree like the result."""
         return tree_unflatten(self.out_tree, self._program.jaxpr.out_avals)
 
     @property
-    def typed_out_info(self) -> Any:
-        """``out_info`` that also tells which results are weakly typed."""
+    def typed_out_info(self) -> PyTree:
+        """Like ``out_info``, with ``weak_type`` as well."""
         avals: list[Any] = self._program.jaxpr.out_avals
         structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
         return tree_unflatten(self.out_tree, structs)
 
     @api_boundary
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
-        """Write the program as StableHLO.
+        """Lower the program to StableHLO.
 
         Args:
-          lowering_platforms: one platform to write it for (``"cpu"``, ``"cuda"``, ``"rocm"`` or
-            ``"tpu"``), which need not be here; by default that of the devices it runs on.
+          lowering_platforms: one platform to lower for (``"cpu"``, ``"cuda"``, ``"rocm"`` or
+            ``"tpu"``), which need not be installed; by default that of the devices it runs on.
 
         Raises:
           NotImplementedError: for several platforms.
         """
         if lowering_platforms is not None and len(lowering_platforms) != 1:
             raise NotImplementedError(
-                f"lowering_platforms={tuple(lowering_platforms)!r}: a module is written for one "
-                "platform. Lower for each one on its own."
+                f"lowering_platforms={tuple(lowering_platforms)!r}: a module is lowered for one "
+                "platform only. Lower for each platform separately."
             )
         platform = None if lowering_platforms is None else lowering_platforms[0]
         placement = place(self._program, self._leaves, self._options)
@@ -225,7 +232,13 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A function as StableHLO: ``jit(f).lower(*args)``."""
 
-    def __init__(self, program, leaves, options, lowered: LoweredProgram):
+    def __init__(
+        self,
+        program: Program,
+        leaves: Sequence[Any],
+        options: Options,
+        lowered: LoweredProgram,
+    ):
         super().__init__(program, leaves, options)
         self._lowered = lowered
 
@@ -244,7 +257,7 @@ class Lowered(_Stage):
         return self._lowered.text if debug_info else without_locations(self._lowered.text)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The module as an object of jaxlib.
+        """The module as an object of jaxlib's.
 
         Args:
           dialect: ``"stablehlo"`` (the default) for an MLIR module, ``"hlo"`` for an
@@ -262,13 +275,13 @@ class Lowered(_Stage):
         self,
         compiler_options: Mapping[str, Any] | None = None,
         *,
-        device_assignment: Sequence[Any] | None = None,
+        device_assignment: Sequence[Device] | None = None,
     ) -> "Compiled":
-        """Compile for the devices it was lowered for.
+        """Compile the module for the devices that it was lowered for.
 
         Args:
           compiler_options: XLA options by name, in addition to those given to ``jit``.
-          device_assignment: other devices to compile for, as many as it was lowered for.
+          device_assignment: other devices to compile for, the same number.
 
         Raises:
           ValueError: if the number of devices differs.
@@ -293,7 +306,7 @@ def _dialect(name: str | None) -> str:
     return name or "stablehlo"
 
 
-def _on_devices(lowered: LoweredProgram, devices: tuple) -> LoweredProgram:
+def _on_devices(lowered: LoweredProgram, devices: tuple[Device, ...]) -> LoweredProgram:
     placement = lowered.placement
     if len(devices) != len(placement.devices):
         raise ValueError(
@@ -309,9 +322,15 @@ def _on_devices(lowered: LoweredProgram, devices: tuple) -> LoweredProgram:
 
 
 class Compiled(_Stage):
-    """A function compiled for given types; call it with arguments of just those types."""
+    """A function compiled for given types. Calls must have arguments of exactly these types."""
 
-    def __init__(self, program, leaves, options, compiled: CompiledProgram):
+    def __init__(
+        self,
+        program: Program,
+        leaves: Sequence[Any],
+        options: Options,
+        compiled: CompiledProgram,
+    ):
         super().__init__(program, leaves, options)
         self._compiled = compiled
 
@@ -335,29 +354,29 @@ class Compiled(_Stage):
         return tree_unflatten(self.out_tree, outs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as calling it."""
+        """Call the compiled function: the same as ``compiled(*args, **kwargs)``."""
         return self(*args, **kwargs)
 
     @property
-    def out_info(self) -> Any:
-        """A pytree like the result of ``ShapeDtypeStruct`` with shardings."""
+    def out_info(self) -> PyTree:
+        """The result described by ``ShapeDtypeStruct`` with shardings."""
         return self._out_info(self._compiled.executable.out_shardings)
 
     @property
-    def input_shardings(self) -> Any:
-        """A pytree like ``(args, kwargs)``: where each argument must be; ``None`` if unused."""
+    def input_shardings(self) -> PyTree:
+        """For each argument the sharding that it must have; ``None`` if it is not used."""
         executable = self._compiled.executable
         where = zip(executable.in_shardings, executable.kept, strict=True)
         return tree_unflatten(self.in_tree, [s if kept else None for s, kept in where])
 
     @property
-    def output_shardings(self) -> Any:
-        """A pytree like the result: where each array is."""
+    def output_shardings(self) -> PyTree:
+        """For each array in the result its sharding."""
         return tree_unflatten(self.out_tree, self._compiled.executable.out_shardings)
 
     @property
-    def input_formats(self) -> Any:
-        """A pytree like ``(args, kwargs)`` of ``Format``; ``None`` for unused arguments."""
+    def input_formats(self) -> PyTree:
+        """For each argument the ``Format`` that it must have; ``None`` if it is not used."""
         executable = self._compiled.executable
         constants = len(executable.consts)
         found = iter(executable.loaded.get_parameter_layouts()[constants:])
@@ -366,8 +385,8 @@ class Compiled(_Stage):
         return tree_unflatten(self.in_tree, formats)
 
     @property
-    def output_formats(self) -> Any:
-        """A pytree like the result of ``Format``."""
+    def output_formats(self) -> PyTree:
+        """For each array in the result its ``Format``."""
         executable = self._compiled.executable
         layouts = executable.loaded.get_output_layouts()
         formats = [
@@ -377,10 +396,10 @@ class Compiled(_Stage):
         return tree_unflatten(self.out_tree, formats)
 
     def as_text(self) -> str:
-        """The optimized HLO."""
+        """The program after XLA's optimizations, in the notation of HLO."""
         return self._compiled.executable.as_text()
 
-    def cost_analysis(self) -> Any:
+    def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimates: flops, bytes accessed."""
         return self._compiled.executable.cost_analysis()
 
@@ -388,6 +407,6 @@ class Compiled(_Stage):
         """The sizes of arguments, results and temporary buffers, in bytes."""
         return self._compiled.executable.memory_analysis()
 
-    def runtime_executable(self) -> Any:
+    def runtime_executable(self) -> LoadedExecutable:
         """jaxlib's loaded executable."""
         return self._compiled.executable.loaded

@@ -1,6 +1,7 @@
-"""Clients, plugins and devices: what jaxlib is asked for before anything runs."""
+"""Devices, and what is set up before anything runs on them: clients, plugins, options."""
 
 from ._client import *
 from ._environment import *
 from ._errors import *
+from ._runtime_types import *
 from ._state import *

@@ -1,26 +1,24 @@
-"""Clients: one for each platform, made when a device is first asked for."""
+"""Clients of the runtime: one for each platform, made when a device is first asked for."""
 
 import threading
 import warnings
 from typing import Any
 
-from ricci_ir import UNSET, config, warn_user
+from ricci_ir import UNSET, Array, State, config, warn_user
 
 from . import _state as _state
 from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
-from ._plugins import find_plugins, make_plugin_client
+from ._plugins import Plugin, find_plugins, make_plugin_client
 from ._registration import introduce_array_types
+from ._runtime_types import Client, Device
 
 __all__ = [
     "backends",
     "backends_are_made",
     "clear_backends",
-    "Client",
     "default_backend",
     "default_device",
-    "Device",
     "device_count",
-    "DeviceList",
     "devices",
     "get_backend",
     "get_default_device",
@@ -37,15 +35,12 @@ __all__ = [
     "set_distributed_client",
 ]
 
-Client = runtime.Client
-Device = runtime.Device
-DeviceList = runtime.DeviceList
+default_device: State = config.state("jax_default_device")
 
-default_device = config.state("jax_default_device")
-
-# What a user may call a platform, and the platforms that go by that name.
+# The names that a user may give for a platform, and the platforms that each stands for.
 _ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
-# What clients are made with, and whether setting it afterwards is an error.
+# The options that clients are made with, and whether setting one afterwards is an error (else it
+# is a warning).
 _CLIENT_OPTIONS = {
     "jax_platforms": False,
     "jax_platform_name": False,
@@ -77,12 +72,13 @@ class _Clients:
 
     def __init__(self):
         self.lock = threading.RLock()
-        self.made: dict[str, Any] | None = None
-        self.options: dict[str, Any] = {}  # that clients were made with
+        self.made: dict[str, Client] | None = None
+        self.options: dict[str, Any] = {}  # the values that the clients were made with
         self.failed: dict[str, str] = {}
         self.distributed: dict[str, Any] = {}
 
-    def all(self) -> dict[str, Any]:
+    def all(self) -> dict[str, Client]:
+        """The clients by platform, made at the first call."""
         made = self.made
         if made is None:
             with self.lock:
@@ -94,7 +90,8 @@ class _Clients:
                 made = self.made
         return made
 
-    def make(self) -> dict[str, Any]:
+    def make(self) -> dict[str, Client]:
+        """Make the clients of the platforms that the options ask for, by default of all."""
         self.failed.clear()
         plugins = find_plugins()
         wanted = _wanted_platforms()
@@ -122,7 +119,8 @@ class _Clients:
                 raise RuntimeError(_not_installed(name, plugins))
         return made
 
-    def make_wanted(self, platform: str, plugin: Any) -> Any:
+    def make_wanted(self, platform: str, plugin: Plugin) -> Client:
+        """Make a client that the options ask for by name, so that failing is an error."""
         try:
             return make_plugin_client(plugin, self.distributed.get("client"))
         except RuntimeError as error:
@@ -137,17 +135,17 @@ _clients = _Clients()
 
 
 def _is_default_platform(wanted: list[str] | None) -> bool:
-    """Whether the first platform that is asked for is the default one of the clients made."""
+    """Whether the first of some platforms is the default platform of the clients made."""
     made = next(iter(_clients.made or ()), None)
     return bool(wanted) and made in _ALIASES.get(wanted[0], (wanted[0],))
 
 
 def _keep_with_clients(name: str, strict: bool) -> None:
-    """Have an option that clients are made with say so when it is set after they were made.
+    """Complain when an option that clients are made with is set after they were made.
 
     Args:
-      name: what it is called.
-      strict: whether that is an error, else a warning.
+      name: the option's name.
+      strict: whether to raise an error; else it is a warning.
     """
 
     def check(value: Any, local: bool) -> None:
@@ -178,7 +176,7 @@ def _wanted_platforms() -> list[str] | None:
     return [name for name in (part.strip().lower() for part in text.split(",")) if name]
 
 
-def _not_installed(name: str, plugins: dict[str, Any]) -> str:
+def _not_installed(name: str, plugins: dict[str, Plugin]) -> str:
     return (
         f"jax_platforms={config.jax_platforms!r} asks for the platform {name!r}, which is not "
         f"installed.\nInstalled: {', '.join(['cpu', *plugins])}. A CUDA "
@@ -186,7 +184,7 @@ def _not_installed(name: str, plugins: dict[str, Any]) -> str:
     )
 
 
-def _make_cpu_client(distributed: dict[str, Any]) -> Any:
+def _make_cpu_client(distributed: dict[str, Any]) -> Client:
     for module in (lapack, cpu_sparse):
         for platform, targets in module.registrations().items():
             for name, target, version in targets:
@@ -204,6 +202,7 @@ def _make_cpu_client(distributed: dict[str, Any]) -> Any:
 
 
 def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by which a CPU client joins a cluster of processes, if there is one."""
     client = distributed.get("client")
     if client is None:
         return {}
@@ -229,12 +228,12 @@ def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_distributed_client(client: Any, process_id: int, num_processes: int) -> None:
-    """Make the clients part of a cluster; to be called before the first device is asked for.
+    """Make the clients part of a cluster. Call this before the first device is asked for.
 
     Args:
-      client: what ``get_distributed_runtime_client`` of jaxlib returned, connected.
-      process_id: this process's number, from 0.
-      num_processes: how many processes there are.
+      client: the connected client that jaxlib's ``get_distributed_runtime_client`` returned.
+      process_id: the number of this process, from 0.
+      num_processes: the number of processes.
 
     Raises:
       RuntimeError: if clients have been made already.
@@ -258,22 +257,22 @@ def backends_are_made() -> bool:
 
 
 def clear_backends() -> None:
-    """Forget all clients; the next use makes new ones, as options then say."""
+    """Forget all clients. The next use makes new ones, with the options of that time."""
     with _clients.lock:
         _clients.made = None
 
 
-def backends() -> dict[str, Any]:
-    """The client of every platform, by name; the default one is first."""
+def backends() -> dict[str, Client]:
+    """The client of each platform by name, the default platform first."""
     return dict(_clients.all())
 
 
-def get_backend(platform: Any = None) -> Any:
+def get_backend(platform: str | Client | None = None) -> Client:
     """The client of a platform.
 
     Args:
-      platform: its name (``"gpu"`` is whichever kind there is), a client, or ``None`` for the
-        default one.
+      platform: the platform's name (``"gpu"`` stands for CUDA or ROCm), or ``None`` for the
+        default platform. A client is returned as it is.
 
     Raises:
       RuntimeError: if there is no such platform here.
@@ -292,12 +291,12 @@ def get_backend(platform: Any = None) -> Any:
         if name in _clients.failed
     ]
     raise RuntimeError(
-        f"no backend named {platform!r} is here; there are {', '.join(made)}.{''.join(reasons)}"
+        f"there is no backend named {platform!r}; there are {', '.join(made)}.{''.join(reasons)}"
     )
 
 
-def devices(backend: Any = None) -> list[Any]:
-    """All devices of a platform, of every process.
+def devices(backend: str | Client | None = None) -> list[Device]:
+    """All devices of a platform, over all processes.
 
     Args:
       backend: the platform's name; without it, the default platform.
@@ -313,12 +312,14 @@ def devices(backend: Any = None) -> list[Any]:
 
 
 def local_devices(
-    process_index: int | None = None, backend: Any = None, host_id: int | None = None
-) -> list[Any]:
+    process_index: int | None = None,
+    backend: str | Client | None = None,
+    host_id: int | None = None,
+) -> list[Device]:
     """The devices of one process.
 
     Args:
-      process_index: the process; without it, this one.
+      process_index: the number of the process; without it, this process.
       backend: the platform's name; without it, the default platform.
       host_id: an older name of ``process_index``.
 
@@ -333,64 +334,64 @@ def local_devices(
     found = [d for d in client.devices() if d.process_index == process_index]
     if not found:
         raise ValueError(
-            f"process_index={process_index} is none of {process_indices(backend)}, the processes "
-            "that take part."
+            f"process_index={process_index} is not one of {process_indices(backend)}, the "
+            "processes that take part."
         )
     return found
 
 
-def device_count(backend: Any = None) -> int:
-    """How many devices a platform has over all processes."""
+def device_count(backend: str | Client | None = None) -> int:
+    """The number of devices of a platform, over all processes."""
     return get_backend(backend).device_count()
 
 
-def local_device_count(backend: Any = None) -> int:
-    """How many devices of a platform belong to this process."""
+def local_device_count(backend: str | Client | None = None) -> int:
+    """The number of devices of a platform that belong to this process."""
     return get_backend(backend).local_device_count()
 
 
 def default_backend() -> str:
-    """The name of the platform that computes unless told otherwise: ``cpu``, ``gpu``, ``tpu``."""
+    """The name of the default platform: ``"cpu"``, ``"gpu"`` or ``"tpu"``."""
     return platform_alias(get_backend().platform)
 
 
 def platform_alias(platform: str) -> str:
-    """``"gpu"`` for any kind of GPU, other platforms' own names."""
+    """The name that users know a platform by: ``"gpu"`` for CUDA and ROCm, else its own."""
     return "gpu" if platform in _ALIASES else platform
 
 
-def process_index(backend: Any = None) -> int:
-    """The number of this process among those of a platform."""
+def process_index(backend: str | Client | None = None) -> int:
+    """The number of this process among the processes of a platform."""
     return get_backend(backend).process_index()
 
 
-def process_indices(backend: Any = None) -> list[int]:
-    """The numbers of all processes with devices of a platform."""
+def process_indices(backend: str | Client | None = None) -> list[int]:
+    """The numbers of the processes that have devices of a platform."""
     return sorted({device.process_index for device in devices(backend)})
 
 
-def process_count(backend: Any = None) -> int:
-    """How many processes have devices of a platform."""
+def process_count(backend: str | Client | None = None) -> int:
+    """The number of processes that have devices of a platform."""
     return len(process_indices(backend))
 
 
-def host_id(backend: Any = None) -> int:
+def host_id(backend: str | Client | None = None) -> int:
     """An older name of ``process_index``."""
     return process_index(backend)
 
 
-def host_ids(backend: Any = None) -> list[int]:
+def host_ids(backend: str | Client | None = None) -> list[int]:
     """An older name of ``process_indices``."""
     return process_indices(backend)
 
 
-def host_count(backend: Any = None) -> int:
+def host_count(backend: str | Client | None = None) -> int:
     """An older name of ``process_count``."""
     return process_count(backend)
 
 
-def get_default_device() -> Any:
-    """The device that arrays go to unless told otherwise.
+def get_default_device() -> Device:
+    """The device that arrays go to unless the user says otherwise.
 
     Raises:
       RuntimeError: if ``jax_default_device`` names a platform that is not here.
@@ -401,6 +402,6 @@ def get_default_device() -> Any:
     return get_backend(chosen).local_devices()[0] if isinstance(chosen, str) else chosen
 
 
-def live_arrays(platform: str | None = None) -> list[Any]:
-    """Every array of a platform that has not been deleted."""
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """The arrays of a platform that have not been deleted."""
     return get_backend(platform).live_arrays()

@@ -1,4 +1,4 @@
-"""What a report of a defect has to say about the machine and the installation."""
+"""A description of the machine and the installation, for reports of defects."""
 
 import os
 import platform

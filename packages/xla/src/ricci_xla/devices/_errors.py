@@ -1,16 +1,9 @@
-"""The errors that the runtime raises."""
-
-from ._jaxlib import runtime
+"""Errors about shardings that do not fit an array."""
 
 __all__ = [
     "DuplicateSpecError",
     "IndivisibleError",
-    "JaxRuntimeError",
-    "XlaRuntimeError",
 ]
-
-JaxRuntimeError = runtime.JaxRuntimeError
-XlaRuntimeError = runtime.JaxRuntimeError
 
 
 class IndivisibleError(ValueError):

@@ -1,7 +1,10 @@
-"""Guards of transfers and of memory: jaxlib watches, and the options tell it what for.
+"""Transfer guards and the guard of garbage collection.
 
-jaxlib has one state for the process and one for each thread. A transfer that the user asked for
-by name (``device_put``, ``device_get``) is explicit, and forbidden only by ``disallow_explicit``.
+The options ``jax_transfer_guard*`` and ``jax_array_garbage_collection_guard`` log or forbid
+transfers between host and devices, and arrays that only the garbage collector frees. jaxlib does
+the watching: it has one state for the process and one for each thread, which the options set here.
+A transfer is explicit if the user called ``device_put`` or ``device_get``; only
+``disallow_explicit`` forbids those.
 """
 
 import logging
@@ -9,9 +12,10 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
-from ricci_ir import UNSET, State, array_garbage_collection_guard, config
+from ricci_ir import UNSET, ShapedArray, State, array_garbage_collection_guard, config
 
 from ._jaxlib import runtime
+from ._runtime_types import JaxRuntimeError
 
 _states = runtime.guard_lib
 _Level = _states.TransferGuardLevel
@@ -24,7 +28,7 @@ _log = logging.getLogger("ricci.transfers")
 
 
 class _Watch:
-    """Whether a guard of transfers has ever been set, so that copies must be told apart."""
+    """Whether any guard has ever been set. While none has, explicit transfers are not marked."""
 
     __slots__ = ("on",)
 
@@ -36,7 +40,7 @@ watch = _Watch()
 
 
 def _tell_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -> None:
-    """Keep an attribute of jaxlib's guards at the value of an option, in every thread."""
+    """Set an attribute of jaxlib's guards whenever an option changes, in every thread."""
 
     def update(value: Any, local: bool) -> None:
         level = None if value is None or value is UNSET else levels[value]
@@ -53,7 +57,7 @@ _tell_jaxlib(array_garbage_collection_guard, "garbage_collect_array", _collectio
 
 
 def _level(direction: str) -> Any:
-    """The level that holds in this thread."""
+    """The guard level of this thread for transfers in a direction."""
     level = getattr(_states.thread_local_state(), direction)
     if level is None:
         level = getattr(_states.global_state(), direction)
@@ -61,17 +65,21 @@ def _level(direction: str) -> Any:
 
 
 def transfers_are_guarded() -> bool:
-    """Whether copies between the host and devices are logged or forbidden in this thread."""
+    """Whether transfers between host and devices are logged or forbidden in this thread."""
     if not watch.on:
         return False
     return any(_level(d) != _Level.ALLOW for d in ("host_to_device", "device_to_host"))
 
 
 def begin_explicit(attribute: str) -> tuple[str, bool]:
-    """Count what this thread copies as asked for by the user, until ``end_explicit``.
+    """Mark the transfers of this thread as explicit, until ``end_explicit``.
 
     Args:
-      attribute: of jaxlib's guards, ``"explicit_device_put"`` or ``"explicit_device_get"``.
+      attribute: the flag of jaxlib's guards to set, ``"explicit_device_put"`` or
+        ``"explicit_device_get"``.
+
+    Returns:
+      The flag and its value before, for ``end_explicit``.
     """
     here = _states.thread_local_state()
     before = getattr(here, attribute)
@@ -80,12 +88,12 @@ def begin_explicit(attribute: str) -> tuple[str, bool]:
 
 
 def end_explicit(mark: tuple[str, bool]) -> None:
-    """Undo what ``begin_explicit`` did."""
+    """Set the flag back to the value that it had before ``begin_explicit``."""
     setattr(_states.thread_local_state(), *mark)
 
 
 def explicit_transfer[**P, R](attribute: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark what a function copies as asked for by the user; see ``begin_explicit``."""
+    """Mark the transfers that a function makes as explicit; see ``begin_explicit``."""
 
     def mark(fun: Callable[P, R]) -> Callable[P, R]:
         @wraps(fun)
@@ -104,7 +112,7 @@ def explicit_transfer[**P, R](attribute: str) -> Callable[[Callable[P, R]], Call
 
 
 class unguarded:
-    """In this block nothing counts as a transfer: the values belong to a program, or stay."""
+    """Allow all transfers in a ``with`` block: those that the library itself needs to make."""
 
     __slots__ = ("levels",)
 
@@ -123,11 +131,13 @@ class unguarded:
                 setattr(here, direction, level)
 
 
-def check_device_to_device(aval: Any, sharding: Any) -> None:
-    """Log or forbid a copy between devices that goes through the host, so that jaxlib sees none.
+def check_device_to_device(aval: ShapedArray, sharding: object) -> None:
+    """Apply the guard of device-to-device transfers to a copy that goes through the host.
+
+    jaxlib sees only two transfers with the host there, and so does not check it.
 
     Raises:
-      JaxRuntimeError: if such a copy is forbidden.
+      JaxRuntimeError: if the transfer is forbidden.
     """
     if not watch.on:
         return
@@ -135,6 +145,6 @@ def check_device_to_device(aval: Any, sharding: Any) -> None:
     explicit = _states.thread_local_state().explicit_device_put
     what = f"device-to-device transfer: aval={aval}, dst_sharding={sharding}"
     if level == _Level.DISALLOW_EXPLICIT or (level == _Level.DISALLOW and not explicit):
-        raise runtime.JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {what}")
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {what}")
     if level == _Level.LOG_EXPLICIT or (level == _Level.LOG and not explicit):
         _log.warning(what)

@@ -1,4 +1,4 @@
-"""The one place where jaxlib is imported, with its log level set first."""
+"""Imports jaxlib, after setting its log level; other modules take jaxlib from here."""
 
 import importlib
 import os
@@ -12,13 +12,16 @@ from jaxlib import cpu_sparse as cpu_sparse
 from jaxlib import lapack as lapack
 from jaxlib import xla_client as xla_client
 
-# These have no stubs.
+# jaxlib brings no stubs for these.
 hlo: Any = _hlo
 runtime: Any = _jax
 
 
 def load_mlir() -> tuple[Any, Any]:
-    """MLIR's bindings, and what registers the dialects; loaded for what cannot do without."""
+    """MLIR's Python bindings, and a context that knows the dialects of our programs.
+
+    Loaded when first needed, since most programs are handed to jaxlib as text.
+    """
     ir = importlib.import_module("jaxlib.mlir.ir")
     extension = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
     dialects = [

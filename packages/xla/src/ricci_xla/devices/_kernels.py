@@ -1,4 +1,4 @@
-"""Kernels behind custom calls that need preparing before a program that calls them runs."""
+"""Custom-call kernels that must be initialized before a program that calls them runs."""
 
 import importlib
 
@@ -6,13 +6,13 @@ from ._jaxlib import lapack
 
 
 def prepare_kernels(text: str | bytes, platform: str) -> None:
-    """Prepare the kernels that a program calls; without that running it crashes.
+    """Initialize the kernels that a program calls; without this the program would crash.
 
-    Done only for programs that name them, since it imports SciPy.
+    Programs that call no such kernel are left alone, since initializing imports SciPy.
 
     Args:
       text: the program, as StableHLO or HLO.
-      platform: where it is to run.
+      platform: the platform that it is to run on.
     """
     if _names("lapack_", text):
         lapack.prepare_lapack_call("getrf", "float32")

@@ -1,8 +1,8 @@
-"""Where messages go: the options ``jax_logging_level`` and ``jax_debug_log_modules``."""
+"""Logging to stderr, by the options ``jax_logging_level`` and ``jax_debug_log_modules``."""
 
 import logging
 import sys
-from typing import Any
+from collections.abc import Mapping
 
 from ricci_ir import config
 
@@ -11,7 +11,7 @@ _format = logging.Formatter("%(levelname)s:%(asctime)s:%(name)s: %(message)s")
 
 
 class _ToStderr:
-    """The loggers that were made to write to stderr, and how to undo that."""
+    """The loggers that the options make write to stderr, with the handlers added to them."""
 
     def __init__(self):
         self.level: str | None = None
@@ -19,7 +19,7 @@ class _ToStderr:
         self.changed: dict[str, logging.Handler] = {}
 
     def apply(self) -> None:
-        """Set levels and handlers anew: modules are at DEBUG, all others at the level."""
+        """Set the loggers anew: the named modules log at DEBUG, all others at the level."""
         for name, handler in self.changed.items():
             logging.getLogger(name).removeHandler(handler)
             logging.getLogger(name).setLevel(logging.NOTSET)
@@ -31,14 +31,14 @@ class _ToStderr:
             logger = logging.getLogger(name)
             handler = self.changed[name] = logging.StreamHandler(sys.stderr)
             handler.setFormatter(_format)
-            # What a logger above writes as well would come twice.
+            # A message passes the handlers of all loggers above; only the innermost writes it.
             handler.addFilter(lambda record, name=name: _writer(record.name, wanted) == name)
             logger.addHandler(handler)
             logger.setLevel(level)
 
 
-def _writer(name: str, wanted: dict[str, Any]) -> str | None:
-    """The innermost of some loggers that a message passes."""
+def _writer(name: str, wanted: Mapping[str, object]) -> str | None:
+    """The innermost of the wanted loggers that a message of the logger ``name`` passes."""
     while name and name not in wanted:
         name = name.rpartition(".")[0]
     return name or None
@@ -56,7 +56,7 @@ def _level_changed(value: str | None, local: bool) -> None:
 def _modules_changed(value: str, local: bool) -> None:
     if not local:
         names = [name.strip() for name in (value or "").split(",")]
-        # JAX's loggers are named by its modules, which stand for no part of this library.
+        # JAX's loggers are named after its modules, which this library does not have.
         _to_stderr.modules = list(
             dict.fromkeys(_ROOT if n.split(".")[0] == "jax" else n for n in names if n)
         )

@@ -1,4 +1,4 @@
-"""PJRT plugins in shared objects: found in installed wheels, loaded when a client is asked for."""
+"""PJRT plugins: shared objects in installed wheels, loaded when a client is asked for."""
 
 import importlib
 import importlib.util
@@ -12,11 +12,12 @@ from typing import Any
 from ricci_ir import config
 
 from ._jaxlib import runtime, xla_client
+from ._runtime_types import Client
 
 _CUDA_VERSIONS = (13, 12)
-# The wheel's own kernels are registered under XLA's name of the platform.
+# XLA's name of the platform, under which the kernels in the plugin's wheel are registered.
 _XLA_PLATFORM = "CUDA"
-# jaxlib's lists of the custom calls in the plugin's wheel; importing them loads that wheel.
+# jaxlib's lists of the custom calls in the plugin's wheel. Importing them imports that wheel.
 _KERNEL_MODULES = (
     "jaxlib.gpu_linalg",
     "jaxlib.gpu_prng",
@@ -32,7 +33,7 @@ class Plugin:
     Attributes:
       platform: the platform it serves, such as ``"cuda"``.
       library: its shared object.
-      kernels: the package with its custom-call kernels, or ``""``.
+      kernels: the package with the plugin's custom-call kernels, or ``""`` for none.
     """
 
     platform: str
@@ -41,7 +42,7 @@ class Plugin:
 
 
 def _package_folder(name: str) -> Path | None:
-    # Looks for the folder only: importing `jax_plugins.xla_cuda13` would import JAX.
+    # Only the folder is looked for, since importing `jax_plugins.xla_cuda13` would import JAX.
     parent, _, child = name.rpartition(".")
     try:
         spec = importlib.util.find_spec(parent or child)
@@ -70,10 +71,12 @@ def find_cuda_plugin() -> Plugin | None:
 
 
 def plugins_from_environment() -> list[Plugin]:
-    """Plugins named in ``PJRT_NAMES_AND_LIBRARY_PATHS`` as ``name:path`` pairs with commas.
+    """The plugins that the environment variable ``PJRT_NAMES_AND_LIBRARY_PATHS`` names.
+
+    Its value is a list of ``name:path`` with commas between.
 
     Raises:
-      RuntimeError: if an entry is no such pair.
+      RuntimeError: if an entry is not of the form ``name:path``.
     """
     found = []
     for entry in filter(None, os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "").split(",")):
@@ -95,10 +98,10 @@ def find_plugins() -> dict[str, Plugin]:
 
 
 def client_options() -> dict[str, str]:
-    """What ``jax_pjrt_client_create_options`` gives to the clients of plugins.
+    """The options that ``jax_pjrt_client_create_options`` gives to the clients of plugins.
 
     Raises:
-      ValueError: if an entry is no ``name:value``.
+      ValueError: if an entry is not of the form ``name:value``.
     """
     found = {}
     for entry in filter(None, (config.jax_pjrt_client_create_options or "").split(";")):
@@ -113,10 +116,10 @@ def client_options() -> dict[str, str]:
 
 
 def visible_devices() -> dict[str, list[int]]:
-    """Which devices ``jax_cuda_visible_devices`` says that the CUDA client takes.
+    """The devices that the CUDA client may use, as an option of the client.
 
     Raises:
-      ValueError: if it says neither numbers nor ``all``.
+      ValueError: if ``jax_cuda_visible_devices`` is neither ``all`` nor a list of numbers.
     """
     text = config.jax_cuda_visible_devices or "all"
     if text == "all":
@@ -125,12 +128,12 @@ def visible_devices() -> dict[str, list[int]]:
         return {"visible_devices": [int(number) for number in text.split(",")]}
     except ValueError:
         raise ValueError(
-            f"jax_cuda_visible_devices={text!r}: expected 'all' or numbers of devices with commas."
+            f"jax_cuda_visible_devices={text!r}: expected 'all', or device numbers with commas."
         ) from None
 
 
-def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Any:
-    """Load a plugin's shared object, once, and make a client of it.
+def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Client:
+    """Load a plugin's shared object, unless it is loaded already, and make a client with it.
 
     Raises:
       JaxRuntimeError: if the object cannot be loaded or finds no device.

@@ -1,14 +1,14 @@
-"""Tells jaxlib of the types it is to make for arrays and shardings of its own making.
+"""Shows our types to jaxlib, which looks them up in JAX's modules.
 
-jaxlib looks them up by name in modules of JAX, and takes them from no other place. Where ``jax``
-is missing each look-up is a failing import, and arrays come out without a type; where JAX itself is
-installed it would be imported, and would put its own methods on the array class. So while jaxlib
-looks, modules of those names exist that hold our types.
+jaxlib makes some arrays and shardings itself. It takes the classes of their types from modules
+named ``jax.core`` and ``jax._src...``, and from nowhere else. Without such modules the imports
+fail, and the arrays have no type; with JAX installed, JAX would be imported and would put its own
+methods on the array class. So modules with those names and our types exist while jaxlib looks.
 """
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -18,11 +18,12 @@ import numpy as np
 from ricci_ir import ShapedArray
 
 from ._jaxlib import runtime
+from ._runtime_types import Device
 
 _lock = threading.RLock()
 
 
-def _make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
+def _make_single_device_sharding(device: Device, *, memory_kind: str | None = None) -> object:
     return runtime.SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
@@ -34,9 +35,12 @@ _array_types = {
 
 @contextmanager
 def shown_to_jaxlib(contents: dict[str, dict[str, Any]] = _array_types) -> Iterator[None]:
-    """Within this block jaxlib finds modules with these contents, by default our array types.
+    """Put modules where jaxlib looks for types, for the duration of a ``with`` block.
 
     Modules that exist already are left alone.
+
+    Args:
+      contents: the modules' names, and the names in each; by default our types of arrays.
     """
     packages = {"jax": {"__path__": []}, "jax._src": {"__path__": []}}
     with _lock:
@@ -54,8 +58,8 @@ def shown_to_jaxlib(contents: dict[str, dict[str, Any]] = _array_types) -> Itera
                 sys.modules.pop(name, None)
 
 
-def introduce_array_types(device: Any) -> None:
-    """Make jaxlib look up the type of arrays, which it does once; before any other array."""
+def introduce_array_types(device: Device) -> None:
+    """Make jaxlib look up the types of arrays, which it does once, with the first array."""
     aval = ShapedArray((), np.dtype(np.int32))
     here = runtime.SingleDeviceSharding(device)
     with shown_to_jaxlib():
@@ -65,8 +69,13 @@ def introduce_array_types(device: Any) -> None:
         array._single_device_array_to_np_array_did_copy()
 
 
-def introduce_spec_check(check: Any, spec: Any) -> None:
-    """Make jaxlib look up ``check(mesh, spec)``, which it calls for every ``NamedSharding``."""
+def introduce_spec_check(check: Callable[[Any, Any], None], spec: object) -> None:
+    """Make jaxlib look up the function that checks the spec of every new ``NamedSharding``.
+
+    Args:
+      check: takes the mesh and the spec, and raises an error if they do not fit.
+      spec: any spec; jaxlib looks the function up with the first sharding.
+    """
 
     class _NoMesh:
         size = 0

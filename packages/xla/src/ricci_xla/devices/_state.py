@@ -1,4 +1,4 @@
-"""Settings that jaxlib's dispatcher reads from C++, and the one that is part of its cache key."""
+"""Settings that jaxlib's C++ dispatcher reads; some are part of its cache's key."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ __all__ = [
 Config = runtime.config.Config
 _unset = runtime.config.unset
 
-# jaxlib refuses to make arrays or to dispatch until it has been given these three.
+# jaxlib neither makes arrays nor dispatches until these three are set.
 disable_jit_state = Config("disable_jit", False)
 enable_x64_state = Config("enable_x64", False, include_in_jit_key=True)
 post_hook_state = Config("post_hook", None)
@@ -29,16 +29,17 @@ runtime.jax_jit.set_disable_jit_state(disable_jit_state)
 runtime.jax_jit.set_enable_x64_state(enable_x64_state)
 runtime.jax_jit.set_post_hook_state(post_hook_state)
 
-# One value stands for all options that affect tracing: `trace_key()`, unique for its options.
+# One value stands for all options that affect tracing: `trace_key()` gives one object for each
+# combination of their values. A change of options so makes the dispatcher miss its cache.
 trace_key_state = Config("trace_key", trace_key(), include_in_jit_key=True)
 
-# True while this thread traces a function: calls with no tracer among their arguments are then
-# part of the program too, so they must not take the compiled path.
+# True while this thread traces a function. A call without tracers among its arguments is then part
+# of the traced program too, so it must come to Python instead of running from the cache.
 staging_state = Config("staging", False, include_in_jit_key=True)
 
 
 def mirror(state: State, target: Any) -> None:
-    """Keep a setting of jaxlib at the value of an option, in every thread.
+    """Set a setting of jaxlib whenever an option changes, in every thread.
 
     Args:
       state: the option.
@@ -55,7 +56,7 @@ def mirror(state: State, target: Any) -> None:
 
 
 def _trace_key_changed(value: Any, local: bool) -> None:
-    """Make compiled functions miss their caches when a setting that affects tracing changes."""
+    """Make the dispatcher miss its cache when an option that affects tracing changes."""
     key, everywhere = trace_key(), global_trace_key()
     if trace_key_state.get_global() is not everywhere:
         trace_key_state.set_global(everywhere)

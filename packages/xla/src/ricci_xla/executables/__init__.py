@@ -1,4 +1,4 @@
-"""From a program to an executable that is called."""
+"""Executables: lowering and compiling programs, and calling what was compiled."""
 
 from ._compile import *
 from ._dispatch import *

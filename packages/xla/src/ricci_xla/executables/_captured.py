@@ -1,20 +1,20 @@
-"""A warning where a program closes over large arrays (``jax_captured_constants_warn_bytes``)."""
+"""A warning about programs that close over large arrays (``jax_captured_constants_warn_bytes``)."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_ir import Jaxpr, config, get_aval, warn_user
+from ricci_ir import ArrayLike, Jaxpr, config, get_aval, warn_user
 
 _limit = config.state("jax_captured_constants_warn_bytes")
-_NAMED = 3  # arrays that the warning describes, the largest first
+_NAMED = 3  # the number of arrays that the warning describes, the largest first
 
 
-def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
-    """Warn if the arrays that a program closes over are large together.
+def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> None:
+    """Warn if the arrays that a program closes over are together larger than the option allows.
 
     Args:
-      name: what the program is called.
-      jaxpr: the program; its first arguments are the arrays.
+      name: the program's name.
+      jaxpr: the program. Its first arguments stand for the arrays.
       consts: the arrays.
     """
     limit = _limit.value
@@ -31,7 +31,7 @@ def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
     warn_user(
         f"jit({name}) closes over arrays of {_in_units(sum(sizes))} together:\n"
         + "\n".join(lines)
-        + "\nPass them as arguments, so that they are not kept for as long as the program is. If "
+        + "\nPass them as arguments, else they stay in memory for as long as the program does. If "
         "this is intended, set jax_captured_constants_warn_bytes to -1."
     )
 

@@ -1,4 +1,4 @@
-"""Compiling StableHLO text, and what comes of it."""
+"""Compiling StableHLO text to an executable."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    Effect,
     ExtendedDType,
     ShapedArray,
     Token,
@@ -15,11 +16,14 @@ from ricci_ir import (
     float0,
     no_effects,
 )
-from ricci_stablehlo import ordered_effects
+from ricci_stablehlo import HostCallback, ordered_effects
 from ricci_xla.arrays._array import check_not_deleted
-from ricci_xla.arrays._sharding import GSPMDSharding, single_device_sharding
+from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays._sharding import single_device_sharding
+from ricci_xla.arrays._sharding_types import GSPMDSharding, Sharding
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
+from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
 
 from ._effects import runtime_tokens, token_buffer
 from ._host_callbacks import host_functions, parse_module
@@ -35,9 +39,9 @@ __all__ = [
 
 
 class CompilerEffortLevel(Enum):
-    """How hard the compiler tries; the values are XLA's ``EffortLevel``.
+    """How much effort the compiler spends; the values are XLA's ``EffortLevel``.
 
-    The options ``jax_optimization_level`` and ``jax_memory_fitting_level`` take the names.
+    The names are the values of ``jax_optimization_level`` and ``jax_memory_fitting_level``.
     """
 
     UNKNOWN = 0
@@ -52,31 +56,32 @@ _memory_fitting_level = config.state("jax_memory_fitting_level")
 
 
 def compile_options(
-    devices: Sequence[Any],
+    devices: Sequence[Device],
     *,
     num_replicas: int = 1,
     num_partitions: int = 1,
     options: Mapping[str, Any] | None = None,
     use_shardy: bool = True,
-) -> Any:
+) -> CompileOptions:
     """jaxlib's options for compiling a program.
 
     Args:
       devices: one for each replica and partition, replicas outermost.
-      num_replicas: how many copies of the program run, each on data of its own.
-      num_partitions: how many devices share the work of each copy.
+      num_replicas: the number of copies of the program that run, each on its own data.
+      num_partitions: the number of devices that share the work of each copy.
       options: XLA's flags by name, such as ``{"xla_cpu_enable_fast_math": True}``.
-      use_shardy: whether partitioning follows ``sdy`` annotations, else ``mhlo.sharding``.
+      use_shardy: whether shardings are annotated in the ``sdy`` dialect, else by
+        ``mhlo.sharding``.
 
     Raises:
-      ValueError: if there are not as many devices as replicas times partitions.
+      ValueError: if the number of devices is not that of replicas times partitions.
     """
     if len(devices) != num_replicas * num_partitions:
         raise ValueError(
             f"a program of {num_replicas} replicas and {num_partitions} partitions needs "
             f"{num_replicas * num_partitions} devices, got {len(devices)}"
         )
-    found = runtime.CompileOptions()
+    found = CompileOptions()
     build = found.executable_build_options
     found.num_replicas = build.num_replicas = num_replicas
     found.num_partitions = build.num_partitions = num_partitions
@@ -102,7 +107,7 @@ def compile_options(
     return found
 
 
-def _flag(name: str, value: Any) -> str | bool | int | float:
+def _flag(name: str, value: object) -> str | bool | int | float:
     if isinstance(value, bool | int | float | str):
         return value
     raise TypeError(
@@ -113,15 +118,15 @@ def _flag(name: str, value: Any) -> str | bool | int | float:
 
 def compile_text(
     text: str | bytes,
-    devices: Sequence[Any],
+    devices: Sequence[Device],
     *,
     num_replicas: int = 1,
     num_partitions: int = 1,
     compiler_options: Mapping[str, Any] | None = None,
     use_shardy: bool = True,
-    host_callbacks: Sequence[Any] = (),
-    configure: Callable[[Any], None] | None = None,
-) -> Any:
+    host_callbacks: Sequence[HostCallback] = (),
+    configure: Callable[[CompileOptions], None] | None = None,
+) -> LoadedExecutable:
     """Compile a StableHLO module for devices.
 
     Args:
@@ -129,15 +134,15 @@ def compile_text(
       devices: one for each replica and partition, of one platform.
       num_replicas, num_partitions: how the devices share the work; see ``compile_options``.
       compiler_options: XLA's flags by name.
-      use_shardy: whether ``sdy`` annotations say how to partition.
+      use_shardy: whether shardings are annotated in the ``sdy`` dialect.
       host_callbacks: the Python functions that the program calls, by index.
-      configure: called with jaxlib's ``CompileOptions`` before compiling, to set the rest.
+      configure: called with jaxlib's ``CompileOptions`` before compiling, to set further ones.
 
     Returns:
       jaxlib's ``LoadedExecutable``.
 
     Raises:
-      JaxRuntimeError: if the text is no program or XLA cannot compile it.
+      JaxRuntimeError: if the text does not parse, or XLA cannot compile it.
 
     Example:
       >>> from ricci_xla import devices
@@ -159,7 +164,7 @@ def compile_text(
     )
     if configure is not None:
         configure(found)
-    client, where = devices[0].client, runtime.DeviceList(devices)
+    client, where = devices[0].client, DeviceList(devices)
     prepare_kernels(text, devices[0].platform)
     if host_callbacks:
         functions = host_functions(host_callbacks)
@@ -168,21 +173,21 @@ def compile_text(
 
 
 class Executable:
-    """A compiled program with the types and places of its arguments and results.
+    """A compiled program, with the types and shardings of its arguments and results.
 
     Args:
-      loaded: what ``compile_text`` returned.
-      in_avals: the type of each argument, dropped ones included.
+      loaded: the program that ``compile_text`` returned.
+      in_avals: the type of each argument, including those that the program does not use.
       out_avals: the type of each result.
-      in_shardings: where each argument must be; the single device of the program by default.
-      out_shardings: where each result is; likewise.
-      kept: for each argument whether the program takes it; all by default.
-      committed: whether results are bound to their devices.
-      consts: arrays passed before the arguments in every call.
+      in_shardings: the sharding that each argument must have; by default the program's one device.
+      out_shardings: the sharding of each result; likewise.
+      kept: for each argument, whether the program takes it; by default all are taken.
+      committed: whether the results are committed to their devices.
+      consts: arrays that are passed before the arguments in every call.
       effects: the side effects of the program.
 
-    ``has_extended_results`` is whether a result is a token, or of a dtype that jaxlib does not
-    know.
+    The attribute ``has_extended_results`` says whether any result is a token, or of a dtype that
+    jaxlib does not know, such as random keys. C++ cannot make such results.
     """
 
     __slots__ = (
@@ -200,18 +205,31 @@ class Executable:
         "out_shardings",
     )
 
+    committed: bool
+    consts: list[ArrayImpl]
+    effects: frozenset[Effect]
+    handlers: list[Any]
+    has_extended_results: bool
+    in_avals: tuple[Any, ...]
+    in_shardings: tuple[Sharding, ...]
+    kept: list[bool]
+    loaded: LoadedExecutable
+    ordered_effects: tuple[Effect, ...]
+    out_avals: tuple[Any, ...]
+    out_shardings: tuple[Sharding, ...]
+
     def __init__(
         self,
-        loaded: Any,
+        loaded: LoadedExecutable,
         in_avals: Sequence[Any],
         out_avals: Sequence[Any],
         *,
-        in_shardings: Sequence[Any] | None = None,
-        out_shardings: Sequence[Any] | None = None,
+        in_shardings: Sequence[Sharding] | None = None,
+        out_shardings: Sequence[Sharding] | None = None,
         kept: Sequence[bool] | None = None,
         committed: bool = False,
-        consts: Sequence[Any] = (),
-        effects: frozenset = no_effects,
+        consts: Sequence[ArrayImpl] = (),
+        effects: frozenset[Effect] = no_effects,
     ):
         self.loaded = loaded
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
@@ -238,20 +256,20 @@ class Executable:
 
     @property
     def kept_var_indices(self) -> tuple[int, ...]:
-        """The numbers of the arguments that the program takes."""
+        """The positions of the arguments that the program takes."""
         return tuple(i for i, kept in enumerate(self.kept) if kept)
 
-    def execute(self, arrays: Sequence[Any]) -> list[Any]:
+    def execute(self, arrays: Sequence[ArrayImpl]) -> list[Any]:
         """Run the program, asynchronously where the platform can.
 
         Args:
-          arrays: an array for each argument that is kept, in its place already.
+          arrays: an array for each argument that is kept, with the sharding that it must have.
 
         Returns:
           An array for each result.
 
         Raises:
-          RuntimeError: if an argument has been deleted or donated.
+          RuntimeError: if an argument was deleted or donated.
         """
         for array in arrays:
             if array.is_deleted():
@@ -262,37 +280,38 @@ class Executable:
         return results.consume_with_handlers(self.handlers)
 
     def as_text(self) -> str:
-        """The program as XLA optimized it, in HLO's own notation."""
+        """The program after XLA's optimizations, in the notation of HLO."""
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
     def cost_analysis(self) -> dict[str, Any]:
-        """What XLA thinks the program costs: ``flops``, ``bytes accessed`` and more."""
+        """XLA's estimates of what the program costs: ``flops``, ``bytes accessed`` and more."""
         return self.loaded.cost_analysis()
 
     def memory_analysis(self) -> Any:
-        """How many bytes arguments, results, temporaries and code take."""
+        """The sizes of arguments, results, temporary buffers and code, in bytes."""
         return self.loaded.get_compiled_memory_stats()
 
     def serialize(self) -> bytes:
-        """The compiled program as bytes for ``deserialize``, on the same kind of machine."""
+        """The compiled program as bytes, for ``deserialize`` on a machine of the same kind."""
         return self.loaded.client.serialize_executable(self.loaded)
 
 
-def _is_extended(aval: Any) -> bool:
+def _is_extended(aval: object) -> bool:
+    """Whether jaxlib has no arrays of a type: tokens, extended dtypes and ``float0``."""
     if aval is abstract_token:
         return True
     dtype = getattr(aval, "dtype", None)
     return isinstance(dtype, ExtendedDType) or dtype == float0
 
 
-def _result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-    """What makes a result's buffers an array."""
+def _result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
+    """jaxlib's handler that makes an array, a token or a key of a result's buffers."""
     if not _is_extended(aval):
         return runtime.array_result_handler(aval, sharding, committed)
     if aval is abstract_token:
         return runtime.array_result_handler(token_buffer, sharding, committed).wrap(Token)
     dtype = aval.dtype
-    if dtype == float0:  # nothing but a shape: the program gives Booleans in its place
+    if dtype == float0:  # has no values, so that the program returns Booleans in its place
         booleans = ShapedArray(aval.shape, np.dtype(bool))
         handler = runtime.array_result_handler(booleans, sharding, committed)
         return handler.wrap(lambda array: np.zeros(array.shape, float0))
@@ -300,25 +319,29 @@ def _result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
     return handler.wrap(dtype.from_physical)
 
 
-def deserialize(data: bytes, devices: Sequence[Any], options: Any = None) -> Any:
-    """The loaded program behind what ``Executable.serialize`` returned.
+def deserialize(
+    data: bytes, devices: Sequence[Device], options: CompileOptions | None = None
+) -> LoadedExecutable:
+    """Load the program that ``Executable.serialize`` wrote.
 
     Args:
       data: the bytes.
       devices: the devices to run on.
-      options: the ``compile_options`` it was compiled with, if others than for one device.
+      options: the ``compile_options`` that it was compiled with; needed for several devices.
     """
     devices = tuple(devices)
-    where = runtime.DeviceList(devices)
+    where = DeviceList(devices)
     loaded = devices[0].client.deserialize_executable(data, where, options)
     prepare_kernels(loaded.get_hlo_text(), devices[0].platform)
     return loaded
 
 
-def result_shardings(loaded: Any, devices: Sequence[Any]) -> list[Any] | None:
-    """Where XLA put each result of a partitioned program; ``None`` for one device's programs."""
+def result_shardings(
+    loaded: LoadedExecutable, devices: Sequence[Device]
+) -> list[GSPMDSharding] | None:
+    """The sharding that XLA chose for each result; ``None`` for a program on one device."""
     found = loaded.get_output_shardings()
     if found is None:
         return None
-    where = runtime.DeviceList(tuple(devices))
+    where = DeviceList(tuple(devices))
     return [GSPMDSharding(where, form) for form in found]

@@ -1,7 +1,7 @@
-"""From a program to an executable: where it runs, how its text is completed, how it is called."""
+"""Placing, lowering and compiling a program, and calling the executable."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir import (
@@ -19,17 +19,18 @@ from ricci_ir import (
 )
 from ricci_stablehlo import HostCallback, lower_jaxpr, string
 from ricci_xla.arrays._donation import name_deleted
-from ricci_xla.arrays._mesh import Mesh
-from ricci_xla.arrays._sharding import (
+from ricci_xla.arrays._mesh import AbstractMesh, Mesh
+from ricci_xla.arrays._sharding import single_device_sharding
+from ricci_xla.arrays._sharding_types import (
     GSPMDSharding,
     HloSharding,
     NamedSharding,
-    single_device_sharding,
+    Sharding,
 )
 from ricci_xla.arrays._spec import PartitionSpec
 from ricci_xla.devices._client import get_default_device, platform_alias
 from ricci_xla.devices._guards import unguarded
-from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
 from ricci_xla.programs._compile_log import log_compilation, timed
 from ricci_xla.programs._program import Program
 
@@ -41,51 +42,52 @@ from ._embedding import embed_small
 from ._error_checks import check_errors, checks_errors
 from ._nan_checks import check_results, checks_results
 
-# For primitives laid out on a mesh of their own: ``rule(**params)`` gives the mesh.
+# For primitives with a mesh of their own, such as shard_map: ``rule(**params)`` gives the mesh.
 mesh_rules = rule_table("mesh", required=False)
 
 
 class Options(NamedTuple):
-    """What a call of ``jit`` fixes about compilation.
+    """The arguments of ``jit`` that affect compilation.
 
     Attributes:
-      device, backend: where to run, if fixed.
+      device: the device to run on, if it is fixed.
       in_shardings, out_shardings: one for each leaf (``None`` where unspecified), or ``None``.
-      donated: for each argument leaf, whether its buffer is given away; empty for none.
+      donated: for each leaf of the arguments, whether its buffer is donated; empty for none.
       keep_unused: whether arguments that nothing uses are passed all the same.
       compiler_options: XLA options by name, sorted.
     """
 
-    device: Any = None
-    in_shardings: tuple | None = None
-    out_shardings: tuple | None = None
+    device: Device | None = None
+    in_shardings: tuple[Sharding | None, ...] | None = None
+    out_shardings: tuple[Sharding | None, ...] | None = None
     donated: tuple[bool, ...] = ()
     keep_unused: bool = False
     compiler_options: tuple[tuple[str, Any], ...] = ()
 
 
 class Placement(NamedTuple):
-    """The devices a program runs on, and how each of its arguments is laid out on them.
+    """The devices that a program runs on, and the sharding of each argument.
 
-    ``committed`` is whether the results are bound to the devices, as they are if an argument was.
+    ``committed`` says whether the results are committed to the devices, as they are if any argument
+    is.
     """
 
-    devices: tuple
-    in_shardings: tuple
+    devices: tuple[Device, ...]
+    in_shardings: tuple[Sharding | None, ...]
     committed: bool
 
 
 def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
-    """Where a call runs: on the devices of its committed arguments, else on the default one.
+    """Where a call runs: on the devices of its committed arguments, else on the default device.
 
     Raises:
-      ValueError: if arguments are committed to different devices; they are named.
+      ValueError: if arguments are committed to different devices; the error names them.
     """
     constants = len(program.consts)
     fixed = options.in_shardings
-    devices: tuple | None = None
+    devices: tuple[Device, ...] | None = None
     culprit = ""
-    shardings: list[Any] = []
+    shardings: list[Sharding | None] = []
     for i, x in enumerate([*program.consts, *leaves]):
         given = fixed[i - constants] if fixed is not None and i >= constants else None
         sharding = given
@@ -106,6 +108,8 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     committed = devices is not None
     mesh = mesh_of(program.jaxpr)
     mesh_devices = None if mesh is None else tuple(mesh.devices.flat)
+    # Committed arguments decide first. A program with a mesh of its own runs on the mesh, unless an
+    # argument is committed elsewhere: arguments on one of its devices are spread over all of them.
     if options.device is not None:
         devices, committed = (options.device,), True
     elif mesh_devices is not None and (devices is None or len(devices) == 1):
@@ -129,12 +133,12 @@ def _argument(program: Program, i: int) -> str:
     return f"argument {names[i]}" if 0 <= i < len(names) else "a closed-over array"
 
 
-def _ids(devices: Sequence[Any]) -> str:
+def _ids(devices: Sequence[Device]) -> str:
     return f"device ids {[d.id for d in devices]} on {devices[0].platform}"
 
 
 def mesh_of(jaxpr: Jaxpr) -> Mesh | None:
-    """The first mesh that a program's primitives are laid out on, if any."""
+    """The first mesh that a primitive in a program has of its own, if any."""
     return jaxpr.derived("mesh", lambda: (_mesh_of(jaxpr),))[0]
 
 
@@ -155,13 +159,13 @@ def _mesh_of(jaxpr: Jaxpr) -> Mesh | None:
 
 
 class LoweredProgram(NamedTuple):
-    """The text of a program for given devices.
+    """The StableHLO of a program for given devices.
 
     Attributes:
-      text: the StableHLO module.
-      kept: the positions, among constants and arguments, of the executable's arguments.
+      text: the module.
+      kept: the positions, among constants and arguments, of those that the module takes.
       placement: where it runs.
-      shardy: whether its shardings are written by mesh axes.
+      shardy: whether its shardings are annotated in the ``sdy`` dialect.
       host_callbacks: the Python functions that it calls.
     """
 
@@ -175,11 +179,14 @@ class LoweredProgram(NamedTuple):
 def lower_program(
     program: Program, placement: Placement, options: Options, platform: str | None = None
 ) -> LoweredProgram:
-    """Write a program's module: donation, shardings, and only the arguments that are used.
+    """Lower a program to StableHLO, with donation and shardings, without unused arguments.
 
     Args:
-      platform: what it is written for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that of
-        the devices.
+      program: the program.
+      placement: where it runs.
+      options: what ``jit`` was given.
+      platform: the platform to lower for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that
+        of the devices.
     """
     jaxpr = program.jaxpr
     count = len(program.consts)
@@ -191,7 +198,9 @@ def lower_program(
         )
 
 
-def _lower_program(program, placement, options, platform) -> LoweredProgram:
+def _lower_program(
+    program: Program, placement: Placement, options: Options, platform: str
+) -> LoweredProgram:
     jaxpr = embed_small(program.jaxpr, program.consts)
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
@@ -226,22 +235,26 @@ def _lower_program(program, placement, options, platform) -> LoweredProgram:
 
 
 class _Annotations:
-    """How shardings are written: by mesh axes (``sdy``) if all are, else by tiles (``mhlo``)."""
+    """Writes shardings: in the ``sdy`` dialect by mesh axes, or in ``mhlo`` by tiles.
+
+    A module can have only one of the two. A ``GSPMDSharding`` names no mesh, so that it needs
+    tiles; a program with a mesh of its own needs mesh axes.
+    """
 
     def __init__(self, jaxpr: Jaxpr, placement: Placement):
         self.many = len(placement.devices) > 1
-        self.meshes: dict[tuple, str] = {}
+        self.meshes: dict[tuple[tuple[Hashable, int], ...], str] = {}
         tiled = any(isinstance(s, GSPMDSharding) for s in placement.in_shardings)
         self.shardy = not tiled or mesh_of(jaxpr) is not None
 
-    def of(self, sharding: Any, aval: Any) -> list[str]:
-        """The attributes of an argument or result laid out by ``sharding``."""
+    def of(self, sharding: Sharding | None, aval: Any) -> list[str]:
+        """The attributes of an argument or result with a sharding."""
         if not self.many or sharding is None:
             return []
         if not self.shardy:
             return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(aval.ndim)}"']
         if not isinstance(sharding, NamedSharding):
-            return []  # XLA chooses; the argument is moved where it says
+            return []  # XLA chooses a sharding, and the argument is moved to it
         axes = tuple(sharding.mesh.shape.items())
         symbol = self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
         spec = list(sharding.spec) + [None] * (aval.ndim - len(sharding.spec))
@@ -249,18 +262,24 @@ class _Annotations:
         return [f"sdy.sharding = #sdy.sharding<@{symbol}, [{dims}]>"]
 
 
-def _axis_names(part: Any) -> tuple:
+def _axis_names(part: Any) -> tuple[Hashable, ...]:
     if part is None:
         return ()
     return part if isinstance(part, tuple) else (part,)
 
 
-def _quoted(name: Any) -> str:
+def _quoted(name: Hashable) -> str:
     return string(str(name))
 
 
-def _donations(program: Program, kept, options) -> tuple[dict[int, int], list[int]]:
-    """Pair donated arguments with results of their type; the rest may be reused by XLA."""
+def _donations(
+    program: Program, kept: Sequence[int], options: Options
+) -> tuple[dict[int, int], list[int]]:
+    """Pair each donated argument with a result of the same shape and dtype.
+
+    Returns the paired results by argument, and the arguments that are left over, which XLA may
+    still use for temporary buffers.
+    """
     if not any(options.donated):
         return {}, []
     offset = len(program.consts)
@@ -289,23 +308,31 @@ def _donations(program: Program, kept, options) -> tuple[dict[int, int], list[in
 
 
 class CompiledProgram:
-    """A program compiled for devices, ready to be called with flat arguments."""
+    """A program with its executable, to be called with flat arguments."""
 
     __slots__ = ("executable", "program")
+
+    executable: Executable
+    program: Program
 
     def __init__(self, program: Program, executable: Executable):
         self.program = program
         self.executable = executable
 
     def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
-        """Run it: the flat results, and what lets C++ run it next time (if it can)."""
+        """Run the program.
+
+        Returns the flat results, and the entry for the C++ dispatcher's cache, or ``None`` if calls
+        must come to Python every time: if results are checked, are no plain arrays, or have
+        effects.
+        """
         executable = self.executable
         kept = executable.kept
         program = self.program
         if no_execution.value:
             raise RuntimeError(
-                f"jit({program.name}) would have to run, but the option jax_no_execution "
-                "forbids it."
+                f"jit({program.name}) was called, but the option jax_no_execution forbids running "
+                "programs."
             )
         try:
             arrays = shard_args(
@@ -346,7 +373,7 @@ class CompiledProgram:
 
 
 def compile_program(program: Program, leaves: Sequence[Any], options: Options) -> CompiledProgram:
-    """Compile a program for where its arguments are; kept on the program's jaxpr."""
+    """Compile a program for the places of its arguments; kept on the program's jaxpr."""
     placement = place(program, leaves, options)
     key = ("compiled", placement, options)
     derived = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
@@ -356,6 +383,7 @@ def compile_program(program: Program, leaves: Sequence[Any], options: Options) -
 
 
 def _compilation(program: Program) -> ProgramCompiled:
+    """The event that tells observers that a program is compiled."""
     avals = program.jaxpr.in_avals[len(program.consts) :]
     arguments = tuple(zip(program.arg_names, avals, strict=True))
     source = current_source()
@@ -396,7 +424,7 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         )
         found = [
             named_by_tiles(s, mesh, aval.ndim)  # pyright: ignore[reportAttributeAccessIssue]
-            # jaxlib gives a sharding even if there is no result.
+            # For a program without results jaxlib still returns one sharding.
             for s, aval in zip(
                 (result_shardings(loaded, devices) or [])[: len(jaxpr.outvars)],
                 jaxpr.out_avals,
@@ -425,8 +453,11 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
     return CompiledProgram(program, executable)
 
 
-def named_by_tiles(sharding: Any, mesh: Mesh | None, ndim: int) -> Any:
-    """A sharding given by tiles, in terms of a mesh's axes where it can be said so."""
+def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: int) -> Sharding:
+    """Rewrite a sharding that XLA gave by tiles as a ``NamedSharding`` on a mesh, if one is equal.
+
+    All assignments of mesh axes to dimensions are tried, at most one axis for a dimension.
+    """
     if mesh is None:
         return sharding
     tiles = sharding._to_xla_hlo_sharding(ndim)
@@ -443,18 +474,21 @@ def named_by_tiles(sharding: Any, mesh: Mesh | None, ndim: int) -> Any:
     return sharding
 
 
-def _propagate(options: Any) -> None:
+def _propagate(options: CompileOptions) -> None:
+    """Let XLA choose the shardings of arguments that have none."""
     build = options.executable_build_options
     build.allow_spmd_sharding_propagation_to_parameters = [True]
 
 
-def _argument_shardings(loaded: Any, lowered: LoweredProgram, count: int) -> list[Any]:
-    """Where each argument must be: as it was given, or where XLA wants it."""
+def _argument_shardings(
+    loaded: LoadedExecutable, lowered: LoweredProgram, count: int
+) -> list[Sharding]:
+    """The sharding that each argument must have: its own if it was annotated, else XLA's choice."""
     given = list(lowered.placement.in_shardings)
     wanted = loaded.get_parameter_shardings()
-    where = runtime.DeviceList(tuple(lowered.placement.devices))
+    where = DeviceList(tuple(lowered.placement.devices))
     replicated = GSPMDSharding(where, HloSharding.replicate())
-    shardings = [s if s is not None else replicated for s in given]
+    shardings: list[Sharding] = [s if s is not None else replicated for s in given]
     for position, i in enumerate(lowered.kept):
         written = given[i] is not None and (
             not lowered.shardy or isinstance(given[i], NamedSharding)

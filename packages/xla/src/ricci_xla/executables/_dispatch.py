@@ -1,4 +1,4 @@
-"""Calling compiled programs from C++, without Python on the way once a call's types are known."""
+"""The C++ dispatcher: calls of known types run their compiled program without Python."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -15,10 +15,13 @@ from ricci_ir import (
     get_aval,
     register_cache,
 )
-from ricci_pytree import default_registry
-from ricci_xla.arrays._array import ArrayImpl, check_not_deleted
+from ricci_pytree import PyTreeDef, default_registry
+from ricci_xla.arrays._array import check_not_deleted
+from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host, move_array
+from ricci_xla.arrays._sharding_types import Sharding
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import LoadedExecutable, PjitFunctionCache
 
 from ._compile import Executable
 
@@ -27,41 +30,42 @@ __all__ = [
     "fast_path",
     "FastPath",
     "make_fast_callable",
-    "PjitFunctionCache",
     "shard_arg",
     "shard_args",
 ]
 
 runtime.set_tracer_class(Tracer)
 
-PjitFunctionCache = runtime.PjitFunctionCache
-
-# Shared by all functions, so that two wrappers of one function with the same key share entries.
+# All functions share one cache, so that two wrappers of one function with the same key share its
+# entries.
 _shared_cache = PjitFunctionCache(capacity=8192)
 
 
 class FastPath(NamedTuple):
-    """What jaxlib's dispatcher keeps for one combination of argument types; it reads the names."""
+    """An entry of the C++ dispatcher's cache: how to run calls with one combination of types.
 
-    xla_executable: Any
-    out_pytree_def: Any
-    in_shardings: Sequence[Any]
-    out_shardings: Sequence[Any]
+    The dispatcher reads the attributes by these names.
+    """
+
+    xla_executable: LoadedExecutable
+    out_pytree_def: PyTreeDef
+    in_shardings: Sequence[Sharding]
+    out_shardings: Sequence[Sharding]
     out_avals: Sequence[Any]
     out_committed: Sequence[bool]
     kept_var_bitvec: Sequence[bool]
-    in_device_local_layouts: Sequence[Any]
-    const_args: Sequence[Any]
+    in_device_local_layouts: Sequence[None]
+    const_args: Sequence[ArrayImpl]
 
 
-def fast_path(executable: Executable, out_tree: Any) -> FastPath:
-    """What a call's Python side returns for C++ to run a program itself next time.
+def fast_path(executable: Executable, out_tree: PyTreeDef) -> FastPath:
+    """The cache entry by which C++ runs a program itself from the next call on.
 
     Args:
-      executable: the program, whose results are all arrays.
-      out_tree: the ``PyTreeDef`` of the results.
+      executable: the program. Its results must all be arrays.
+      out_tree: the structure of the results.
     """
-    # The dispatcher puts the constants before the arguments, and counts them among these.
+    # The dispatcher passes the constants before the arguments, and expects entries for them, too.
     consts = executable.consts
     kept = [*(True for _ in consts), *executable.kept]
     shardings = [x.sharding for x in consts]
@@ -81,15 +85,15 @@ def fast_path(executable: Executable, out_tree: Any) -> FastPath:
     )
 
 
-def shard_arg(x: Any, sharding: Any) -> Any:
-    """An argument as an array where a program needs it.
+def shard_arg(x: Any, sharding: Sharding) -> Any:
+    """An argument as an array with the sharding that a program needs.
 
     Args:
-      x: an array, a NumPy array or a Python scalar.
-      sharding: where it is needed.
+      x: an array, a NumPy array or a Python scalar; or a token or a random key, which hold arrays.
+      sharding: the sharding.
 
     Raises:
-      RuntimeError: if ``x`` is an array that has been deleted.
+      RuntimeError: if ``x`` is an array that was deleted.
       TypeError: if ``x`` is none of these.
     """
     if isinstance(x, ArrayImpl):
@@ -100,24 +104,24 @@ def shard_arg(x: Any, sharding: Any) -> Any:
         return move_array(x, sharding)
     if isinstance(x, Token):
         return x.buffer
-    if hasattr(x, "physical"):  # of a dtype that jaxlib does not know, such as random keys
+    if hasattr(x, "physical"):  # an extended dtype, such as that of random keys
         return shard_arg(x.physical, sharding)
     if not isinstance(x, np.ndarray) and hasattr(x, "__jax_array__"):
         return shard_arg(x.__jax_array__(), sharding)
     aval: Any = get_aval(x)
-    if aval.dtype == float0:  # Booleans stand in its place
+    if aval.dtype == float0:  # has no values: programs take Booleans in its place
         x, aval = np.zeros(aval.shape, bool), ShapedArray(aval.shape, np.dtype(bool))
     return array_from_host(np.asarray(x), aval, sharding)
 
 
-def shard_args(shardings: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-    """Every argument as an array where a program needs it."""
+def shard_args(shardings: Sequence[Sharding], args: Sequence[Any]) -> list[Any]:
+    """The arguments as arrays with the shardings that a program needs."""
     return [shard_arg(x, sharding) for x, sharding in zip(args, shardings, strict=True)]
 
 
-def _shard_arg_fallback(x: Any, sharding: Any, layout: Any) -> Any:
-    # Called from C++ for each argument that it cannot place itself: arrays on several devices,
-    # and arrays that are elsewhere but not bound to where they are.
+def _shard_arg_fallback(x: Any, sharding: Sharding, layout: object) -> Any:
+    # C++ calls this for each argument that it cannot move itself: arrays on several devices, and
+    # uncommitted arrays on another device.
     return shard_arg(x, sharding)
 
 
@@ -125,30 +129,30 @@ def make_fast_callable(
     name: str,
     python_miss: Callable[..., tuple[Any, FastPath | None]],
     *,
-    fun: Callable | None = None,
+    fun: Callable[..., Any] | None = None,
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     cache_key: Hashable = (),
     registry: Any = default_registry,
-    cache: Any = None,
+    cache: PjitFunctionCache | None = None,
 ) -> Any:
-    """A callable that runs a known program from C++ and asks Python about unknown calls.
+    """A callable that runs known calls from C++, and calls a Python function for unknown ones.
 
-    A call is known by its arguments' pytrees, types, weak types and places, by its static
-    arguments, and by the options that affect tracing. Calls with tracers among the arguments
-    always go to Python, and so do calls with arguments that have been deleted.
+    The cache's key is made of the arguments' tree structures, types, weak types and shardings, of
+    the static arguments' values, and of the options that affect tracing. A call always goes to
+    Python if a tracer or a deleted array is among its arguments.
 
     Args:
-      name: what the function is called in profiles.
-      python_miss: called with the arguments of an unknown call; returns the result, and
-        ``fast_path(...)`` for such calls or ``None`` if they must always come to Python.
-      fun: the function that calls are kept for: wrappers of one function with equal
-        ``cache_key`` share their programs. Each wrapper keeps its own without it.
-      static_argnums: numbers of the arguments that are compared by value; they must be hashable.
-      static_argnames: the same for keyword arguments.
-      cache_key: what else calls are kept by, such as ``donate_argnums``; hashable.
+      name: the function's name in profiles.
+      python_miss: called with the arguments of an unknown call. It returns the result, and the
+        ``fast_path`` of such calls, or ``None`` if they must always go to Python.
+      fun: the function that is compiled. Wrappers of one function with equal ``cache_key`` share
+        cache entries; without it, each wrapper has its own.
+      static_argnums: positions of arguments that are compared by value; they must be hashable.
+      static_argnames: names of keyword arguments, likewise.
+      cache_key: a further, hashable part of the cache's key, such as ``donate_argnums``.
       registry: the pytree registry of jaxlib.
-      cache: a ``PjitFunctionCache``; a shared one by default.
+      cache: the cache; by default one that all callables share.
 
     Returns:
       jaxlib's ``PjitFunction``, with ``_cache_size()`` and ``_clear_cache()``.
@@ -176,18 +180,19 @@ def make_fast_callable(
 
 
 class _DispatchCache:
-    """What C++ knows of calls, as one of the caches that are shown and cleared together."""
+    """The C++ dispatcher's cache, as one of the caches that are shown and cleared together."""
 
     name = "calls known to C++"
 
     @property
     def size(self) -> CacheSize:
+        """The number of entries, and the most that there can be."""
         return CacheSize(_shared_cache.size(), _shared_cache.capacity())
 
     def clear(self) -> None:
-        """Forget what every fast callable knows; programs in use are freed when they are done."""
-        PjitFunctionCache.clear_all()  # what living callables know
-        _shared_cache.clear()  # and what was known by those that are gone
+        """Remove all entries. A program that is running is freed when it is done."""
+        PjitFunctionCache.clear_all()  # the entries of callables that are alive
+        _shared_cache.clear()  # and of those that are not
 
 
 _dispatch_cache = _DispatchCache()

@@ -14,15 +14,15 @@ _MODES = ("stablehlo", "jaxpr")
 
 
 def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
-    """Write a program to the folder that the option names, if it names one.
+    """Write a program to the folder that ``jax_dump_ir_to`` names, if it is set.
 
     Args:
-      name: what the program is called.
+      name: the program's name.
       jaxpr: the program.
       text: its StableHLO module, with locations.
 
     Raises:
-      ValueError: for the folder ``"sponge"`` where ``TEST_UNDECLARED_OUTPUTS_DIR`` is not set.
+      ValueError: if the option is ``"sponge"`` and ``TEST_UNDECLARED_OUTPUTS_DIR`` is not set.
     """
     if not _folder.value:
         return

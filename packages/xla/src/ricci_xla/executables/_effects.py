@@ -1,4 +1,4 @@
-"""What programs with side effects leave to wait for, and the order between them."""
+"""Programs with side effects: keeping them in order, and waiting for them."""
 
 import atexit
 import threading
@@ -10,33 +10,38 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Effect, ShapedArray
+from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.arrays._sharding import single_device_sharding
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 
 __all__ = [
     "effects_barrier",
 ]
 
-# What jaxlib takes a token's buffer for.
+# The type of the buffer that jaxlib has for a token.
 token_buffer = ShapedArray((0,), np.dtype(bool))
 
-# As many programs with effects may be on their way.
+# The number of programs with effects that may run at a time; the next waits for the oldest.
 _PENDING = 64
 
 
+type _Key = tuple[Effect, Device]
+
+
 class _Chain:
-    """Programs that have been started, one after another.
+    """The programs with effects that one thread, or one callback, has started in sequence.
 
     Attributes:
-      ordered: for each ordered effect and device the token of the last one that had it.
-      pending: what to wait for until all have ended.
+      ordered: for each ordered effect and device, the token of the last program that had it.
+      pending: the tokens to wait for until all programs have ended.
     """
 
     __slots__ = ("ordered", "pending")
 
     def __init__(self):
-        self.ordered: dict[tuple[Effect, Any], Any] = {}
+        self.ordered: dict[_Key, ArrayImpl] = {}
         self.pending: deque[Any] = deque()
 
 
@@ -44,13 +49,14 @@ _outermost = _Chain()
 
 
 class RuntimeTokens(threading.local):
-    """The tokens of programs that have been started.
+    """The tokens that order programs with effects, and by which one waits for them.
 
-    A program with ordered effects on one device takes the token of the one before it. On several
-    devices it waits for that one, since a token lives on one device.
+    A program with ordered effects on one device takes the token that the program before it
+    returned. On several devices it waits until that program has ended, since a token lives on one
+    device.
 
-    What a callback starts is a chain of its own on the thread that runs it: to wait there for the
-    program that called would be to wait forever.
+    The programs that a callback starts form a chain of their own. They must not wait for the
+    program that called the callback, which in turn waits for the callback.
     """
 
     def __init__(self):
@@ -58,7 +64,7 @@ class RuntimeTokens(threading.local):
 
     @contextmanager
     def inside_callback(self) -> Iterator[None]:
-        """Follow what is started inside the ``with`` block by itself."""
+        """Give the programs that are started in a ``with`` block a chain of their own."""
         outer, self.chain = self.chain, _Chain()
         try:
             yield
@@ -66,8 +72,13 @@ class RuntimeTokens(threading.local):
             _outermost.pending.extend(self.chain.pending)
             self.chain = outer
 
-    def run(self, executable: Any, arrays: list[Any]) -> list[Any]:
-        """Start a program that has effects; its results."""
+    def run(self, executable: Any, arrays: list[ArrayImpl]) -> list[Any]:
+        """Start a program that has effects, and return its results.
+
+        Args:
+          executable: the ``Executable``.
+          arrays: its constants and arguments.
+        """
         loaded, effects = executable.loaded, executable.ordered_effects
         devices = loaded.local_devices()
         keys = [(effect, devices[0]) for effect in effects]
@@ -82,20 +93,23 @@ class RuntimeTokens(threading.local):
         self.chain.ordered.update(zip(keys, results[: len(keys)], strict=True))
         return results[len(keys) :]
 
-    def _run_on_several(self, executable: Any, arrays: list[Any], keys: list[Any]) -> list[Any]:
+    def _run_on_several(
+        self, executable: Any, arrays: list[ArrayImpl], keys: list[_Key]
+    ) -> list[Any]:
         if keys:
             self.wait()
         started = executable.loaded.execute_sharded(arrays, with_tokens=True)
         self._follow(started.consume_token())
         return started.consume_with_handlers(executable.handlers)
 
-    def _token(self, key: tuple[Effect, Any]) -> Any:
+    def _token(self, key: _Key) -> ArrayImpl:
+        """The token of the last program with an effect on a device, or a new one."""
         token = self.chain.ordered.get(key)
         if token is not None and token.is_ready():
             try:
                 token.block_until_ready()
-            except runtime.JaxRuntimeError:
-                token = None  # reported by the program that failed; this one can still run
+            except JaxRuntimeError:
+                token = None  # `wait` reports the failed program; this one can still run
         if token is None:
             sharding = single_device_sharding(key[1])
             token = array_from_host(np.zeros((0,), bool), token_buffer, sharding)
@@ -107,12 +121,12 @@ class RuntimeTokens(threading.local):
             self.chain.pending.popleft().block_until_ready()
 
     def wait(self) -> None:
-        """Wait for all programs; the error of the first that failed is raised after that."""
+        """Wait for all programs, and then raise the error of the first that failed."""
         failure: Exception | None = None
         while self.chain.pending:
             try:
                 self.chain.pending.popleft().block_until_ready()
-            except runtime.JaxRuntimeError as error:
+            except JaxRuntimeError as error:
                 failure = failure or error
         if failure is not None:
             self.chain.ordered.clear()
@@ -124,10 +138,10 @@ atexit.register(runtime_tokens.wait)
 
 
 def effects_barrier() -> None:
-    """Wait until the side effects of all programs that were started have taken place.
+    """Wait until the side effects of all programs started so far have taken place.
 
     Raises:
-      RuntimeError: if a function that one of them called has failed.
+      RuntimeError: if a callback of one of them failed.
 
     Example:
       >>> effects_barrier()

@@ -1,7 +1,7 @@
-"""Small constants of a program, written into its text.
+"""Embedding of small constants: arrays that a program closes over, written into its text.
 
-XLA computes ahead what depends on constants alone, and a call passes fewer arguments. Large ones
-stay arguments: as text they would make compiling slow, and each program would hold a copy.
+XLA then folds what depends on constants alone, and a call passes fewer arguments. Large constants
+stay hidden arguments: as text they would make compiling slow, and each program would hold a copy.
 """
 
 from typing import Any
@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Atom, Jaxpr, Literal, Var, is_array_dtype
-from ricci_xla.arrays._array import ArrayImpl
+from ricci_xla.arrays._array_impl import ArrayImpl
 
-# In bytes: a text of some thousand characters.
+# The largest constant that is embedded, in bytes: a few thousand characters of text.
 LIMIT = 4096
 
 
-def embed_small(jaxpr: Jaxpr, consts: tuple) -> Jaxpr:
-    """A program whose small constants are literals of its equations.
+def embed_small(jaxpr: Jaxpr, consts: tuple[Any, ...]) -> Jaxpr:
+    """A program in which small constants are literals of the equations.
 
     Args:
       jaxpr: the program.
-      consts: arrays for the first of its arguments, or tracers.
+      consts: the constants, which are the program's first arguments: arrays or tracers.
 
     Returns:
-      The program with the same arguments, of which it does not use those that are embedded now.
+      The program. It has the same arguments, but no longer uses those that are embedded.
     """
     embedded = {
         id(var): Literal(np.asarray(const), var.aval)
@@ -43,7 +43,7 @@ def embed_small(jaxpr: Jaxpr, consts: tuple) -> Jaxpr:
 
 
 def _is_small(const: Any) -> bool:
-    """Whether an array is small, and bound to no device."""
+    """Whether a constant is a small array that is not committed to a device."""
     if not is_array_dtype(const.dtype) or const.dtype.itemsize * const.size > LIMIT:
         return False
     if isinstance(const, ArrayImpl):

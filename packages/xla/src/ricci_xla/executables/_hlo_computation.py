@@ -1,11 +1,11 @@
-"""``xla_computation``: the HLO module of a function, as XLA gets it before optimizing."""
+"""``xla_computation``: the HLO module of a function, before XLA optimizes it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from math import prod
 from typing import Any
 
-from ricci_ir import Cache, ShapeDtypeStruct, api_boundary, extend_axes
+from ricci_ir import Cache, PyTree, ShapeDtypeStruct, api_boundary, extend_axes
 from ricci_pytree import tree_unflatten
 from ricci_stablehlo import lower_jaxpr
 from ricci_xla.devices._client import get_backend, get_default_device, platform_alias
@@ -17,7 +17,7 @@ __all__ = [
     "xla_computation",
 ]
 
-# From this many arguments on they are passed as one tuple, where the caller leaves it open.
+# With more arguments than this, tuple_args=None makes them one tuple.
 _many_arguments = 100
 
 
@@ -35,11 +35,11 @@ def to_hlo(text: str, *, tuple_args: bool = False, return_tuple: bool = False) -
 
 
 def hlo_text(computation: Any, debug_info: bool = False) -> str:
-    """HLO in its own notation.
+    """The text of an ``XlaComputation``, in the notation of HLO.
 
     Args:
-      computation: an ``XlaComputation``.
-      debug_info: whether to add what each instruction comes from.
+      computation: the ``XlaComputation``.
+      debug_info: whether to add the metadata of each instruction: the operation it comes from.
     """
     options = hlo.HloPrintOptions()
     options.print_metadata = debug_info
@@ -58,7 +58,7 @@ def xla_computation(
     return_shape: bool = False,
     donate_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """The function that gives the XLA computation of a call of ``fun``, instead of its result.
+    """Make a function that returns the XLA computation of ``fun`` for given arguments.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -67,11 +67,11 @@ def xla_computation(
         The computation is for as many replicas as the product of the sizes.
       in_parts, out_parts: must be ``None``: see ``Raises``.
       backend: the platform to lower for; by default that of the default device.
-      tuple_args: whether the computation takes one tuple of all arguments; ``None``: if there are
-        more than 100.
+      tuple_args: whether the computation takes all arguments as one tuple; ``None`` makes it so if
+        there are more than 100.
       instantiate_const_outputs: has no effect.
       return_shape: whether to return a pytree of ``ShapeDtypeStruct`` as well.
-      donate_argnums: positions of arguments whose memory the results may have.
+      donate_argnums: positions of arguments whose buffers the results may reuse.
 
     Returns:
       A function of ``fun``'s arguments (or of anything with ``shape`` and ``dtype`` in place of
@@ -80,7 +80,7 @@ def xla_computation(
 
     Raises:
       NotImplementedError: for ``in_parts`` and ``out_parts``.
-      TypeError: if an argument or a result is no array.
+      TypeError: if an argument or a result is not an array.
 
     Example:
       >>> computation = xla_computation(lambda x: {"a": x})(1.0)
@@ -89,7 +89,7 @@ def xla_computation(
     """
     if in_parts is not None or out_parts is not None:
         raise NotImplementedError(
-            "xla_computation: in_parts and out_parts have no meaning to XLA any more, which takes "
+            "xla_computation: in_parts and out_parts are not supported, since XLA now takes "
             "shardings over a mesh. Use jit(fun, in_shardings=..., out_shardings=...).lower(...)."
             "compiler_ir('hlo')."
         )
@@ -102,7 +102,7 @@ def xla_computation(
     def computation_of(*args: Any, **kwargs: Any) -> Any:
         split = split_static(arguments, fun, args, kwargs)
         with extend_axes(axes.items()):
-            # What it is lowered to depends on the axes, too: nothing is kept.
+            # A program depends on the axes too, which are no part of the key: it is not kept.
             unkept = Cache("programs of xla_computation", 2)
             program = trace_program(fun, split, abstract_leaves(fun, split), unkept)
         donated = donated_leaves(arguments, args, kwargs)
@@ -132,7 +132,7 @@ def _module(
     )
 
 
-def _shapes(program: Program) -> Any:
+def _shapes(program: Program) -> PyTree:
     avals: list[Any] = program.jaxpr.out_avals
     described = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
     return tree_unflatten(program.out_tree, described)

@@ -1,4 +1,4 @@
-"""Python functions that programs call, as jaxlib is given them."""
+"""Host callbacks: the Python functions that programs call, in the form that jaxlib takes."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -23,16 +23,16 @@ def _mlir() -> tuple[Any, Any]:
 
 
 def parse_module(text: str | bytes) -> Any:
-    """An MLIR module: what jaxlib compiles together with callbacks."""
+    """Parse a module into an MLIR object, which is what jaxlib compiles together with callbacks."""
     ir, context = _mlir()
     with context:
         return ir.Module.parse(text)
 
 
-def host_function(callback: HostCallback) -> Callable[..., tuple]:
-    """What jaxlib calls: from NumPy arrays to NumPy arrays, with ``None`` for tokens.
+def host_function(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
+    """The function that jaxlib calls: it takes and returns NumPy arrays, with ``None`` for tokens.
 
-    The function itself is given arrays on the host's first device, and may compute with them.
+    The user's function is given arrays on the first CPU device, and may compute with them.
     """
     fun, in_avals, out_avals = callback
     tokens = sum(isinstance(aval, AbstractToken) for aval in out_avals)
@@ -40,11 +40,11 @@ def host_function(callback: HostCallback) -> Callable[..., tuple]:
     avals: tuple[Any, ...] = in_avals[taken:]
 
     @explicit_transfer("explicit_device_put")
-    def call(*values: Any) -> tuple:
-        # jaxlib may call on the thread of a caller that is in the middle of a trace.
+    def call(*values: Any) -> tuple[Any, ...]:
+        # jaxlib may make this call on a thread that is tracing; the function must not join in.
         with ensure_compile_time_eval(), runtime_tokens.inside_callback():
             sharding = single_device_sharding(get_backend("cpu").local_devices()[0])
-            # A partitioned call is given parts: of the dtype, but not of the shape.
+            # In a partitioned program the values are parts: their shape differs from the type's.
             arrays = [
                 array_from_host(value, aval.update(shape=value.shape), sharding, committed=False)
                 for value, aval in zip(map(np.asarray, values[taken:]), avals, strict=True)
@@ -54,6 +54,6 @@ def host_function(callback: HostCallback) -> Callable[..., tuple]:
     return call
 
 
-def host_functions(callbacks: Sequence[HostCallback]) -> list[Callable[..., tuple]]:
-    """What jaxlib is given for the Python functions that a module calls."""
+def host_functions(callbacks: Sequence[HostCallback]) -> list[Callable[..., tuple[Any, ...]]]:
+    """The functions that jaxlib calls, for all callbacks of a module."""
     return [host_function(callback) for callback in callbacks]

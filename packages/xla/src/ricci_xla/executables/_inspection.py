@@ -1,14 +1,20 @@
-"""Learning, while a program is compiled, how XLA lays out the values in it."""
+"""Inspecting the shardings that XLA chooses for values, while it compiles a program."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ricci_stablehlo import Module
 from ricci_xla.arrays._mesh import Mesh
-from ricci_xla.arrays._sharding import GSPMDSharding, single_device_sharding
+from ricci_xla.arrays._sharding import single_device_sharding
+from ricci_xla.arrays._sharding_types import (
+    GSPMDSharding,
+    HloSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import Device, DeviceList
 
 from ._compiled import named_by_tiles
 
@@ -19,29 +25,34 @@ __all__ = [
 
 
 class ShardingInspector:
-    """Passes on the sharding of a value in a program; it must live until that is compiled.
+    """Calls a function with the sharding of a value, once XLA has chosen it.
+
+    The inspector must be kept alive until the program is compiled.
 
     Args:
-      module: the program's.
+      module: the module that is being written.
       ndim: the rank of the value.
-      tell: takes the sharding.
+      tell: called with the sharding.
     """
 
     __slots__ = ("config", "handler")
 
-    def __init__(self, module: Module, ndim: int, tell: Callable[[Any], None]):
+    config: bytes
+    handler: Callable[[HloSharding], None]
+
+    def __init__(self, module: Module, ndim: int, tell: Callable[[Sharding], None]):
         devices = tuple(module.devices)
         mesh = _mesh_of(module, devices)
 
-        def handler(tiles: Any) -> None:
-            tell(named_by_tiles(GSPMDSharding(runtime.DeviceList(devices), tiles), mesh, ndim))
+        def handler(tiles: HloSharding) -> None:
+            tell(named_by_tiles(GSPMDSharding(DeviceList(devices), tiles), mesh, ndim))
 
         self.handler = handler
-        self.config: bytes = runtime.encode_inspect_sharding_callback(handler)
+        self.config = runtime.encode_inspect_sharding_callback(handler)
 
 
-def _mesh_of(module: Module, devices: Sequence[Any]) -> Mesh | None:
-    """The program's mesh, if it has one over all of its devices."""
+def _mesh_of(module: Module, devices: Sequence[Device]) -> Mesh | None:
+    """The module's mesh over all of its devices, if it has one."""
     for axes in module.meshes:
         sizes = [size for _, size in axes]
         if np.prod(sizes) == len(devices):
@@ -49,6 +60,6 @@ def _mesh_of(module: Module, devices: Sequence[Any]) -> Mesh | None:
     return None
 
 
-def undivided(module: Module) -> Any:
-    """The sharding of every value in a program for one device."""
+def undivided(module: Module) -> SingleDeviceSharding:
+    """The sharding of all values in a module for one device."""
     return single_device_sharding(module.devices[0])

@@ -1,7 +1,7 @@
 """Lowering rules that build MLIR objects, as libraries written for JAX have them.
 
-A rule runs on a module of its own, whose function takes and returns what the primitive does. The
-function's text, which is what the front end speaks, then joins the module that is being written.
+A rule builds a function in a module of its own, with the primitive's operands as arguments and its
+results as results. The text of that function is then added to the module that is being written.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,23 +9,23 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from ricci_ir import Primitive
+from ricci_ir import Jaxpr, Primitive
 from ricci_stablehlo import Lowering, Value, mlir_rules, tensor_type
 from ricci_xla.devices._jaxlib import load_mlir
 
 
 class RuleContext:
-    """What a rule is given as ``ctx``.
+    """The argument ``ctx`` of a rule.
 
     Attributes:
       avals_in, avals_out: the types of operands and results.
       primitive: the primitive.
-      platforms: what the module will run on, as a sequence.
-      module_context: has ``platforms``, ``context`` and ``module``, MLIR's, and ``add_keepalive``
-        for what a callback needs, which the program keeps in any case.
+      platforms: the platforms that the module is written for.
+      module_context: has ``platforms``, MLIR's ``context`` and ``module``, and ``add_keepalive``,
+        which does nothing, since the program keeps what its callbacks need.
     """
 
-    def __init__(self, primitive: Primitive, lowering: Lowering, avals_in: list, module: Any):
+    def __init__(self, primitive: Primitive, lowering: Lowering, avals_in: list[Any], module: Any):
         self.primitive = primitive
         self.avals_in = avals_in
         self.avals_out = list(lowering.outs)
@@ -38,8 +38,8 @@ class RuleContext:
         )
         self._lowering = lowering
 
-    def inline(self, jaxpr: Any, operands: Sequence[Any]) -> list[Any]:
-        """Call the function that computes a jaxpr, in the module that is being written."""
+    def inline(self, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+        """Write a call of the function that a jaxpr is lowered to; returns the call's results."""
         ir, _ = _mlir()
         symbol = self._lowering.module.function_for(jaxpr, self.primitive.name)
         types = [ir.Type.parse(tensor_type(aval)) for aval in jaxpr.out_avals]
@@ -60,10 +60,10 @@ def run_mlir_rule(
     operands: Sequence[Value],
     params: dict[str, Any],
 ) -> list[Value]:
-    """Run a rule and write what it built.
+    """Run a rule, and write a call of the function that it built.
 
     Raises:
-      TypeError: if it returns another number of values than the primitive has results.
+      TypeError: if the rule does not return a value for each result of the primitive.
     """
     ir, context = _mlir()
     outs = list(lowering.outs)

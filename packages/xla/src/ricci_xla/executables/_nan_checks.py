@@ -1,7 +1,7 @@
-"""Looking for NaN and infinities in results (``jax_debug_nans``, ``jax_debug_infs``).
+"""Checking results for NaN and infinities (``jax_debug_nans``, ``jax_debug_infs``).
 
-Where a program's results have some, its operations are run one at a time to find the first that
-makes them, so that the error names it and the user's line, and says what went in.
+If a program's results have any, its operations are run again one at a time to find the first that
+produces one. The error names that operation, its operands and the user's line.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from ricci_xla.arrays._pieces import parts
 
 
 def checks_results() -> bool:
-    """Whether results are looked at in this thread."""
+    """Whether results are checked in this thread."""
     return debug_nans.value or debug_infs.value
 
 
@@ -29,11 +29,13 @@ def check_results(jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequenc
 
     Args:
       jaxpr: the program that gave the results.
-      name: what it is called.
-      args: its arguments; if they are still there it is run again, one operation at a time.
+      name: the program's name.
+      args: its arguments. Unless they were deleted, the program is run again on them, one
+        operation at a time.
+      results: its results.
 
     Raises:
-      FloatingPointError: naming the operation, and the user's line.
+      FloatingPointError: if there is one, with the operation and the user's line.
     """
     what = next(filter(None, map(_invalid, results)), None)
     if what is None:
@@ -45,14 +47,14 @@ def check_results(jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequenc
                 f"invalid value ({what}) encountered in {report.operation}\n{report}"
             )
     raise FloatingPointError(
-        f"invalid value ({what}) encountered in a result of jit({name}). Its operations run one at "
-        "a time give none: it is a constant that is returned as it is, or comes from how XLA "
-        "rearranged the operations."
+        f"invalid value ({what}) encountered in a result of jit({name}). No single operation of it "
+        "produces one: either a constant is returned, or it comes from how XLA rearranged the "
+        "operations."
     )
 
 
 def _invalid(result: Any) -> str | None:
-    """What is wrong with an array: ``"nan"``, ``"inf"`` or nothing."""
+    """The kind of value in an array that an option forbids: ``"nan"``, ``"inf"`` or ``None``."""
     dtype = getattr(result, "dtype", None)
     if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact):
         return None

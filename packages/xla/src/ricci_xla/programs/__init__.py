@@ -1,3 +1,3 @@
-"""Tracing a function, as ``jit`` calls it, and keeping the program."""
+"""Programs: tracing functions for ``jit``, and the cache of traced programs."""
 
 from ._inline import *

@@ -1,10 +1,10 @@
-"""Which arguments of a jitted function are static or donated."""
+"""Static and donated arguments of jitted functions."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ricci_pytree import tree_flatten
+from ricci_pytree import PyTreeDef, tree_flatten
 
 
 class Arguments(NamedTuple):
@@ -20,13 +20,13 @@ class Arguments(NamedTuple):
 
 
 def resolve_arguments(
-    fun: Callable,
+    fun: Callable[..., Any],
     static_argnums: int | Sequence[int] | None,
     static_argnames: str | Iterable[str] | None,
     donate_argnums: int | Sequence[int] | None,
     donate_argnames: str | Iterable[str] | None,
 ) -> Arguments:
-    """Work out positions from names and names from positions, as the signature allows.
+    """Infer positions from names and names from positions, as far as the signature allows.
 
     Raises:
       ValueError: if a position or name is not an argument of ``fun``, or one argument is both
@@ -47,7 +47,13 @@ def resolve_arguments(
     return Arguments(*static, *donated)
 
 
-def _resolve(fun, parameters, kind, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _resolve(
+    fun: Callable[..., Any],
+    parameters: list[inspect.Parameter] | None,
+    kind: str,
+    argnums: int | Sequence[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     numbers = None if argnums is None else _ints(kind, argnums)
     names = None if argnames is None else _strings(kind, argnames)
     if parameters is None:
@@ -60,8 +66,8 @@ def _resolve(fun, parameters, kind, argnums, argnames) -> tuple[tuple[int, ...],
         for n in numbers:
             if not -len(positional) <= n < len(positional):
                 raise ValueError(
-                    f"{kind}_argnums={numbers} lies beyond the {len(positional)} positional "
-                    f"arguments that {_name(fun)} takes."
+                    f"{kind}_argnums={numbers} is out of range: {_name(fun)} takes "
+                    f"{len(positional)} positional arguments."
                 )
         numbers = tuple(n % len(positional) for n in numbers)
     if names is not None:
@@ -103,25 +109,31 @@ def _strings(kind: str, value: str | Iterable[str]) -> tuple[str, ...]:
     return result
 
 
-def _name(fun: Callable) -> str:
+def _name(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", None) or repr(fun)
 
 
+# The static arguments of a call: positions with values, and names with values.
+type _Static = tuple[tuple[tuple[int, Any], ...], tuple[tuple[str, Any], ...]]
+
+
 class Split(NamedTuple):
-    """A call's arguments, parted into arrays and static values.
+    """A call's arguments, divided into dynamic and static ones.
 
     Attributes:
       leaves, tree: the flattened dynamic arguments ``(args, kwargs)``.
-      static: ``((position, value), ...)`` and ``((name, value), ...)``.
+      static: the static arguments, ``((position, value), ...)`` and ``((name, value), ...)``.
     """
 
     leaves: list[Any]
-    tree: Any
-    static: tuple[tuple, tuple]
+    tree: PyTreeDef
+    static: _Static
 
 
-def split_static(arguments: Arguments, fun: Callable, args: tuple, kwargs: dict) -> Split:
-    """Part a call's arguments; static ones must be hashable.
+def split_static(
+    arguments: Arguments, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Split:
+    """Divide a call's arguments into dynamic ones, flattened, and static ones.
 
     Raises:
       ValueError: if a static argument cannot be hashed.
@@ -149,16 +161,18 @@ def split_static(arguments: Arguments, fun: Callable, args: tuple, kwargs: dict)
     return Split(leaves, tree, (by_position, by_name))
 
 
-def position_name(fun: Callable, position: int) -> str:
-    """What a positional argument is called in the function's signature."""
+def position_name(fun: Callable[..., Any], position: int) -> str:
+    """The name of a positional argument in the function's signature, else its position."""
     try:
         return list(inspect.signature(fun).parameters)[position]
     except (TypeError, ValueError, IndexError):
         return str(position)
 
 
-def join_static(static: tuple[tuple, tuple], args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Put static arguments back among dynamic ones."""
+def join_static(
+    static: _Static, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Insert static arguments among dynamic ones: the inverse of ``split_static``."""
     by_position, by_name = static
     if by_position:
         full = list(args)
@@ -168,7 +182,9 @@ def join_static(static: tuple[tuple, tuple], args: tuple, kwargs: dict) -> tuple
     return args, {**kwargs, **dict(by_name)} if by_name else kwargs
 
 
-def donated_leaves(arguments: Arguments, args: tuple, kwargs: dict) -> tuple[bool, ...]:
+def donated_leaves(
+    arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[bool, ...]:
     """For each dynamic leaf of a call, whether its buffer is donated."""
     if not arguments.donate_argnums and not arguments.donate_argnames:
         return ()

@@ -1,7 +1,7 @@
-"""Why a jitted function had to be traced again (``jax_explain_cache_misses``).
+"""Explaining why a jitted function is traced again (``jax_explain_cache_misses``).
 
-What differs from the nearest call that was traced before is worked out before tracing, and logged
-by ``ricci.tracing`` once the time that the miss cost is known.
+Before tracing, the call is compared with the most similar of the calls traced so far. Afterwards,
+when the cost of the miss is known, the logger ``ricci.tracing`` gets the differences.
 """
 
 import logging
@@ -12,17 +12,19 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ricci_ir import Source, caller_source
+from ricci_pytree import PyTreeDef
 
-# An argument's name at the start of a leaf's; where it is not known, its place.
+# The argument's part of a leaf's path: its name, or its position if the name is not known.
 _leading_name = re.compile(r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*")
 _log = logging.getLogger("ricci.tracing")
 
-# The code of the functions that were explained as new, to notice functions that are defined anew.
+# The code of functions that were explained as new, to notice those that are defined again for each
+# call.
 _seen: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 class Key(NamedTuple):
-    """What the programs of a function are kept by.
+    """The key of a function's programs in the cache.
 
     Attributes:
       tree, avals: the structure and the types of the arguments.
@@ -31,15 +33,15 @@ class Key(NamedTuple):
       settings: the options that affect tracing.
     """
 
-    tree: Any
-    avals: tuple
-    static: tuple
-    static_types: tuple
+    tree: PyTreeDef
+    avals: tuple[Any, ...]
+    static: tuple[tuple[Any, ...], tuple[Any, ...]]
+    static_types: tuple[type, ...]
     settings: Any
 
 
 class CacheMiss:
-    """A call whose program was not there yet."""
+    """The explanation of a call whose program was not in the cache."""
 
     __slots__ = ("_lines", "_start")
 
@@ -48,27 +50,27 @@ class CacheMiss:
         self._start = perf_counter()
 
     def report(self) -> None:
-        """Log the explanation, with the time since the miss."""
+        """Log the explanation, with the time that has passed since the miss."""
         took = perf_counter() - self._start
         _log.warning("%s\n  It cost %.6f sec.", "\n".join(self._lines), took)
 
 
 def explain_miss(
-    fun: Callable,
+    fun: Callable[..., Any],
     name: str,
     key: Key,
     arg_names: Sequence[str],
     known: Sequence[tuple[Key, Sequence[str]]],
     static_name: Callable[[Any], str],
 ) -> CacheMiss:
-    """What is new in a call.
+    """Explain in what a call differs from those that were traced before.
 
     Args:
       fun: the function.
-      name: what it is called.
-      key, arg_names: the call's key, and what its dynamic arguments are called.
+      name: its name.
+      key, arg_names: the call's key, and the names of its dynamic arguments' leaves.
       known: the same for each call that was traced before.
-      static_name: what a static argument is called, given its position or name.
+      static_name: gives a static argument's name for its position or name.
     """
     code = getattr(fun, "__code__", None)
     defined = f", defined at {code.co_filename}:{code.co_firstlineno}" if code else ""
@@ -78,20 +80,20 @@ def explain_miss(
         if code is not None:
             if code in _seen:
                 lines.append(
-                    "  Another function made by the same line has been; a function that is "
-                    "defined anew for each call is traced anew. Define it once."
+                    "  Another function defined on the same line has been; a function that is "
+                    "defined again for each call is traced for each call. Define it once."
                 )
             _seen.add(code)
         return CacheMiss(lines)
     before, before_names = min(known, key=lambda item: _distance(key, item[0]))
     found = _differences(key, arg_names, before, before_names, static_name)
-    lines.append("  no call so far was like this one. Compared with the nearest:")
+    lines.append("  no traced call had the same arguments. Compared with the most similar:")
     lines += [f"  - {text}" for text in found][:8]
     return CacheMiss([line if len(line) < 400 else line[:397] + "..." for line in lines])
 
 
-def _distance(now: Key, before: Key) -> tuple:
-    """How far two calls are apart: structure first, then static arguments, settings, types."""
+def _distance(now: Key, before: Key) -> tuple[bool, bool, bool, int]:
+    """Orders calls by similarity: first structure, then static arguments, settings, types."""
     differing = sum(a is not b for a, b in zip(now.avals, before.avals, strict=False))
     return (
         now.tree != before.tree,
@@ -101,7 +103,7 @@ def _distance(now: Key, before: Key) -> tuple:
     )
 
 
-def _static(key: Key) -> tuple:
+def _static(key: Key) -> tuple[Any, ...]:
     return key.static, key.static_types
 
 
@@ -153,7 +155,7 @@ def _structure_differences(
         yield f"(args, kwargs) are {_shown(now.tree)} now and were {_shown(before.tree)}"
 
 
-def _arguments(key: Key, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _arguments(key: Key, names: Sequence[str]) -> Iterator[tuple[str, PyTreeDef]]:
     """The name and the structure of each argument that holds arrays."""
     start = 0
     for group in key.tree.children():
@@ -163,7 +165,7 @@ def _arguments(key: Key, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
             start += tree.num_leaves
 
 
-def _shown(tree: Any) -> str:
+def _shown(tree: PyTreeDef) -> str:
     return str(tree).removeprefix("PyTreeDef(")[:-1]
 
 

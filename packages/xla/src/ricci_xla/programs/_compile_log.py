@@ -1,10 +1,11 @@
-"""Saying what is traced and compiled, and how long it takes (``jax_log_compiles``).
+"""Logging what is traced and compiled, and how long that takes (``jax_log_compiles``).
 
-The loggers are ``ricci.dispatch``, for times, and ``ricci.compile``, for what is compiled. The
+The logger ``ricci.dispatch`` gets the times, ``ricci.compile`` the functions that are compiled. The
 level is WARNING while the option is on, else DEBUG.
 """
 
 import logging
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
@@ -19,12 +20,12 @@ def _level() -> int:
 
 
 class timed:
-    """Logs and records how long a ``with`` block took, unless it raises.
+    """Logs and records the duration of a ``with`` block, unless the block raises an error.
 
     Args:
-      what: what is done in it, with ``{}`` in place of the function's name.
+      what: the message, with ``{}`` in place of the function's name.
       name: the function's name.
-      event: what listeners to durations know it by.
+      event: the last part of the event's name, for listeners to durations.
     """
 
     __slots__ = ("event", "name", "start", "what")
@@ -37,7 +38,7 @@ class timed:
     def __enter__(self) -> None:
         self.start = perf_counter()
 
-    def __exit__(self, kind: Any, *exception: object) -> None:
+    def __exit__(self, kind: object, *exception: object) -> None:
         if kind is not None:
             return
         took = perf_counter() - self.start
@@ -46,8 +47,8 @@ class timed:
             _times.log(level, "%s took %.6f sec", self.what.format(self.name), took)
 
 
-def log_compilation(name: str, avals: Any, shardings: Any) -> None:
-    """Log that a function is about to be compiled, for arguments of which types and places."""
+def log_compilation(name: str, avals: Iterable[Any], shardings: Iterable[object]) -> None:
+    """Log that a function is about to be compiled, with its arguments' types and shardings."""
     level = _level()
     if _compiled.isEnabledFor(level):
         types = ", ".join(aval.str_short() for aval in avals) or "none"

@@ -1,4 +1,4 @@
-"""When a jitted function becomes part of the function that calls it."""
+"""``Inline``: when the program of a jitted function is inlined into its caller's."""
 
 from enum import Enum
 
@@ -8,10 +8,10 @@ __all__ = [
 
 
 class Inline(Enum):
-    """When the program of a jitted function is written into the program that calls it.
+    """When the program of a jitted function is inlined into the program that calls it.
 
-    ``JAX_EARLY``: while tracing. ``JAX_LATE``: when the caller is lowered to StableHLO, which is
-    what ``inline=True`` means. The others leave it to XLA, which is what ``inline=False`` does.
+    ``JAX_EARLY``: while the caller is traced. ``JAX_LATE``: when the caller is lowered to
+    StableHLO; ``inline=True`` means this. The others leave it to XLA, as ``inline=False`` does.
     """
 
     JAX_EARLY = "jax_early"
@@ -22,7 +22,7 @@ class Inline(Enum):
 
 
 def inline_time(inline: bool | Inline) -> Inline:
-    """The member that a flag or a member means.
+    """The member for the argument ``inline`` of ``jit``, a bool or a member.
 
     Example:
       >>> inline_time(True)

@@ -1,4 +1,4 @@
-"""Tracing a function of pytrees, as ``jit`` calls it, to a program; and keeping the result."""
+"""Programs: functions of pytrees traced for ``jit``, and the cache that keeps them."""
 
 import inspect
 from collections.abc import Callable
@@ -20,6 +20,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_pytree import (
+    PyTreeDef,
     argument_paths,
     keystr,
     tree_flatten_with_path,
@@ -35,13 +36,13 @@ class Program:
     """A traced function.
 
     Attributes:
-      jaxpr: its equations; the constants it closes over are the leading arguments.
-      consts: their values.
-      in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
-      name: the function's.
-      miss: why it was traced, until that is reported.
-      origin: the function's module and qualified name; empty if it is none of the user's.
-      static: the name and the ``repr`` of each static argument.
+      jaxpr: the equations. The constants that the function closes over are its first arguments.
+      consts: the values of those constants. in_tree: the structure of ``(args, kwargs)``; ``None``
+      for programs that ``jit`` did not trace. out_tree: the structure of the result. name: the
+      function's name. arg_names: the names of the arguments' leaves. result_info: the paths of the
+      results' leaves. miss: the explanation of why it was traced, until that is reported. origin:
+      the function's module and qualified name; empty if it is not a user's function. static: the
+      name and the ``repr`` of each static argument.
     """
 
     __slots__ = (
@@ -57,10 +58,26 @@ class Program:
         "static",
     )
 
+    arg_names: tuple[str, ...]
+    consts: tuple[Any, ...]
+    in_tree: Any
+    jaxpr: Jaxpr
     miss: CacheMiss | None
+    name: str
+    origin: str
+    out_tree: PyTreeDef
+    result_info: tuple[str, ...]
     static: tuple[tuple[str, str], ...]
 
-    def __init__(self, jaxpr: Jaxpr, in_tree, out_tree, name, arg_names=(), result_info=()):
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        in_tree: PyTreeDef | None,
+        out_tree: PyTreeDef,
+        name: str,
+        arg_names: tuple[str, ...] = (),
+        result_info: tuple[str, ...] = (),
+    ):
         self.consts = tuple(jaxpr.consts)
         self.jaxpr = convert_constvars(jaxpr)
         self.in_tree = in_tree
@@ -81,17 +98,17 @@ class Program:
         )
 
     def report_miss(self) -> None:
-        """Say why it was traced, if that is to be explained and has not been."""
+        """Log why the function was traced, once, if that is to be explained."""
         if self.miss is not None:
             self.miss.report()
             self.miss = None
 
 
-def abstract_leaves(fun: Callable, split: Split) -> tuple:
+def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
     """The types of a call's leaves.
 
     Raises:
-      TypeError: naming the first leaf that is no array.
+      TypeError: if a leaf is not an array; the error names the first.
     """
     try:
         return tuple([argument_aval(x) for x in split.leaves])
@@ -104,20 +121,20 @@ def abstract_leaves(fun: Callable, split: Split) -> tuple:
         except TypeError:
             raise TypeError(
                 f"argument {name} of {function_name(fun)} is {_shorten(leaf)}, of type "
-                f"{type(leaf)}, which a program cannot take. Pass arrays, scalars or pytrees of "
+                f"{type(leaf)}, which is not an array. Pass arrays, scalars or pytrees of "
                 "them, or mark the argument as static with static_argnums or static_argnames."
             ) from None
     raise AssertionError("unreachable: some leaf has no type")
 
 
-def function_name(fun: Callable) -> str:
-    """What a function is called in messages and in programs."""
+def function_name(fun: Callable[..., Any]) -> str:
+    """The name of a function, for messages and programs."""
     while hasattr(fun, "func") and not hasattr(fun, "__name__"):
         fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
     return getattr(fun, "__name__", type(fun).__name__)
 
 
-def _qualified_name(fun: Callable) -> str:
+def _qualified_name(fun: Callable[..., Any]) -> str:
     while hasattr(fun, "func") and not hasattr(fun, "__qualname__"):
         fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
     owner = fun if hasattr(fun, "__qualname__") else type(fun)
@@ -130,20 +147,24 @@ def _shorten(x: Any) -> str:
 
 
 class ProgramCache:
-    """Programs by function, structure, types, static values and settings.
+    """The traced programs of all functions, each function with a cache of its own (see ``Key``).
 
-    Programs of a function live as long as the function does; those of a bound method, as long as
-    the object it is bound to.
+    A function's programs live as long as the function; those of a bound method, as long as the
+    object that it is bound to.
     """
 
     def __init__(self):
-        self._by_function: ByFunction[dict] = ByFunction(dict)
+        self._by_function: ByFunction[dict[Any, Cache[Key, Program]]] = ByFunction(dict)
 
-    def of(self, fun: Callable, arguments: Arguments, inline: Any = None) -> Cache[Key, Program]:
+    def of(
+        self, fun: Callable[..., Any], arguments: Arguments, inline: object = None
+    ) -> Cache[Key, Program]:
         """The programs of a function traced with given static arguments.
 
         Args:
-          inline: when they become part of the programs that call them; such are kept apart.
+          fun: the function.
+          arguments: its static arguments.
+          inline: when the programs are inlined; programs that differ in this are kept apart.
         """
         by_arguments = self._by_function.of(fun)
         key = (arguments.static_argnums, arguments.static_argnames, inline)
@@ -156,8 +177,13 @@ class ProgramCache:
 programs = ProgramCache()
 
 
-def trace_program(fun: Callable, split: Split, avals: tuple, cache: Cache[Key, Program]) -> Program:
-    """The program of a call; traced only if ``cache`` has none for its key."""
+def trace_program(
+    fun: Callable[..., Any], split: Split, avals: tuple[Any, ...], cache: Cache[Key, Program]
+) -> Program:
+    """The program of a call, from ``cache`` or traced anew.
+
+    The key has the static arguments' types besides their values, since 1, 1.0 and True are equal.
+    """
     by_position, by_name = split.static
     types = tuple([type(value) for _, value in (*by_position, *by_name)])
     key = Key(split.tree, avals, split.static, types, trace_key())
@@ -172,41 +198,44 @@ def trace_program(fun: Callable, split: Split, avals: tuple, cache: Cache[Key, P
             (position_name(fun, where) if isinstance(where, int) else where, _shorten(value))
             for where, value in (*by_position, *by_name)
         )
-        # Constants that are tracers belong to the trace around this call.
+        # A program that closes over tracers is valid only while their trace lasts.
         if not any(isinstance(const, Tracer) for const in program.consts):
             program = kept.add(key, program)
     return program
 
 
-def _explain(fun: Callable, split: Split, key: Key, cache: Cache[Key, Program]) -> CacheMiss:
+def _explain(
+    fun: Callable[..., Any], split: Split, key: Key, cache: Cache[Key, Program]
+) -> CacheMiss:
     known = [(earlier, program.arg_names) for earlier, program in cache.entries.copy().items()]
     names = argument_names(fun, split)
 
-    def static_name(where: Any) -> str:
+    def static_name(where: int | str) -> str:
         return position_name(fun, where) if isinstance(where, int) else where
 
     return explain_miss(fun, function_name(fun), key, names, known, static_name)
 
 
-def argument_names(fun: Callable, split: Split) -> tuple[str, ...]:
-    """What the leaves of a call's dynamic arguments are called."""
-    # None has no leaves, so that it keeps the place of a static argument.
-    by_position, by_name = (tuple([(where, None) for where, _ in s]) for s in split.static)
-    args, kwargs = join_static((by_position, by_name), *tree_unflatten(split.tree, split.leaves))
+def argument_names(fun: Callable[..., Any], split: Split) -> tuple[str, ...]:
+    """The names of the leaves of a call's dynamic arguments."""
+    # None has no leaves, so that it can stand in for each static argument.
+    by_position, by_name = split.static
+    blank = tuple([(i, None) for i, _ in by_position]), tuple([(name, None) for name, _ in by_name])
+    args, kwargs = join_static(blank, *tree_unflatten(split.tree, split.leaves))
     return tuple(argument_paths(args, kwargs, fun))
 
 
-def _trace(fun: Callable, split: Split, avals: tuple) -> Program:
+def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Program:
     name = function_name(fun)
     if inspect.isgeneratorfunction(fun):
         raise TypeError(
-            f"{name} is a generator function: it yields values one at a time, and jit needs one "
-            "that returns them. Return a tuple or a list."
+            f"{name} is a generator function, which yields values one at a time. jit needs a "
+            "function that returns them: return a tuple or a list."
         )
-    out_tree = None
+    out_tree: Any = None
     result_info: tuple[str, ...] = ()
 
-    def flat_fun(*leaves):
+    def flat_fun(*leaves: Any) -> list[Any]:
         nonlocal out_tree, result_info
         dynamic_args, dynamic_kwargs = tree_unflatten(split.tree, leaves)
         full_args, full_kwargs = join_static(split.static, dynamic_args, dynamic_kwargs)
@@ -219,8 +248,8 @@ def _trace(fun: Callable, split: Split, avals: tuple) -> Program:
 
     if no_tracing.value:
         raise RuntimeError(
-            f"{name} would have to be traced for jit, with new types or for the first time, but "
-            "the option jax_no_tracing forbids it."
+            f"jit({name}) was called for the first time or with new types, but the option "
+            "jax_no_tracing forbids tracing."
         )
     arg_names = argument_names(fun, split)
     with timed("Tracing {} for jit", name, "jaxpr_trace_duration"):
@@ -233,6 +262,6 @@ def _check_result(name: str, info: str, leaf: Any) -> None:
         get_aval(leaf)
     except TypeError:
         raise TypeError(
-            f"{info} of {name}, under jit, is {_shorten(leaf)}, of type {type(leaf)}, which a "
-            "program cannot give. Return arrays, scalars or pytrees of them."
+            f"{info} of {name}, under jit, is {_shorten(leaf)}, of type {type(leaf)}, which is not "
+            "an array. Return arrays, scalars or pytrees of them."
         ) from None
