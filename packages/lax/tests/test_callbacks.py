@@ -403,7 +403,7 @@ def failing(x):
         (lambda: lax.debug_callback(failing, X), ValueError, "boom"),
         (lambda: lax.debug_callback(THREE), TypeError, "must be a function, got 3"),
         (lambda: lax.debug_print(THREE), TypeError, "must be a string, got int"),
-        (lambda: lax.debug_print("{} {}", 1), IndexError, "positional argument 1, and 1"),
+        (lambda: lax.debug_print("{} {}", 1), IndexError, "positional argument 1, but 1"),
         (lambda: lax.debug_print("{x}", y=1), KeyError, "'x'.*y"),
         (lambda: lax.debug_print("x", 1), ValueError, "no place for positional argument 0"),
         (lambda: lax.debug_print("x", y=1), ValueError, "no place for y.*f-string"),

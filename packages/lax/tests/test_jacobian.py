@@ -174,7 +174,7 @@ MISTAKES = {
         {"holomorphic": True},
         (X,),
         TypeError,
-        "promises complex",
+        "requires complex inputs",
     ),
     "holomorphic to reals": (
         lambda z: real(z),
@@ -241,7 +241,7 @@ class TestForwardAndBackward:
     @pytest.mark.parametrize("argnums", [2, (0, -3)])
     def test_arguments_that_are_not_there(self, jitted, argnums):
         fwd, _ = fwd_and_bwd(mul, argnums, jitted=jitted)
-        with pytest.raises(ValueError, match="was to be differentiated"):
+        with pytest.raises(ValueError, match="is out of bounds"):
             fwd(2.0, 3.0)
 
 

@@ -1,7 +1,7 @@
-"""Policies of ``checkpoint``: what may be kept from the way there for the way back.
+"""Policies of ``checkpoint``: which residuals may be stored for the backward pass.
 
 A policy is called as ``policy(primitive, *types, **params)``, with the types of an operation's
-operands, and says whether its results may be kept: a bool, or ``Saveable``, ``Recompute`` or an
+operands, and says whether its results may be stored: a bool, or ``Saveable``, ``Recompute`` or an
 ``Offloadable``.
 """
 
@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ricci_ir import Primitive
+from ricci_ir import AbstractValue, Primitive
 
 from .contractions._convolution import conv_general_dilated_p
 from .contractions._dot import dot_general_p
 
 
 class _Decision:
+    """What a policy answers."""
+
     __slots__ = ("name",)
 
     def __init__(self, name: str):
@@ -40,10 +42,17 @@ class Offloadable:
     dst: str
 
 
+Decision = _Decision | Offloadable
+Policy = Callable[..., bool | Decision]
+
+
 def is_saved(
-    policy: Callable[..., Any], primitive: Primitive, avals: Sequence[Any], params: dict[str, Any]
+    policy: Policy,
+    primitive: Primitive,
+    avals: Sequence[AbstractValue],
+    params: dict[str, Any],
 ) -> bool:
-    """Whether a policy allows to keep what an operation gives.
+    """Whether a policy allows to store the results of an operation.
 
     Raises:
       TypeError: if it answers with something else than a decision.
@@ -61,12 +70,12 @@ def is_saved(
     )
 
 
-def everything_saveable(*_: Any, **__: Any) -> bool:
+def everything_saveable(*_: Primitive | AbstractValue, **__: Any) -> bool:
     """Keep everything, as without ``checkpoint``."""
     return True
 
 
-def nothing_saveable(*_: Any, **__: Any) -> bool:
+def nothing_saveable(*_: Primitive | AbstractValue, **__: Any) -> bool:
     """Keep the arguments alone."""
     return False
 
@@ -81,7 +90,7 @@ class DotsSaveable:
 
     only_if_no_batch_dims: bool = False
 
-    def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
+    def __call__(self, prim: Primitive, *args: AbstractValue, **params: Any) -> bool:
         if prim is conv_general_dilated_p:
             return not self.only_if_no_batch_dims
         return prim is dot_general_p and not (self.only_if_no_batch_dims and _batched(params))
@@ -103,13 +112,13 @@ class OffloadDotWithNoBatchDims:
     offload_src: str
     offload_dst: str
 
-    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> Any:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> Decision:
         if primitive is dot_general_p and not _batched(params):
             return Offloadable(self.offload_src, self.offload_dst)
         return Recompute
 
 
-def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
     """A policy that keeps matrix products without batch dimensions in another memory."""
     return OffloadDotWithNoBatchDims(offload_src, offload_dst)
 
@@ -120,7 +129,7 @@ class SaveOnlyTheseNames:
 
     saveable_names: frozenset[str]
 
-    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> bool:
         return primitive.name == "name" and params["name"] in self.saveable_names
 
 
@@ -130,7 +139,7 @@ class SaveAnyNamesButThese:
 
     names: frozenset[str]
 
-    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> bool:
         return primitive.name == "name" and params["name"] not in self.names
 
 
@@ -140,7 +149,7 @@ class SaveAnythingExceptTheseNames:
 
     names: frozenset[str]
 
-    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> bool:
         return not (primitive.name == "name" and params["name"] in self.names)
 
 
@@ -153,7 +162,7 @@ class SaveAndOffloadOnlyTheseNames:
     offload_src: str
     offload_dst: str
 
-    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> Any:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> Decision:
         if primitive.name != "name":
             return Recompute
         if params["name"] in self.names_which_can_be_saved:
@@ -167,31 +176,29 @@ class SaveAndOffloadOnlyTheseNames:
 class SaveFromBothPolicies:
     """Keep what either of two policies keeps."""
 
-    first: Callable[..., Any]
-    second: Callable[..., Any]
+    first: Policy
+    second: Policy
 
-    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
+    def __call__(self, primitive: Primitive, *avals: AbstractValue, **params: Any) -> bool:
         return any(is_saved(p, primitive, avals, params) for p in (self.first, self.second))
 
 
-def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
+def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     """A policy that keeps only values of these names."""
     return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
 
 
-def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
+def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """A policy that keeps named values, but for these names."""
     return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
-def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
+def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """A policy that keeps everything but values of these names."""
     return SaveAnythingExceptTheseNames(frozenset(names_not_to_save))
 
 
-def save_from_both_policies(
-    policy_1: Callable[..., Any], policy_2: Callable[..., Any]
-) -> Callable[..., Any]:
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """A policy that keeps what either of two keeps."""
     return SaveFromBothPolicies(policy_1, policy_2)
 
@@ -202,7 +209,7 @@ def save_and_offload_only_these_names(
     names_which_can_be_offloaded: Iterable[str],
     offload_src: str,
     offload_dst: str,
-) -> Callable[..., Any]:
+) -> Policy:
     """A policy that keeps values of some names, and those of others in another memory."""
     saved, offloaded = (
         frozenset(names) for names in (names_which_can_be_saved, names_which_can_be_offloaded)

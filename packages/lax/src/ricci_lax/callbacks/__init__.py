@@ -1,4 +1,4 @@
-"""Calling Python from programs, to compute, to print and to debug."""
+"""Calls of Python functions from programs, to compute, to print and to debug."""
 
 from ._breakpoint import *
 from ._callback import *

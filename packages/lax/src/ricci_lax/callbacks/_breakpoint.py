@@ -1,8 +1,9 @@
-"""``debug.breakpoint``: look at the values of a program from a terminal, while it runs."""
+"""``debug.breakpoint``: inspect the values of a running program from a terminal."""
 
 import code
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from ricci_ir import api_boundary, get_aval, is_internal_module
@@ -23,11 +24,11 @@ def debug_breakpoint(
     ordered: bool = False,
     token: Any = None,
     **kwargs: Any,
-) -> None:
-    """Open a Python prompt on the terminal whenever a program comes by.
+) -> Any:
+    """Open a Python prompt on the terminal each time a program reaches this call.
 
-    The prompt has the local variables of the function that calls this, and of those that called
-    it; arrays have the values that they have there. Ctrl-D, or ``exit()``, goes on.
+    The prompt has the local variables of the function that makes this call, and of its callers;
+    arrays have their values at this point. Ctrl-D, or ``exit()``, resumes the program.
 
     Args:
       backend: ``"cli"`` or ``None``: the terminal.
@@ -36,6 +37,9 @@ def debug_breakpoint(
       ordered: whether prompts open in the order of the program, and of its runs.
       token: a value returned as it is.
       kwargs: further variables for the prompt.
+
+    Returns:
+      ``token``.
 
     Raises:
       RuntimeError: if there is no terminal to type at.
@@ -57,7 +61,8 @@ def debug_breakpoint(
     return token
 
 
-def _frames(filtered: bool) -> list[Any]:
+def _frames(filtered: bool) -> list[FrameType]:
+    """The frames of the callers, the innermost first."""
     frame, found = sys._getframe(1), []
     while frame is not None:
         if not (filtered and is_internal_module(frame.f_globals.get("__name__"))):

@@ -1,14 +1,16 @@
-"""Calling Python from programs: ``pure_callback`` and ``io_callback``."""
+"""``pure_callback`` and ``io_callback``: calls of Python functions from programs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ricci_batching import batched_at
+from ricci_batching import Axis, batched_at
 from ricci_ir import (
     Array,
+    ArrayLike,
     CallbackError,
+    PyTree,
     ShapedArray,
     api_boundary,
     backend,
@@ -26,7 +28,7 @@ from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._joining import stack
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, squeeze
-from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, host_call, tokens_at
 
 __all__ = [
@@ -50,13 +52,13 @@ class FlatCallback:
 
     __slots__ = ("callback_func", "in_tree", "static")
 
-    def __init__(self, callback_func: Callable, in_tree: Any, static: tuple = ()):
+    def __init__(self, callback_func: Callable, in_tree: PyTreeDef, static: tuple = ()):
         self.callback_func = callback_func
         self.in_tree = in_tree
         self.static = static
 
-    def __call__(self, *arrays: Any) -> Any:
-        """Call the function; its result as it comes."""
+    def __call__(self, *arrays: ArrayLike) -> PyTree:
+        """Call the function, and return its result unchanged."""
         args, kwargs = tree_unflatten(self.in_tree, with_static(arrays, self.static))
         return self.callback_func(*args, **kwargs)
 
@@ -86,8 +88,8 @@ def with_static(arrays: Sequence[Any], static: Sequence[tuple[int, Any]]) -> lis
     return leaves
 
 
-def name_of(fun: Any) -> str:
-    """What messages call a function."""
+def name_of(fun: object) -> str:
+    """The name of a function for messages."""
     return getattr(fun, "__name__", None) or repr(fun)
 
 
@@ -95,7 +97,7 @@ def name_of(fun: Any) -> str:
 
 
 def host_arrays(args: Sequence[Any]) -> list[Any]:
-    """Operands as arrays of the backend."""
+    """Convert operands to arrays of the backend."""
     return [
         x
         if hasattr(type(x), "aval")
@@ -104,8 +106,10 @@ def host_arrays(args: Sequence[Any]) -> list[Any]:
     ]
 
 
-def checked_results(what: str, callback: FlatCallback, out: Any, avals: Sequence[Any]) -> list[Any]:
-    """What a callback returned as NumPy arrays of the types that were promised.
+def checked_results(
+    what: str, callback: FlatCallback, out: PyTree, avals: Sequence[Any]
+) -> list[np.ndarray]:
+    """The result of a callback as NumPy arrays, checked against the types that were declared.
 
     Raises:
       CallbackError: if there are more or fewer arrays, or one is of another type.
@@ -114,7 +118,7 @@ def checked_results(what: str, callback: FlatCallback, out: Any, avals: Sequence
     name = name_of(callback.callback_func)
     if len(leaves) != len(avals):
         raise CallbackError(
-            f"{what}: {name} returned {len(leaves)} arrays, and result_shape_dtypes has "
+            f"{what}: {name} returned {len(leaves)} arrays, but result_shape_dtypes has "
             f"{len(avals)}. Return the structure that result_shape_dtypes has."
         )
     results = []
@@ -135,9 +139,11 @@ def checked_results(what: str, callback: FlatCallback, out: Any, avals: Sequence
 
 
 def _runner(what: str) -> Callable[..., list[Any]]:
-    """A host rule: call the function now."""
+    """Make the host rule, which calls the function at once."""
 
-    def run(*args: Any, callback: FlatCallback, result_avals: tuple, **params: Any) -> list[Any]:
+    def run(
+        *args: ArrayLike, callback: FlatCallback, result_avals: tuple, **params: Any
+    ) -> list[Any]:
         try:
             out = callback(*map(_strong, host_arrays(args)))
         except Exception as error:
@@ -151,11 +157,12 @@ def _runner(what: str) -> Callable[..., list[Any]]:
 
 
 def _strong(x: Array) -> Array:
+    """An array that is not weakly typed."""
     return backend().array(np.asarray(x), x.aval.update(weak_type=False)) if x.weak_type else x
 
 
 def _writer(what: str) -> Callable[..., list[Value]]:
-    """A lowering rule: have the function called on the host."""
+    """Make the lowering rule: the program calls the function on the host."""
 
     def lower(
         ctx: Lowering,
@@ -189,9 +196,9 @@ def _device_of(sharding: Any) -> int:
 
 
 def unrolled(
-    axis: Any, args: Sequence[Any], dims: Sequence[int | None], apply: Callable[..., list[Any]]
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable[..., list[Any]]
 ) -> list[list[Any]]:
-    """The results of a function applied to one example of a batch after another."""
+    """Apply a function to each example of a batch in turn; returns the results of each."""
     every = []
     for i in range(axis.size):
         example = [
@@ -203,9 +210,9 @@ def unrolled(
 
 
 def sequentially(
-    axis: Any, args: Sequence[Any], dims: Sequence[int | None], apply: Callable, unroll: bool
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable, unroll: bool
 ) -> tuple[list[Any], list[int]]:
-    """A batching rule's result: the function applied in a loop over the examples."""
+    """The result of a batching rule that applies a function in a loop over the examples."""
     if context.trace is eval_trace:
         every = unrolled(axis, args, dims, apply)
         results = [stack(rows) for rows in zip(*every, strict=True)]
@@ -213,7 +220,7 @@ def sequentially(
     fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
     xs = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True) if d is not None]
 
-    def body(*flat: Any) -> list[Any]:
+    def body(*flat: Array) -> list[Any]:
         consts, rows = iter(flat[: len(fixed)]), iter(flat[len(fixed) :])
         return apply(*(next(consts) if d is None else next(rows) for d in dims))
 
@@ -247,7 +254,7 @@ def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_meth
     params = {"callback": callback, "sharding": sharding, "vmap_method": vmap_method}
     if vmap_method is None:
         raise NotImplementedError(
-            "pure_callback has no vmap_method, so that vmap does not know how to call "
+            "pure_callback has no vmap_method, which says how vmap calls "
             f"{name_of(callback.callback_func)} for a batch. Pass one of "
             f"{', '.join(map(repr, _methods))}."
         )
@@ -282,13 +289,13 @@ def _io_batch(axis, args, dims, *, ordered, **params):
 # The primitives
 
 _no_pure_derivative = unsupported(
-    "nothing is known of the derivative of a Python function. Wrap the function that calls it "
-    "in custom_jvp or custom_vjp, and give its derivative there",
+    "the derivative of a Python function is not known. Wrap the function that calls it in "
+    "custom_jvp or custom_vjp, and give its derivative there",
     ValueError,
 )
 _no_io_derivative = unsupported(
-    "nothing is known of the derivative of a Python function. Stop the gradient ahead of it "
-    "with lax.stop_gradient, or give one with custom_jvp or custom_vjp",
+    "the derivative of a Python function is not known. Stop the gradient of its arguments with "
+    "lax.stop_gradient, or give a derivative with custom_jvp or custom_vjp",
     ValueError,
 )
 
@@ -326,7 +333,10 @@ io_callback_p = define(
 # The functions
 
 
-def _result_types(what: str, result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], Any]:
+def _result_types(
+    what: str, result_shape_dtypes: PyTree
+) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:
+    """The declared types of a callback's results, checked, and their structure."""
     leaves, tree = tree_flatten(result_shape_dtypes)
     avals = []
     for i, leaf in enumerate(leaves):
@@ -347,7 +357,10 @@ def _result_types(what: str, result_shape_dtypes: Any) -> tuple[tuple[ShapedArra
     return tuple(avals), tree
 
 
-def _operands(what: str, callback: Any, args: tuple, kwargs: dict) -> tuple[list[Any], Any]:
+def _operands(
+    what: str, callback: object, args: tuple, kwargs: dict
+) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of the arguments, checked to be arrays, and their structure."""
     if not callable(callback):
         raise TypeError(
             f"{what}: the first argument must be a function, got {callback!r:.60} of type "
@@ -369,21 +382,21 @@ def _operands(what: str, callback: Any, args: tuple, kwargs: dict) -> tuple[list
 @api_boundary
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
     sharding: Any = None,
     vmap_method: str | None = None,
     **kwargs: Any,
-) -> Array:
+) -> PyTree:
     """Call a pure Python function from a program.
 
-    The call may be left out if nothing needs its results, and made any number of times.
+    The program may leave the call out if nothing needs its results, or make it several times.
 
     Args:
       callback: a function of pytrees of arrays; it returns arrays, or what NumPy makes arrays of.
-      result_shape_dtypes: a pytree of what it returns, of ``ShapeDtypeStruct`` or arrays.
+      result_shape_dtypes: the types of its results, a pytree of ``ShapeDtypeStruct`` or arrays.
       args, kwargs: its arguments, pytrees of arrays.
-      sharding: a sharding on the one device that calls, in a program for several.
+      sharding: in a program for several devices, a sharding on the one device that calls.
       vmap_method: how ``vmap`` calls it: once for each example (``"sequential"``,
         ``"sequential_unrolled"``); or once for all, with a leading batch dimension on every
         argument, of size 1 where it is not mapped (``"expand_dims"``), of full size
@@ -424,20 +437,20 @@ def pure_callback(
 @api_boundary
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
     sharding: Any = None,
     ordered: bool = False,
     **kwargs: Any,
-) -> Array:
-    """Call a Python function with side effects from a program, just once each time it runs.
+) -> PyTree:
+    """Call a Python function with side effects from a program, once in each run of the program.
 
     Args:
       callback: a function of pytrees of arrays; it returns arrays, or what NumPy makes arrays of.
-      result_shape_dtypes: a pytree of what it returns, of ``ShapeDtypeStruct`` or arrays; ``None``
-        for nothing.
+      result_shape_dtypes: the types of its results, a pytree of ``ShapeDtypeStruct`` or arrays;
+        ``None`` if it has no results.
       args, kwargs: its arguments, pytrees of arrays.
-      sharding: a sharding on the one device that calls, in a program for several.
+      sharding: in a program for several devices, a sharding on the one device that calls.
       ordered: whether such calls are made in the order of the program, and of its runs.
 
     Returns:

@@ -1,19 +1,31 @@
-"""Looking into programs as they run: ``debug.callback``, ``debug.print`` and ``debug.log``."""
+"""``debug.callback``, ``debug.print`` and ``debug.log``: the values of a running program."""
 
 import builtins
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from string import Formatter
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ricci_ir import Array, Source, api_boundary, caller_source, define, derived, get_aval
+from ricci_autodiff import Tape
+from ricci_batching import Axis
+from ricci_ir import (
+    ArrayLike,
+    Primitive,
+    PyTree,
+    Source,
+    api_boundary,
+    caller_source,
+    define,
+    derived,
+    get_aval,
+)
 from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
 from ricci_lax.rules._law_examples import no_examples
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, host_call, tokens_at
 
 from ._callback import FlatCallback, host_arrays, unrolled, with_static
@@ -29,10 +41,10 @@ __all__ = [
 logger = logging.getLogger("ricci.debug")
 
 
-# What the primitives share: they call, and give nothing.
+# What the primitives share: they call a Python function, and have no results.
 
 
-def _jvp_of(primitive: Any) -> Callable[..., Any]:
+def _jvp_of(primitive: Primitive) -> Callable[..., Any]:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list, list]:
         primitive.bind(*primals, **params)
         return [], []
@@ -40,16 +52,16 @@ def _jvp_of(primitive: Any) -> Callable[..., Any]:
     return jvp
 
 
-def _linearize_of(primitive: Any) -> Callable[..., Any]:
-    def linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
+def _linearize_of(primitive: Primitive) -> Callable[..., Any]:
+    def linearize(tape: Tape, primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
         primitive.bind(*primals, **params)
         return [], []
 
     return linearize
 
 
-def _batch_of(primitive: Any) -> Callable[..., Any]:
-    def batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any):
+def _batch_of(primitive: Primitive) -> Callable[..., Any]:
+    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any):
         unrolled(axis, args, dims, partial(primitive.bind, **params))
         return [], []
 
@@ -59,7 +71,7 @@ def _batch_of(primitive: Any) -> Callable[..., Any]:
 def _lower(
     ctx: Lowering, operands: Sequence[Value], call: Callable[..., Any], partitioned: bool
 ) -> list[Value]:
-    def fun(*arrays: Any) -> tuple:
+    def fun(*arrays: ArrayLike) -> tuple:
         call(*arrays)
         return ()
 
@@ -73,7 +85,7 @@ _shared: dict[str, Any] = {
     "memo": False,
     "jvp": derived(_jvp_of),
     "linearize": derived(_linearize_of),
-    # A value on which something linear is done is not known on the way back.
+    # The values of linear operands are not known in the backward pass: nothing is called.
     "transpose": lambda cts, *args, **params: [None] * len(args),
     "batch": derived(_batch_of),
     "order": tokens_at(0),
@@ -83,7 +95,7 @@ _shared: dict[str, Any] = {
 # Callbacks
 
 
-def _run_callback(*args: Any, callback: FlatCallback, **params: Any) -> list[Any]:
+def _run_callback(*args: ArrayLike, callback: FlatCallback, **params: Any) -> list[Any]:
     callback(*host_arrays(args))
     return []
 
@@ -98,22 +110,38 @@ debug_callback_p = define(
 )
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def debug_callback(
+        callback: Callable[..., object],
+        *args: PyTree,
+        ordered: bool = False,
+        partitioned: bool = False,
+        **kwargs: Any,
+    ) -> None: ...
+    @overload
+    def debug_callback(
+        callback: None = None, *, ordered: bool = False, partitioned: bool = False
+    ) -> Callable[..., None]: ...
+
+
 @api_boundary
 def debug_callback(
-    callback: Callable[..., None] | None = None,
-    *args: Any,
+    callback: Callable[..., object] | None = None,
+    *args: PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function whenever a program comes by, with the values it has there.
+    """Call a Python function each time a program reaches this call, with the values at this point.
 
-    It has no part in the program's results. Under ``vmap`` it is called for each example;
-    differentiation leaves it where the function itself is computed.
+    The program's results do not depend on it. Under ``vmap`` it is called for each example; under
+    differentiation it is called with the primals, in the forward pass.
 
     Args:
-      callback: what to call; what it returns is ignored. Without it, the result is a function
-        that takes it first, with the same options.
+      callback: the function to call; its result is ignored. If it is left out, ``debug_callback``
+        returns itself with the options set.
       args, kwargs: its arguments: pytrees of arrays, and of anything else that is passed as it is.
       ordered: whether such calls are made in the order of the program, and of its runs.
       partitioned: in a program for several devices, whether each calls with its part of the
@@ -145,7 +173,7 @@ def debug_callback(
     return None
 
 
-def _split_static(args: tuple, kwargs: dict) -> tuple[list[Any], tuple, Any]:
+def _split_static(args: tuple, kwargs: dict) -> tuple[list[Any], tuple, PyTreeDef]:
     """The arrays among the leaves; the others, with their positions; and the structure."""
     leaves, tree = tree_flatten((args, kwargs))
     arrays, static = [], []
@@ -162,15 +190,18 @@ def _split_static(args: tuple, kwargs: dict) -> tuple[list[Any], tuple, Any]:
 
 
 class _Checking(Formatter):
-    """Finds out whether a format string and its arguments fit, with nothing formatted."""
+    """Checks that a format string and its arguments fit together, without formatting them."""
 
-    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-        # Only the argument: its attributes and items, if it is traced, are for later.
+    def get_field(
+        self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[str, int | str]:
+        """Check that the argument of a field is there."""
+        # Its attributes and items are looked up when the program runs: it may be traced now.
         name = re.split(r"[.\[]", field_name, maxsplit=1)[0]
         key = int(name) if name.isdigit() else name
         if isinstance(key, int) and key >= len(args):
             raise IndexError(
-                f"debug.print: the format string has a place for positional argument {key}, and "
+                f"debug.print: the format string has a place for positional argument {key}, but "
                 f"{len(args)} were passed. Pass a value for it, or write {{{{ and }}}} for braces."
             )
         if isinstance(key, str) and key not in kwargs:
@@ -180,10 +211,14 @@ class _Checking(Formatter):
             )
         return "", key
 
-    def format_field(self, value: Any, format_spec: str) -> str:
+    def format_field(self, value: object, format_spec: str) -> str:
+        """Nothing: values are formatted when the program runs."""
         return ""
 
-    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+    def check_unused_args(
+        self, used_args: Set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Check that each argument has a field."""
         unused = [str(i) for i in range(len(args)) if i not in used_args]
         if unused:
             raise ValueError(
@@ -202,7 +237,7 @@ class _Checking(Formatter):
 def _message(
     arrays: Sequence[Any],
     fmt: str,
-    in_tree: Any,
+    in_tree: PyTreeDef,
     static_args: tuple,
     np_printoptions: tuple,
     has_placeholders: bool,
@@ -226,7 +261,11 @@ def _emit(message: str, record: logging.LogRecord | None) -> None:
 
 
 def _run_print(
-    *args: Any, logging_record: Any, ordered: bool, partitioned: bool, **params: Any
+    *args: ArrayLike,
+    logging_record: logging.LogRecord | None,
+    ordered: bool,
+    partitioned: bool,
+    **params: Any,
 ) -> list[Any]:
     _emit(_message(host_arrays(args), **params), logging_record)
     return []
@@ -235,7 +274,7 @@ def _run_print(
 def _print_lower(
     ctx: Lowering,
     *operands: Value,
-    logging_record: Any,
+    logging_record: logging.LogRecord | None,
     ordered: bool,
     partitioned: bool,
     **params: Any,
@@ -254,27 +293,51 @@ debug_print_p = define(
 )
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def debug_print(
+        fmt: str,
+        *args: PyTree,
+        ordered: bool = False,
+        partitioned: bool = False,
+        skip_format_check: bool = False,
+        _use_logging: bool = False,
+        **kwargs: PyTree,
+    ) -> None: ...
+    @overload
+    def debug_print(
+        fmt: None = None,
+        *,
+        ordered: bool = False,
+        partitioned: bool = False,
+        skip_format_check: bool = False,
+        _use_logging: bool = False,
+    ) -> Callable[..., None]: ...
+
+
 @api_boundary
 def debug_print(
     fmt: str | None = None,
-    *args: Any,
+    *args: PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Print values whenever a program comes by.
+    """Print values each time a program reaches this call.
 
     Args:
       fmt: a format string as for ``str.format``, not an f-string: values are put in when the
-        program runs. One without any place for values is printed as it is. Without it, the result
-        is a function that takes it first, with the same options.
-      args, kwargs: what to put in: pytrees of arrays, and anything else.
+        program runs. One without any place for values is printed as it is. If it is left out,
+        ``debug_print`` returns itself with the options set.
+      args, kwargs: the values to put in: pytrees of arrays, and anything else.
       ordered: whether to print in the order of the program, and of its runs.
       partitioned: in a program for several devices, whether each prints its part of the values;
         one prints the whole of them by default.
-      skip_format_check: print, after the text, what it has no place for.
+      skip_format_check: accept values for which the format has no place; a format without any
+        place is followed by the values.
 
     Raises:
       TypeError: if ``fmt`` is no string.
@@ -320,19 +383,42 @@ def _record() -> logging.LogRecord:
     return logger.makeRecord(logger.name, logging.INFO, source.file, source.line, "", (), None)
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def debug_log(
+        fmt: str,
+        *args: PyTree,
+        ordered: bool = False,
+        partitioned: bool = False,
+        skip_format_check: bool = False,
+        _use_logging: bool = True,
+        **kwargs: PyTree,
+    ) -> None: ...
+    @overload
+    def debug_log(
+        fmt: None = None,
+        *,
+        ordered: bool = False,
+        partitioned: bool = False,
+        skip_format_check: bool = False,
+        _use_logging: bool = True,
+    ) -> Callable[..., None]: ...
+
+
 @api_boundary
 def debug_log(
     fmt: str | None = None,
-    *args: Any,
+    *args: PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = True,
     **kwargs: Any,
-) -> Array:
-    """Log values whenever a program comes by: as ``debug.print``, to the logger ``ricci.debug``.
+) -> Any:
+    """Log values each time a program reaches this call: ``debug.print`` to a logger.
 
-    Messages have level ``INFO``, and say where the call is.
+    The logger is ``ricci.debug``; messages have level ``INFO`` and the place of this call.
 
     Args:
       fmt, args, ordered, partitioned, skip_format_check, kwargs: as for ``debug.print``.

@@ -1,4 +1,4 @@
-"""Calling Python from lowering rules that build MLIR, as libraries written for JAX do."""
+"""Calling Python from lowering rules that build MLIR (libraries written for JAX have such)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

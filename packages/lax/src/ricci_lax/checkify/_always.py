@@ -1,4 +1,4 @@
-"""Programs that are checked in each run, without being wrapped in ``checkify``."""
+"""Checks of programs that are not wrapped in ``checkify``, in each run of them."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,7 +18,7 @@ _options = [config.state(f"jax_error_checking_behavior_{kind}") for kind in _kin
 
 
 def find_error(jaxpr: Jaxpr, args: Sequence[Any], **kinds: bool) -> JaxException | None:
-    """The first error in a program, which is run for that; ``None`` if there is none.
+    """Run a program with checks, and return its first error; ``None`` if there is none.
 
     Args:
       jaxpr: the program.
@@ -33,7 +33,7 @@ def find_error(jaxpr: Jaxpr, args: Sequence[Any], **kinds: bool) -> JaxException
     operands = [*checked.jaxpr.consts, *args]
     with ExitStack() as stack:
         stack.enter_context(ensure_compile_time_eval())
-        for option in _options:  # the checked program itself is run without
+        for option in _options:  # off, so that the checked program is not checked again
             stack.enter_context(option("ignore"))
         program = convert_constvars(checked.jaxpr)
         results = jit_p.bind(*operands, jaxpr=program, name="checked")

@@ -1,10 +1,10 @@
-"""What users write into functions that are to be checked: ``check`` and its relatives."""
+"""``check``, ``debug_check`` and ``check_error``, which users write into their functions."""
 
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import api_boundary, caller_source, get_aval
+from ricci_ir import ArrayLike, PyTree, api_boundary, caller_source, get_aval
 from ricci_lax.elementwise._comparison import bitwise_not
 from ricci_pytree import argument_paths, tree_leaves
 
@@ -14,18 +14,20 @@ from ._log import Log
 
 
 @api_boundary
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Say that a condition must hold, with a message for where it does not.
+def check(
+    pred: ArrayLike, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwargs: PyTree
+) -> None:
+    """Check that a condition holds; the message says what is wrong if it does not.
 
     In a function that ``checkify`` wraps, a failed check becomes part of the error that is
-    returned. Where the program is run at once, it raises. A program that is compiled without
-    ``checkify`` cannot hold checks, but for debugging checks, which are left out.
+    returned. In a program that is run at once, it raises. A program that is compiled without
+    ``checkify`` cannot contain checks, except for debugging checks, which are left out.
 
     Args:
       pred: a boolean scalar.
       msg: a format string as for ``str.format``; values are put in when the error is looked at.
-      fmt_args, fmt_kwargs: what to put in: pytrees of arrays.
-      debug: whether to leave the check out where ``checkify`` does not take it over.
+      fmt_args, fmt_kwargs: the values to put in, pytrees of arrays.
+      debug: whether to leave the check out of programs without ``checkify``.
 
     Raises:
       TypeError: if ``pred`` is no boolean scalar, ``msg`` no string, or a value no array.
@@ -46,8 +48,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 @api_boundary
-def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """A ``check`` that is left out of programs that ``checkify`` does not take over.
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
+    """A ``check`` that is left out of programs without ``checkify``.
 
     Args:
       pred, msg, fmt_args, fmt_kwargs: as for ``check``.
@@ -61,7 +63,7 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     _check("debug_check", pred, msg, fmt_args, fmt_kwargs, True)
 
 
-def _check(what: str, pred: Any, msg: str, args: tuple, kwargs: dict, debug: bool) -> None:
+def _check(what: str, pred: ArrayLike, msg: object, args: tuple, kwargs: dict, debug: bool) -> None:
     try:
         aval: Any = get_aval(pred)
     except TypeError:
@@ -88,7 +90,7 @@ def _check(what: str, pred: Any, msg: str, args: tuple, kwargs: dict, debug: boo
     bind_check(log.error(), debug)
 
 
-def _is_array(leaf: Any) -> bool:
+def _is_array(leaf: object) -> bool:
     try:
         get_aval(leaf)
     except TypeError:
@@ -98,13 +100,15 @@ def _is_array(leaf: Any) -> bool:
 
 @api_boundary
 def check_error(error: Error) -> None:
-    """Raise an error, if it is one; in a function that is checked, hand it to that.
+    """Raise the error that an ``Error`` holds, if any.
+
+    In a function that ``checkify`` wraps, the error becomes part of that function's error.
 
     Args:
-      error: what a function that ``checkify`` made has returned.
+      error: the first result of a function made by ``checkify``.
 
     Raises:
-      TypeError: if it is none.
+      TypeError: if it is no ``Error``.
       JaxRuntimeError: if it holds an error, outside of ``checkify``.
 
     Example:

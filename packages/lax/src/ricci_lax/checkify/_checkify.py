@@ -1,4 +1,4 @@
-"""``checkify``: a function that returns what went wrong in it."""
+"""``checkify``: a function that returns its errors as a value."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -33,10 +33,10 @@ all_checks: Enabled = automatic_checks | user_checks
 def checkify[**P, R](
     f: Callable[P, R], errors: Iterable[ErrorCategory] = user_checks
 ) -> Callable[P, tuple[Error, R]]:
-    """A function that returns, ahead of its results, what went wrong in it.
+    """Make a function return its errors as a value, ahead of its result.
 
-    The program goes on after an error, so that it can be compiled, mapped and differentiated; of
-    several errors of one kind the first one counts.
+    The program goes on after an error, so that it can be compiled, mapped and differentiated. Of
+    several errors of one kind the first one is kept.
 
     Args:
       f: a function of pytrees of arrays.
@@ -70,7 +70,7 @@ def checkify[**P, R](
     @wraps(f)
     @api_boundary
     def checked_fun(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
-        # Arguments are what the program closes over: they need be no arrays.
+        # The arguments are closed over: they may be of any type, not only arrays.
         body = trace_body("checkify", wraps(f)(lambda: f(*args, **kwargs)), _no_arguments, ())
         log = Log(enabled, caller_source(1))
         results = run(log, body.jaxpr, body.consts)

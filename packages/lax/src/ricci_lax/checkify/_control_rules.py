@@ -1,9 +1,9 @@
-"""Checks inside of programs that are part of a program: calls, branches and loops."""
+"""Checks in the programs that an equation holds: of calls, branches and loops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import Jaxpr, Primitive, eval_jaxpr, staged_call, trace_to_jaxpr
+from ricci_ir import Array, Jaxpr, Primitive, eval_jaxpr, staged_call, trace_to_jaxpr
 from ricci_lax.control_flow._cond import cond_p
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.control_flow._while import while_p
@@ -83,12 +83,12 @@ def _scan(log: Log, primitive: Primitive, operands: list, params: dict) -> list[
 
 
 def _carrying(body: Checked, jaxpr: Jaxpr, consts: int) -> Jaxpr:
-    """A loop's body that carries the first error that it met."""
+    """The body of a checked scan; the first error is part of its carry."""
     count, effects = body.leaf_count, body.effects
     if not count:
         return body.jaxpr
 
-    def fun(*args: Any) -> list[Any]:
+    def fun(*args: Array) -> list[Any]:
         before, rest = args[consts : consts + count], args[consts + count :]
         outs = eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *rest)
         return [*_joined(effects, before, outs[:count]), *outs[count:]]
@@ -141,15 +141,15 @@ def _while(log: Log, primitive: Primitive, operands: list, params: dict) -> list
 def _looping(
     test: Checked, step: Checked, condition: Jaxpr, body: Jaxpr, cond_count: int, body_count: int
 ) -> tuple[Jaxpr, Jaxpr]:
-    """The condition, and a body that carries the first error that it or the condition met."""
+    """The condition and the body of a checked while loop; the first error is part of the carry."""
     effects, count = step.effects, step.leaf_count
     errors = step.jaxpr.out_avals[:count]
 
-    def again(*args: Any) -> list[Any]:
+    def again(*args: Array) -> list[Any]:
         consts, carry = args[:cond_count], args[cond_count + count :]
         return eval_jaxpr(test.jaxpr, test.jaxpr.consts, *consts, *carry)[count:]
 
-    def program(*args: Any) -> list[Any]:
+    def program(*args: Array) -> list[Any]:
         cond_consts, rest = args[:cond_count], args[cond_count:]
         consts, before, carry = (
             rest[:body_count],

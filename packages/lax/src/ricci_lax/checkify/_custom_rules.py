@@ -1,24 +1,25 @@
-"""Checks inside of functions with rules of their own: ``custom_jvp``, ``custom_vjp`` and so on.
+"""Checks in functions with custom rules: ``custom_jvp``, ``custom_vjp`` and ``custom_vmap``.
 
-Where such a function is transformed after it was checked, its rule takes part as the user wrote
-it; errors are those of the function itself, which is computed for them.
+A checked function keeps its rule. Where it is differentiated or mapped, the user's rule gives the
+results, unchecked, and the function itself is computed as well, for its errors.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_autodiff import Zero, tangent_aval
-from ricci_ir import Array, Primitive, eval_jaxpr, get_aval
-from ricci_lax.custom._jvp import custom_jvp_call_p
-from ricci_lax.custom._vjp import custom_vjp_call_p
+from ricci_ir import Primitive, eval_jaxpr, get_aval
+from ricci_lax.custom._jvp import custom_jvp, custom_jvp_call_p
+from ricci_lax.custom._vjp import custom_vjp, custom_vjp_call_p
 from ricci_lax.custom._vmap import custom_vmap_p
 from ricci_lax.rules._checkify import check_rules
+from ricci_pytree import PyTreeDef
 
 from ._log import Checked, Log
 
 
 def _errors(checked: Checked, args: Sequence[Any]) -> list[Any]:
-    """What went wrong in a program, as the leaves of its errors."""
+    """Run a checked program for its errors; returns their leaves."""
     return eval_jaxpr(checked.jaxpr, checked.jaxpr.consts, *args)[: checked.leaf_count]
 
 
@@ -32,7 +33,7 @@ class CheckedRule:
         self.rule = rule
 
     @property
-    def custom(self) -> Array:
+    def custom(self) -> custom_jvp[..., Any]:
         """The function that the rule belongs to."""
         return self.rule.custom
 
@@ -58,18 +59,28 @@ class CheckedRules:
 
     __slots__ = ("bwd", "checked", "custom", "fwd")
 
-    def __init__(self, checked: Checked, fwd: Callable, bwd: Callable, custom: Any):
+    def __init__(
+        self, checked: Checked, fwd: Callable, bwd: Callable, custom: custom_vjp[..., Any]
+    ):
         self.checked = checked
         self.fwd = fwd
         self.bwd = bwd
         self.custom = custom
 
-    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list, list, Any]:
+    def forward(
+        self, primals: Sequence[Any], perturbed: Sequence[bool]
+    ) -> tuple[list, list, PyTreeDef]:
         """The errors and the results, the residuals, and the structure of the residuals."""
         outs, residuals, tree = self.fwd(primals, perturbed)
         return [*_errors(self.checked, primals), *outs], residuals, tree
 
-    def backward(self, tree: Any, residuals: Sequence[Any], cts: Sequence[Any], avals) -> list:
+    def backward(
+        self,
+        tree: PyTreeDef,
+        residuals: Sequence[Any],
+        cts: Sequence[Any],
+        avals: Sequence[Any],
+    ) -> list:
         """The cotangents of the arguments."""
         return self.bwd(tree, residuals, cts[self.checked.leaf_count :], avals)
 
@@ -78,13 +89,14 @@ def _custom_vjp(log: Log, primitive: Primitive, operands: list, params: dict) ->
     checked = log.checked(params["call_jaxpr"])
     changed = {**params, "call_jaxpr": checked.jaxpr}
     if checked.effects:
-        # Rules are methods: what they belong to knows the user's names for them.
+        # The rules are methods of an object that knows the user's function and its names.
         rules = CheckedRules(checked, params["fwd"], params["bwd"], _custom_of(params["fwd"]))
         changed = {**changed, "fwd": rules.forward, "bwd": rules.backward}
     return log.absorb(checked, custom_vjp_call_p.bind(*operands, **changed))
 
 
-def _custom_of(rule: Any) -> Any:
+def _custom_of(rule: Any) -> custom_vjp[..., Any]:
+    """The user's function that a rule belongs to, also where the rule is wrapped."""
     rules = rule.__self__
     return rules.custom if hasattr(rules, "custom") else _custom_of(rules.fwd)
 
@@ -92,7 +104,7 @@ def _custom_of(rule: Any) -> Any:
 def _custom_vmap(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call"])
     log.absorb(checked, _errors(checked, operands))
-    # Without any checks, its results, which a rule for batches gives as well.
+    # Bind the function without any checks: the user's batching rule gives its plain results.
     plain = Log(frozenset()).checked(params["call"])
     return custom_vmap_p.bind(*operands, **{**params, "call": plain.jaxpr})
 

@@ -1,4 +1,4 @@
-"""``Error``: what a checked program found, as a value; and the primitive that raises it."""
+"""``Error``: the errors of a checked program as a value, and the primitive that raises them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,11 +8,11 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import batched_at
-from ricci_ir import Array, Effect, api_boundary, as_array, define, is_concrete
+from ricci_ir import Array, ArrayLike, Effect, api_boundary, as_array, define, is_concrete
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._slicing import index_in_dim
 from ricci_lax.structure._shapes import shape_of
-from ricci_pytree import register_pytree_node, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, register_pytree_node, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._exceptions import BatchedError, JaxException, JaxRuntimeError, Site
@@ -51,7 +51,7 @@ class Error:
     @api_boundary
     def get_exception(self) -> JaxException | None:
         """The first error in the program as an exception, ``None`` if there is none."""
-        # The number of the place comes first, so that the least is the first in the program.
+        # Sites are numbered in program order, so that the least code is the first error.
         found: dict[tuple[int, ...], tuple[int, ErrorEffect]] = {}
         for effect, pred in self._pred.items():
             for index in _failures(pred):
@@ -71,7 +71,7 @@ class Error:
     def throw(self) -> None:
         """Raise the error, if there is one.
 
-        Inside of a function that is checked itself, that function's error takes it over.
+        In a function that ``checkify`` wraps, it becomes part of that function's error.
 
         Raises:
           JaxRuntimeError: with the error's message.
@@ -93,14 +93,15 @@ def _part(x: Array, index: tuple[int, ...]) -> Array:
     return as_array(x)
 
 
-def _failures(pred: Any) -> list[tuple[int, ...]]:
+def _failures(pred: ArrayLike) -> list[tuple[int, ...]]:
+    """The indices of the examples that failed."""
     if not shape_of(pred):
         return [()] if bool(pred) else []
     return [tuple(map(int, index)) for index in np.argwhere(np.asarray(pred))]
 
 
 def error_of(slots: dict[ErrorEffect, Slot], sites: Sequence[Site]) -> Error:
-    """The error value made up of slots, whose codes count the sites."""
+    """Make an error value of slots; the code in a slot is the number of a site."""
     return Error(
         {effect: slot.pred for effect, slot in slots.items()},
         {effect: slot.code for effect, slot in slots.items()},
@@ -142,11 +143,11 @@ register_pytree_node(Error, _flatten, _unflatten)
 init_error = Error({}, {}, {}, {})
 
 
-# The primitive that raises an error, where nothing takes it over.
+# The primitive that raises an error in a program without ``checkify``.
 
 
 class CheckEffect(Effect):
-    """The effect of checks: programs keep them, though nothing uses them."""
+    """The effect of checks, by which programs keep them although they have no results."""
 
     __slots__ = ()
 
@@ -158,7 +159,7 @@ check_effect = CheckEffect()
 _effects = frozenset({check_effect})
 
 
-def _raise(*leaves: Any, err_tree: Any, debug: bool) -> list[Any]:
+def _raise(*leaves: ArrayLike, err_tree: PyTreeDef, debug: bool) -> list[Any]:
     if not debug:
         error = tree_unflatten(err_tree, leaves).get_exception()
         if error is not None:
@@ -189,7 +190,7 @@ def _bind_collapsed(error: Error, debug: bool) -> None:
     check_p.bind(*leaves, err_tree=tree, debug=debug)
 
 
-def _lower(ctx: Lowering, *operands: Value, err_tree: Any, debug: bool) -> list[Value]:
+def _lower(ctx: Lowering, *operands: Value, err_tree: PyTreeDef, debug: bool) -> list[Value]:
     if debug:
         return []
     sites = tree_unflatten(err_tree, operands)._metadata.values()
@@ -197,12 +198,12 @@ def _lower(ctx: Lowering, *operands: Value, err_tree: Any, debug: bool) -> list[
     raise ValueError(
         f"check: a compiled program cannot raise {facts} itself.\n"
         "Wrap the function in checkify.checkify, outside of jit, scan and the like; it returns the "
-        "error with the result, to be raised with error.throw() after the program ran. With "
-        "debug_check the check is left out where nothing takes over its error."
+        "error with the result, to be raised with error.throw() after the program ran. A "
+        "debug_check is left out of programs without checkify."
     )
 
 
-# Operands: the leaves of an error, all of whose flags are scalars.
+# Operands: the leaves of an ``Error`` whose flags are scalars.
 check_p = define(
     "check",
     abstract_eval=lambda *avals, err_tree, debug: [],
@@ -220,6 +221,6 @@ check_p = define(
 
 
 def bind_check(error: Error, debug: bool = False) -> None:
-    """Raise an error where the program is run, or hand it to what checks the program."""
+    """Bind the primitive: it raises if run at once, and ``checkify`` takes its error over."""
     if error._pred:
         _bind_collapsed(error, debug)

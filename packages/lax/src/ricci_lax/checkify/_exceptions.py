@@ -1,4 +1,4 @@
-"""What can go wrong in a checked program: the classes of errors, and where one was found."""
+"""The classes of errors that a checked program finds, and the sites that can have them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Source
-from ricci_pytree import tree_unflatten
+from ricci_pytree import PyTreeDef, tree_unflatten
 
-# What an IndexError of NumPy says, whose fields are an OOBError's payload.
+# The text of NumPy's IndexError; its fields are an OOBError's payload.
 _OUT_OF_BOUNDS = "index {} is out of bounds for axis {} with size {}"
 
 
@@ -17,8 +17,8 @@ class JaxException(Exception):
     """An error that a checked program found.
 
     Args:
-      facts: what is known of it from the program alone.
-      payload: arrays, found when the program ran.
+      facts: what the program says about it, such as the primitive's name.
+      payload: arrays with the values found when the program ran.
     """
 
     def __init__(self, facts: tuple, payload: Any):
@@ -32,6 +32,7 @@ class NaNError(JaxException):
 
     @property
     def prim(self) -> str:
+        """The primitive's name."""
         return self.facts[0]
 
     def __str__(self) -> str:
@@ -54,10 +55,12 @@ class OOBError(JaxException):
 
     @property
     def prim(self) -> str:
+        """The primitive's name."""
         return self.facts[0]
 
     @property
     def operand_shape(self) -> tuple[int, ...]:
+        """The shape of the indexed array."""
         return self.facts[1]
 
     def __str__(self) -> str:
@@ -66,10 +69,11 @@ class OOBError(JaxException):
 
 
 class FailedCheckError(JaxException):
-    """A ``check`` of the user failed. Facts: its message. Payload: what is put into that."""
+    """A user's ``check`` failed. Facts: its message. Payload: the values to put into it."""
 
     @property
     def fmt_string(self) -> str:
+        """The message, a format string."""
         return self.facts[0]
 
     def __str__(self) -> str:
@@ -103,7 +107,7 @@ class BatchedError(JaxException):
 
 
 class JaxRuntimeError(ValueError):
-    """A checked program found an error; what it found is the exception's cause."""
+    """A checked program found an error, which is this exception's cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +115,19 @@ class Site:
     """A place in a program that can go wrong.
 
     Attributes:
-      error_type: what it raises.
+      error_type: the class of its error.
       source: where it is, the fields of a ``ricci_ir.Source``.
-      facts: what the program says about it.
-      tree: the structure of its payload.
+      facts: the error's facts.
+      tree: the structure of the error's payload.
     """
 
     error_type: type[JaxException]
     source: tuple
     facts: tuple
-    tree: Any
+    tree: PyTreeDef
 
     def exception(self, payload: Sequence[Any]) -> JaxException:
-        """What went wrong here, with the values found."""
+        """The error at this site, with the values found."""
         error = self.error_type(self.facts, tree_unflatten(self.tree, payload))
         if self.source[0] is not None:
             error.add_note(f"The operation is at {Source(*self.source)}.")

@@ -1,4 +1,4 @@
-"""Checks of indices: slices, gathers and scatters that reach out of an array."""
+"""Checks of indices: slices, gathers and scatters that go out of bounds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,10 +40,10 @@ def _report(
     axes: Sequence[int],
     sizes: Sequence[int],
 ) -> None:
-    """Tell the log of the first index that reaches out of an array.
+    """Report the first index that is out of bounds.
 
     Args:
-      shape: the array's.
+      shape: the shape of the indexed array.
       indices: integers, whose last dimension has an index along each of ``axes``.
       sizes: for each dimension of the array, the size of the slice that starts at an index.
     """
@@ -51,7 +51,7 @@ def _report(
     count = int(np.prod(index_shape))
     if not count:
         return
-    # Of a type that holds both negative numbers and the sizes.
+    # A signed type, since indices and the last valid start (of a slice too large) may be negative.
     wide = np.int64 if get_aval(indices).dtype.itemsize == 8 else np.int32  # pyright: ignore
     flat = reshape(convert_element_type(indices, wide), (count,))
     last = _tiled([shape[a] - sizes[a] for a in axes], count, wide)
@@ -68,18 +68,21 @@ def _report(
 
 
 def _tiled(values: Sequence[int], count: int, dtype: DTypeLike) -> Array:
-    """Some numbers again and again, computed: programs inside of others hold no constants."""
+    """Numbers repeated ``count`` times in all; computed, since inner programs hold no constants."""
     rows = count // len(values)
     return reshape(concatenate([full((rows, 1), v, dtype) for v in values], 1), (count,))
 
 
 def _stacked(starts: Sequence[Any]) -> Array:
+    """Scalar start indices as one vector."""
     wide = np.int64 if any(get_aval(s).dtype.itemsize == 8 for s in starts) else np.int32  # pyright: ignore
     rows = [broadcast_in_dim(convert_element_type(s, wide), (1,), ()) for s in starts]
     return concatenate(rows, 0)
 
 
-def _check_starts(log: Log, primitive: Primitive, x: Array, starts: list, sizes: Any) -> None:
+def _check_starts(
+    log: Log, primitive: Primitive, x: Array, starts: list, sizes: Sequence[int]
+) -> None:
     if OOBError in log.enabled and starts:
         shape = shape_of(x)
         _report(log, primitive, shape, _stacked(starts), range(len(shape)), sizes)
@@ -119,7 +122,7 @@ def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> li
         sizes = [1 if a in without else update_shape[next(window)] for a in range(len(shape))]
         axes = numbers.scatter_dims_to_operand_dims
         _report(log, primitive, shape, indices, axes, sizes)
-        # As in JAX: with indices checked, so is what is written.
+        # As in JAX, a scatter with checked indices is checked for NaN as well.
         log.report_nans(primitive, results)
     return results
 

@@ -1,9 +1,9 @@
-"""Running a program with checks: what ``checkify`` makes of a jaxpr.
+"""Running a jaxpr with checks.
 
-The equations are bound one after another, as in ``eval_jaxpr``, those of primitives with a rule by
-that rule, which tells the log what went wrong. A program inside of an equation is checked by
-itself: it returns its own errors ahead of its results, and knows nothing of what went wrong
-before. So its checked form can be kept with it.
+The equations are bound one after another, as ``eval_jaxpr`` does. A primitive may have a check
+rule, which binds it and reports errors to the log. A program inside of an equation is checked on
+its own: it returns its errors ahead of its results, and does not see earlier errors. So its
+checked form depends on the program alone, and can be cached on it.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,11 @@ import numpy as np
 
 from ricci_ir import (
     Array,
+    ArrayLike,
     Jaxpr,
     Literal,
     Primitive,
+    PyTree,
     context,
     get_aval,
     issubdtype,
@@ -44,8 +46,8 @@ from ._slots import (
 Enabled = frozenset[type[JaxException]]
 
 
-def any_of(flags: Any) -> Array:
-    """Whether any of an array of booleans holds."""
+def any_of(flags: Array) -> Array:
+    """Whether any element of an array of booleans is true."""
     rank = len(shape_of(flags))
     return reduce_or(flags, tuple(range(rank))) if rank else flags
 
@@ -55,8 +57,8 @@ class Checked(NamedTuple):
 
     Attributes:
       jaxpr: the program.
-      effects: the kinds of errors it returns, a slot for each.
-      sites: the places in it that can go wrong, which the codes in the slots count.
+      effects: the kinds of errors that it returns, a slot for each.
+      sites: the places in it that can have an error; the code in a slot is the number of one.
     """
 
     jaxpr: Jaxpr
@@ -70,11 +72,11 @@ class Checked(NamedTuple):
 
 
 class Log:
-    """What went wrong so far in a program that is being checked.
+    """The errors found so far in a program that is being checked.
 
     Attributes:
       enabled: the classes of errors to look for.
-      source: where the present equation is.
+      source: where the current equation is.
     """
 
     __slots__ = ("enabled", "sites", "slots", "source")
@@ -86,15 +88,19 @@ class Log:
         self.sites: list[Site] = []
 
     def report(
-        self, error_type: type[JaxException], failed: Any, facts: tuple = (), payload: Any = None
+        self,
+        error_type: type[JaxException],
+        failed: ArrayLike,
+        facts: tuple = (),
+        payload: PyTree = None,
     ) -> None:
-        """Say whether something went wrong.
+        """Report whether there is an error at the current equation.
 
         Args:
-          error_type: what.
+          error_type: the class of the error.
           failed: a boolean scalar.
-          facts: what is known of it without running the program; hashable.
-          payload: a pytree of arrays that tell more.
+          facts: what is known of the error without running the program; hashable.
+          payload: a pytree of arrays with the values that the message shows.
         """
         leaves, tree = tree_flatten(payload)
         effect = ErrorEffect(error_type, tuple(map(get_aval, leaves)))
@@ -102,7 +108,7 @@ class Log:
         self.sites.append(Site(error_type, self.source, facts, tree))
 
     def report_nans(self, primitive: Primitive, results: Sequence[Any]) -> None:
-        """Say whether there is a NaN among the results of a primitive."""
+        """Report whether there is a NaN among the results of a primitive."""
         if NaNError not in self.enabled:
             return
         failed = None
@@ -114,20 +120,20 @@ class Log:
         if failed is not None:
             self.report(NaNError, failed, (primitive.name,))
 
-    def report_zeros(self, divisor: Any) -> None:
-        """Say whether there is a zero in what an operation divides by."""
+    def report_zeros(self, divisor: ArrayLike) -> None:
+        """Report whether there is a zero in a divisor."""
         if DivisionByZeroError in self.enabled:
             zero = np.zeros((), get_aval(divisor).dtype)[()]  # pyright: ignore
             self.report(DivisionByZeroError, any_of(eq(divisor, zero)))
 
     def absorb(self, checked: Checked, results: Sequence[Any]) -> list[Any]:
-        """Take over the errors among a checked program's results; returns the other results."""
+        """Add the errors among a checked program's results to the log; returns its results."""
         count = checked.leaf_count
         self._take(slots_of(checked.effects, results[:count]), checked.sites)
         return list(results[count:])
 
     def absorb_error(self, error: Error) -> None:
-        """Take over those errors of an error value that are looked for."""
+        """Add the errors of an ``Error`` to the log, those of the enabled classes."""
         slots = slots_in(error)
         wanted = {e: slot for e, slot in slots.items() if e.error_type in self.enabled}
         if wanted:
@@ -158,12 +164,12 @@ class Log:
         offset: int = 0,
         collapse: bool = False,
     ) -> Checked:
-        """The checked form of a program inside of this one; kept with it.
+        """The checked form of a program inside of this one; cached on it.
 
         Args:
-          wanted: kinds of errors that it shall return, in that order, even if they cannot occur.
-          offset: the number of its first place that can go wrong.
-          collapse: whether its flags shall be scalars in any case.
+          wanted: kinds of errors that it returns first, in this order, even if they cannot occur.
+          offset: the number of its first site.
+          collapse: whether its flags are made scalars, also where it is mapped.
         """
         enabled = self.enabled
         key = ("checked", enabled, wanted, offset, collapse)
@@ -173,7 +179,7 @@ class Log:
 def _check(jaxpr: Jaxpr, enabled: Enabled, wanted: tuple, offset: int, collapse: bool) -> Checked:
     log = Log(enabled)
 
-    def fun(*args: Any) -> list[Any]:
+    def fun(*args: Array) -> list[Any]:
         results = run(log, jaxpr, args)
         effects = dict.fromkeys((*wanted, *log.slots))
         leaves = []

@@ -1,11 +1,11 @@
-"""Errors as values: flags, codes and payloads, and how two of them become one."""
+"""Slots: an error as a flag, a code and a payload; and how two slots are combined."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, get_aval
+from ricci_ir import Array, ArrayLike, ShapedArray, get_aval
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import bitwise_or, select_n
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
@@ -37,12 +37,13 @@ class Slot(NamedTuple):
       payload: the values found there.
     """
 
-    pred: Any
-    code: Any
+    pred: ArrayLike
+    code: ArrayLike
     payload: tuple[Any, ...]
 
     @property
     def leaves(self) -> list[Any]:
+        """The arrays of the slot."""
         return [self.pred, self.code, *self.payload]
 
 
@@ -67,7 +68,7 @@ def leaf_count(effects: Sequence[ErrorEffect]) -> int:
 
 
 def shifted(slot: Slot, offset: int) -> Slot:
-    """The slot with its places numbered from ``offset`` on."""
+    """The slot with ``offset`` added to its code."""
     if not offset:
         return slot
     if isinstance(slot.code, np.integer):
@@ -93,11 +94,13 @@ def earlier(first: Slot, second: Slot) -> Slot:
     )
 
 
-def _is_never(pred: Any) -> bool:
+def _is_never(pred: ArrayLike) -> bool:
+    """Whether it is known while tracing that there is no error."""
     return isinstance(pred, np.bool_) and not pred
 
 
-def _choose(pred: Any, one: Any, other: Any) -> Array:
+def _choose(pred: ArrayLike, one: ArrayLike, other: ArrayLike) -> Array:
+    """``one`` where ``pred`` holds, else ``other``; ``pred`` may lack trailing dimensions."""
     rank, shape = len(shape_of(pred)), shape_of(one)
     if rank and rank != len(shape):
         pred = broadcast_in_dim(pred, shape, tuple(range(rank)))
@@ -105,7 +108,7 @@ def _choose(pred: Any, one: Any, other: Any) -> Array:
 
 
 def collapsed(slot: Slot) -> Slot:
-    """One error for all examples of a batch: that of the last example that has one."""
+    """Reduce a batch of errors to one: that of the last example that has an error."""
     shape = shape_of(slot.pred)
     if not shape:
         return slot
@@ -114,7 +117,7 @@ def collapsed(slot: Slot) -> Slot:
         empty = [zeros_of(_unbatched(x, rank)) for x in slot.payload]
         return Slot(np.bool_(False), np.int32(0), tuple(empty))
     flat = reshape(slot.pred, (size,))
-    # Examples by their number, where they failed.
+    # The number of each example that failed, and -1 for the others.
     numbers = select_n(flat, full((size,), -1, np.int32), iota(np.int32, size))
     last = argmax(numbers, 0, np.int32)
 
@@ -125,6 +128,7 @@ def collapsed(slot: Slot) -> Slot:
     return Slot(reduce_or(flat, (0,)), at(slot.code), tuple(map(at, slot.payload)))
 
 
-def _unbatched(x: Array, rank: int) -> Array:
+def _unbatched(x: ArrayLike, rank: int) -> ShapedArray:
+    """The type of one example of a batch."""
     aval: Any = get_aval(x)
     return aval.update(shape=aval.shape[rank:])

@@ -4,8 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ricci_ir import (
     Array,
+    ArrayLike,
     CarryPromoted,
     DebugInfo,
     Jaxpr,
@@ -26,6 +29,7 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._conversion import converted
 from ricci_pytree import (
+    PyTreeDef,
     argument_paths,
     keystr,
     tree_flatten,
@@ -33,22 +37,26 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
+# What an index or a bound may be.
+IntegerScalar = Array | np.ndarray | np.integer | int
+
 
 class Body(NamedTuple):
     """A traced function.
 
     Attributes:
-      jaxpr: its program; what it closes over are the leading arguments.
-      consts: their values.
-      out_tree: the structure of what it returns.
+      jaxpr: the function's program; its leading arguments are the values that it closes over.
+      consts: those values.
+      out_tree: the structure of what the function returns.
     """
 
     jaxpr: Jaxpr
     consts: list[Any]
-    out_tree: Any
+    out_tree: PyTreeDef
 
     @property
     def out_avals(self) -> list[Any]:
+        """The types of the leaves that the function returns."""
         return self.jaxpr.out_avals
 
 
@@ -56,15 +64,15 @@ _bodies: TracedFunctions[Any, Body] = TracedFunctions("bodies of loops and branc
 
 
 def trace_body(
-    what: str, fun: Callable, tree: Any, avals: Sequence[Any], carry: Sequence[Any] = ()
+    what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], carry: Sequence[Any] = ()
 ) -> Body:
-    """Trace a function of pytrees; kept by the function and the types.
+    """Trace a function of pytrees; a later call with the same function and types reuses it.
 
     Args:
       what: the operation that the function is given to, for messages.
       tree, avals: the structure and the types of its arguments.
-      carry: types that the first leaves of the result take over where they differ from them only
-        in being weak.
+      carry: the types of the carry. The first leaves of the result are converted to them where
+        they differ only in being weakly typed.
 
     Raises:
       TypeError: if the function returns something that is no array.
@@ -78,28 +86,30 @@ def trace_body(
     return found
 
 
-def _trace(what: str, fun: Callable, tree: Any, avals: Sequence[Any], carry: Sequence[Any]) -> Body:
+def _trace(
+    what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], carry: Sequence[Any]
+) -> Body:
     out_tree: Any = None
 
-    def flat(*leaves: Any) -> list[Any]:
+    def flat(*leaves: Array) -> list[Any]:
         nonlocal out_tree
         out = fun(*tree_unflatten(tree, leaves))
         results, out_tree = tree_flatten(out)
         check_results(f"{what}: {function_name(fun)}", results, out)
-        results[: len(carry)] = map(_taking_over, results, carry)
+        results[: len(carry)] = map(_as_strong_as, results, carry)
         return results
 
     jaxpr = trace_to_jaxpr(flat, avals, _debug_info(what, fun, tree))
     return Body(convert_constvars(jaxpr), jaxpr.consts, out_tree)
 
 
-def _debug_info(what: str, fun: Callable, tree: Any) -> DebugInfo:
+def _debug_info(what: str, fun: Callable, tree: PyTreeDef) -> DebugInfo:
     names = argument_paths(tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
     return DebugInfo(what, function_name(fun), tuple(names))
 
 
-def function_name(fun: Any) -> str:
-    """What a function is called in messages: one without a name by where it is."""
+def function_name(fun: object) -> str:
+    """The name of a function for messages; a lambda is named by its file and line."""
     name = getattr(fun, "__name__", None) or type(fun).__name__
     code = getattr(fun, "__code__", None)
     if name == "<lambda>" and code is not None:
@@ -107,8 +117,8 @@ def function_name(fun: Any) -> str:
     return name
 
 
-def _taking_over(result: Any, expected: ShapedArray) -> Array:
-    """A weak result as strong as its type is expected to be, if that is all that differs."""
+def _as_strong_as(result: ArrayLike, expected: ShapedArray) -> ArrayLike:
+    """A result made strongly typed if it differs from the expected type only in being weak."""
     aval: Any = get_aval(result)
     if expected.weak_type or (aval.shape, aval.dtype) != (expected.shape, expected.dtype):
         return result
@@ -122,7 +132,7 @@ def leaf_avals(what: str, names: Sequence[str], leaves: Sequence[Any]) -> list[A
     """The types of values given to an operation.
 
     Raises:
-      TypeError: naming the first that is no array.
+      TypeError: if one is no array; the message names the first such value.
     """
     avals = []
     for name, leaf in zip(names, leaves, strict=True):
@@ -139,17 +149,21 @@ def leaf_avals(what: str, names: Sequence[str], leaves: Sequence[Any]) -> list[A
 def trace_carry(
     what: str,
     fun: Callable,
-    tree: Any,
+    tree: PyTreeDef,
     carry: Sequence[ShapedArray],
     others: Sequence[Any],
     count: int,
     before: Sequence[Any] = (),
 ) -> tuple[Body, list[ShapedArray]]:
-    """Trace a loop's body, with a carry of types that it keeps as far as weak ones can adapt.
+    """Trace a loop's body, and find types of the carry that the body returns as it gets them.
+
+    A weakly typed leaf of the carry is promoted with the type that the body returns for it, and
+    the body is traced again, until no type changes. Types are only promoted, so that this ends.
 
     Args:
       tree: the structure of the arguments.
-      carry, before, others: the types of the carry, and of the arguments ahead of it and behind.
+      carry: the types of the initial carry.
+      before, others: the types of the arguments before and after the carry.
       count: how many leaves the carry has.
 
     Returns:
@@ -169,7 +183,14 @@ def trace_carry(
         carry = grown
 
 
-def _notify_promoted(what, fun, tree, carry, grown, before) -> None:
+def _notify_promoted(
+    what: str,
+    fun: Callable,
+    tree: PyTreeDef,
+    carry: Sequence[ShapedArray],
+    grown: Sequence[ShapedArray],
+    before: int,
+) -> None:
     names = argument_paths(tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
     changes = [
         (name, old, new)
@@ -180,7 +201,7 @@ def _notify_promoted(what, fun, tree, carry, grown, before) -> None:
 
 
 def _strengthened(carry: Sequence[ShapedArray], outs: Sequence[Any]) -> list[ShapedArray]:
-    """The types of a carry, the weak ones promoted with what one iteration makes of them."""
+    """The types of the carry; each weak one is promoted with the type that the body returns."""
     return [
         ShapedArray(c.shape, lattice_result_type((c.dtype, True), (o.dtype, o.weak_type))[0])
         if c.weak_type and not (o.weak_type and o.dtype == c.dtype)
@@ -190,22 +211,28 @@ def _strengthened(carry: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Sha
 
 
 def initial_carry(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """The initial values of a carry, of the types that it was found to have."""
+    """The initial values of a carry, converted to the types that ``trace_carry`` found."""
     return [converted(x, a.dtype, a.weak_type) for x, a in zip(values, avals, strict=True)]
 
 
 def check_carry(
-    what: str, fun: Callable, names: Sequence[str], tree: Any, out_tree: Any, carry: Any, out: Any
+    what: str,
+    fun: Callable,
+    names: Sequence[str],
+    tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    carry: Sequence[ShapedArray],
+    out: Sequence[ShapedArray],
 ) -> None:
-    """Check that a loop's body gives back a carry of the structure and types that it takes.
+    """Check that a loop's body returns a carry of the structure and types that it is given.
 
     Args:
       names: what the user calls the leaves of the carry.
-      tree, out_tree: the structures of the carry taken and given back.
+      tree, out_tree: the structures of the carry given and returned.
       carry, out: the types of their leaves.
 
     Raises:
-      TypeError: naming the first leaf that differs, both types, and the likely fix.
+      TypeError: if they differ; the message names the leaves, both types, and the likely fix.
     """
     if tree != out_tree:
         raise TypeError(
@@ -238,7 +265,7 @@ def check_carry(
     )
 
 
-def _differs(c: ShapedArray, o: Any) -> str:
+def _differs(c: ShapedArray, o: ShapedArray) -> str:
     parts = [
         part
         for part, different in (("shape", c.shape != o.shape), ("dtype", c.dtype != o.dtype))
@@ -247,7 +274,7 @@ def _differs(c: ShapedArray, o: Any) -> str:
     return f"another {' and another '.join(parts)}."
 
 
-def _fix(c: ShapedArray, o: Any) -> str:
+def _fix(c: ShapedArray, o: ShapedArray) -> str:
     if c.shape != o.shape:
         return (
             f"Start from an initial carry of shape {o.shape}, or make the body keep the shape "
@@ -259,8 +286,8 @@ def _fix(c: ShapedArray, o: Any) -> str:
     )
 
 
-def _structure_difference(first: Any, second: Any, one: str, other: str) -> str:
-    """Where two tree structures part, in a line or two."""
+def _structure_difference(first: PyTreeDef, second: PyTreeDef, one: str, other: str) -> str:
+    """Lines that show two tree structures and a leaf that only one of them has."""
     paths = [_paths(tree) for tree in (first, second)]
     for name, mine, theirs in ((one, *paths), (other, *paths[::-1])):
         only = [path for path in mine if path not in theirs]
@@ -271,7 +298,7 @@ def _structure_difference(first: Any, second: Any, one: str, other: str) -> str:
     return f"  {one}: {first}\n  {other}: {second}"
 
 
-def _paths(tree: Any) -> list[str]:
+def _paths(tree: PyTreeDef) -> list[str]:
     numbered = tree_unflatten(tree, range(tree.num_leaves))
     return [keystr(path) for path, _ in tree_flatten_with_path(numbered)[0]]
 
@@ -286,7 +313,7 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
       names: what messages call the branches.
 
     Raises:
-      TypeError: naming the first branch and the leaf that differ.
+      TypeError: if they do not; the message names the first such branch and its leaves.
     """
     first = bodies[0]
     for name, body in zip(names[1:], bodies[1:], strict=True):
@@ -325,8 +352,8 @@ def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...
     """The branches as programs of the same arguments.
 
     Returns:
-      The values that any of the branches closes over, and the programs, which take all of them
-      ahead of the operands.
+      The values that the branches close over, and the programs. Each program takes all of these
+      values, also those of other branches, ahead of the operands.
     """
     consts: list[Any] = []
     positions: dict[int, int] = {}
@@ -353,6 +380,7 @@ def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...
 def _branch(
     jaxpr: Jaxpr, avals: Sequence[Any], positions: Sequence[int], weak: Sequence[bool]
 ) -> Jaxpr:
+    """One branch with the constants of all branches, and results as weak as ``weak`` says."""
     leading = list(map(Var, avals))
     for i, var in zip(positions, jaxpr.invars, strict=False):
         leading[i] = var
@@ -361,7 +389,7 @@ def _branch(
     if all(out.weak_type == w for out, w in zip(outs, weak, strict=True)):
         return branch
 
-    def flat(*xs: Any) -> list[Any]:
+    def flat(*xs: Array) -> list[Any]:
         results = eval_jaxpr(branch, branch.consts, *xs)
         return [converted(x, out.dtype, w) for x, out, w in zip(results, outs, weak, strict=True)]
 

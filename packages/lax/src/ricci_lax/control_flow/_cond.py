@@ -1,6 +1,6 @@
 """``cond`` and ``switch``: one of several programs, chosen by a value."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ricci_ir import (
     ArrayLike,
     CondSelected,
     Jaxpr,
+    PyTree,
     Steps,
     Tracer,
     Var,
@@ -47,6 +48,7 @@ from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
 
 from ._bodies import (
     Body,
+    IntegerScalar,
     check_branches,
     function_name,
     joined_branches,
@@ -63,8 +65,10 @@ __all__ = [
 _int32 = np.dtype(np.int32)
 
 
-def _per_branch(key: Any, branches: tuple[Jaxpr, ...], build: Callable[[], Any]) -> tuple[Any, ...]:
-    """Something derived from all branches, kept on the first."""
+def _per_branch(
+    key: Hashable, branches: tuple[Jaxpr, ...], build: Callable[[], Any]
+) -> tuple[Any, ...]:
+    """What ``build`` derives from all branches, cached on the first of them."""
     return branches[0].derived((key, branches), build)
 
 
@@ -88,7 +92,8 @@ def _jvp_branches(branches, nonzeros):
     return tuple(jvp_jaxpr(branch, nonzeros, union)[0] for branch in branches), union
 
 
-def _union(flags: Any) -> tuple[bool, ...]:
+def _union(flags: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
+    """The positions at which any of the branches has the flag set."""
     return tuple(map(any, zip(*flags, strict=True)))
 
 
@@ -111,10 +116,12 @@ def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
 
 
 def _linearize_branches(branches, nonzeros):
-    """The forward and the tangent branches, and where the latter's residuals are found.
+    """Linearize the branches: the forward branches, the tangent branches, the residuals' places.
 
-    The places count the operands, then the forward branches' results. Branches share the
-    results that hold residuals, as far as types allow: only one of them runs.
+    All branches of a cond return the same types, but each has residuals of its own. Since only
+    one branch runs, they share result slots: residuals of one type in different branches use one
+    slot, and a branch fills the slots that it does not need with zeros. A residual's place is its
+    position among the operands, followed by the results of the forward branches.
     """
     linearized = [linearize_jaxpr(branch, nonzeros) for branch in branches]
     fixed = len(branches[0].invars) + len(branches[0].outvars)
@@ -139,7 +146,7 @@ def _linearize_branches(branches, nonzeros):
 
 
 def _place_residuals(lin: Linearized, fixed: int, slots: list[Any]) -> list[int]:
-    """Where each residual of a branch is found; new slots are added for those that need one."""
+    """The place of each residual of a branch; one for which no slot is free adds a slot."""
     free = list(range(len(slots)))
     outs = [*lin.forward.in_avals, *lin.forward.out_avals]
     home = []
@@ -166,7 +173,7 @@ def _forward_branch(
     count: int,
     residuals: Sequence[int],
 ) -> Jaxpr:
-    """A forward program whose residuals are in their slots; zeros fill the others."""
+    """The forward program with its residuals in their slots; zeros fill the other slots."""
     arguments = len(jaxpr.invars)
     source = {
         place - fixed: position - arguments
@@ -174,7 +181,7 @@ def _forward_branch(
         if place >= fixed
     }
 
-    def fun(*args: Any) -> list[Any]:
+    def fun(*args: Array) -> list[Any]:
         outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
         filled = [
             outs[source[i]] if i in source else zeros_of(aval) for i, aval in enumerate(slots)
@@ -248,10 +255,10 @@ def _batch_branches(branches, axis, dims):
 
 
 def _select_batch(axis, args, dims, branches):
-    """Examples choose for themselves: run every branch on all, and select.
+    """With a batched index, run every branch on the whole batch, and select the results.
 
-    What a branch does with examples that did not choose it is hidden from differentiation, so
-    that a derivative that is not finite there does no harm.
+    Differentiation treats the operands of examples that chose another branch as constants. Their
+    derivative may not be finite there, and 0 times that would be NaN.
     """
     if any(branch.effects & io_effects for branch in branches):
         raise NotImplementedError(
@@ -279,8 +286,8 @@ def _select_batch(axis, args, dims, branches):
     return results, [0] * len(results)
 
 
-def _guarded(index: Any, i: int, operands: Sequence[Any]) -> list[Any]:
-    """The operands of a branch, constant where it is not chosen."""
+def _guarded(index: Array, i: int, operands: Sequence[Any]) -> list[Any]:
+    """The operands of branch ``i``, without gradients for examples that chose another one."""
     avals: list[Any] = list(map(get_aval, operands))
     smooth = [issubdtype(aval.dtype, np.inexact) for aval in avals]
     if not any(smooth):
@@ -289,13 +296,13 @@ def _guarded(index: Any, i: int, operands: Sequence[Any]) -> list[Any]:
     return [_guard(chosen, x) if s else x for x, s in zip(operands, smooth, strict=True)]
 
 
-def _guard(chosen: Any, x: Array) -> Array:
+def _guard(chosen: Array, x: Array) -> Array:
     constant = stop_gradient_p.bind(x)
     return select_n(_spread(chosen, x), constant, x)
 
 
-def _spread(index: Any, like: Any) -> Array:
-    """One index for each example, of the shape of a batch of arrays."""
+def _spread(index: Array, like: Array) -> Array:
+    """The index of each example, broadcast to the shape of the batch ``like``."""
     shape = shape_of(like)
     return broadcast_in_dim(index, shape, (0,)) if len(shape) > 1 else index
 
@@ -323,7 +330,7 @@ def _cond_lower(
     ctx: Lowering, index: Value, *operands: Value, branches, branches_platforms=None
 ) -> list[Value]:
     if branches_platforms is not None:
-        # The others may hold what this platform cannot do.
+        # Branches for other platforms may hold operations that this platform lacks.
         return ctx.inline(branches[index_of_platform(ctx.platform, branches_platforms)], operands)
     outs = list(ctx.outs)
     regions = [
@@ -334,9 +341,9 @@ def _cond_lower(
 
 
 def _cond_steps(
-    steps: Steps, index: Any, *operands: Any, branches, branches_platforms=None
+    steps: Steps, index: Array, *operands: Array, branches, branches_platforms=None
 ) -> list[Any] | None:
-    if branches_platforms is not None:  # which of them runs, only the backend knows
+    if branches_platforms is not None:  # only the backend knows which one runs
         return None
     return steps.run(branches[int(index)], operands, f"branch {int(index)} of cond")
 
@@ -367,11 +374,11 @@ _missing: Any = object()
 
 
 def cond[R](
-    pred: Any,
+    pred: ArrayLike,
     true_fun: Callable[..., R],
     false_fun: Callable[..., R],
-    *operands: Any,
-    operand: ArrayLike = _missing,
+    *operands: PyTree,
+    operand: PyTree = _missing,
 ) -> R:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
 
@@ -415,10 +422,10 @@ def cond[R](
 
 
 def switch[R](
-    index: Any,
+    index: IntegerScalar,
     branches: Sequence[Callable[..., R]],
-    *operands: Any,
-    operand: ArrayLike = _missing,
+    *operands: PyTree,
+    operand: PyTree = _missing,
 ) -> R:
     """``branches[index](*operands)``, where only the chosen branch runs.
 
@@ -465,7 +472,7 @@ def switch[R](
     return _bind("switch", chosen, branches, names, operands)
 
 
-def _operands(what: str, operands: tuple, operand: Any) -> tuple:
+def _operands(what: str, operands: tuple, operand: PyTree) -> tuple:
     if operand is _missing:
         return operands
     if operands:
@@ -473,7 +480,7 @@ def _operands(what: str, operands: tuple, operand: Any) -> tuple:
     return (operand,)
 
 
-def _check_scalar(what: str, x: Any) -> None:
+def _check_scalar(what: str, x: object) -> None:
     try:
         aval: Any = get_aval(x)
     except TypeError:
@@ -487,11 +494,11 @@ def _check_scalar(what: str, x: Any) -> None:
 
 def _bind(
     what: str,
-    index: Any,
+    index: ArrayLike,
     branches: Sequence[Callable],
     names: Sequence[str],
     operands: tuple,
-) -> Any:
+) -> PyTree:
     leaves, tree = tree_flatten(operands)
     avals = leaf_avals(what, argument_paths(operands, {}, branches[0]), leaves)
     bodies = [trace_body(what, branch, tree, avals) for branch in branches]
@@ -502,12 +509,12 @@ def _bind(
 
 
 def bind_branches(
-    index: Any,
+    index: ArrayLike,
     bodies: Sequence[Body],
     leaves: Sequence[Any],
     backwards: bool = False,
     **params: Any,
-) -> Any:
+) -> PyTree:
     """Bind the primitive to traced branches and their operands; returns their pytree.
 
     Args:

@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
 from ricci_ir import (
+    AbstractValue,
     Array,
     ArrayLike,
     DebugInfo,
     Jaxpr,
+    PyTree,
     ShapedArray,
     api_boundary,
     convert_constvars,
@@ -21,7 +23,7 @@ from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.custom._tangent_map import run_with_maps, tangent_map_p
 from ricci_lax.elementwise._arithmetic import neg
 from ricci_lax.elementwise._conversion import converted
-from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 __all__ = [
     "custom_root",
@@ -31,11 +33,11 @@ __all__ = [
 @api_boundary
 def custom_root(
     f: Callable[[Any], Any],
-    initial_guess: Any,
+    initial_guess: PyTree,
     solve: Callable[[Callable, Any], Any],
     tangent_solve: Callable[[Callable, Any], Any],
     has_aux: bool = False,
-) -> Any:
+) -> PyTree:
     """A root of ``f``, differentiated by the implicit function theorem.
 
     However ``solve`` finds the root, its derivative with respect to what ``f`` closes over is the
@@ -47,8 +49,8 @@ def custom_root(
       initial_guess: where to start, a pytree of arrays.
       solve: ``solve(f, initial_guess)`` returns the root, of the structure of ``initial_guess``.
       tangent_solve: ``tangent_solve(g, y)`` solves ``g(x) == y``, where ``g`` is linear: for
-        scalars ``lambda g, y: y / g(1.0)``. For reverse mode it must be something that can be
-        transposed, such as ``custom_linear_solve`` is.
+        scalars ``lambda g, y: y / g(1.0)``. Reverse mode transposes it, so that it must be a
+        function that can be transposed, such as ``custom_linear_solve``.
       has_aux: whether ``solve`` returns a pair of the root and something else, which is not
         differentiated.
 
@@ -74,10 +76,10 @@ def custom_root(
     count = len(guess)
     aux_tree: Any = None
 
-    def flat_f(*x: Any) -> list[Any]:
+    def flat_f(*x: Array) -> list[Any]:
         return _leaves("f", f(tree_unflatten(tree, x)), tree)
 
-    def flat_solve(*x: Any) -> list[Any]:
+    def flat_solve(*x: Array) -> list[Any]:
         nonlocal aux_tree
         out = solve(f, tree_unflatten(tree, x))
         aux: list[Any] = []
@@ -109,11 +111,12 @@ class _Traced(NamedTuple):
 
     @staticmethod
     def of(what: str, fun: Callable, avals: Sequence[Any]) -> "_Traced":
+        """Trace a function of flat arrays; ``what`` names it in messages."""
         jaxpr = trace_to_jaxpr(fun, avals, DebugInfo("custom_root", what))
         return _Traced(convert_constvars(jaxpr), jaxpr.consts)
 
 
-def _guess_aval(i: int, x: Any, initial_guess: Any) -> Any:
+def _guess_aval(i: int, x: object, initial_guess: PyTree) -> AbstractValue:
     try:
         return get_aval(x)
     except TypeError as error:
@@ -121,7 +124,9 @@ def _guess_aval(i: int, x: Any, initial_guess: Any) -> Any:
         raise TypeError(f"custom_root: initial_guess{path}: {error}") from None
 
 
-def _leaves(what: str, out: Any, tree: Any, verb: str = "return a pytree with") -> list[Any]:
+def _leaves(
+    what: str, out: PyTree, tree: PyTreeDef, verb: str = "return a pytree with"
+) -> list[Any]:
     leaves, out_tree = tree_flatten(out)
     if out_tree != tree:
         raise TypeError(
@@ -132,17 +137,17 @@ def _leaves(what: str, out: Any, tree: Any, verb: str = "return a pytree with") 
 
 
 def _tangent_program(
-    tangent_solve: Callable, tree: Any, applied: _Traced, point: Sequence[Any]
+    tangent_solve: Callable, tree: PyTreeDef, applied: _Traced, point: Sequence[Any]
 ) -> _Traced:
     """``tangent_solve`` as a program of what ``f`` closes over, the root, and ``y``."""
     jaxpr = applied.jaxpr
     fixed = len(jaxpr.in_avals)
-    directions = list(map(tangent_aval, point))
+    directions: list[Any] = list(map(tangent_aval, point))
 
-    def fun(*args: Any) -> list[Any]:
+    def fun(*args: Array) -> list[Any]:
         at, y = args[:fixed], args[fixed:]
 
-        def g(x: ArrayLike) -> Any:
+        def g(x: PyTree) -> PyTree:
             leaves = _leaves("the argument of g", x, tree, "have")
             given = [_like("g", v, a) for v, a in zip(leaves, directions, strict=True)]
             outs = tangent_map_p.bind(*at, *given, jaxpr=jaxpr, count=len(point), transposed=False)
@@ -155,7 +160,7 @@ def _tangent_program(
     return _Traced.of("tangent_solve", fun, [*jaxpr.in_avals, *given])
 
 
-def _like(what: str, x: Array, aval: ShapedArray) -> Array:
+def _like(what: str, x: ArrayLike, aval: ShapedArray) -> Array:
     """A value that must have the shape of a part of the root, with its dtype."""
     found: Any = get_aval(x)
     if found.shape != aval.shape:
@@ -168,7 +173,7 @@ def _like(what: str, x: Array, aval: ShapedArray) -> Array:
 
 
 def _root(count: int, applied: Jaxpr, solved: Jaxpr, tangent: Jaxpr) -> custom_jvp:
-    """The root as a function of all that it depends on, with its derivative."""
+    """The root as a function of all values that it depends on, with its derivative rule."""
 
     def custom_root(f_consts, solve_consts, tangent_consts, guess):
         return eval_jaxpr(solved, (), *solve_consts, *guess)

@@ -16,10 +16,12 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_jaxpr, batched_at
 from ricci_ir import (
+    AbstractValue,
     Array,
     ArrayLike,
     DebugInfo,
     Jaxpr,
+    PyTree,
     Var,
     api_boundary,
     convert_constvars,
@@ -33,7 +35,7 @@ from ricci_ir import (
 from ricci_lax.custom._call import bind_once
 from ricci_lax.elementwise._arithmetic import neg
 from ricci_lax.rules._checkify import checks_nan
-from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 __all__ = [
@@ -43,7 +45,7 @@ __all__ = [
 
 
 class _LinearSolveTuple(NamedTuple):
-    """Something for each of the four functions; printed programs show the name."""
+    """A value for each of the four functions; printed programs show the class's name."""
 
     matvec: Any
     vecmat: Any
@@ -51,7 +53,7 @@ class _LinearSolveTuple(NamedTuple):
     transpose_solve: Any
 
     def transpose(self) -> "_LinearSolveTuple":
-        """That of the transposed system."""
+        """The values for the transposed system."""
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
@@ -69,13 +71,13 @@ _absent = _Traced(None, [], None)
 @api_boundary
 def custom_linear_solve(
     matvec: Callable,
-    b: ArrayLike,
+    b: PyTree,
     solve: Callable[[Callable, Any], Any],
     transpose_solve: Callable[[Callable, Any], Any] | None = None,
     symmetric: bool = False,
     has_aux: bool = False,
-) -> Any:
-    """The solution ``x`` of ``matvec(x) == b``, differentiated as such.
+) -> PyTree:
+    """The solution ``x`` of ``matvec(x) == b``, differentiated as that of a linear system.
 
     However ``solve`` works, the derivatives are solutions of linear systems with the same
     ``matvec``, or with its transpose.
@@ -134,7 +136,7 @@ def custom_linear_solve(
     return (x, tree_unflatten(solved.aux_tree, outs[len(leaves) :])) if has_aux else x
 
 
-def _right_hand_side(i: int, x: Array, b: ArrayLike) -> Any:
+def _right_hand_side(i: int, x: object, b: PyTree) -> AbstractValue:
     try:
         return get_aval(x)
     except TypeError as error:
@@ -143,12 +145,12 @@ def _right_hand_side(i: int, x: Array, b: ArrayLike) -> Any:
 
 
 def _trace(
-    what: str, fun: Callable, tree: Any, avals: Sequence[Any], has_aux: bool
+    what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], has_aux: bool
 ) -> tuple[_Traced, Jaxpr]:
-    """A traced function of a pytree like ``b``; and its program closed over its constants."""
+    """A traced function of a pytree like ``b``, and its program with the constants inside."""
     aux_tree: Any = None
 
-    def flat(*leaves: Any) -> list[Any]:
+    def flat(*leaves: Array) -> list[Any]:
         nonlocal aux_tree
         out = fun(tree_unflatten(tree, leaves))
         aux_leaves: list[Any] = []
@@ -169,7 +171,11 @@ def _trace(
 
 
 def _check_like_b(
-    what: str, tree: Any, avals: Sequence[Any], out_tree: Any, results: Sequence[Any]
+    what: str,
+    tree: PyTreeDef,
+    avals: Sequence[Any],
+    out_tree: PyTreeDef,
+    results: Sequence[Any],
 ) -> None:
     if out_tree != tree:
         raise ValueError(
@@ -187,11 +193,11 @@ def _check_like_b(
             )
 
 
-def _transposed(closed: Jaxpr, tree: Any) -> Callable[[Any], Any]:
+def _transposed(closed: Jaxpr, tree: PyTreeDef) -> Callable[[PyTree], PyTree]:
     """The transpose of a traced linear function of a pytree."""
     count = len(closed.invars)
 
-    def vecmat(y: ArrayLike) -> Array:
+    def vecmat(y: PyTree) -> PyTree:
         cts, _ = tree_flatten(y)
         results = transpose_flat(closed, [True] * count, [None] * count, cts)
         return tree_unflatten(tree, map(instantiate, results))
@@ -258,7 +264,7 @@ def _tangents(outs, primals, tangents, **params):
     ]
 
 
-def _instantiated(tangent: Any, x: Array) -> Array:
+def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
     """A tangent as an array that the same program takes in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
         return vector_space.zeros(get_aval(x))
@@ -275,9 +281,9 @@ def _linearize(tape: Tape, primals, tangents, **params):
 def _transpose(cts, *args, const_lengths, jaxprs):
     if jaxprs.transpose_solve is None:
         raise TypeError(
-            "custom_linear_solve: reverse-mode differentiation solves the transposed system, and "
-            "nothing says how. Pass transpose_solve, or symmetric=True if the system is its own "
-            "transpose."
+            "custom_linear_solve: reverse-mode differentiation solves the transposed system, for "
+            "which there is no solver. Pass transpose_solve, or symmetric=True if the system is "
+            "its own transpose."
         )
     consts, b = _split(args, const_lengths)
     if any(is_undefined_primal(x) for x in _joined(consts, ())):
@@ -318,7 +324,8 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
         found = batched(name, given)[1][:count]
         return [f or d is not None for f, d in zip(first, found, strict=True)]
 
-    # A leaf of x is a batch if solving makes it one, and a leaf of b if applying matvec does.
+    # A leaf of x is batched if solving makes it so, and a leaf of b if applying matvec does. Each
+    # can make more leaves of the other batched: repeat until no flag changes (they only grow).
     while True:
         before = x_flags, b_flags
         x_flags = joined(joined(x_flags, "solve", b_flags), "vecmat", b_flags)
@@ -330,7 +337,7 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
         jaxpr = getattr(jaxprs, name)
         if jaxpr is None:
             return None
-        # What a solver returns beside the solution is a batch in any case.
+        # What a solver returns beside the solution (aux) is always batched.
         aux = [0] * (len(jaxpr.outvars) - count)
         return batched(name, given, [*(0 if flag else None for flag in results), *aux])[0]
 

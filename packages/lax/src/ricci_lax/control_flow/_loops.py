@@ -7,11 +7,14 @@ import numpy as np
 
 from ricci_batching import Axis, batch_jaxpr
 from ricci_ir import (
+    AbstractValue,
     Array,
     ArrayLike,
     Jaxpr,
     JaxprEqn,
     Literal,
+    PyTree,
+    ShapedArray,
     Tracer,
     Var,
     disable_jit_state,
@@ -27,6 +30,7 @@ from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice
 from ricci_lax.structure._shapes import expand_dims, reshape, shape_of
 from ricci_pytree import (
+    PyTreeDef,
     argument_paths,
     tree_flatten,
     tree_map,
@@ -36,6 +40,7 @@ from ricci_pytree import (
 
 from ._bodies import (
     Body,
+    IntegerScalar,
     check_carry,
     function_name,
     initial_carry,
@@ -114,7 +119,7 @@ def scan[C, X, Y](
     return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, ys)
 
 
-def _unroll(what: str, unroll: Any) -> int | bool:
+def _unroll(what: str, unroll: object) -> int | bool:
     if unroll is True:
         return True
     if not isinstance(unroll, int) or unroll < 0:
@@ -122,7 +127,7 @@ def _unroll(what: str, unroll: Any) -> int | bool:
     return 1 if unroll is False else unroll
 
 
-def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: Any) -> int:
+def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: int | None) -> int:
     found = {}
     for name, leaf in zip(names, leaves, strict=True):
         try:
@@ -158,8 +163,14 @@ def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: Any)
     return length
 
 
-def _check_pair(f: Callable, body: Body, carry_tree: Any, names: Sequence[str], avals: Any) -> Any:
-    """Check what a scan's body returns; gives the structure of what is collected."""
+def _check_pair(
+    f: Callable,
+    body: Body,
+    carry_tree: PyTreeDef,
+    names: Sequence[str],
+    avals: Sequence[ShapedArray],
+) -> PyTreeDef:
+    """Check that a scan's body returns the carry and what to collect; the latter's structure."""
     out = body.out_tree
     node = out.node_data()
     children = treedef_children(out) if node is not None and node[0] in (tuple, list) else ()
@@ -174,7 +185,14 @@ def _check_pair(f: Callable, body: Body, carry_tree: Any, names: Sequence[str], 
     return collected
 
 
-def _run(f: Callable, carry: Any, leaves: Sequence[Any], tree: Any, length: int, reverse: bool):
+def _run(
+    f: Callable,
+    carry: PyTree,
+    leaves: Sequence[Any],
+    tree: PyTreeDef,
+    length: int,
+    reverse: bool,
+) -> tuple[PyTree, PyTree]:
     """The loop in Python, for debugging."""
     ys = [None] * length
     for i in reversed(range(length)) if reverse else range(length):
@@ -194,8 +212,8 @@ def bind_scan(
 ) -> tuple[list[Any], list[Any]]:
     """Bind the primitive; returns the last carry and what was collected.
 
-    Parts of the carry that stay as they are go to what the body closes over, and what is
-    collected just as it is scanned is not collected.
+    Results that the body only passes on need no room in the loop: a part of the carry that never
+    changes becomes a constant, and a collected result that is a scanned slice is that array.
     """
     jaxpr, kept, forwarded = body.jaxpr.derived(
         ("without forwarding", len(body.consts), len(carry)),
@@ -221,6 +239,12 @@ def bind_scan(
 def _without_forwarding(
     jaxpr: Jaxpr, num_consts: int, num_carry: int
 ) -> tuple[Jaxpr, frozenset[int], tuple[int | None, ...]]:
+    """A body without the results that it only passes on.
+
+    Returns:
+      The body; which parts of the carry never change, now its constants; and for each collected
+      result the scanned array that it equals, or ``None``.
+    """
     start = num_consts + num_carry
     consts, carry, xs = (
         jaxpr.invars[:num_consts],
@@ -254,8 +278,8 @@ def _without_forwarding(
 
 
 def fori_loop[T](
-    lower: Any,
-    upper: Any,
+    lower: IntegerScalar,
+    upper: IntegerScalar,
     body_fun: Callable[[Any, T], T],
     init_val: T,
     *,
@@ -334,13 +358,14 @@ def fori_loop[T](
     return tree_unflatten(tree, outs[2:])
 
 
-def _bound(x: ArrayLike, dtype: np.dtype, weak: bool) -> Any:
+def _bound(x: IntegerScalar, dtype: np.dtype, weak: bool) -> ArrayLike:
+    """A bound, converted to the dtype of the loop's index."""
     if isinstance(x, Tracer):
         return converted(x, dtype, weak)
     return int(x) if weak else dtype.type(x)
 
 
-def _index_dtype(lower: Any, upper: Any) -> tuple[np.dtype, bool]:
+def _index_dtype(lower: IntegerScalar, upper: IntegerScalar) -> tuple[np.dtype, bool]:
     """The dtype of a loop's index, and whether it is weak."""
     pairs = []
     for name, bound in (("lower", lower), ("upper", upper)):
@@ -363,7 +388,7 @@ def _index_dtype(lower: Any, upper: Any) -> tuple[np.dtype, bool]:
     return lattice_result_type(*pairs)
 
 
-def _counting(body: Body, counter: Any) -> Jaxpr:
+def _counting(body: Body, counter: AbstractValue) -> Jaxpr:
     """A loop's body with the counter as part of the carry."""
     jaxpr = body.jaxpr
     following = Var(counter)
@@ -373,13 +398,14 @@ def _counting(body: Body, counter: Any) -> Jaxpr:
     )
 
 
-def _next(i: Any, following: Var) -> JaxprEqn:
+def _next(i: Var, following: Var) -> JaxprEqn:
+    """The equation that increments the counter."""
     one = Literal(1 if i.aval.weak_type else i.aval.dtype.type(1), i.aval)
     return JaxprEqn([i, one], [following], add_p, {})
 
 
-def _until(body: Body, counter: Any) -> tuple[Jaxpr, Jaxpr]:
-    """The condition and the body of a loop whose carry has the counter and where it stops."""
+def _until(body: Body, counter: AbstractValue) -> tuple[Jaxpr, Jaxpr]:
+    """The condition and the body of a loop whose carry begins with the counter and the bound."""
     jaxpr, count = body.jaxpr, len(body.consts)
     following, stop, test = Var(counter), Var(counter), Var(get_aval(np.bool_(True)))
     i = jaxpr.invars[count]
@@ -396,7 +422,7 @@ def _until(body: Body, counter: Any) -> tuple[Jaxpr, Jaxpr]:
 # map
 
 
-def map[R](f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
+def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R:
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
     Args:
@@ -436,7 +462,7 @@ def _map_scan(body: Body, xs: Sequence[Any], length: int) -> list[Any]:
 
 
 def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[Any]:
-    """Batches one after another, and what is left over."""
+    """Map over batches of ``size`` slices in a loop, then over the remaining slices at once."""
     batches, rest = divmod(length, size)
     whole = length - rest
     blocks = [reshape(_rows(x, 0, whole), (batches, size, *shape_of(x)[1:])) for x in xs]

@@ -1,12 +1,11 @@
 """``platform_dependent``: a program for each platform."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_ir import Array, ShapedArray, define, get_aval, unsupported
+from ricci_ir import PyTree, ShapedArray, define, get_aval, unsupported
 from ricci_lax.rules._law_examples import without_operands
 from ricci_pytree import tree_flatten
 from ricci_stablehlo import Lowering, Value
@@ -38,8 +37,8 @@ platform_index_p = define(
 
 
 def platform_dependent(
-    *args: Any, default: Callable | None = None, **per_platform: Callable
-) -> Array:
+    *args: PyTree, default: Callable | None = None, **per_platform: Callable
+) -> PyTree:
     """The result of the function given for the platform that the program is lowered for.
 
     Args:

@@ -1,8 +1,16 @@
-"""Loops over many scalars: scalars of one dtype are packed, and what is done to all is done once.
+"""Scalar packing: a scan over many scalars becomes a scan over a few vectors.
 
 A loop that carries dozens of scalars spends its time on starting tiny operations, and on slicing
-and storing a number at a time. Here the scalars of a scan's carry, and those that it slices and
-collects, become vectors; operations that do the same to all lanes of a vector become one.
+and storing one number at a time. Packing rewrites the body of a scan:
+
+1. Scalars of the carry, or of the scanned slices, that have one type and the same uses become the
+   lanes of one vector.
+2. The equations are sorted into levels: those of one level do not depend on each other.
+3. Equations of one level that apply the same primitive to lanes of the same vectors become one,
+   by the primitive's batching rule. A batching rule gives each lane the result of the scalar
+   equation, so that the packed body computes what the original does.
+4. The body stays as it is if more scalar equations are left alone than are joined: each of them
+   would have to take its operands out of a vector.
 """
 
 from collections import defaultdict
@@ -10,7 +18,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ricci_batching import Axis, batch_rules, batched_at
-from ricci_ir import Array, ExtendedDType, Jaxpr, JaxprEqn, Literal, trace_to_jaxpr, unsupported
+from ricci_ir import (
+    Array,
+    Atom,
+    ExtendedDType,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    trace_to_jaxpr,
+    unsupported,
+)
 from ricci_lax.programs._inlining import inlined
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice_in_dim
@@ -18,7 +35,7 @@ from ricci_lax.structure._shapes import expand_dims
 
 from ._scan_programs import sections
 
-# Fewer scalars of a dtype than this are left alone, and fewer operations of a kind.
+# A vector has at least this many scalars; at least this many equations are joined.
 _SCALARS = 8
 _OPERATIONS = 4
 
@@ -30,7 +47,7 @@ class Packing(NamedTuple):
 
     Attributes:
       jaxpr: the body; in each section of its arguments and results the packed vectors come first.
-      carry, xs, ys: the positions that make up each vector.
+      carry, xs, ys: for each vector, the positions of its scalars in the original section.
     """
 
     jaxpr: Jaxpr
@@ -40,7 +57,7 @@ class Packing(NamedTuple):
 
 
 def packing_of(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
-    """The packed form of a scan's body; ``None`` if there is little to gain; kept on it."""
+    """The packed form of a scan's body, cached on it; ``None`` if there is little to gain."""
     return jaxpr.derived(
         ("packing", num_consts, num_carry), lambda: (_pack(jaxpr, num_consts, num_carry),)
     )[0]
@@ -70,7 +87,7 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
         return None
     ys = _groups_by_vector(jaxpr.outvars[num_carry:], places)
 
-    def body(*args: Any) -> list[Any]:
+    def body(*args: Array) -> list[Any]:
         consts, carries, slices = sections(args, num_consts, len(_packed(carry_vars, carry)))
         values = _Lanes([*carries[: len(carry)], *slices[: len(xs)]], lanes)
         plain = [
@@ -99,7 +116,7 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
 
 
 def _groups(variables: Sequence[Any], uses: dict[int, Any]) -> Groups:
-    """Scalars that are used alike, by position."""
+    """The positions of scalars that have one type and the same uses, group by group."""
     alike = defaultdict(list)
     for i, var in enumerate(variables):
         if var.aval.shape == () and not isinstance(var.aval.dtype, ExtendedDType):
@@ -108,7 +125,7 @@ def _groups(variables: Sequence[Any], uses: dict[int, Any]) -> Groups:
 
 
 def _groups_by_vector(variables: Sequence[Any], places: dict[int, tuple[int, int]]) -> Groups:
-    """Scalars that are lanes of one vector, by position, in order of the lanes."""
+    """The positions of scalars that are lanes of one vector, in the order of the lanes."""
     together = defaultdict(list)
     for i, var in enumerate(variables):
         if id(var) in places:
@@ -133,13 +150,13 @@ def _packed(variables: Sequence[Any], groups: Groups) -> list[Any]:
 
 
 def pack(values: Sequence[Any], groups: Groups, axis: int) -> list[Any]:
-    """Arrays with those of each group stacked along a new axis, ahead of the others."""
+    """The arrays of each group, stacked along a new axis; then the arrays in no group."""
     stack = lambda group: concatenate([expand_dims(values[i], (axis,)) for i in group], axis)
     return [*map(stack, groups), *_others(values, groups)]
 
 
 def unpack(values: Sequence[Any], groups: Groups, axis: int) -> list[Any]:
-    """What ``pack`` was given."""
+    """The inverse of ``pack``."""
     count = len(values) - len(groups) + sum(map(len, groups))
     found = {
         i: index_in_dim(vector, lane, axis, keepdims=False)
@@ -159,7 +176,7 @@ def _is_scalar(eqn: JaxprEqn) -> bool:
 
 
 def _levels(jaxpr: Jaxpr) -> list[list[JaxprEqn]]:
-    """The equations by how long the chain of others is that they wait for."""
+    """The equations by level: each depends only on equations of lower levels."""
     depth: dict[int, int] = {}
     levels: list[list[JaxprEqn]] = []
     for eqn in jaxpr.eqns:
@@ -172,7 +189,7 @@ def _levels(jaxpr: Jaxpr) -> list[list[JaxprEqn]]:
 
 
 def _uses(levels: Sequence[Sequence[JaxprEqn]]) -> dict[int, list[Any]]:
-    """For each variable what it is used for: in which step, by what, in which place."""
+    """The uses of each variable: the level, the primitive, and the operand's position."""
     uses: dict[int, list[Any]] = defaultdict(list)
     for level, eqns in enumerate(levels):
         for eqn in eqns:
@@ -184,7 +201,10 @@ def _uses(levels: Sequence[Sequence[JaxprEqn]]) -> dict[int, list[Any]]:
 def _vectorized(
     levels: Sequence[Sequence[JaxprEqn]], places: dict[int, tuple[int, int]], vectors: int
 ) -> tuple[list[list[JaxprEqn]], dict[int, tuple[int, int]]]:
-    """The equations in order, those that can be done at once together, and all lanes."""
+    """The steps of the packed body, lists of equations to join; and the lane of each scalar.
+
+    Steps follow the levels, so that a step comes after the steps it depends on.
+    """
     places = dict(places)
     steps = []
     for level in levels:
@@ -202,8 +222,8 @@ def _vectorized(
     return steps, places
 
 
-def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> Any:
-    """What operations have in common that can be done at once; ``None`` for one that cannot be."""
+def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> tuple[Any, ...] | None:
+    """A key that equations to be joined have in common; ``None`` for one that stays alone."""
     if (
         eqn.primitive.multiple_results
         or not _is_scalar(eqn)
@@ -219,7 +239,8 @@ def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> Any:
     return eqn.primitive, params, *(_source(a, places) for a in eqn.invars)
 
 
-def _source(atom: Any, places: dict[int, tuple[int, int]]) -> Any:
+def _source(atom: Atom, places: dict[int, tuple[int, int]]) -> tuple[Any, ...]:
+    """Where an operand comes from: a literal, a value shared by all lanes, or a vector."""
     if type(atom) is Literal:
         return "literal", atom.aval, str(atom.val)
     place = places.get(id(atom))
@@ -234,7 +255,7 @@ class _Lanes:
         self.vectors = list(vectors)
         self.places = dict(places)
 
-    def read(self, atom: Any) -> Array:
+    def read(self, atom: Atom) -> Array:
         """The value of a variable by itself."""
         if type(atom) is Literal:
             return atom.operand()
@@ -245,7 +266,7 @@ class _Lanes:
         return self.scalars[key]
 
     def vector(self, atoms: Sequence[Any]) -> Array:
-        """A vector of the values of variables; runs of lanes are taken as they are."""
+        """A vector of the values of variables; consecutive lanes of a vector are one slice."""
         pieces = []
         i = 0
         while i < len(atoms):
@@ -265,7 +286,7 @@ class _Lanes:
         return pieces[0] if len(pieces) == 1 else concatenate(pieces, 0)
 
     def run(self, eqns: Sequence[JaxprEqn]) -> None:
-        """One equation, or several as one."""
+        """Compute one equation, or several equations as one by their batching rule."""
         primitive, params = eqns[0].primitive, eqns[0].params
         if len(eqns) == 1:
             result = primitive.bind(*map(self.read, eqns[0].invars), **params)

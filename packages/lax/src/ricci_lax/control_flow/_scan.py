@@ -156,7 +156,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
 
 
 def _bind_halves(bind, body, fixed, sums, cts, scanned):
-    """First what one iteration hands to the next, then all that only follows from that."""
+    """The transposed body as two scans, of which the first holds only what iterations wait for."""
     first, rest, count = halves(body, len(fixed))
     bind = partial(bind, num_consts=len(fixed), _split_transpose=False)
     outs = bind(*fixed, *cts, *scanned, jaxpr=first, num_carry=len(cts))
@@ -166,7 +166,7 @@ def _bind_halves(bind, body, fixed, sums, cts, scanned):
 
 
 def _transpose_split(split, linear, cts, args, num_consts, num_carry, params):
-    """Run what is known forward, collecting what the linear rest needs, and transpose that."""
+    """Run the known part of the body forward, then transpose the scan of its linear part."""
     flags = (*linear[:num_consts], *split.carry, *linear[num_consts + num_carry :])
     known = [not flag for flag in flags]
     outs = scan_p.bind(
@@ -199,7 +199,7 @@ def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     consts, carry, xs = sections(args, num_consts, num_carry)
     in_dims = tuple(None if d is None else 0 for d in dims)
     body, targets, out_dims = batched_body(jaxpr, num_carry, axis, in_dims, num_consts)
-    # Once here, rather than in each iteration. The scanned axis stays in front of the batch.
+    # Constants are moved once here, rather than in each iteration. The scanned axis stays axis 0.
     consts, _ = moved_to(consts, const_dims, 0)
     carry = [
         x if target is None else batched_at(x, d, axis.size, target)
@@ -293,7 +293,8 @@ def _scan_lower(
     return iterate_from(ctx, values[0], values[1:], rest)[1:] if rest else values[1:]
 
 
-def _physical(aval: ShapedArray) -> Any:
+def _physical(aval: ShapedArray) -> ShapedArray:
+    """The type of the array that stores values of an extended dtype, such as PRNG keys."""
     return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ExtendedDType) else aval
 
 
@@ -351,8 +352,9 @@ def _scan_steps(
     return [*carry, *collected]
 
 
-# Operands: what the body closes over, the initial carry, and the arrays to scan over. The body
-# takes those, with a slice of the last ones, and gives the next carry and what to collect.
+# Operands: the constants (what the body closes over), the initial carry, and the scanned arrays.
+# The body takes the constants, the carry and a slice of each scanned array; it returns the next
+# carry and the results to collect.
 scan_p = define(
     "scan",
     abstract_eval=_scan_aval,

@@ -1,7 +1,7 @@
-"""The bodies of a scan's derivatives and of its batched form, from its own; kept on it.
+"""Derived bodies of a scan: for forward and reverse mode, and for batches.
 
-A body takes what it closes over (``consts``), the carry, and a slice of each scanned array; it
-gives the next carry, and what is collected.
+A body takes its constants (what it closes over), the carry, and a slice of each scanned array. It
+returns the next carry, and the results to collect. Derived bodies are cached on the original.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Flags = tuple[bool, ...]
 
 
 def sections(values: Sequence[Any], num_consts: int, num_carry: int) -> tuple[Any, Any, Any]:
-    """What is closed over, the carry, and what is scanned."""
+    """Split a scan's operands: the constants, the carry, and the scanned arrays."""
     start = num_consts + num_carry
     return values[:num_consts], values[num_consts:start], values[start:]
 
@@ -40,14 +40,14 @@ def sections(values: Sequence[Any], num_consts: int, num_carry: int) -> tuple[An
 def pushed_body(
     jaxpr: Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
 ) -> tuple[Jaxpr, Flags, Flags]:
-    """The body that carries tangents, too.
+    """The body that computes tangents, too.
 
     Args:
       nonzeros: for each operand, whether it has a tangent.
 
     Returns:
-      The body, in whose sections tangents follow the primals; which of the carry have tangents in
-      the end; and which of the collected results do.
+      The body, in each of whose sections the tangents follow the primals; which parts of the carry
+      have a tangent; and which of the collected results do.
     """
     key = ("jvp of scan", num_consts, num_carry, nonzeros)
     return jaxpr.derived(key, lambda: _push(jaxpr, num_consts, num_carry, nonzeros))
@@ -56,6 +56,8 @@ def pushed_body(
 def _push(jaxpr, num_consts, num_carry, nonzeros):
     consts, carry, xs = sections(nonzeros, num_consts, num_carry)
     collected = len(jaxpr.outvars) - num_carry
+    # A part of the carry that gets a tangent in one iteration has it in the next one: push again
+    # until no flag changes. Flags only grow, so that this ends.
     while True:
         flags = (*carry, *(False,) * collected)
         pushed, found = jvp_jaxpr(jaxpr, (*consts, *carry, *xs), flags)
@@ -86,18 +88,18 @@ def _push(jaxpr, num_consts, num_carry, nonzeros):
 
 
 class LinearizedBody(NamedTuple):
-    """A body split into one that computes, and one on tangents.
+    """A linearized body: a forward body that saves residuals, and a linear body on tangents.
 
-    Where a residual comes from is a position among the operands followed by the results of the
-    forward scan; for an invariant one, a position behind all of those.
+    A residual's place is its position among the operands of the scan, followed by the results of
+    the forward scan, followed by the invariants.
 
     Attributes:
-      forward: the body, which collects residuals besides.
-      invariants: from what is closed over to the residuals that follow from it alone; ``None`` if
-        there are none. They are computed once, outside of the loop.
+      forward: the body, which also collects residuals.
+      invariants: from the constants to those residuals that depend on nothing else, computed once
+        ahead of the loop; ``None`` if there are none.
       tangent: the body on tangents.
-      const_residuals, xs_residuals: where its residuals come from that it closes over, and those
-        that it scans, ahead of the tangents.
+      const_residuals, xs_residuals: the places of the residuals that it closes over and of those
+        that it scans; in both sections they stand ahead of the tangents.
       carry, collected: which results have a tangent.
     """
 
@@ -120,6 +122,7 @@ def linearized_body(
 
 def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     consts, carry, xs = sections(nonzeros, num_consts, num_carry)
+    # As in ``_push``: until the carry's flags no longer change.
     while True:
         linearized = linearize_jaxpr(jaxpr, (*consts, *carry, *xs))
         grown = tuple(a or b for a, b in zip(carry, linearized.nonzeros[:num_carry], strict=True))
@@ -160,14 +163,22 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
 
 
 class _Residuals:
-    """Where each residual of a body is found by the scan on tangents.
+    """The residuals of a linearized body, sorted by where the scan on tangents finds them.
+
+    To collect a residual takes memory for every iteration, so only those are collected that
+    differ between iterations and are not stored already. A residual is
+
+    - a constant of the scan: closed over as it is;
+    - a slice of a scanned array, or a collected result: scanned from that array;
+    - computed from constants alone: computed once ahead of the loop, and closed over;
+    - anything else, such as the carry: collected by the forward scan (each variable once).
 
     Attributes:
-      fixed: the residuals that are the same in every iteration, with their places; that of the
+      fixed: ``(residual, place)`` of those that are the same in every iteration; the place of the
         k-th one computed ahead of the loop is ``-1 - k``.
-      sliced: those of each iteration, with their places.
-      collected: the variables that the forward body must collect for them.
-      invariant: the variables to be computed ahead of the loop.
+      sliced: ``(residual, place)`` of those that are scanned.
+      collected: the variables that the forward body collects as residuals.
+      invariant: the variables that are computed ahead of the loop.
     """
 
     def __init__(self, linearized: Linearized, num_consts: int, num_carry: int):
@@ -200,7 +211,7 @@ class _Residuals:
 
 
 def _pruned(jaxpr: Jaxpr, invars: Sequence[Any], outvars: Sequence[Any]) -> Jaxpr:
-    """The equations that some results need, and those with effects."""
+    """The program of some results: the equations that they need, and those with effects."""
     return program(jaxpr, invars, live_equations(jaxpr.eqns, outvars), outvars)
 
 
@@ -208,16 +219,16 @@ def _pruned(jaxpr: Jaxpr, invars: Sequence[Any], outvars: Sequence[Any]) -> Jaxp
 
 
 class TransposedBody(NamedTuple):
-    """A body that runs backwards, on cotangents.
+    """A body on cotangents, for the scan that runs backwards.
 
-    It closes over the constants that are known, carries the cotangents of the constants and of
-    the carry that are not zero, and takes the cotangents of what was collected, then the known
-    arrays scanned.
+    It closes over the known constants. It carries the nonzero cotangents of the linear constants
+    (sums over the iterations) and of the carry. It scans the cotangents of the collected results,
+    then the known scanned arrays.
 
     Attributes:
       jaxpr: the body.
-      consts, carry, xs: which cotangents it gives, of the linear constants, of all of the carry,
-        and of the linear arrays scanned.
+      consts, carry, xs: which cotangents it returns: of the linear constants, of all parts of the
+        carry, and of the linear scanned arrays.
     """
 
     jaxpr: Jaxpr
@@ -245,6 +256,8 @@ def _transpose(jaxpr, num_consts, num_carry, linear, given) -> TransposedBody:
     const_cts = [tangent_aval(a) for a in compress(const_avals, lin_consts)]
     out_avals = [tangent_aval(v.aval) for v in jaxpr.outvars]
     carry, collected = given[:num_carry], given[num_carry:]
+    # Tracing finds out which cotangents are nonzero. Those of the constants and of the carry are
+    # carried to the next iteration: trace again until no flag changes. Flags only grow.
     consts: Flags = (False,) * len(const_cts)
     xs: Flags = ()
     changed = True
@@ -289,15 +302,15 @@ def _transpose(jaxpr, num_consts, num_carry, linear, given) -> TransposedBody:
 
 
 def halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
-    """A transposed body in two: what each iteration waits for, and the rest.
+    """Split a transposed body: what the next iteration waits for, and the rest.
 
     Args:
       num_known: how many constants it closes over.
 
     Returns:
-      A body that carries the cotangents of the carry alone, and collects what the other needs; a
-      body that carries the constants' cotangents, and scans what the first collected ahead of
-      what both scan; and how much that is.
+      A body that carries only the cotangents of the carry, and collects the values that the other
+      body needs; a body that carries the constants' cotangents, and scans those values ahead of
+      what both scan; and the number of those values.
     """
     return body.jaxpr.derived(("halves", num_known), lambda: _halves(body, num_known))
 
@@ -321,13 +334,13 @@ def _halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
 
 
 class SplitBody(NamedTuple):
-    """A body whose carry is linear in part: what is known of it, and the linear rest.
+    """A body with a carry that is partly linear: the known part, and the linear part.
 
     Attributes:
-      known: from the known arguments to the known carry and what is collected of known values,
-        then what ``linear`` needs besides.
-      linear: from the linear arguments, then those needed values (which are scanned), to the
-        linear results.
+      known: from the known arguments to the known results, followed by the values that ``linear``
+        needs.
+      linear: from the linear arguments, followed by those values (which it scans), to the linear
+        results.
       carry: for each part of the carry, whether it is linear.
       results: for each result, whether it is linear.
     """

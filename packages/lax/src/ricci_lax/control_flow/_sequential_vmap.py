@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, cast
 
-from ricci_ir import Array, api_boundary
+from ricci_ir import PyTree, api_boundary
 from ricci_lax.custom._vmap import custom_vmap
 from ricci_pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
@@ -35,11 +35,11 @@ def sequential_vmap[**P, R](f: Callable[P, R]) -> custom_vmap[P, R]:
     again = cast(Callable[..., Any], one_at_a_time)
 
     @one_at_a_time.def_vmap
-    def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
+    def rule(axis_size: int, in_batched: list[Any], *args: PyTree) -> tuple[PyTree, PyTree]:
         leaves, tree = tree_flatten(args)
         flags = tree_leaves(in_batched)
 
-        def one(mapped: list[Any]) -> Array:
+        def one(mapped: list[Any]) -> PyTree:
             given = iter(mapped)
             full = [next(given) if flag else x for x, flag in zip(leaves, flags, strict=True)]
             return again(*tree_unflatten(tree, full))

@@ -10,6 +10,7 @@ from ricci_autodiff import Tape, Zero, instantiate, join_tangents, jvp_jaxpr, sp
 from ricci_batching import batch_jaxpr, batched_at, moved_to
 from ricci_ir import (
     Array,
+    ArrayLike,
     Effect,
     Jaxpr,
     JaxprEqn,
@@ -34,6 +35,7 @@ from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, traced, with_tokens
 
 from ._bodies import (
+    Body,
     check_carry,
     function_name,
     initial_carry,
@@ -49,7 +51,7 @@ __all__ = [
 
 
 def _parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple:
-    """What the condition closes over, what the body closes over, and the carry."""
+    """The operands of a loop by kind: the condition's constants, the body's, and the carry."""
     start = cond_nconsts + body_nconsts
     return values[:cond_nconsts], values[cond_nconsts:start], values[start:]
 
@@ -58,7 +60,7 @@ def _parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple
 
 
 def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
-    """Both programs with the tangents of what has one; kept on the body.
+    """The condition and the body of the loop that carries tangents, too; cached on the body.
 
     Args:
       consts, carry: for each of the body's arguments, whether it has a tangent.
@@ -71,6 +73,8 @@ def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
 
 
 def _push(cond_jaxpr, body_jaxpr, consts, carry):
+    # A part of the carry that gets a tangent in one iteration has it in the next one: push again
+    # until no flag changes. Flags only grow, so that this ends.
     while True:
         pushed, nonzeros = jvp_jaxpr(body_jaxpr, (*consts, *carry), carry)
         if tuple(nonzeros) == carry:
@@ -132,8 +136,8 @@ def _while_transpose(cts, *args, **params):
     if is_observed():
         notify(NotReversible(current_source(), "while_loop"))
     raise ValueError(
-        "while_loop cannot be differentiated in reverse mode (grad, vjp): how often it runs is "
-        "known only when it does, so that there is no room for what the way back needs.\n"
+        "while_loop cannot be differentiated in reverse mode (grad, vjp): the number of its "
+        "iterations is not known before it runs, so that residuals cannot be stored for each.\n"
         "Use scan, or fori_loop with bounds that are known while tracing; forward mode (jvp, "
         "jacfwd) works. For the solution of an equation use custom_root or custom_vjp."
     )
@@ -145,7 +149,7 @@ def _while_transpose(cts, *args, **params):
 def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     cond_dims, const_dims, carry_dims = _parts(tuple(dims), cond_nconsts, body_nconsts)
     cond_consts, consts, carry = _parts(args, cond_nconsts, body_nconsts)
-    # Once here, rather than in each iteration.
+    # Constants are moved once here, rather than in each iteration.
     cond_consts, cond_dims = moved_to(cond_consts, cond_dims, 0)
     consts, const_dims = moved_to(consts, const_dims, 0)
     condition, body, targets = _batched(
@@ -187,10 +191,10 @@ def _batched(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
 
 
 def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
-    """Both programs for a batch, and where the carry's parts have it.
+    """The batched condition and body, and the batch dimension of each part of the carry.
 
-    Where the condition differs between examples all of the carry has a batch, in front like the
-    condition's; otherwise behind the dimensions that the condition has already.
+    If the predicate differs between examples, all of the carry is batched, along axis 0 as the
+    predicate is. Otherwise the batch stands behind the dimensions of the predicate, if it has any.
     """
     rank = len(cond_jaxpr.out_avals[0].shape)  # pyright: ignore[reportAttributeAccessIssue]
     dim = rank
@@ -213,11 +217,11 @@ def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
 # The primitive
 
 
-def _any(predicate: Any) -> Array:
+def _any(predicate: Array) -> Array:
     return reduce_or(predicate, tuple(range(len(shape_of(predicate)))))
 
 
-def _where(predicate: Any, new: Any, old: Any) -> Array:
+def _where(predicate: Array, new: Array, old: Array) -> Array:
     spread = broadcast_in_dim(predicate, shape_of(new), tuple(range(len(shape_of(predicate)))))
     return select_n(spread, old, new)
 
@@ -248,7 +252,7 @@ def _while_lower(
 def _going_on(
     ctx: Lowering, predicate: Value, new: Sequence[Value], old: Sequence[Value]
 ) -> list[Value]:
-    """The next carry, where examples that have ended keep theirs; tokens go on."""
+    """The next carry; examples whose loop has ended keep the old one. Tokens are always new."""
     return [
         n if n.aval is abstract_token else traced(_where)(ctx, predicate, n, o)
         for n, o in zip(new, old, strict=True)
@@ -258,7 +262,7 @@ def _going_on(
 def _lower_once(
     ctx: Lowering, cond_jaxpr, body_jaxpr, cond_consts, consts, carry: Sequence[Value]
 ) -> list[Value]:
-    """The loop with its condition carried along: it has effects, which are to happen once."""
+    """The loop for a condition with effects: its predicate is carried, so that it is run once."""
 
     def evaluate(inner: Lowering, values: Sequence[Value]) -> list[Value]:
         """The condition, and the carry with the tokens that the condition gives."""
@@ -340,7 +344,7 @@ while_p = define(
 )
 
 
-def while_loop[T](cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
+def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T) -> T:
     """Apply ``body_fun`` to a carry again and again, as long as ``cond_fun`` of it holds.
 
     Under ``vmap`` with a condition that differs between examples, the loop runs until the last
@@ -390,7 +394,7 @@ def while_loop[T](cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init
     return tree_unflatten(tree, outs)
 
 
-def _check_condition(fun: Callable, condition: Any) -> None:
+def _check_condition(fun: Callable, condition: Body) -> None:
     avals = condition.out_avals
     if len(avals) == 1 and avals[0].shape == () and avals[0].dtype == np.bool_:
         return

@@ -1,4 +1,4 @@
-"""What ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` share: resolving a call, tracing it."""
+"""What ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` share: resolving and tracing a call."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, Self, cast, over
 
 from ricci_autodiff import Tape
 from ricci_ir import (
+    AbstractValue,
     Array,
     Cache,
     DebugInfo,
     Jaxpr,
     Primitive,
+    PyTree,
     Tracer,
     as_array,
     closes_over_tracers,
@@ -24,7 +26,7 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
-from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 
@@ -38,7 +40,7 @@ class Call(NamedTuple):
     """
 
     leaves: list[Any]
-    tree: Any
+    tree: PyTreeDef
     static: tuple[tuple[int, Any], ...]
     paths: Callable[[], list[str]]
 
@@ -51,7 +53,7 @@ class Call(NamedTuple):
 
 
 class CustomFunction[**P, R]:
-    """A function with a rule of its own, of which kind subclasses say."""
+    """A function with a rule of its own; each subclass is for one kind of rule."""
 
     def __init__(
         self,
@@ -76,7 +78,9 @@ class CustomFunction[**P, R]:
             order = list(self.signature.parameters)
             numbers = (*numbers, *(order.index(name) for name in names))
         self.nondiff_argnums = tuple(sorted(set(numbers)))
-        self._jaxprs: Cache[Any, tuple[Jaxpr, Any]] = Cache("functions with custom rules", 1024)
+        self._jaxprs: Cache[Any, tuple[Jaxpr, PyTreeDef]] = Cache(
+            "functions with custom rules", 1024
+        )
 
     @property
     def name(self) -> str:
@@ -98,14 +102,14 @@ class CustomFunction[**P, R]:
             owner: type[Any] | None = None,
         ) -> Callable[Q, T]: ...
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         if instance is None:
             return self
         call = cast(Callable[..., Any], self)
         return lambda *args, **kwargs: call(instance, *args, **kwargs)
 
     def resolve(self, args: tuple, kwargs: dict) -> Call:
-        """Put a call's arguments in positional order and part them."""
+        """Put a call's arguments in positional order, and separate the static ones."""
         if kwargs or (self.signature is not None and len(args) < len(self.signature.parameters)):
             if self.signature is None:
                 raise TypeError(
@@ -132,7 +136,7 @@ class CustomFunction[**P, R]:
         leaves, tree = tree_flatten(dynamic)
         return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, None))
 
-    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> Any:
+    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> PyTree:
         """Call the function: plainly, or through its primitive where something is traced.
 
         ``bind(call, operands, program, const_count, out_tree)`` binds the primitive.
@@ -149,8 +153,8 @@ class CustomFunction[**P, R]:
         """Whether nothing is being traced, so that the function can simply be called."""
         return context.trace is eval_trace and not any(isinstance(x, Tracer) for x in call.leaves)
 
-    def traced(self, call: Call) -> tuple[Jaxpr, Any]:
-        """The function's jaxpr, closed over its constants, and its output tree; kept by type."""
+    def traced(self, call: Call) -> tuple[Jaxpr, PyTreeDef]:
+        """The function's jaxpr, closed over its constants, and its output tree; cached by type."""
         avals = tuple(self._aval(x, i, call) for i, x in enumerate(call.leaves))
         key = (call.tree, avals, _static_key(call.static), trace_key())
         kept = kept_programs(self._jaxprs)
@@ -164,16 +168,16 @@ class CustomFunction[**P, R]:
                 found = kept.add(key, found)
         return found
 
-    def _aval(self, x: Array, i: int, call: Call) -> Any:
+    def _aval(self, x: object, i: int, call: Call) -> AbstractValue:
         try:
             return get_aval(x)
         except TypeError as error:
             raise TypeError(f"{self.name}: argument {call.paths()[i]}: {error}") from None
 
-    def _trace(self, call: Call, avals: tuple) -> tuple[Jaxpr, Any]:
-        out_tree = None
+    def _trace(self, call: Call, avals: tuple) -> tuple[Jaxpr, PyTreeDef]:
+        out_tree: Any = None
 
-        def flat_fun(*flat):
+        def flat_fun(*flat: Array) -> list[Any]:
             nonlocal out_tree
             leaves, out_tree = tree_flatten(self.fun(*call.arguments(flat)))
             return leaves
@@ -187,12 +191,12 @@ def _static_key(static: tuple) -> tuple:
 
 
 def lower_inline(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:
-    """Lower a custom function as its body: rules are used up by then."""
+    """Lower a custom function as its body: only transformations use its rule."""
     return ctx.inline(call_jaxpr, operands)
 
 
 def call_rule[**P, R](rule: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a rule; what a user's does comes from its own lines, not from the function's call."""
+    """Call a rule; operations in a user's rule have the rule's source lines, not the call's."""
     if is_internal_module(getattr(rule, "__module__", None)):
         return rule(*args, **kwargs)
     origin, context.origin = context.origin, None

@@ -7,9 +7,10 @@ import numpy as np
 
 from ricci_batching import BatchTracer
 from ricci_ir import (
+    AbstractValue,
     Array,
-    ArrayLike,
     DebugInfo,
+    PyTree,
     Tracer,
     api_boundary,
     argument_aval,
@@ -25,11 +26,11 @@ __all__ = [
 
 
 @api_boundary
-def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
-    """A function with what it closes over and is differentiated by as further arguments.
+def closure_convert(fun: Callable, *example_args: PyTree) -> tuple[Callable, list[Any]]:
+    """Convert a closure: the traced arrays that it closes over become further arguments.
 
-    It serves to pass a closure to a function with a custom derivative, whose rules must be told
-    of every array that they depend on.
+    Use it to pass a closure to a function with a custom derivative: the rules of that need every
+    array that is differentiated as an argument.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -56,7 +57,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     avals = [_example_aval(i, leaf, example_args) for i, leaf in enumerate(leaves)]
     out_tree: Any = None
 
-    def flat(*flat_args: Any) -> list[Any]:
+    def flat(*flat_args: Array) -> list[Any]:
         nonlocal out_tree
         results, out_tree = tree_flatten(fun(*tree_unflatten(tree, flat_args)))
         return results
@@ -68,7 +69,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     hoisted = [const for const, m in zip(jaxpr.consts, moved, strict=True) if m]
 
     @api_boundary
-    def converted_fun(*args_and_consts: Any) -> Array:
+    def converted_fun(*args_and_consts: PyTree) -> PyTree:
         count = len(args_and_consts) - len(hoisted)
         args = args_and_consts[: max(count, 0)]
         flat_args, given = tree_flatten(args)
@@ -85,14 +86,14 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     return converted_fun, hoisted
 
 
-def may_be_differentiated(x: ArrayLike) -> bool:
+def may_be_differentiated(x: object) -> bool:
     """Whether an array that a function closes over may have a tangent in some enclosing trace."""
     while isinstance(x, BatchTracer):
         x = x.value
     return isinstance(x, Tracer) and issubdtype(x.dtype, np.inexact)
 
 
-def _example_aval(i: int, leaf: Any, example_args: tuple) -> Any:
+def _example_aval(i: int, leaf: object, example_args: tuple) -> AbstractValue:
     try:
         return argument_aval(leaf)
     except TypeError as error:

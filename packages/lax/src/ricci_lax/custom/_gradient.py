@@ -5,8 +5,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from ricci_autodiff import tangent_aval
-from ricci_ir import Array, ArrayLike, DebugInfo, Jaxpr, eval_jaxpr, get_aval, trace_to_jaxpr
-from ricci_pytree import register_pytree_node, tree_flatten, tree_unflatten, treedef_is_leaf
+from ricci_ir import (
+    Array,
+    DebugInfo,
+    Jaxpr,
+    PyTree,
+    eval_jaxpr,
+    get_aval,
+    trace_to_jaxpr,
+)
+from ricci_pytree import (
+    PyTreeDef,
+    register_pytree_node,
+    tree_flatten,
+    tree_unflatten,
+    treedef_is_leaf,
+)
 
 from ._vjp import custom_vjp
 
@@ -16,10 +30,10 @@ __all__ = [
 
 
 class _Pullback(NamedTuple):
-    """A traced rule: its program, what it returns, and the arrays that it closes over."""
+    """A traced rule: its program, the structure of its result, and its constants."""
 
     jaxpr: Jaxpr
-    tree: Any
+    tree: PyTreeDef
     consts: list[Any]
 
 
@@ -50,7 +64,7 @@ if TYPE_CHECKING:
 
 
 def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = False) -> Any:
-    """A function whose reverse-mode rule it returns itself, along with its value.
+    """Make a function that returns its value along with its reverse-mode rule differentiable.
 
     Args:
       fun: returns a pair ``(value, rule)``. ``rule(ct)`` takes a cotangent of the structure of
@@ -84,7 +98,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         if hasattr(fun, attribute):
             setattr(value, attribute, getattr(fun, attribute))
 
-    def fwd(*args: Any) -> tuple[Any, _Pullback]:
+    def fwd(*args: PyTree) -> tuple[PyTree, _Pullback]:
         out, rule = _pair(name, fun(*args))
         if not callable(rule):
             raise TypeError(
@@ -94,7 +108,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         leaves, out_tree = tree_flatten(out)
         tree: Any = None
 
-        def flat_rule(*cts: Any) -> list[Any]:
+        def flat_rule(*cts: Array) -> list[Any]:
             nonlocal tree
             result = rule(tree_unflatten(out_tree, cts))
             if with_logs:
@@ -106,7 +120,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         jaxpr = trace_to_jaxpr(flat_rule, avals, DebugInfo("custom_gradient", name))
         return out, _Pullback(jaxpr, tree, jaxpr.consts)
 
-    def bwd(pullback: _Pullback, ct: ArrayLike) -> Any:
+    def bwd(pullback: _Pullback, ct: PyTree) -> tuple[PyTree, ...]:
         results = eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
         if treedef_is_leaf(pullback.tree):
             return (results[0],)
@@ -117,7 +131,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     return wrapped
 
 
-def _pair(name: str, out: Any) -> tuple[Any, Any]:
+def _pair(name: str, out: object) -> tuple[Any, Any]:
     if not isinstance(out, tuple | list) or len(out) != 2:
         raise TypeError(
             f"{name}, which has custom_gradient, must return a pair (value, rule), but it returned "
@@ -126,7 +140,8 @@ def _pair(name: str, out: Any) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def _without_logs(name: str, result: Any) -> tuple[Array, ...]:
+def _without_logs(name: str, result: object) -> PyTree:
+    """The cotangents of a rule that returns logs as well."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
             f"the rule of {name} must return a pair (cotangents, logs), since custom_gradient was "

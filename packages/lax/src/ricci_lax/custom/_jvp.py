@@ -12,9 +12,8 @@ from ricci_autodiff import (
     split_by_linearizing,
     tangent_aval,
 )
-from ricci_batching import batch_flat, batch_jaxpr, batched_at
+from ricci_batching import Axis, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
-    Array,
     api_boundary,
     context,
     define,
@@ -23,7 +22,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsupported,
 )
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 from ._call import Call, CustomFunction, call_rule, lower_inline
 
@@ -71,7 +70,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., tuple[Any, Any]] | None = None
         self.symbolic_zeros = False
-        # Whether it serves one call, so that nothing is to be compiled for later ones.
+        # Whether this object is called only once, so that nothing is compiled for later calls.
         self.made_once = False
 
     def defjvp[F: Callable[..., tuple[Any, Any]]](self, jvp: F, symbolic_zeros: bool = False) -> F:
@@ -130,7 +129,9 @@ class Rule:
 
     __slots__ = ("call", "const_count", "custom", "out_tree")
 
-    def __init__(self, custom: custom_jvp[..., Any], call: Call, const_count: int, out_tree: Any):
+    def __init__(
+        self, custom: custom_jvp[..., Any], call: Call, const_count: int, out_tree: PyTreeDef
+    ):
         self.custom = custom
         self.call = call._replace(leaves=[], paths=list)
         self.const_count = const_count
@@ -184,11 +185,11 @@ class Rule:
 
 
 class BatchedRule:
-    """A flat jvp rule applied to batches; results have the batch in front."""
+    """A flat jvp rule applied to batches; the results are batched along axis 0."""
 
     __slots__ = ("axis", "dims", "rule")
 
-    def __init__(self, rule: Callable, axis: Any, dims: Sequence[int | None]):
+    def __init__(self, rule: Callable, axis: Axis, dims: Sequence[int | None]):
         self.rule = rule
         self.axis = axis
         self.dims = tuple(dims)
@@ -219,7 +220,8 @@ class BatchedRule:
         return repr(self.rule)
 
 
-def _one_example(zero: Any, dim: int | None) -> Array:
+def _one_example(zero: Zero | SymbolicZero, dim: int | None) -> Zero | SymbolicZero:
+    """The zero of one example, from that of a batch."""
     if dim is None:
         return zero
     shape = zero.aval.shape

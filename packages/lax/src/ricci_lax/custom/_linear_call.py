@@ -15,8 +15,10 @@ from ricci_autodiff import (
 from ricci_batching import Axis, batch_jaxpr, batched_at
 from ricci_ir import (
     Array,
+    ArrayLike,
     DebugInfo,
     Jaxpr,
+    PyTree,
     api_boundary,
     convert_constvars,
     define,
@@ -25,7 +27,7 @@ from ricci_ir import (
     set_trace,
     trace_to_jaxpr,
 )
-from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._call import bind_once, lower_inline
@@ -40,17 +42,17 @@ __all__ = [
 def linear_call(
     fun: Callable[[Any, Any], Any],
     fun_transpose: Callable[[Any, Any], Any],
-    residual_args: Any,
-    linear_args: Any,
-) -> Array:
+    residual_args: PyTree,
+    linear_args: PyTree,
+) -> PyTree:
     """``fun(residual_args, linear_args)``, with the transpose of ``fun`` given.
 
     Args:
       fun: ``fun(residuals, x)``, linear in ``x``: a function of pytrees of arrays.
       fun_transpose: ``fun_transpose(residuals, ct)`` takes a cotangent like the result of ``fun``
         and returns one like ``linear_args``. It is called when the transpose is asked for.
-      residual_args: what ``fun`` may depend on in other ways; not to be differentiated.
-      linear_args: what ``fun`` is linear in.
+      residual_args: arguments in which ``fun`` need not be linear; not to be differentiated.
+      linear_args: the arguments in which ``fun`` is linear.
 
     Returns:
       What ``fun`` returns.
@@ -79,7 +81,7 @@ def linear_call(
     count = len(residuals)
     out_tree: Any = None
 
-    def flat(*args: Any) -> list[Any]:
+    def flat(*args: Array) -> list[Any]:
         nonlocal out_tree
         results, out_tree = tree_flatten(
             fun(
@@ -89,7 +91,7 @@ def linear_call(
         )
         return results
 
-    def flat_transpose(*args: Any) -> list[Any]:
+    def flat_transpose(*args: Array) -> list[Any]:
         result = fun_transpose(
             tree_unflatten(residual_tree, args[:count]), tree_unflatten(out_tree, args[count:])
         )
@@ -110,7 +112,7 @@ def linear_call(
     return tree_unflatten(out_tree, outs)
 
 
-def _avals(what: str, leaves: Sequence[Any], tree: Any) -> list[Any]:
+def _avals(what: str, leaves: Sequence[Any], tree: PyTree) -> list[Any]:
     avals = []
     for i, leaf in enumerate(leaves):
         try:
@@ -121,7 +123,9 @@ def _avals(what: str, leaves: Sequence[Any], tree: Any) -> list[Any]:
     return avals
 
 
-def _check_transpose(tree: Any, results: Sequence[Any], linear_tree: Any, avals: Sequence) -> None:
+def _check_transpose(
+    tree: PyTreeDef, results: Sequence[Any], linear_tree: PyTreeDef, avals: Sequence[Any]
+) -> None:
     if tree != linear_tree:
         raise TypeError(
             "linear_call: fun_transpose must return a pytree with the structure of linear_args:\n"
@@ -200,7 +204,10 @@ class Known:
 
 
 class BatchedThunk:
-    """The transpose of a callee applied to batches: residuals as they are, all else in front."""
+    """The transpose of a callee, for batches along axis 0 of all but the residuals and constants.
+
+    A residual is a batch along axis 0, or none, as ``dims`` says; constants are none.
+    """
 
     __slots__ = ("axis", "dims", "thunk")
 
@@ -233,8 +240,8 @@ def _jvp(primals, tangents, **params):
     fixed = params["num_callee_consts"] + params["num_res"]
     if any(type(t) is not Zero for t in tangents[:fixed]):
         raise NotImplementedError(
-            "linear_call: the derivative with respect to residual_args, or to what the function "
-            "closes over, is not known: only linear_args can be differentiated."
+            "linear_call: only linear_args can be differentiated, not residual_args or arrays that "
+            "the function closes over."
         )
     outs = _bind(primals, **params)
     if all(type(t) is Zero for t in tangents):
@@ -247,7 +254,7 @@ def _jvp(primals, tangents, **params):
     ]
 
 
-def _instantiated(tangent: Array, x: Array) -> Array:
+def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
     """A tangent as an array that the callee takes in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
         return vector_space.zeros(get_aval(x))
@@ -263,8 +270,8 @@ def _transpose(cts, *args, callee, num_callee_consts, num_res, transpose_thunk):
     fixed = num_callee_consts + num_res
     if any(map(is_undefined_primal, args[:fixed])):
         raise NotImplementedError(
-            "linear_call: the function is linear in linear_args alone, and the transpose was asked "
-            "for with respect to residual_args."
+            "linear_call: the function is linear in linear_args only; it cannot be transposed with "
+            "respect to residual_args."
         )
     transposed = transpose_thunk()
     original = Callee(callee, num_res)

@@ -1,9 +1,7 @@
-"""What rules with symbolic zeros are written with."""
-
-from typing import Any
+"""Functions for custom rules that use symbolic zeros."""
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate
-from ricci_ir import ArrayLike, as_array
+from ricci_ir import Array, ArrayLike, PyTree, as_array
 from ricci_pytree import tree_map
 
 from ._vjp import CustomVJPPrimal
@@ -14,7 +12,7 @@ __all__ = [
 ]
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     """The zero tangent of a pytree of arrays.
 
     Args:
@@ -29,14 +27,14 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
       0.0
     """
 
-    def zero(x: ArrayLike) -> Any:
+    def zero(x: ArrayLike) -> Array | SymbolicZero:
         found = Zero.from_primal(x)
         return SymbolicZero(found.aval) if symbolic_zeros else as_array(instantiate(found))
 
     return tree_map(zero, val)
 
 
-def custom_vjp_primal_tree_values(tree: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
     """The values in a pytree of ``CustomVJPPrimal``, as forward rules with symbolic zeros get it.
 
     Raises:
@@ -47,7 +45,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
       {'a': 3}
     """
 
-    def value(leaf: Any) -> int:
+    def value(leaf: object) -> ArrayLike:
         if not isinstance(leaf, CustomVJPPrimal):
             raise TypeError(
                 "custom_vjp_primal_tree_values: the leaves must be CustomVJPPrimal, as the "

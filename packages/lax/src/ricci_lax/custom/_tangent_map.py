@@ -1,4 +1,4 @@
-"""The derivative of a program as a linear map that can be transposed when that is asked for."""
+"""``tangent_map``: the derivative of a program as one linear operation, with its transpose."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,16 @@ from ricci_autodiff import (
     transpose_flat,
 )
 from ricci_batching import batch_jaxpr, batched_at
-from ricci_ir import Jaxpr, Literal, define, eval_jaxpr, jaxpr_as_fun, set_trace, trace_to_jaxpr
+from ricci_ir import (
+    Array,
+    Jaxpr,
+    Literal,
+    define,
+    eval_jaxpr,
+    jaxpr_as_fun,
+    set_trace,
+    trace_to_jaxpr,
+)
 from ricci_lax.rules._law_examples import discrete
 from ricci_stablehlo import Lowering, Value
 
@@ -27,7 +36,7 @@ __all__ = [
 
 
 def _map_program(jaxpr: Jaxpr, count: int, transposed: bool) -> Jaxpr:
-    """The map as a program of all operands."""
+    """The derivative (or its transpose) as a program of all operands of ``tangent_map_p``."""
     key = ("tangent_map", count, transposed)
     return jaxpr.derived(key, lambda: _make_program(jaxpr, count, transposed))
 
@@ -36,13 +45,13 @@ def _make_program(jaxpr: Jaxpr, count: int, transposed: bool) -> Jaxpr:
     avals = jaxpr.in_avals
     fixed = len(avals) - count
 
-    def forward(*args: Any) -> list[Any]:
+    def forward(*args: Array) -> list[Any]:
         primals, direction = args[: len(avals)], args[len(avals) :]
         zeros = [Zero.from_primal(x) for x in primals[:fixed]]
         run = lambda *xs: eval_jaxpr(jaxpr, (), *xs)
         return [instantiate(t) for t in jvp_flat(run, primals, [*zeros, *direction])[1]]
 
-    def backward(*args: Any) -> list[Any]:
+    def backward(*args: Array) -> list[Any]:
         known, cts = args[: len(avals)], args[len(avals) :]
         program = _map_program(jaxpr, count, False)
         linear = [False] * len(avals) + [True] * count
@@ -111,8 +120,8 @@ def _transpose(cts, *args, jaxpr, count, transposed):
     fixed = len(jaxpr.in_avals)
     if any(map(is_undefined_primal, args[:fixed])):
         raise NotImplementedError(
-            "the derivative of a function is linear in its direction alone, and the transpose was "
-            "asked for with respect to the point that it is taken at."
+            "tangent_map: the derivative of a function is linear in the tangent only; it cannot be "
+            "transposed with respect to the primal."
         )
     results = tangent_map(
         [*args[:fixed], *map(instantiate, cts)],
@@ -130,7 +139,7 @@ def _batch(axis, args, dims, *, jaxpr, count, transposed):
     def moved(xs: Sequence[Any], ds: Sequence[int | None]) -> list[Any]:
         return [batched_at(x, d, axis.size, 0) for x, d in zip(xs, ds, strict=True)]
 
-    # The point and the direction are both batches, so that the map is one for each example.
+    # The primal and the tangent are both batched: each example has a linear map of its own.
     in_dims = [*dims[:fixed], *[0] * count]
     batched, _ = batch_jaxpr(jaxpr, axis, in_dims, [0] * len(jaxpr.outvars))
     outs = tangent_map(
@@ -146,8 +155,8 @@ def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
     return ctx.inline(_map_program(**params), operands)
 
 
-# Operands: the arguments of ``jaxpr``, the last ``count`` of which are the point that its
-# derivative is taken at; then the direction, or with ``transposed`` a cotangent of the results.
+# Operands: the arguments of ``jaxpr``, of which the last ``count`` are the primals of the
+# derivative; then their tangents, or with ``transposed`` the cotangents of the results.
 tangent_map_p = define(
     "tangent_map",
     abstract_eval=_abstract_eval,

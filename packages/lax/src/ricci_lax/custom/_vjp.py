@@ -14,10 +14,12 @@ from ricci_autodiff import (
     split_by_linearizing,
     tangent_aval,
 )
-from ricci_batching import batch_flat, batch_jaxpr, batched_at
+from ricci_batching import Axis, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
     Array,
+    ArrayLike,
     Primitive,
+    PyTree,
     Tracer,
     api_boundary,
     as_array,
@@ -32,7 +34,7 @@ from ricci_ir import (
 )
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.structure._shapes import reduce_sum
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._call import Call, CustomFunction, call_rule, lower_inline
@@ -52,7 +54,7 @@ class CustomVJPPrimal:
     ``perturbed`` is whether the argument is being differentiated.
     """
 
-    value: Any
+    value: ArrayLike
     perturbed: bool
 
 
@@ -139,13 +141,17 @@ class Rules:
 
     __slots__ = ("call", "const_count", "custom", "out_tree")
 
-    def __init__(self, custom: custom_vjp[..., Any], call: Call, const_count: int, out_tree: Any):
+    def __init__(
+        self, custom: custom_vjp[..., Any], call: Call, const_count: int, out_tree: PyTreeDef
+    ):
         self.custom = custom
         self.call = call._replace(leaves=[], paths=list)
         self.const_count = const_count
         self.out_tree = out_tree
 
-    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list, list, Any]:
+    def forward(
+        self, primals: Sequence[Any], perturbed: Sequence[bool]
+    ) -> tuple[list, list, PyTreeDef]:
         """The outputs, the residuals, and the structure of the residuals."""
         name = self.custom.name
         primals = list(primals[self.const_count :])
@@ -168,7 +174,13 @@ class Rules:
         residuals, tree = tree_flatten(pair[1])
         return outs, residuals, tree
 
-    def backward(self, tree: Any, residuals: Sequence[Any], cts: Sequence[Any], avals) -> list:
+    def backward(
+        self,
+        tree: PyTreeDef,
+        residuals: Sequence[Any],
+        cts: Sequence[Any],
+        avals: Sequence[Any],
+    ) -> list:
         """The cotangents of the arguments, as arrays or ``Zero``."""
         name = self.custom.name
         if self.custom.symbolic_zeros:
@@ -196,7 +208,8 @@ class Rules:
             flat += self._checked(i, entry, value, expected)
         return flat
 
-    def _checked(self, i: int, entry: Any, value: Any, avals: Sequence[Any]) -> list[Any]:
+    def _checked(self, i: int, entry: PyTreeDef, value: PyTree, avals: Sequence[Any]) -> list[Any]:
+        """The cotangents of one argument as leaves, checked against its structure and types."""
         name = self.custom.name
         if value is None:
             return [Zero(tangent_aval(aval)) for aval in avals]
@@ -232,13 +245,13 @@ class Rules:
 _disable_bwd_checks = config.state("jax_disable_bwd_checks")
 
 
-def _as_array(x: Array) -> Array:
-    """A cotangent as a rule expects it: no Python number, which divides by zero in its own way."""
+def _as_array(x: ArrayLike) -> ArrayLike:
+    """A cotangent for a rule: an array, since Python numbers raise where they divide by zero."""
     return x if hasattr(x, "dtype") else as_array(context.trace.lift(x))
 
 
-def _flattened_like(tree: Any, value: Any) -> list[Any] | None:
-    """What a pytree has where ``tree`` has leaves, or ``None`` if it is built otherwise."""
+def _flattened_like(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
+    """The parts of a pytree at the leaves of ``tree``; ``None`` if it has another structure."""
     try:
         return tree.flatten_up_to(value)
     except ValueError:
@@ -246,11 +259,11 @@ def _flattened_like(tree: Any, value: Any) -> list[Any] | None:
 
 
 class BatchedRules:
-    """Flat forward and backward rules applied to batches; the batch of all values is in front."""
+    """Flat forward and backward rules applied to batches, along axis 0 of outputs and residuals."""
 
     __slots__ = ("axis", "dims", "fwd", "inner_bwd")
 
-    def __init__(self, fwd: Callable, bwd: Callable, axis: Any, dims: Sequence[int | None]):
+    def __init__(self, fwd: Callable, bwd: Callable, axis: Axis, dims: Sequence[int | None]):
         self.fwd = fwd
         self.inner_bwd = bwd
         self.axis = axis
@@ -330,7 +343,7 @@ def _bind_tangent(
 
 
 def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic_zeros, **_):
-    """The results by the forward rule, and their tangents, an operation known by its transpose."""
+    """Run the forward rule; the tangents become one operation that has only a transpose."""
     outs, residuals, tree = fwd(primals, [type(t) is not Zero for t in tangents])
     out_avals = tuple(tangent_aval(get_aval(out)) for out in outs)
     recorded = record(
@@ -368,7 +381,7 @@ def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
 
 
 def _rule_name(rule: Any, kind: str) -> str:
-    """What the user called a rule; that of a batched one is the name of what it applies."""
+    """The name of the user's rule, also where that is applied to batches."""
     rules = rule.__self__
     if isinstance(rules, BatchedRules):
         return _rule_name(rules.fwd if kind == "fwd" else rules.inner_bwd, kind)
@@ -443,8 +456,8 @@ def _tangent_shown(*, bwd, in_zeros, num_res, symbolic_zeros, **_):
     }
 
 
-# The derivative of a custom_vjp function: linear, and known by its transpose alone. Operands: the
-# residuals, then the tangents.
+# The tangents of a custom_vjp function: a linear operation of which only the transpose is known,
+# the backward rule. Operands: the residuals, then the tangents.
 custom_vjp_tangent_p = define(
     "custom_lin",
     abstract_eval=lambda *avals, out_avals, **_: list(out_avals),

@@ -18,6 +18,7 @@ from ricci_autodiff import (
 )
 from ricci_batching import add_dim, move_dim
 from ricci_ir import (
+    Array,
     Jaxpr,
     ShapedArray,
     api_boundary,
@@ -27,7 +28,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.structure._shapes import reduce_sum
-from ricci_pytree import tree_flatten, tree_structure, tree_unflatten, treedef_tuple
+from ricci_pytree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten, treedef_tuple
 from ricci_stablehlo import Lowering, Value
 
 from ._call import Call, CustomFunction, lower_inline
@@ -100,7 +101,11 @@ class UserRule:
     __slots__ = ("const_count", "in_tree", "name", "out_tree", "rule")
 
     def __init__(
-        self, custom: custom_vmap[..., Any], const_count: int, in_tree: Any, out_tree: Any
+        self,
+        custom: custom_vmap[..., Any],
+        const_count: int,
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
     ):
         self.name = custom.name
         self.rule: Any = custom.vmap_rule
@@ -113,8 +118,7 @@ class UserRule:
         if any(flags[:skip]):
             raise NotImplementedError(
                 f"{self.name}, which has a batching rule of its own, closes over an array that is "
-                "mapped over, and the rule is told only of arguments. Pass the array as an "
-                "argument."
+                "mapped over, but the rule gets only the arguments. Pass the array as an argument."
             )
         in_batched = list(tree_unflatten(self.in_tree, flags[skip:]))
         pair = self.rule(size, in_batched, *tree_unflatten(self.in_tree, args[skip:]))
@@ -149,7 +153,13 @@ class UserRule:
 
 
 class TangentRule:
-    """The derivative of a rule. Operands: the primals, then the tangents of those carried."""
+    """The derivative of a rule. Operands: the primals, then the tangents of some of them.
+
+    Attributes:
+      carried: which primals have a tangent among the operands.
+      out_carried: which results have one.
+      primals_too: whether the rule returns the results ahead of their tangents.
+    """
 
     __slots__ = ("carried", "out_carried", "primals_too", "rule")
 
@@ -215,7 +225,7 @@ class TransposedRule:
         known = list(zip(args[:count], flags[:count], strict=True))
         out_flags: list[bool] = []
 
-        def run(*xs: Any) -> list[Any]:
+        def run(*xs: Array) -> list[Any]:
             nonlocal out_flags
             fixed, inputs = iter(known), ((x, True) for x in xs)
             pairs = [next(inputs if linear else fixed) for linear in self.linear]
@@ -237,7 +247,7 @@ class TransposedRule:
         return f"transpose of {self.rule!r}"
 
 
-def _subtree(tree: Any, kept: Sequence[bool]) -> Any:
+def _subtree(tree: PyTreeDef, kept: Sequence[bool]) -> PyTreeDef:
     """A structure without some of its leaves."""
     return tree_structure(tree_unflatten(tree, [0 if keep else None for keep in kept]))
 
@@ -315,7 +325,7 @@ def _transpose_call(call: Jaxpr, linear: tuple[bool, ...]) -> Jaxpr:
     avals = [a for a, lin in zip(call.in_avals, linear, strict=True) if not lin]
     ct_avals = [tangent_aval(a) for a in call.out_avals]
 
-    def run(*args: Any) -> list[Any]:
+    def run(*args: Array) -> list[Any]:
         known = iter(args[: len(avals)])
         values = [None if lin else next(known) for lin in linear]
         return [instantiate(ct) for ct in transpose_flat(call, linear, values, args[len(avals) :])]

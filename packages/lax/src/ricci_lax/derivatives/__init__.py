@@ -1,4 +1,4 @@
-"""Derivatives as functions: Jacobians, checkpoints, and what reverse mode keeps."""
+"""Derivatives as functions: Jacobians, checkpoints, and the residuals of reverse mode."""
 
 from ._checkpoint import *
 from ._fwd_and_bwd import *

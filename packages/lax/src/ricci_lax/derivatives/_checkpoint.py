@@ -1,4 +1,4 @@
-"""``checkpoint``: compute again on the way back what would otherwise be kept from the way there."""
+"""``checkpoint``: recompute residuals in the backward pass instead of storing them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -18,9 +18,8 @@ from ricci_autodiff import (
 )
 from ricci_batching import batch_jaxpr, elementwise
 from ricci_ir import (
-    Array,
-    ArrayLike,
     Jaxpr,
+    PyTree,
     api_boundary,
     define,
     eval_jaxpr,
@@ -28,7 +27,7 @@ from ricci_ir import (
     join_effects,
     staged_call,
 )
-from ricci_lax.checkpoint_policies import is_saved
+from ricci_lax.checkpoint_policies import Policy, is_saved
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.programs._inlining import inlined
@@ -45,12 +44,12 @@ __all__ = [
 
 
 class Recomputing(NamedTuple):
-    """The derivative of a program that keeps little.
+    """The derivative of a program that stores few residuals and recomputes the others.
 
     Attributes:
-      forward: from the arguments to the results, followed by what is kept.
-      tangent: from some of the arguments, what is kept, and the given tangents, to the tangents
-        of the results that are not zero.
+      forward: from the arguments to the results, followed by the stored residuals.
+      tangent: from some of the arguments, the stored residuals and the given tangents, to the
+        tangents of the results that are not zero. It begins with the recomputation.
       used: which arguments ``tangent`` takes.
       nonzeros: for each result, whether it has a tangent.
     """
@@ -61,12 +60,17 @@ class Recomputing(NamedTuple):
     nonzeros: tuple[bool, ...]
 
 
-def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Any) -> Recomputing:
+def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None) -> Recomputing:
+    """Linearize a program, and move the computation of residuals into the tangent program.
+
+    The tangent program repeats the forward equations that its residuals need, from the arguments
+    and from the values that the policy saves; of these, only those that it reads are stored.
+    """
     if jaxpr.effects & io_effects:
         raise NotImplementedError(
             "checkpoint cannot be differentiated with io_callback inside: it would be called again "
-            "on the way back.\nCall it outside, or use pure_callback or debug.callback, of which "
-            "that does no harm."
+            "in the backward pass.\nCall it outside, or use pure_callback or debug.callback, which "
+            "may be called twice."
         )
     linearized = linearize_jaxpr(inlined(jaxpr) if policy else jaxpr, nonzeros)
     forward, tangent = linearized.forward, linearized.tangent
@@ -149,12 +153,12 @@ def _batch(axis, args, dims, *, jaxpr, **params):
 def _lower(ctx: Lowering, *operands: Value, jaxpr, prevent_cse, differentiated, **params):
     values: Sequence[Value] = operands
     if differentiated and prevent_cse and operands:
-        # The compiler would find the first computation again, and keep it.
+        # Without a barrier the compiler would see that this is computed twice, and store it.
         values = lower_barrier(ctx, *operands)
     return ctx.inline(jaxpr, values)
 
 
-# Operands: what the program closes over, and its arguments.
+# Operands: the program's constants, then its arguments.
 remat_p = define(
     "remat2",
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
@@ -176,22 +180,22 @@ def checkpoint[**P, R](
     fun: Callable[P, R],
     concrete: bool = False,
     prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
 ) -> Callable[P, R]:
-    """The function itself, but differentiated with less memory: its steps are computed again.
+    """Differentiate a function with less memory: the backward pass recomputes its residuals.
 
-    Differentiation in reverse mode keeps what each operation needs on the way back. Of a function
-    wrapped here only the arguments are kept, and what ``policy`` allows.
+    Reverse mode stores the residuals that the backward pass needs of each operation. For a function
+    wrapped here only its arguments are stored, and those residuals that ``policy`` allows.
 
     Args:
       fun: a function of pytrees of arrays.
       concrete: ``fun`` may use the values of its arguments in Python control flow; then nothing is
-        computed again.
-      prevent_cse: keep the compiler from finding that it computes something twice, and saving it
-        after all; not needed inside of ``scan``.
-      policy: which results of operations may be kept, one of ``checkpoint_policies``, or a
+        recomputed.
+      prevent_cse: keep the compiler from joining the recomputation with the first computation,
+        which would store its results after all; not needed inside of ``scan``.
+      policy: which results of operations may be stored, one of ``checkpoint_policies``, or a
         function of a primitive, the types of its operands, and its parameters.
       static_argnums, static_argnames: arguments that are passed as they are; where they can be
         hashed, equal ones share a trace.
@@ -249,13 +253,13 @@ def checkpoint[**P, R](
 
 def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -> Callable:
     @wraps(fun, updated=())
-    def call(args: tuple, options: dict) -> Array:
+    def call(args: tuple, options: dict) -> PyTree:
         return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 
     return call
 
 
-# What policies know values by
+# Names, by which policies refer to values
 
 name_p = define(
     "name",
@@ -267,8 +271,8 @@ name_p = define(
 )
 
 
-def checkpoint_name(x: ArrayLike, name: str) -> Array:
-    """The same values, under a name that checkpoint policies can refer to.
+def checkpoint_name(x: PyTree, name: str) -> PyTree:
+    """Name values, so that checkpoint policies can refer to them.
 
     Args:
       x: a pytree of arrays.

@@ -6,7 +6,7 @@ from operator import index
 from typing import Any
 
 from ricci_autodiff import vjp
-from ricci_ir import ArrayLike, api_boundary, disable_jit_state, staged_call
+from ricci_ir import PyTree, api_boundary, disable_jit_state, staged_call
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
@@ -50,8 +50,8 @@ def fwd_and_bwd(
     positions = [index(n) for n in ((argnums,) if isinstance(argnums, int) else argnums)]
 
     @wraps(fun)
-    def forward(*args: Any) -> tuple[Any, ...]:
-        def chosen(*values: Any) -> Any:
+    def forward(*args: PyTree) -> tuple[Any, ...]:
+        def chosen(*values: PyTree) -> PyTree:
             full = list(args)
             for position, value in zip(positions, values, strict=True):
                 full[position] = value
@@ -59,7 +59,7 @@ def fwd_and_bwd(
 
         return vjp(chosen, *(args[n] for n in positions), has_aux=has_aux)
 
-    def backward(residuals: Callable[[Any], tuple[Any, ...]], ct: ArrayLike) -> Any:
+    def backward(residuals: Callable[[Any], tuple[Any, ...]], ct: PyTree) -> PyTree:
         cts = residuals(ct)
         return cts[0] if one else cts
 
@@ -68,12 +68,12 @@ def fwd_and_bwd(
 
     @wraps(fun)
     @api_boundary
-    def fwd(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def fwd(*args: PyTree, **kwargs: Any) -> tuple[Any, ...]:
         for position in positions:
             if not -len(args) <= position < len(args):
                 raise ValueError(
-                    f"fwd_and_bwd: argument {position} was to be differentiated, but "
-                    f"{len(args)} were given by position. Arguments by keyword are not counted."
+                    f"fwd_and_bwd: argnums={position} is out of bounds: the function was called "
+                    f"with {len(args)} positional arguments. Pass the arguments by position."
                 )
         if kwargs:
             raise TypeError(
@@ -87,7 +87,7 @@ def fwd_and_bwd(
 def _staged(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function as one program for arguments of each type."""
 
-    def call(*args: Any) -> Any:
+    def call(*args: PyTree) -> PyTree:
         if disable_jit_state.value:
             return fun(*args)
         leaves, tree = tree_flatten(args)

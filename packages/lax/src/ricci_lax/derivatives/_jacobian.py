@@ -12,6 +12,7 @@ from ricci_batching import Axis, batch_flat, batched_at
 from ricci_ir import (
     Array,
     ArrayLike,
+    PyTree,
     ShapedArray,
     api_boundary,
     as_array,
@@ -27,6 +28,7 @@ from ricci_lax.shapes._joining import split
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._shapes import reshape, zeros_of
 from ricci_pytree import (
+    PyTreeDef,
     argument_paths,
     keystr,
     tree_flatten,
@@ -80,18 +82,17 @@ def jacfwd[**P](
 
     @wraps(fun, updated=())
     @api_boundary
-    def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
         given = _Differentiated("jacfwd", fun, positions, args, kwargs)
         given.check_forward(holomorphic)
         flat = FlatFunction(given.call, given.tree, has_aux)
         results: list[Any] = []
 
-        def push(*tangents: Any) -> list[Any]:
+        def push(*tangents: Array) -> list[Any]:
             nonlocal results
             results, out_tangents = jvp_flat(flat, given.leaves, tangents)
             out_tangents = flat.split_aux(out_tangents)[0]
-            kept = zip(out_tangents, results, strict=False)
-            return [_tangent(t, get_aval(y)) for t, y in kept]
+            return [_tangent(t, y) for t, y in zip(out_tangents, results, strict=False)]
 
         basis = _standard_basis(given.avals)
         size = given.size
@@ -150,7 +151,7 @@ def jacrev[**P](
 
     @wraps(fun, updated=())
     @api_boundary
-    def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
         given = _Differentiated("jacrev", fun, positions, args, kwargs)
         given.check_reverse(holomorphic, allow_int)
         value, pull, *aux = vjp(given.call, *given.arguments, has_aux=has_aux)
@@ -160,7 +161,7 @@ def jacrev[**P](
         if not out_avals:
             raise ValueError(f"jacrev: {_name(fun)} returned no arrays to differentiate.")
 
-        def pulled(*cts: Any) -> list[Any]:
+        def pulled(*cts: Array) -> list[Any]:
             return tree_flatten(pull(tree_unflatten(out_tree, cts)))[0]
 
         basis = _standard_basis(out_avals)
@@ -214,7 +215,7 @@ def hessian[**P](
     return jacfwd(first, argnums, has_aux, holomorphic)
 
 
-def _positions(transform: str, fun: Any, argnums: Any) -> tuple[int, ...]:
+def _positions(transform: str, fun: object, argnums: object) -> tuple[int, ...]:
     if not callable(fun):
         raise TypeError(f"{transform} needs a function, got {fun!r} of type {type(fun).__name__}.")
     if isinstance(argnums, int):
@@ -228,9 +229,10 @@ class _Differentiated:
     """The arguments that a Jacobian is taken with respect to.
 
     Attributes:
-      arguments, leaves, tree: the arguments, and what they hold, flattened.
+      arguments: the arguments, pytrees.
+      leaves, tree: their leaves and their structure.
       avals: the leaves' types.
-      size: how many numbers they hold.
+      size: the total number of elements in the leaves.
     """
 
     __slots__ = ("_all", "arguments", "avals", "leaves", "size", "transform", "tree", "where")
@@ -258,13 +260,13 @@ class _Differentiated:
         fun, args, _ = self._all
         if not -len(args) <= position < len(args):
             raise ValueError(
-                f"{self.transform}: argnums={position} was to be differentiated, but {_name(fun)} "
-                f"was called with {len(args)} positional arguments. Pass it by position; arguments "
+                f"{self.transform}: argnums={position} is out of bounds: {_name(fun)} was called "
+                f"with {len(args)} positional arguments. Pass the argument by position; arguments "
                 "passed by keyword are not differentiated."
             )
         return position % len(args)
 
-    def call(self, *arguments: Any) -> Any:
+    def call(self, *arguments: PyTree) -> PyTree:
         """Call the function with other values of the differentiated arguments."""
         fun, args, kwargs = self._all
         full = list(args)
@@ -273,7 +275,7 @@ class _Differentiated:
         return fun(*full, **kwargs)
 
     def path(self, leaf: int) -> str:
-        """What the user calls a leaf."""
+        """The name of a leaf in messages, such as ``x['weights']``."""
         fun, args, _ = self._all
         counts = [tree_structure(arg).num_leaves for arg in args]
         paths = argument_paths(args, {}, fun)
@@ -285,7 +287,7 @@ class _Differentiated:
         ]
         return chosen[leaf]
 
-    def unflatten(self, parts: Sequence[Any], argnums: Any) -> Any:
+    def unflatten(self, parts: Sequence[Any], argnums: int | Sequence[int]) -> PyTree:
         """A part for each leaf, in the structure of the argument, or a tuple for several."""
         tree = tree_unflatten(self.tree, parts)
         return tree[0] if isinstance(argnums, int) else tree
@@ -298,7 +300,7 @@ class _Differentiated:
             "Pass a float (for example 3.0 instead of 3); for complex arguments use "
             "holomorphic=True if it applies, else jvp."
         )
-        return self._check(np.floating, "in which forward mode takes no Jacobian", advice)
+        return self._check(np.floating, "but jacfwd requires real floating-point inputs", advice)
 
     def check_reverse(self, holomorphic: bool, allow_int: bool) -> None:
         """Raise unless ``jacrev`` applies to the leaves' dtypes."""
@@ -310,18 +312,16 @@ class _Differentiated:
             "Pass a float (for example 3.0 instead of 3), choose other argnums, or use "
             "allow_int=True."
         )
-        return self._check(
-            np.inexact, "in which no small changes exist to differentiate by", advice
-        )
+        return self._check(np.inexact, "but jacrev requires floating-point inputs", advice)
 
     def _check_complex(self) -> None:
         self._check(
             np.complexfloating,
-            "and holomorphic=True promises complex numbers",
-            "Convert it to a complex dtype, or drop holomorphic.",
+            "but holomorphic=True requires complex inputs",
+            "Convert it to a complex dtype, or drop holomorphic=True.",
         )
 
-    def _check(self, kind: Any, problem: str, advice: str) -> None:
+    def _check(self, kind: type[np.inexact], problem: str, advice: str) -> None:
         for i, aval in enumerate(self.avals):
             if not issubdtype(aval.dtype, kind):
                 raise TypeError(
@@ -331,7 +331,12 @@ class _Differentiated:
 
 
 def _check_results(
-    transform: str, fun: Callable, tree: Any, results: Sequence[Any], holomorphic: bool, real: bool
+    transform: str,
+    fun: Callable,
+    tree: PyTreeDef,
+    results: Sequence[Any],
+    holomorphic: bool,
+    real: bool,
 ) -> None:
     """Raise unless the results are complex if ``holomorphic``, else floats if ``real``."""
     if not (holomorphic or real):
@@ -342,20 +347,21 @@ def _check_results(
         if not issubdtype(dtype, kind):
             numbered = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))[0]
             what = (
-                "holomorphic=True promises complex numbers. Drop holomorphic for real results"
+                "holomorphic=True requires complex outputs. Drop holomorphic=True for real results"
                 if holomorphic
-                else "reverse mode needs real floating-point results. Take real and imaginary "
+                else "reverse mode requires real floating-point outputs. Take real and imaginary "
                 "parts, or use holomorphic=True, jacfwd or vjp where they apply"
             )
             raise TypeError(
                 f"{transform}: {_name(fun)} returned dtype {dtype} at "
-                f"output{keystr(numbered[i][0])}, and {what}."
+                f"output{keystr(numbered[i][0])}, but {what}."
             )
 
 
-def _tangent(tangent: Any, aval: ShapedArray) -> Array:
-    """A result's tangent; that of integers is given as zeros of their dtype."""
+def _tangent(tangent: ArrayLike | Zero, result: ArrayLike) -> Array:
+    """A result's tangent as an array; for an integer result, zeros of its own dtype."""
     if type(tangent) is Zero and tangent.aval.dtype == float0:
+        aval: Any = get_aval(result)
         return zeros_of(aval)
     return instantiate(tangent)
 
@@ -365,7 +371,7 @@ def _total(avals: Sequence[Any]) -> int:
 
 
 def _standard_basis(avals: Sequence[Any]) -> list[Any]:
-    """The unit vectors of a space of arrays of the given types, along the first axis."""
+    """The standard basis of arrays of the given types: one unit vector for each index of axis 0."""
     size = _total(avals)
     dtype = result_type(*avals)
     row, column = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
@@ -377,8 +383,8 @@ def _standard_basis(avals: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _columns(value: Any, axis: int, avals: Sequence[Any]) -> list[Any]:
-    """The parts along the last axis that belong to each argument, in its shape."""
+def _columns(value: ArrayLike, axis: int, avals: Sequence[Any]) -> list[Any]:
+    """Split a block of the Jacobian along its last axis: a part for each argument, in its shape."""
     shape = get_aval(value).shape[:axis]  # pyright: ignore[reportAttributeAccessIssue]
     parts = split(value, [aval.size for aval in avals], axis=axis)
     return [
@@ -391,8 +397,8 @@ def _is_float0(x: ArrayLike) -> bool:
     return get_aval(x).dtype == float0  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _rows(value: Any, out_avals: Sequence[Any], aval: ShapedArray) -> list[Any]:
-    """The parts along the first axis that belong to each result, in its shape; zeros of None."""
+def _rows(value: ArrayLike | None, out_avals: Sequence[Any], aval: ShapedArray) -> list[Any]:
+    """Split a block along its first axis: a part for each result; ``None`` stands for zeros."""
     if value is None:
         shapes = [(*out.shape, *aval.shape) for out in out_avals]
         return [as_array(zeros_of(ShapedArray(s, aval.dtype, aval.weak_type))) for s in shapes]
@@ -408,5 +414,5 @@ def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
     return x if found.shape == shape else reshape(x, shape)
 
 
-def _name(fun: Any) -> str:
+def _name(fun: object) -> str:
     return getattr(fun, "__name__", None) or repr(fun)

@@ -1,4 +1,4 @@
-"""What reverse-mode differentiation keeps of a function."""
+"""The residuals that reverse-mode differentiation stores for the backward pass."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import Zero, linearize_flat, tape_to_jaxpr
-from ricci_ir import DebugInfo, Jaxpr, context, issubdtype, trace_to_jaxpr
+from ricci_ir import (
+    AbstractValue,
+    Array,
+    Atom,
+    DebugInfo,
+    Jaxpr,
+    PyTree,
+    context,
+    issubdtype,
+    trace_to_jaxpr,
+)
 from ricci_lax.control_flow._bodies import function_name, leaf_avals
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
@@ -18,26 +28,28 @@ __all__ = [
 ]
 
 
-def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
-    """What is kept on the way there for the way back, by type and origin.
+def saved_residuals(
+    f: Callable[..., Any], *args: PyTree, **kwargs: Any
+) -> list[tuple[AbstractValue, str]]:
+    """The residuals that are stored for the backward pass, by type and origin.
 
     Args:
       f: a function of pytrees of arrays.
       args, kwargs: its arguments, or anything with a shape and a dtype in place of arrays.
 
     Returns:
-      For each array kept, its type, and what it is.
+      For each residual, its type, and what it is.
     """
     leaves, tree = tree_flatten((args, kwargs))
     names = argument_paths(args, kwargs, f)
     avals = leaf_avals("saved_residuals", names, leaves)
     nonzeros = [issubdtype(a.dtype, np.inexact) for a in avals]
 
-    def run(*flat: Any) -> list[Any]:
+    def run(*flat: Array) -> list[Any]:
         positional, named = tree_unflatten(tree, flat)
         return tree_flatten(f(*positional, **named))[0]
 
-    def residuals(*flat: Any) -> list[Any]:
+    def residuals(*flat: Array) -> list[Any]:
         tape, given, _, tangents = linearize_flat(run, flat, nonzeros)
         out_vars = [t.atom for t in tangents if type(t) is not Zero]
         linear, kept = tape_to_jaxpr(tape, [t.atom for t in given], out_vars, context.trace)
@@ -48,7 +60,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     return [(atom.aval, _origin(jaxpr, atom, names)) for atom in jaxpr.outvars]
 
 
-def _origin(jaxpr: Jaxpr, atom: Any, names: list[str]) -> str:
+def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> str:
     for var, name in zip(jaxpr.invars, names, strict=True):
         if var is atom:
             return f"from the argument {name}"
@@ -62,8 +74,8 @@ def _origin(jaxpr: Jaxpr, atom: Any, names: list[str]) -> str:
     return "from a constant"
 
 
-def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what differentiation keeps of a function, an array a line: its type, and what it is.
+def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: Any) -> None:
+    """Print the residuals of a function, one per line: the type, and what it is.
 
     Args:
       f: a function of pytrees of arrays.

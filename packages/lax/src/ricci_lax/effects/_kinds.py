@@ -9,7 +9,7 @@ __all__ = [
 
 
 class DebugEffect(Effect):
-    """Printing and the like, in no particular order."""
+    """Debugging output, in no particular order."""
 
     __slots__ = ()
 
@@ -18,7 +18,7 @@ class DebugEffect(Effect):
 
 
 class OrderedDebugEffect(Effect):
-    """Printing and the like, in the order of the program."""
+    """Debugging output, in the order of the program."""
 
     __slots__ = ()
     ordered = True
@@ -49,7 +49,7 @@ class OrderedIOEffect(Effect):
 debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 
-# What a program does once for each example that is computed, though its result is not chosen.
+# Effects that must not happen for examples or branches whose results are not chosen, and not twice.
 io_effects = frozenset({io_effect, ordered_io_effect})
 
 # The sets of one effect each, made once.

@@ -1,9 +1,17 @@
-"""Tokens, which order side effects, and a sink that keeps what would be thrown away."""
+"""Tokens, which order side effects; and ``dce_sink``, which keeps values that nothing uses."""
 
 from typing import Any
 
 from ricci_autodiff import Zero, instantiate, not_linear
-from ricci_ir import AbstractToken, Effect, abstract_token, define, unsupported
+from ricci_ir import (
+    AbstractToken,
+    AbstractValue,
+    Effect,
+    PyTree,
+    abstract_token,
+    define,
+    unsupported,
+)
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
@@ -38,7 +46,7 @@ create_token_p = define(
 
 
 def create_token(_: Any = None) -> Any:
-    """A token that nothing precedes.
+    """Create a token that waits for nothing.
 
     Example:
       >>> create_token().aval
@@ -49,7 +57,7 @@ def create_token(_: Any = None) -> Any:
     return create_token_p.bind()
 
 
-def _after_all_aval(*avals: Any) -> Any:
+def _after_all_aval(*avals: AbstractValue) -> AbstractToken:
     if not all(isinstance(aval, AbstractToken) for aval in avals):
         raise TypeError(
             f"after_all: every operand must be a token, got {', '.join(map(str, avals))}. Make "
@@ -77,7 +85,7 @@ after_all_p = define(
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that all the given ones precede.
+    """Join tokens into one, which waits for all of them.
 
     Args:
       operands: tokens.
@@ -95,7 +103,7 @@ def after_all(*operands: Any) -> Any:
 
 
 class _Kept(Effect):
-    """The effect of equations that are to stay, though nothing uses them."""
+    """The effect of equations that programs keep although nothing uses them."""
 
     def __repr__(self) -> str:
         return "NoDCE"
@@ -136,13 +144,13 @@ dce_sink_p = define(
 )
 
 
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Use values, so that programs keep what computes them.
+def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
+    """Use values, so that programs keep the equations that compute them.
 
     Args:
       val: a pytree of arrays.
-      prevent_mlir_dce: whether the compiler shall not leave it out, either. It otherwise may,
-        since the values go nowhere.
+      prevent_mlir_dce: whether the compiler must keep the computation as well; otherwise it may
+        leave it out.
 
     Example:
       >>> dce_sink((1.0, 2.0))

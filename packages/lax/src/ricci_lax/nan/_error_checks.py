@@ -1,4 +1,4 @@
-"""Checks of every program (``jax_error_checking_behavior_*``), loaded where they are asked for."""
+"""Checks of every program (``jax_error_checking_behavior_*``), imported on their first use."""
 
 from collections.abc import Sequence
 from importlib import import_module

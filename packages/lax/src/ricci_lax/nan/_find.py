@@ -1,13 +1,13 @@
-"""``find_nan``: the operation that a NaN in the results of a function comes from."""
+"""``find_nan``: find the operation that made the NaN in the results of a function."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from ricci_ir import (
-    Array,
     Jaxpr,
     Primitive,
+    PyTree,
     Trace,
     api_boundary,
     caller_source,
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class WatchTrace(Trace):
-    """Runs each operation at once, under the eyes of a ``Watch``; values are plain arrays."""
+    """A trace that runs each operation at once, through a ``Watch``; values are plain arrays."""
 
     __slots__ = ("watch",)
 
@@ -41,6 +41,7 @@ class WatchTrace(Trace):
         self.watch = watch
 
     def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Run an operation, and remember where it stands."""
         names, origin = context.name_stack, context.origin
         place = Place(origin or caller_source(3)[:2], names, names)
         with ensure_compile_time_eval():
@@ -49,14 +50,15 @@ class WatchTrace(Trace):
 
 
 def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
-    """The earliest event of which the results hold something."""
+    """The earliest event whose NaN (or, with ``inf``, infinity) the results still hold."""
     events = watch.events_of(results)
     return next((e for e in events if inf or e.kind == "nan"), None)
 
 
 def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFinite | None:
+    """Run a program, and report the first event that reaches its results."""
     with ExitStack() as stack:
-        for option in (debug_nans, debug_infs):  # which would raise their own errors
+        for option in (debug_nans, debug_infs):  # off, since they would raise their own errors
             if option.value:
                 stack.enter_context(option(False))
         try:
@@ -67,20 +69,22 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
 
 
 @api_boundary
-def find_nan(fun: Callable[..., Any], *args: Any, inf: bool = False, **kwargs: Any) -> Any:
-    """Run a function operation by operation, and say which one its NaN comes from.
+def find_nan(
+    fun: Callable[..., Any], *args: PyTree, inf: bool = False, **kwargs: Any
+) -> NonFinite | None:
+    """Run a function operation by operation, and find the one that made its NaN.
 
     Args:
       fun: any function of pytrees of arrays, also jitted, differentiated or mapped.
       args, kwargs: its arguments.
       inf: whether to look for infinities as well; a NaN in the results is found in any case, with
-        the infinity that it was made of.
+        the infinity that caused it.
 
     Returns:
       ``None`` if no result of ``fun`` holds a NaN; otherwise a ``NonFinite``, to print: the first
-      operation that made one which reaches a result, where it was called, what went in, which
-      iteration, example and device it was; and if it belongs to the backward pass of a gradient,
-      the forward value responsible and what to write instead.
+      operation that made a NaN which reaches a result, where it was called, its operands, and its
+      iteration, example and device. If it belongs to the backward pass of a gradient, also the
+      forward operation responsible, and what to write instead.
 
     Example:
       >>> from ricci_lax import log, mul, sub
@@ -105,7 +109,7 @@ def find_nan(fun: Callable[..., Any], *args: Any, inf: bool = False, **kwargs: A
     return _watched(watch, run, inf)
 
 
-def _is_array(x: Array) -> bool:
+def _is_array(x: object) -> bool:
     try:
         get_aval(x)
     except TypeError:
@@ -114,7 +118,7 @@ def _is_array(x: Array) -> bool:
 
 
 def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
-    """Where the NaN in the results of a program comes from, when it runs step by step.
+    """Run a program step by step, and report the operation that made the NaN in its results.
 
     Args:
       jaxpr: the program.
@@ -125,7 +129,7 @@ def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
     info = jaxpr.debug_info
     names = info.arg_names or ()
     path = (f"jit({info.func_name})",) if info.traced_for == "jit" else ()
-    # Operations that are called one by one stand where their program is called.
+    # An operation called on its own has the source of that call.
     origin = context.origin or (None, 0)
     if origin[0] is None:
         origin = caller_source(2)[:2]

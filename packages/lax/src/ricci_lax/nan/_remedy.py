@@ -1,8 +1,8 @@
 """What to write instead, where a ``where`` hides a value but not its derivative.
 
-The rule: ``where`` chooses between two values that are both computed, and so are both of their
-derivatives. What is left out gets the cotangent 0, and 0 times an infinite derivative is NaN. So
-the argument is to be chosen before the operation, and the result once more after it.
+``where`` computes both of its values, and both of their derivatives. The value that is not chosen
+gets the cotangent 0, and 0 times an infinite derivative is NaN. The remedy is a second ``where``
+on the argument of the operation, which keeps the bad values out of it.
 """
 
 import ast
@@ -18,7 +18,7 @@ _SELECTIONS = ("where", "select")
 
 
 def source_text(source: Source) -> str:
-    """The line of the user's code, without what is around it."""
+    """The user's line of code, stripped."""
     return linecache.getline(source.file, source.line).strip() if source.code else ""
 
 
@@ -41,7 +41,7 @@ def expression(source: Source) -> ast.expr | None:
 
 
 def _argument(node: ast.expr | None, rule: Singular) -> ast.expr | None:
-    """The part of an operation's expression that decides where it has no derivative."""
+    """The argument of an operation's expression that has the values without a derivative."""
     if isinstance(node, ast.BinOp):
         return node.right if rule.operand else node.left
     if isinstance(node, ast.Call):
@@ -54,7 +54,7 @@ def _argument(node: ast.expr | None, rule: Singular) -> ast.expr | None:
 
 
 def _condition(mask: Mask, hit: Hit) -> tuple[str, str] | None:
-    """The spelling of a selection and its condition, where they can be used beside the hit."""
+    """A selection's function and condition as source text, if it is in the same code as the hit."""
     node = expression(Source(*mask.place.origin))
     if not isinstance(node, ast.Call) or mask.place.origin[0] is not hit.place.origin[0]:
         return None
@@ -68,12 +68,13 @@ class _Replace(ast.NodeTransformer):
     def __init__(self, old: ast.expr, new: str):
         self.old, self.new = old, ast.parse(new, mode="eval").body
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: ast.AST) -> Any:
+        """The new expression in place of the old one."""
         return self.new if node is self.old else self.generic_visit(node)
 
 
 def remedy(hit: Hit) -> tuple[str, ...]:
-    """One or two lines on what to do about an operation without a finite derivative."""
+    """Two lines of advice on an operation whose derivative is not finite."""
     node = expression(Source(*hit.place.origin))
     rule = singular_of(hit.primitive)
     argument = _argument(node, rule) if _is_call_of(node, hit, rule) else None
@@ -125,7 +126,7 @@ def _is_part(hit: Hit) -> bool:
 
 
 def _is_call_of(node: ast.expr | None, hit: Hit, rule: Singular) -> bool:
-    """Whether an expression is the operation's, not one that a tool calls the function in."""
+    """Whether an expression is the operation's own call, not a call around it (``jit(f)(x)``)."""
     if not isinstance(node, ast.Call):
         return True
     function = node.func

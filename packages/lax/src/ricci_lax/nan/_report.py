@@ -1,4 +1,4 @@
-"""What is said of the operation that a NaN or an infinity comes from."""
+"""Reports on the operation that made a NaN or an infinity."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ShapedArray, Source, Transformation, is_transposed
+from ricci_ir import ShapedArray, Source, Transformation, is_transposed
 
 from ._remedy import remedy, source_text
 from ._watch import Event, Hit, Place, Watch
@@ -15,7 +15,7 @@ __all__ = [
     "NonFinite",
 ]
 
-_PRINTED = 8  # arrays of so many elements are printed whole
+_PRINTED = 8  # arrays of up to this many elements are printed whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +44,20 @@ class ForwardValue:
 
 @dataclass(frozen=True, slots=True)
 class NonFinite:
-    """The first operation that made a NaN (or an infinity) of which a result still holds some.
+    """The first operation that made a NaN (or an infinity) which reaches a result.
 
     Attributes:
       kind: ``"nan"`` or ``"inf"``.
-      operation: the primitive; ``"argument"`` where it was given from outside.
+      operation: the primitive; ``"argument"`` if an argument of the function holds it.
       source: where the user called it: its ``file``, ``line`` and ``function``.
-      operands: what went in, NumPy arrays or scalars; ``None`` for those of other types.
-      result: what came out.
+      operands: NumPy arrays or scalars; ``None`` for those of other types.
+      result: the operation's result.
       index: the first element of the result that is not finite.
       path: the jitted functions, iterations of loops, branches and devices it is inside of.
       examples: which example it is, and of how many, for each ``vmap`` around it.
       backward: whether it is part of the backward pass of a gradient.
       came_in: whether an operand held it already, and no operation made it.
-      forward: for one in the derivative of a function, the forward value responsible.
+      forward: for one in the derivative of a function, the forward operation responsible.
       cause: for a NaN made of an infinity, where that came from.
     """
 
@@ -104,7 +104,7 @@ class NonFinite:
         return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
 
     def _head(self, besides: Source | None = None) -> list[str]:
-        """Where it is from; in short after what was said of another line."""
+        """The operation, its place and its operands; a place like ``besides`` is not repeated."""
         which = " in the backward pass" if self.backward else ""
         verb = "goes into" if self.came_in else "from"
         text = self.source_text
@@ -147,16 +147,18 @@ def _position(source: Source) -> str:
     return f"{source.file}:{source.line} ({source.function})"
 
 
-def _number(x: Array) -> str:
+def _number(x: np.ndarray | np.generic) -> str:
     return str(x) if np.iscomplexobj(x) else f"{x.item():.7g}" if x.dtype.kind != "b" else str(x)
 
 
-def _element(index: Sequence[int], array: Array) -> str:
+def _element(index: Sequence[int], array: np.ndarray | np.generic) -> str:
     inside = ", ".join(map(str, index))
     return f"element [{inside}] of {ShapedArray(array.shape, array.dtype).str_short()}"
 
 
-def _values(operands: Sequence[Any], result: Any, index: tuple[int, ...], matched: bool) -> str:
+def _values(
+    operands: Sequence[Any], result: np.ndarray, index: tuple[int, ...], matched: bool
+) -> str:
     """The operands as text, and which element of the result they give."""
     where = f", {_element(index, result)}" if result.shape else ""
     if matched and result.size > _PRINTED:
@@ -166,13 +168,13 @@ def _values(operands: Sequence[Any], result: Any, index: tuple[int, ...], matche
     return (" and ".join(texts) or "nothing") + where
 
 
-def _at(x: Array, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
+def _at(x: np.ndarray | None, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
     """The element of an operand that belongs to one of the result."""
     return "?" if x is None else _number(np.broadcast_to(x, shape)[index])
 
 
-def _whole(x: Any) -> str:
-    """A small array in print, a large one by its type and what is in it."""
+def _whole(x: np.ndarray | None) -> str:
+    """A small array as text; a large one by its type and its range."""
     if x is None:
         return "?"
     if not x.shape:
@@ -214,11 +216,11 @@ def _forward_lines(forward: ForwardValue, finding: NonFinite) -> list[str]:
     return [*lines, *forward.remedy]
 
 
-# From what a run has found
+# Making a report of what a run has found
 
 
 def report(event: Event, watch: Watch) -> NonFinite:
-    """What is said of an event."""
+    """Report an event: its operation, its operands and its place."""
     place = event.place
     mask = event.mask if event.hidden is None else event.mask & ~event.hidden
     index = tuple(int(i) for i in np.argwhere(mask if mask.any() else event.mask)[0])
@@ -250,7 +252,9 @@ def report(event: Event, watch: Watch) -> NonFinite:
     )
 
 
-def _examples(place: Place, shape: tuple[int, ...], index: tuple[int, ...]):
+def _examples(
+    place: Place, shape: tuple[int, ...], index: tuple[int, ...]
+) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
     """Which example of each vmap an element belongs to, by the dimensions of the vmaps' sizes."""
     free = list(range(len(shape)))
     found, unsure = [], []
@@ -279,7 +283,8 @@ def _hit_for(event: Event, watch: Watch) -> Hit | None:
         return None
     if not found:
         return None
-    # The same run of the program, or else the last; the first operation in it is the user's.
+    # Take the hits of the same run of the program, or else of the last one. The first of these is
+    # the user's operation.
     paths = [h.place.path for h in found]
     path = place.path if place.path in paths else paths[-1]
     found = [h for h in found if h.place.path == path]

@@ -1,18 +1,18 @@
-"""Running operations one by one, and keeping track of where NaN and infinities come from.
+"""Running operations one by one, and tracking where NaN and infinities come from.
 
-What an operation makes of finite operands is an *event*; arrays that hold its NaN or infinity,
-and what is computed from them as long as it does, remember it. So an event that a ``where`` hides
-is told from one that reaches a result.
+An operation that makes a NaN or an infinity of finite operands is an *event*. The arrays that hold
+its NaN or infinity remember the event, and so do arrays computed from them as long as they are not
+finite. So an event that a ``where`` hides is told from one that reaches a result. A *hit* is an
+operation of the forward pass at a point where its derivative is not finite.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ricci_batching import elementwise_primitives
 from ricci_ir import (
-    Array,
     ArrayLike,
     Jaxpr,
     JaxprEqn,
@@ -37,8 +37,8 @@ class Place(NamedTuple):
 
     Attributes:
       origin: the user's code object and the instruction in it.
-      names: the names it was traced in, those of the programs around its own first.
-      own: those of its own program.
+      names: the name stack that it was traced with, preceded by those of the programs around it.
+      own: the part of ``names`` that belongs to its own program.
       path: the programs around it, and which of their runs it is: ``("jit(f)", "iteration 3 …")``.
       parts: the names of Ricci's own programs around it, such as ``norm``.
     """
@@ -51,15 +51,15 @@ class Place(NamedTuple):
 
 
 class Event:
-    """An operation that made NaN (or an infinity) of operands that had none.
+    """An operation that made a NaN (or an infinity) of operands that had none.
 
     Attributes:
       kind: ``"nan"`` or ``"inf"``.
       order: the earlier of two events has the smaller one.
-      operation: the primitive's name, or ``None`` for what was given from outside.
+      operation: the primitive's name, or ``None`` for an argument of the function.
       operands, result: NumPy arrays or scalars.
-      mask: where in the result it is.
-      came_in: whether an operand had it already, which no operation made.
+      mask: where the result holds it.
+      came_in: whether an operand had it already, and no operation made it.
       causes: the events of the operands.
       matched: whether elements of the operands belong to those of the result, one to one.
       hidden: where selections have left its result out, if there were any.
@@ -79,7 +79,18 @@ class Event:
         "result",
     )
 
-    def __init__(self, kind, order, primitive, operands, result, mask, place, causes, came_in):
+    def __init__(
+        self,
+        kind: str,
+        order: int,
+        primitive: Primitive | None,
+        operands: Sequence[Any],
+        result: np.ndarray,
+        mask: np.ndarray,
+        place: Place,
+        causes: Sequence["Event"],
+        came_in: bool,
+    ):
         self.kind = kind
         self.order = order
         self.operation = None if primitive is None else primitive.name
@@ -90,11 +101,11 @@ class Event:
         self.causes = causes
         self.came_in = came_in
         self.matched = primitive in elementwise_primitives
-        self.hidden: Any = None
+        self.hidden: np.ndarray | None = None
 
 
 class Mask(NamedTuple):
-    """A ``select_n`` that leaves out a value: which case of it that is, and where it stands."""
+    """A ``select_n`` that does not choose a value: the value's case, and the selection's place."""
 
     case: int
     place: Place
@@ -110,7 +121,14 @@ class Hit:
 
     __slots__ = ("mask", "masks", "matched", "operands", "place", "primitive", "result")
 
-    def __init__(self, primitive, operands, result, mask, place):
+    def __init__(
+        self,
+        primitive: Primitive,
+        operands: Sequence[Any],
+        result: np.ndarray,
+        mask: np.ndarray,
+        place: Place,
+    ):
         self.primitive = primitive
         self.operands = operands
         self.result = result
@@ -126,13 +144,13 @@ class Hit:
 
 
 class Reached(BaseException):
-    """An event that nothing can undo; ends the run. No ``Exception``: user code catches those."""
+    """Ends the run at an event that cannot be undone. User code may catch any ``Exception``."""
 
     def __init__(self, event: Event):
         self.event = event
 
 
-def host(x: ArrayLike) -> Any:
+def host(x: ArrayLike) -> np.ndarray | None:
     """The values of an array of real or complex numbers, or ``None`` for others."""
     dtype = getattr(get_aval(x), "dtype", None)
     if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact):
@@ -140,8 +158,8 @@ def host(x: ArrayLike) -> Any:
     return np.asarray(x)
 
 
-def shown(x: ArrayLike) -> Any:
-    """An operand as it is kept for the report."""
+def shown(x: ArrayLike) -> np.ndarray | None:
+    """The values of an operand for the report, or ``None`` if NumPy does not have its type."""
     dtype = getattr(get_aval(x), "dtype", None)
     return np.asarray(x) if isinstance(dtype, np.dtype) else None
 
@@ -150,10 +168,10 @@ _FINDERS = {"nan": np.isnan, "inf": np.isinf}
 
 
 class Watch:
-    """Runs operations, and remembers what became of NaN and infinities."""
+    """Runs operations, and remembers which arrays hold the NaN or infinity of which event."""
 
     def __init__(self):
-        # By the identity of arrays, which are kept alive for it.
+        # By the identity of arrays, with the array: it is kept alive, so that its id stays its own.
         self._events: dict[int, tuple[Any, tuple[Event, ...]]] = {}
         self._derived: dict[int, tuple[Any, tuple[Hit, ...]]] = {}
         self.hits: dict[tuple[Any, int], list[Hit]] = {}
@@ -162,7 +180,7 @@ class Watch:
     # What is known of arrays
 
     def events_of(self, arrays: Sequence[Any]) -> tuple[Event, ...]:
-        """The events whose NaN or infinities arrays hold, in order."""
+        """The events whose NaN or infinities the arrays hold, the earliest first."""
         found = {e for x in arrays for e in self._events.get(id(x), (None, ()))[1]}
         return tuple(sorted(found, key=lambda e: e.order))
 
@@ -182,8 +200,8 @@ class Watch:
             place = Place((None, 0), (), ())
             self._remember(array, [self._event("nan", None, [name], values, mask, place, (), True)])
 
-    def made(self, array: ArrayLike, *sources: Any) -> Any:
-        """The array, which holds values of ``sources``."""
+    def made(self, array: ArrayLike, *sources: ArrayLike) -> Any:
+        """Take note that the array holds values of ``sources``; returns the array."""
         values = host(array)
         if values is not None:
             hits = self._hits_of(sources)
@@ -194,11 +212,10 @@ class Watch:
         return array
 
     def _remember(self, array: ArrayLike, events: Sequence[Event]) -> None:
-        if events and hasattr(type(array), "aval"):  # Python scalars are no objects of their own
+        if events and hasattr(type(array), "aval"):  # the id of a Python scalar says nothing
             self._events[id(array)] = array, tuple(events)
 
-    def _event(self, *fields: Any) -> Event:
-        kind, *others = fields
+    def _event(self, kind: str, *others: Any) -> Event:
         self.count += 1
         return Event(kind, self.count, *others)
 
@@ -282,9 +299,10 @@ class Watch:
         return found
 
     def _roots(self, operands: Sequence[Any], hits: Sequence[Hit], place: Place) -> Sequence[Hit]:
-        """The operations responsible for operands that are not finite.
+        """The hits responsible for operands that are not finite.
 
-        And, for what is computed for a derivative, the operation differentiated.
+        A derivative has the source of the operation that it belongs to, so that hits with the same
+        source come first.
         """
         same = [hit for hit in hits if hit.place.origin == place.origin]
         return same or self._hits_of([x for x in operands if id(x) in self._events])
@@ -338,8 +356,16 @@ def _holds_user_code(jaxpr: Jaxpr) -> bool:
     )
 
 
-def _fresh(primitive: Primitive, operands: Sequence[Any], mask: Array, finder: Any) -> Any:
-    """Where a result has what no operand had there; ``None`` if one that is not matched has it."""
+def _fresh(
+    primitive: Primitive,
+    operands: Sequence[Any],
+    mask: np.ndarray,
+    finder: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray | None:
+    """Where the result has a NaN (or infinity) and the operands have none at that element.
+
+    ``None`` if an operand has one whose elements do not belong to those of the result.
+    """
     fresh = mask
     matched = primitive in elementwise_primitives
     for x in operands:
@@ -369,7 +395,7 @@ class Runs:
     def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """The results of a program that the operation holds."""
         if self._primitive is while_p:
-            # A NaN that is carried on is there to stay, and may keep the loop from ending.
+            # A NaN in the carry stays there, and may keep the loop from ending.
             for event in self._watch.events_of(operands):
                 if event.kind == "nan" and event.order > self._since:
                     raise Reached(event)
@@ -390,6 +416,6 @@ class Runs:
         """Take note of the results of an equation that the caller computed itself."""
         self._watch.computed(eqn.primitive, operands, results, inside(self._place, eqn, place))
 
-    def made(self, array: ArrayLike, *sources: Any) -> Array:
-        """The array; it holds values of ``sources``."""
+    def made(self, array: ArrayLike, *sources: ArrayLike) -> Any:
+        """Take note that the array holds values of ``sources``; returns the array."""
         return self._watch.made(array, *sources)

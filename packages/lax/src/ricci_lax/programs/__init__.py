@@ -1,4 +1,4 @@
-"""Programs as primitives: the staged call behind ``jit``, composites, and calls written out."""
+"""Programs as primitives: the staged call behind ``jit``, composites, and inlining."""
 
 from ._composite import *
 from ._staged_call import *

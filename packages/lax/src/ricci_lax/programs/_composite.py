@@ -1,4 +1,4 @@
-"""Composite operations: a name that a compiler may know, and what it means if it does not."""
+"""Composite operations: a name that a compiler may know, with the program to run if it does not."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from ricci_ir import (
     Array,
     Jaxpr,
+    PyTree,
     ShapedArray,
     Tracer,
     UnexpectedTracerError,
@@ -19,7 +20,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsupported,
 )
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, dense, element_type, string, tensor_type
 
 __all__ = [
@@ -30,7 +31,7 @@ _valid_name = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
 
 class HashableArray:
-    """A NumPy array as a parameter of a primitive: equal to others of the same values."""
+    """A NumPy array as a hashable parameter of a primitive; compared by value."""
 
     __slots__ = ("array",)
 
@@ -94,13 +95,13 @@ def attribute_fields(values: Mapping[str, Any]) -> str:
 def lower_composite(
     ctx: Lowering, name: str, operands: Sequence[Value], jaxpr: Jaxpr, fields: str, version: int = 0
 ) -> list[Value]:
-    """Write ``stablehlo.composite``, and a private function of what it means.
+    """Write ``stablehlo.composite``, and a private function with its decomposition.
 
     Args:
       name: the operation's name, in a namespace.
-      jaxpr: the program that computes the same.
+      jaxpr: the decomposition, a program that computes the same.
       fields: the attributes, as ``attribute_fields`` gives them.
-      version: of the operation.
+      version: the operation's version.
 
     Raises:
       ValueError: if the name has no namespace.
@@ -156,15 +157,15 @@ composite_p = define(
 )
 
 
-def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Any:
-    """A function as one operation with a name, for compilers that have a better way to do it.
+def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
+    """Make a function one named operation, for compilers that implement it in a better way.
 
     Args:
       decomposition: a function of pytrees of arrays, which computes the same. Its keyword
         arguments are attributes of the operation: numbers, strings, dtypes, NumPy arrays, and
         lists and dicts of these.
       name: the operation's name, in a namespace: ``"my_namespace.my_op"``.
-      version: of what the name means.
+      version: the version of the operation that the name stands for.
 
     Raises:
       TypeError: if ``decomposition`` is no function.
@@ -187,11 +188,11 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         raise TypeError(f"composite: the decomposition must be a function, got {decomposition!r}.")
 
     @wraps(decomposition)
-    def call(*args: Any, **attributes: Any) -> Array:
+    def call(*args: P.args, **attributes: P.kwargs) -> R:
         leaves, tree = tree_flatten(args)
         out_tree: Any = None
 
-        def flat(*xs: Any) -> list[Any]:
+        def flat(*xs: Array) -> list[Any]:
             nonlocal out_tree
             results, out_tree = tree_flatten(decomposition(*tree_unflatten(tree, xs), **attributes))
             return results
@@ -201,7 +202,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         if any(isinstance(x, Tracer) for x in jaxpr.consts):
             raise UnexpectedTracerError(
                 f"composite {name!r}: its decomposition closes over a traced value. Pass that as "
-                "an argument: what the operation means must depend on nothing else."
+                "an argument: the operation may depend on its arguments only."
             )
         results = composite_p.bind(
             *jaxpr.consts,
@@ -216,8 +217,8 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     return call
 
 
-def _attribute_leaves(name: str, key: str, value: Any) -> tuple[tuple, Any]:
-    """An attribute as leaves that can be hashed, and their tree."""
+def _attribute_leaves(name: str, key: str, value: PyTree) -> tuple[tuple, PyTreeDef]:
+    """An attribute as hashable leaves, and their structure."""
     leaves, tree = tree_flatten(value)
     for leaf in leaves:
         if isinstance(leaf, Tracer):

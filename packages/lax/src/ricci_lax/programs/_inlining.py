@@ -1,12 +1,13 @@
-"""Programs with the calls in them written out."""
+"""Inlining: programs whose calls are replaced by the operations of the called programs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ricci_ir import Jaxpr, Literal, staged_call, trace_to_jaxpr
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without staged calls: their operations in their place; kept on it."""
+    """The program with the operations of its staged calls in their place; cached on it."""
     if not any(eqn.primitive is staged_call.call for eqn in jaxpr.eqns):
         return jaxpr
     return jaxpr.derived(
@@ -15,7 +16,8 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
     )
 
 
-def _run(jaxpr: Jaxpr, args: Any) -> list[Any]:
+def _run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """Evaluate a program in the current trace, and the calls in it likewise."""
     env = dict(zip(map(id, jaxpr.invars), args, strict=True))
     env.update(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
     read = lambda atom: atom.operand() if type(atom) is Literal else env[id(atom)]

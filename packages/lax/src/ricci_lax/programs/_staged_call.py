@@ -1,7 +1,5 @@
 """The staged call: the primitive behind ``jit``, which keeps a program as one unit."""
 
-from typing import Any
-
 from ricci_autodiff import (
     Zero,
     join_tangents,
@@ -11,7 +9,7 @@ from ricci_autodiff import (
     transpose_call,
 )
 from ricci_batching import batch_jaxpr
-from ricci_ir import define, staged_call
+from ricci_ir import Jaxpr, define, staged_call
 from ricci_stablehlo import Lowering, Value
 
 __all__ = [
@@ -30,7 +28,7 @@ def _jit_jvp(primals, tangents, *, jaxpr, name):
 
 
 def _jit_transpose(ct, *args, jaxpr, name):
-    def apply(program: Any, operands: list) -> list:
+    def apply(program: Jaxpr, operands: list) -> list:
         return jit_p.bind(*operands, jaxpr=program, name=name)
 
     return transpose_call(ct, args, jaxpr, apply)
@@ -47,7 +45,7 @@ def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name):
     return ctx.call(jaxpr, name, operands)
 
 
-# Operands: the program's arguments; its constants must have been made arguments.
+# Operands: the program's arguments. The program has no constants: they were made arguments.
 jit_p = define(
     "jit",
     abstract_eval=lambda *avals, jaxpr, name: jaxpr.out_avals,
