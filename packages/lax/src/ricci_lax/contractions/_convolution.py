@@ -14,7 +14,6 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
-    get_aval,
     issubdtype,
 )
 from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
@@ -23,7 +22,7 @@ from ricci_lax.reductions._window_shape import dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import rev
-from ricci_lax.structure._shapes import placement, reshape, shape_of, write, zeros_of
+from ricci_lax.structure._shapes import array_aval, placement, reshape, shape_of, write, zeros_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._convolution_shape import (
@@ -206,7 +205,7 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
 
 
 def _converted(x: Array, dtype: DTypeLike) -> Array:
-    return x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)  # pyright: ignore
+    return x if array_aval(x).dtype == dtype else convert_element_type(x, dtype)
 
 
 def _transpose_lhs(
@@ -244,7 +243,7 @@ def _transpose_lhs(
         groups = batch_group_count
     if groups > 1:
         rhs = _regrouped(rhs, groups, rhs_spec[0], rhs_spec[1])
-    ct_dtype = get_aval(ct).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    ct_dtype = array_aval(ct).dtype
     result = conv_general_dilated_p.bind(
         ct,
         _converted(rev(rhs, spatial), ct_dtype),
@@ -292,7 +291,7 @@ def _transpose_rhs(
     ):
         high = dilated(count, stride) + width - 1 - dilated(size, spread) - low
         pads.append((low, high))
-    ct_dtype = get_aval(ct).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    ct_dtype = array_aval(ct).dtype
     numbers = ConvDimensionNumbers(_swapped(lhs_spec), _swapped(out_spec), _swapped(rhs_spec))
     # What was grouped by features is now grouped by batch, and the reverse.
     result = conv_general_dilated_p.bind(

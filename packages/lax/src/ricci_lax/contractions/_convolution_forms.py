@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from math import prod
 from operator import index
-from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, DTypeLike, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._window_shape import dilated
 from ricci_lax.shapes._joining import rev
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast, reshape, shape_of, transpose
+from ricci_lax.structure._shapes import array_aval, broadcast, reshape, shape_of, transpose
 
 from ._convolution import conv_general_dilated
 from ._convolution_shape import (
@@ -210,7 +209,7 @@ def conv_general_dilated_patches(
         )
     numbers = conv_dimension_numbers(lhs_shape, lhs_shape, dimension_numbers)
     features, size = lhs_shape[numbers.lhs_spec[1]], prod(filter_shape)
-    dtype: Any = get_aval(lhs).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(lhs).dtype
     rows = add(broadcasted_iota(np.int32, (size, size), 0), np.int32(0))
     columns = broadcasted_iota(np.int32, (size, size), 1)
     unit = broadcast(convert_element_type(eq(rows, columns), dtype), (features,))

@@ -15,7 +15,6 @@ from ricci_ir import (
     define,
     explicit_dtype,
     finfo,
-    get_aval,
     hides,
     issubdtype,
     itemsize_bits,
@@ -23,7 +22,7 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._shapes import placement, shape_of, transpose, write
+from ricci_lax.structure._shapes import array_aval, placement, shape_of, transpose, write
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._precision import PrecisionLike, canonicalize_precision, precision_config, resolve_algorithm
@@ -147,7 +146,7 @@ def _transpose_lhs(ct, x: ShapedArray, y, *, dimension_numbers, swap=False, **pa
         ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
     )
     result = transpose(product, tuple(np.argsort(order).tolist()))
-    aval: Any = get_aval(product)
+    aval = array_aval(product)
     return result if aval.dtype == x.dtype else convert_element_type(result, x.dtype)
 
 

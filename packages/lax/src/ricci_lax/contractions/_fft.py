@@ -10,7 +10,7 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import Array, ArrayLike, ShapedArray, composite, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, composite, define, issubdtype
 from ricci_lax.elementwise._arithmetic import conj, div, mul
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
@@ -18,7 +18,7 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import broadcast_in_dim, write
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, write
 from ricci_stablehlo import Lowering, Value, int_list
 
 __all__ = [
@@ -114,7 +114,7 @@ def _multiplicities(aval: ShapedArray, length: int) -> Array:
 
 @composite("_rfft_transpose")
 def _rfft_transpose(ct: Array, *, lengths: tuple[int, ...]) -> Array:
-    aval: Any = get_aval(ct)
+    aval = array_aval(ct)
     counts = _multiplicities(aval, lengths[-1])
     result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
     return mul(_number(prod(lengths), real_part(aval.dtype)), result)
@@ -122,7 +122,7 @@ def _rfft_transpose(ct: Array, *, lengths: tuple[int, ...]) -> Array:
 
 def _irfft_transpose(ct: Array, lengths: tuple[int, ...]) -> Array:
     half = fft(ct, FftType.RFFT, lengths)
-    aval: Any = get_aval(half)
+    aval = array_aval(half)
     scale = _number(1 / prod(lengths), aval.dtype)
     return conj(mul(mul(scale, _multiplicities(aval, lengths[-1])), half))
 
@@ -163,7 +163,7 @@ fft_p = define(
 
 @composite("fft")
 def _fft(x: Array, *, kind: FftType, lengths: tuple[int, ...]) -> Array:
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     dtype = aval.dtype
     if kind is not FftType.RFFT:
         if not issubdtype(dtype, np.complexfloating):

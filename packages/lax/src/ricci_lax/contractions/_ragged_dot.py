@@ -21,7 +21,6 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
-    get_aval,
     issubdtype,
 )
 from ricci_lax.elementwise._arithmetic import add
@@ -32,7 +31,7 @@ from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full
-from ricci_lax.structure._shapes import broadcast_in_dim, placement, shape_of, transpose
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, placement, shape_of, transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._dot import DotDimensionNumbers, dot_general, dot_general_p
@@ -224,7 +223,7 @@ def _ragged_aval(
 def _laid_out(product: Any, order: Sequence[int], aval: ShapedArray) -> Array:
     """The cotangent of an operand from one whose dimensions are those in ``order``."""
     result = transpose(product, tuple(np.argsort(order).tolist()))
-    found: Any = get_aval(product)
+    found = array_aval(product)
     return result if found.dtype == aval.dtype else convert_element_type(result, aval.dtype)
 
 
@@ -359,7 +358,7 @@ def _masked(x: Array, group_sizes: Any, prefix: Sequence[int], ragged: int) -> A
     shape, count = shape_of(x), shape_of(group_sizes)[-1]
     new_shape = (count, *shape)
     copies = broadcast_in_dim(x, new_shape, _span(1, len(shape)))
-    sizes: Any = get_aval(group_sizes)
+    sizes = array_aval(group_sizes)
     axis = sizes.ndim - 1
     positions = broadcasted_iota(sizes.dtype, new_shape, ragged + 1)
     ends = cumsum(group_sizes, axis)
@@ -373,7 +372,7 @@ def _masked(x: Array, group_sizes: Any, prefix: Sequence[int], ragged: int) -> A
         return broadcast_in_dim(transpose(values, order), new_shape, sorted(places))
 
     inside = and_p.bind(le(spread(starts), positions), lt(positions, spread(ends)))
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(x).dtype
     return select_n(inside, full(new_shape, 0, dtype), copies)
 
 

@@ -16,7 +16,6 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
-    get_aval,
     trace_to_jaxpr,
 )
 from ricci_lax.elementwise._arithmetic import mul
@@ -24,7 +23,7 @@ from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.programs._composite import attribute_fields, lower_composite
 from ricci_lax.rules._law_examples import discrete, of_matrices
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reshape, shape_of
 from ricci_stablehlo import Lowering, Value
 
 from ._dot import DotDimensionNumbers, dot_general
@@ -240,6 +239,6 @@ def scaled_dot(
 
 
 def _ones(x: ArrayLike, contracting: Sequence[int]) -> Array:
-    sizes: Any = get_aval(x)
+    sizes = array_aval(x)
     shape = tuple(1 if d in contracting else n for d, n in enumerate(sizes.shape))
     return convert_element_type(full(shape, 1, _bf16), np.dtype(float8_e8m0fnu))

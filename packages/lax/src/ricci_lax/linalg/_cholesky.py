@@ -11,7 +11,6 @@ from ricci_ir import (
     ArrayLike,
     ShapedArray,
     define,
-    get_aval,
     issubdtype,
     python_scalar_dtype,
     unsupported,
@@ -23,6 +22,7 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._transcendental import sqrt
 from ricci_lax.rules._law_examples import of_matrices
+from ricci_lax.structure._shapes import array_aval
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
@@ -67,7 +67,7 @@ def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
 
 def _hermitian_of_lower(t: Array) -> Array:
     """The Hermitian matrices that have the lower triangles of ``t``."""
-    aval: Any = get_aval(t)
+    aval = array_aval(t)
     if not issubdtype(aval.dtype, np.complexfloating):
         return add(lower_triangle(t), matrix_transpose(lower_triangle(t, -1)))
     x, y = real(t), imag(t)
@@ -84,7 +84,7 @@ def _cholesky_jvp(primals, tangents):
     # The factor depends on the lower triangle alone.
     t = _hermitian_of_lower(t)
     factor = lower_triangle(cholesky_p.bind(*primals))
-    aval: Any = get_aval(factor)
+    aval = array_aval(factor)
     # l⁻¹ t l⁻ᴴ is the sum of l⁻¹ dl, lower triangular, and its conjugate transpose.
     t = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     t = lower_triangle(triangular_solve(factor, t, left_side=True, lower=True))
@@ -106,7 +106,7 @@ cholesky_p = define(
 
 def _symmetrized(x: ArrayLike) -> Array:
     """``(x + xᴴ) / 2``, floating."""
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(
             f"cholesky: the operand must be a square matrix, or a batch of them, but it is "

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, canonicalize_dtype, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, canonicalize_dtype, define, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or
@@ -15,7 +15,7 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
@@ -185,7 +185,7 @@ eigh_p = define(
 
 def _symmetrized(x: ArrayLike) -> Array:
     """The mean of matrices and their adjoints, in a floating dtype."""
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(
             f"eigh: the matrices (the last two dimensions) must be square, but the operand is "

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, define, get_aval
+from ricci_ir import Array, ArrayLike, ShapedArray, define
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -15,7 +15,7 @@ from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
@@ -51,7 +51,7 @@ def _padded(x: Array, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
 
 def _square_factors(factors: Any) -> tuple[Any, Any]:
     """The factors ``l`` and ``u``, made square with rows and columns of the identity."""
-    aval: Any = get_aval(factors)
+    aval = array_aval(factors)
     *_, m, n = aval.shape
     k = min(m, n)
     lower = lower_triangle(part(factors, (0, m), (0, k)), -1)

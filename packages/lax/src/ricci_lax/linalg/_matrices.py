@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, issubdtype
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.elementwise._arithmetic import add, conj
 from ricci_lax.elementwise._comparison import eq, lt, select_n
@@ -20,14 +20,14 @@ from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import broadcasted_iota, iota
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, transpose
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, transpose
 
 _INT32 = np.dtype(np.int32)
 
 
 def dtype_of(x: ArrayLike) -> np.dtype:
     """The dtype of an array or a tracer."""
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     return aval.dtype
 
 

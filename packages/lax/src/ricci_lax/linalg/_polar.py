@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, composite, finfo, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, composite, finfo, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._while import while_loop
 from ricci_lax.elementwise._arithmetic import abs as magnitude
@@ -22,7 +22,7 @@ from ricci_lax.elementwise._transcendental import sqrt as square_root
 from ricci_lax.reductions._axis_reductions import reduce_max
 from ricci_lax.shapes._joining import concatenate, rev
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum, shape_of
 
 from ._cholesky import cholesky
 from ._eigh import eigh
@@ -178,7 +178,7 @@ def qdwh(
     polar decomposition" (2010); Nakatsukasa and Higham, "Stable and efficient spectral divide and
     conquer algorithms for the symmetric eigenvalue decomposition and the SVD" (2013).
     """
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(
             "qdwh: the operand must be one matrix with at least as many rows as columns, but it "

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, composite, get_aval
+from ricci_ir import Array, ArrayLike, composite
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._linear_solve import custom_linear_solve
 from ricci_lax.reductions._sorting import sort
 from ricci_lax.structure._filling import iota
 from ricci_lax.structure._identity import stop_gradient
-from ricci_lax.structure._shapes import broadcast_in_dim, expand_dims, shape_of, squeeze
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, expand_dims, shape_of, squeeze
 
 from ._lu import lu
 from ._matrices import rows_at
@@ -51,7 +51,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
       a: square matrices, of shape ``(…, n, n)``.
       b: matrices of right-hand sides, ``(…, n, k)``, with the same batch and dtype.
     """
-    aval: Any = get_aval(a)
+    aval = array_aval(a)
     last, batch = aval.ndim - 1, tuple(range(aval.ndim - 2))
     numbers = (((last,), (last - 1,)), (batch, batch))
     factors, _, permutation = lu(stop_gradient(a))

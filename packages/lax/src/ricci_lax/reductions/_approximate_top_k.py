@@ -15,7 +15,6 @@ from ricci_ir import (
     Jaxpr,
     ShapedArray,
     define,
-    get_aval,
     issubdtype,
     staged_call,
     trace_to_jaxpr,
@@ -26,7 +25,7 @@ from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import reshape, shape_of
+from ricci_lax.structure._shapes import array_aval, reshape, shape_of
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 
 __all__ = [
@@ -158,7 +157,7 @@ def _approx_top_k_jvp(primals, tangents, *, reduction_dimension, **params):
     values, indices = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
     if type(t) is Zero:
         return [values, indices], [Zero.from_primal(values), Zero.from_primal(indices)]
-    aval: Any = get_aval(t)
+    aval = array_aval(t)
     axis = reduction_dimension % aval.ndim
     key = (aval.dtype, aval.shape, shape_of(indices)[axis], axis)
     program = _programs.make(key, _take_along, *key)

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, get_aval, issubdtype
+from ricci_ir import Array, issubdtype
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.shapes._joining import concatenate, rev
 from ricci_lax.shapes._slicing import pad, slice_in_dim
-from ricci_lax.structure._shapes import canonical_axis, shape_of
+from ricci_lax.structure._shapes import array_aval, canonical_axis, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten
 
 __all__ = [
@@ -89,7 +89,7 @@ def _scan(combine: Callable, elems: Sequence[Any], axis: int) -> list[Any]:
 
 
 def _interleave(even: Any, odd: Any, axis: int) -> Array:
-    aval: Any = get_aval(even)
+    aval = array_aval(even)
     equal = aval.shape[axis] == shape_of(odd)[axis]
     zero = np.zeros((), aval.dtype)[()]
 

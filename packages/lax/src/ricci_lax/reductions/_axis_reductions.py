@@ -17,7 +17,6 @@ from ricci_ir import (
     define,
     explicit_dtype,
     finfo,
-    get_aval,
     iinfo,
     issubdtype,
     trace_to_jaxpr,
@@ -32,6 +31,7 @@ from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full_like
 from ricci_lax.structure._operand_types import anything, check_dtype, logical, numeric
 from ricci_lax.structure._shapes import (
+    array_aval,
     batched_axes,
     lower_reduce,
     reduce_sum,
@@ -165,7 +165,7 @@ def _extremum_jvp(primitive: Callable[[], Primitive]):
         if type(t) is Zero:
             return result, Zero.from_primal(result)
         kept = tuple(1 if i in axes else n for i, n in enumerate(shape_of(x)))
-        aval: Any = get_aval(x)
+        aval = array_aval(x)
         attained = convert_element_type(eq(x, reshape(result, kept)), aval.dtype)
         counts = reduce_sum(attained, axes)
         return result, div(reduce_sum(mul(t, attained), axes), counts)
@@ -209,7 +209,7 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     if type(tangents[0]) is Zero:
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, Zero.from_primal(result)
-    aval: Any = get_aval(primals[0])
+    aval = array_aval(primals[0])
     one = np.ones((), aval.dtype)[()]
 
     def product(x):

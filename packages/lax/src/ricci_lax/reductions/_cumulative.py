@@ -14,7 +14,6 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
-    get_aval,
     issubdtype,
     trace_to_jaxpr,
 )
@@ -27,6 +26,7 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis, no_order
 from ricci_lax.structure._filling import full_like
 from ricci_lax.structure._operand_types import check_dtype, numeric
+from ricci_lax.structure._shapes import array_aval
 from ricci_stablehlo import Lowering, Value
 
 from ._associative_scan import associative_scan
@@ -55,7 +55,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
       >>> logaddexp(np.zeros(3, np.float32), np.zeros(3, np.float32)).shape
       (3,)
     """
-    if issubdtype(get_aval(x1).dtype, np.complexfloating):  # pyright: ignore
+    if issubdtype(array_aval(x1).dtype, np.complexfloating):
         return _complex_logaddexp(x1, x2)
     larger = max(x1, x2)
     delta = sub(x1, x2)
@@ -68,7 +68,7 @@ def _complex_logaddexp(x1, x2):
     first = ge(real(x1), real(x2))
     larger, smaller = select_n(first, x2, x1), select_n(first, x1, x2)
     # Where even the larger one is the logarithm of zero, so is the sum.
-    part: Any = get_aval(real(larger))
+    part = array_aval(real(larger))
     nothing = eq(real(larger), np.asarray(-np.inf, part.dtype)[()])
     return select_n(nothing, add(larger, log1p(exp(sub(smaller, larger)))), larger)
 
@@ -84,7 +84,7 @@ def _logaddexp_jvp(primals, tangents):
 
 
 def _finite_above(x: Array) -> Array:
-    infinity = np.asarray(np.inf, get_aval(x).dtype)[()]  # pyright: ignore
+    infinity = np.asarray(np.inf, array_aval(x).dtype)[()]
     return select_n(eq(x, infinity), x, full_like(x, 0))
 
 

@@ -28,7 +28,14 @@ from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._shapes import batched_axes, placement, reduce_sum, reduced_aval, shape_of
+from ricci_lax.structure._shapes import (
+    array_aval,
+    batched_axes,
+    placement,
+    reduce_sum,
+    reduced_aval,
+    shape_of,
+)
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -249,12 +256,12 @@ def reduce(
     if not flat_operands:
         raise ValueError("reduce: there is nothing to reduce; give one array or more.")
     # A Python integer starts a sum of any dtype.
-    dtypes = [get_aval(x).dtype for x in flat_operands]  # pyright: ignore[reportAttributeAccessIssue]
+    dtypes = [array_aval(x).dtype for x in flat_operands]
     flat_inits = [
         np.asarray(x, dtype)[()] if type(x) is int else x
         for x, dtype in zip(flat_inits, dtypes, strict=True)
     ]
-    init_avals: list[Any] = [get_aval(x) for x in flat_inits]
+    init_avals = [array_aval(x) for x in flat_inits]
     if any(aval.shape for aval in init_avals):
         raise ValueError(
             f"reduce: the initial values have shapes {[aval.shape for aval in init_avals]}; "
@@ -283,5 +290,5 @@ def reduce(
 def strong_scalar(x: ArrayLike) -> Any:
     """A Python scalar as a NumPy scalar of its default dtype; other values as they are."""
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
-        return np.asarray(x, get_aval(x).dtype)[()]  # pyright: ignore
+        return np.asarray(x, array_aval(x).dtype)[()]
     return x

@@ -36,7 +36,7 @@ from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
 from ricci_lax.structure._operand_types import anything, check_dtype, numeric
-from ricci_lax.structure._shapes import broadcast, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -344,8 +344,8 @@ def reduce_window(
         )
     if not operands:
         raise ValueError("reduce_window: there is nothing to reduce; give one array or more.")
-    avals: list[Any] = [get_aval(x) for x in operands]
-    init_avals: list[Any] = [get_aval(x) for x in inits]
+    avals = [array_aval(x) for x in operands]
+    init_avals = [array_aval(x) for x in inits]
     if any(aval.shape for aval in init_avals):
         raise TypeError(
             "reduce_window: the initial values have shapes "
