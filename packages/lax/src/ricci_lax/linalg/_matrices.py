@@ -21,18 +21,19 @@ from ricci_lax.shapes._scatter import scatter
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import broadcasted_iota, iota
 from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, transpose
+from ricci_stablehlo import Value
 
 _INT32 = np.dtype(np.int32)
 
 
-def dtype_of(x: ArrayLike) -> np.dtype:
-    """The dtype of an array or a tracer."""
+def dtype_of(x: ArrayLike | Value) -> np.dtype:
+    """The dtype of an array, a tracer or a value of a program."""
     aval = array_aval(x)
     return aval.dtype
 
 
-def is_complex(x: ArrayLike) -> bool:
-    """Whether an array has complex numbers."""
+def is_complex(x: ArrayLike | Value) -> bool:
+    """Whether an array, or a value of a program, has complex numbers."""
     return issubdtype(dtype_of(x), np.complexfloating)
 
 
@@ -97,7 +98,7 @@ def _lines_at(x: ArrayLike, places: Any, axis: int) -> Array:
     )
 
 
-def identity(rows: int, columns: int, dtype: np.dtype) -> Array:
+def identity(rows: int, columns: int, dtype: np.dtype) -> ArrayLike:
     """Ones on the main diagonal of a matrix, zeros elsewhere."""
     shape = rows, columns
     below = add(broadcasted_iota(_INT32, shape, 0), scalar(0, _INT32))

@@ -1,7 +1,7 @@
 """Threefry-2x32, the counter-based generator behind random keys, as one primitive."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -155,7 +155,7 @@ def threefry2x32_numpy(
       ['0x6b200159', '0x99ba4efe']
     """
     words = [np.asarray(x, _UINT32)[np.newaxis] for x in (k0, k1, x0, x1)]
-    y0, y1 = encrypt(words[:2], words[2:], _NumPy)
+    y0, y1 = encrypt(words[:2], words[2:], cast(_WordOperations[np.ndarray], _NumPy))
     return y0[0], y1[0]
 
 

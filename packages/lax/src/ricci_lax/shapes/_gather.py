@@ -321,8 +321,9 @@ def gather(
         fill_value = None
     elif fill_value is None:
         fill_value = _default_fill(array_aval(operand).dtype)
-    elif hasattr(fill_value, "item"):
-        fill_value = fill_value.item()
+    else:
+        item = getattr(fill_value, "item", None)
+        fill_value = fill_value if item is None else item()
     return gather_p.bind(
         operand,
         start_indices,

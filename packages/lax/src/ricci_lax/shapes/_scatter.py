@@ -319,7 +319,7 @@ def _mul_jvp(primitive, primals, tangents, **params):
             "written twice. Pass unique_indices=True if that is so."
         )
     result = primitive.bind(operand, indices, updates, **params)
-    total: ArrayLike | None = None
+    total = None
     if type(tangents[0]) is not Zero:
         total = primitive.bind(tangents[0], indices, updates, **params)
     if type(tangents[2]) is not Zero:

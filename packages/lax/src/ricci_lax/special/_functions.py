@@ -230,7 +230,7 @@ def _chebyshev(x: ArrayLike, coefficients: Sequence[float]) -> Array:
     return mul(scalar_like(x, 0.5), sub(b0, b2))
 
 
-def _i0e(x: Array) -> ArrayLike:
+def _i0e(x: ArrayLike) -> ArrayLike:
     dtype = array_aval(x).dtype
     if dtype.itemsize < 4:
         return converted(_i0e(converted(x, np.dtype("float32"))), dtype)
