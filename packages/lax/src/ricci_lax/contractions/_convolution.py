@@ -33,7 +33,7 @@ from ._convolution_shape import (
     conv_shape_tuple,
     spatial_sizes,
 )
-from ._precision import CanonicalPrecision, PrecisionLike, canonicalize_precision
+from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
 
 __all__ = [
     "conv_general_dilated",
@@ -429,8 +429,9 @@ def _conv_lower(
             _window_text("reverse", [False] * len(window_strides)),
         ]
     )
-    pair = precision if isinstance(precision, tuple) and len(precision) == 2 else None
-    names = [p.name for p in pair] if pair else ["DEFAULT", "DEFAULT"]
+    names = ["DEFAULT", "DEFAULT"]
+    if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
+        names = [p.name for p in precision]
     config = ", ".join(f"#stablehlo<precision {name}>" for name in names)
     text = (
         f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
@@ -443,7 +444,7 @@ def _conv_lower(
 
 
 def _complex_conv(
-    x: Array, y: Array, *, preferred_element_type: DTypeLike | None, **params: Any
+    x: Array, y: Array, *, preferred_element_type: np.dtype | None, **params: Any
 ) -> Array:
     """Three real convolutions instead of four, after Gauss."""
     dtype = preferred_element_type

@@ -11,7 +11,6 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
-    Shape,
     ShapedArray,
     define,
     explicit_dtype,
@@ -47,7 +46,9 @@ DotDimensionNumbers = tuple[
 ]
 
 
-def _check_operand(side: str, aval: ShapedArray, contracting: Shape, batch: Shape) -> None:
+def _check_operand(
+    side: str, aval: ShapedArray, contracting: Sequence[int], batch: Sequence[int]
+) -> None:
     if not all(0 <= d < aval.ndim for d in (*contracting, *batch)):
         raise TypeError(
             f"dot_general: {side} has rank {aval.ndim}, and its dimension numbers "

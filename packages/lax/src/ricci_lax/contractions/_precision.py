@@ -226,7 +226,7 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
         return precision
     if isinstance(precision, str):
         if precision in _precision_names:
-            return (Precision(precision),) * 2
+            return (Precision(precision), Precision(precision))
         if precision in DotAlgorithmPreset.__members__:
             return DotAlgorithmPreset[precision]
     if isinstance(precision, tuple | list) and len(precision) == 2:

@@ -230,7 +230,7 @@ def _ragged_aval(
 
 
 def _laid_out(product: Array, order: Sequence[int], aval: ShapedArray) -> Array:
-    """The cotangent of an operand from ``product``, whose dimensions are the operand's ``order``."""
+    """The cotangent of an operand, from one with the operand's dimensions in ``order``."""
     result = transpose(product, tuple(np.argsort(order).tolist()))
     found = array_aval(product)
     return result if found.dtype == aval.dtype else convert_element_type(result, aval.dtype)

@@ -1,7 +1,5 @@
 """The Cholesky factorisation of positive definite matrices, and its update."""
 
-from typing import Any
-
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear
@@ -173,7 +171,7 @@ def _cholesky_update_aval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
     return ShapedArray(r.shape, r.dtype, r.weak_type and w.weak_type)
 
 
-def _rotation(x: Array, y: Array) -> tuple[Any, Any]:
+def _rotation(x: Array, y: Array) -> tuple[Array, Array]:
     """The cosine and sine of the Givens rotation that turns ``(x, y)`` into ``(r, 0)``."""
     x_size, y_size = absolute(x), absolute(y)
     scale = select_n(gt(x_size, y_size), y_size, x_size)
@@ -186,7 +184,7 @@ def _rotation(x: Array, y: Array) -> tuple[Any, Any]:
     return cosine, select_n(trivial, mul(neg(y_scaled), inverse), zero)
 
 
-def _rotate_row(i: Any, r: Any, w: Array) -> list[Any]:
+def _rotate_row(i: ArrayLike, r: ArrayLike, w: Array) -> list[Array]:
     row = at_index(r, i, 0)
     cosine, sine = _rotation(at_index(row, i, 0), at_index(w, i, 0))
     rotated = sub(mul(cosine, row), mul(sine, w))
@@ -220,7 +218,7 @@ cholesky_update_p = define(
 )
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The Cholesky factor after a matrix grew by the square of a vector.
 
     Args:

@@ -1,7 +1,6 @@
 """Eigenvalues and eigenvectors of square matrices without symmetry."""
 
 import enum
-from typing import Any
 
 import numpy as np
 
@@ -125,7 +124,7 @@ def _eig_lower(
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-def _vectors_jvp(values: Array, vectors: Any, t: Array) -> tuple[Any, Any]:
+def _vectors_jvp(values: ArrayLike, vectors: ArrayLike, t: ArrayLike) -> tuple[Array, Array]:
     """The tangents of eigenvalues and eigenvectors, from a tangent of the matrices.
 
     By ``A V = V diag(w)``, the diagonal of ``V⁻¹ dA V`` is ``dw``. Its other elements, each divided
@@ -146,7 +145,7 @@ def _vectors_jvp(values: Array, vectors: Any, t: Array) -> tuple[Any, Any]:
     return values_dot, add(change, mul(vectors, _scaling(vectors, change)))
 
 
-def _scaling(vectors: Any, change: Any) -> Array:
+def _scaling(vectors: ArrayLike, change: ArrayLike) -> Array:
     """The multiples of each vector to add: norms stay 1, and the largest element stays real."""
     aval = array_aval(vectors)
     rank, rows = aval.ndim, aval.ndim - 2
@@ -218,7 +217,7 @@ def eig(
     enable_eigvec_derivs: bool = False,
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
-) -> list[Any]:
+) -> list[Array]:
     """The eigenvalues of square matrices, and their left and right eigenvectors.
 
     Args:

@@ -1,7 +1,6 @@
 """Eigenvalues and eigenvectors of Hermitian matrices."""
 
 import enum
-from typing import Any
 
 import numpy as np
 
@@ -115,8 +114,10 @@ def _eigh_lower(ctx: Lowering, x: Value, *, lower, sort_eigenvalues, subset_by_i
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-def _eigh_on_tpu(ctx: Lowering, x: Value, lower: bool, sort: bool, subset: Any) -> list[Value]:
-    """The compiler's own algorithm, of Jacobi, for all sizes."""
+def _eigh_on_tpu(
+    ctx: Lowering, x: Value, lower: bool, sort: bool, subset: tuple[int, int] | None
+) -> list[Value]:
+    """The compiler's own algorithm, Jacobi's, for all sizes."""
     *batch, size, _ = x.shape
     if size == 0:
         values = ShapedArray((*batch, 0), real_part(x.dtype))
@@ -125,7 +126,7 @@ def _eigh_on_tpu(ctx: Lowering, x: Value, lower: bool, sort: bool, subset: Any) 
     # Lower triangle; ordered; sweeps at most; relative tolerance.
     config = f'backend_config = "{lower:d},{sort:d},100,1e-6"'
     results = ctx.custom_call("Eigh", [x], outs, api_version=1, extra=config)
-    if not is_partial(subset, size):
+    if subset is None or not is_partial(subset, size):
         return results
     check_in_bounds("eigh", subset, size)
     cut = lambda x: slice_in_dim(x, *subset, axis=len(shape_of(x)) - 1)
@@ -209,7 +210,7 @@ def eigh(
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The eigenvectors and eigenvalues of Hermitian matrices, ``x v = v diag(w)``.
 
     Args:

@@ -1,7 +1,6 @@
 """The LU factorisation with partial pivoting."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -43,13 +42,13 @@ def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
     return [x, pivots, ShapedArray((*batch, m), _INT32, x.weak_type)]
 
 
-def _padded(x: Array, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
+def _padded(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
     """A batch of matrices with zeros before and after its rows and columns."""
     config = [(0, 0, 0)] * (len(shape_of(x)) - 2) + [(*rows, 0), (*columns, 0)]
     return pad(x, scalar_like(x, 0), config)
 
 
-def _square_factors(factors: Any) -> tuple[Any, Any]:
+def _square_factors(factors: ArrayLike) -> tuple[Array, Array]:
     """The factors ``l`` and ``u``, made square with rows and columns of the identity."""
     aval = array_aval(factors)
     *_, m, n = aval.shape
@@ -108,7 +107,7 @@ lu_p = define(
 )
 
 
-def lu(x: ArrayLike) -> list[Any]:
+def lu(x: ArrayLike) -> list[Array]:
     """The LU factorisation of matrices with partial pivoting: ``p x = l u``.
 
     Args:
@@ -155,7 +154,7 @@ def _lu_pivots_to_permutation_aval(pivots: ShapedArray, *, permutation_size) -> 
     return ShapedArray((*pivots.shape[:-1], permutation_size), _INT32)
 
 
-def _exchange(i: Any, permutation: Any, pivots: Any) -> list[Any]:
+def _exchange(i: ArrayLike, permutation: ArrayLike, pivots: ArrayLike) -> list[Array]:
     """The permutation with its elements ``i`` and ``pivots[i]`` exchanged."""
     shape = shape_of(permutation)
     axis = len(shape) - 1
@@ -194,7 +193,7 @@ lu_pivots_to_permutation_p = define(
 )
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of rows that pivots, one exchange after another, come to.
 
     Args:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import cbrt, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def _inverse_of_norm_bound(x: Array) -> Array:
     return select_n(eq(by_columns, zero), inverse, scalar(1, dtype_of(parts)))
 
 
-def _within(x: Array, shape: Sequence[Any]) -> Array:
+def _within(x: Array, shape: Sequence[ArrayLike]) -> Array:
     """A matrix with zeros outside of its first rows and columns."""
     bounded = (
         lt(broadcasted_iota(np.int32, shape_of(x), axis), converted(size, np.dtype(np.int32)))
@@ -113,7 +113,11 @@ def _within(x: Array, shape: Sequence[Any]) -> Array:
     return select_n(bitwise_and(*bounded), zeros, x)
 
 
-def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Any, Any, Any]:
+# The count of steps, the matrix, and whether the iteration goes on.
+_Carry = tuple[ArrayLike, Array, ArrayLike]
+
+
+def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Array, ArrayLike, ArrayLike]:
     """The unitary factor of a matrix of norm 1 at most, the count of steps, whether they go on."""
     # The bounds of the paper: of the singular values, and of a step, which is of third order.
     tolerance = 5 * eps
@@ -129,11 +133,11 @@ def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Any, Any, Any]
             before, x = x, _step_by_cholesky(x, weights)
             goes_on = gt(_norm(sub(x, before)), enough)
 
-    def unfinished(carry: tuple[Any, Any, Any]) -> Array:
+    def unfinished(carry: _Carry) -> Array:
         count, _, goes_on = carry
         return bitwise_and(goes_on, lt(count, max_iterations))
 
-    def step(carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def step(carry: _Carry) -> _Carry:
         count, x, _ = carry
         new = _step_by_cholesky(x, _HALLEY)
         return add(count, 1), new, gt(_norm(sub(new, x)), enough)
@@ -149,7 +153,7 @@ def qdwh(
     max_iterations: int | None = None,
     eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
-) -> tuple[Any, Any, Any, Any]:
+) -> tuple[Array, Array, Array, Array]:
     """The polar decomposition ``x = u h``: u has orthonormal columns, h is Hermitian.
 
     Args:
@@ -202,7 +206,9 @@ def qdwh(
 
 
 @composite("qdwh")
-def _qdwh(x: Array, *shape: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any, Any]:
+def _qdwh(
+    x: Array, *shape: ArrayLike, eps: float, max_iterations: int
+) -> tuple[Array, Array, Array, Array]:
     dtype = dtype_of(x)
     if shape:
         x = _within(x, shape)
@@ -218,7 +224,7 @@ def _qdwh(x: Array, *shape: Any, eps: float, max_iterations: int) -> tuple[Any, 
 # Singular values
 
 
-def svd_by_polar(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def svd_by_polar(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
     """The singular values of a batch of matrices and, if asked, their vectors.
 
     From ``x = u h`` and ``h = v diag(s) vᴴ``: with one step of QR before, for tall matrices, and
@@ -230,7 +236,7 @@ def svd_by_polar(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
     return fun(x)
 
 
-def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
     rows, columns = shape_of(x)
     if rows < columns:
         found = _svd_of_one(adjoint(x), full_matrices=full_matrices, compute_uv=compute_uv)
@@ -250,7 +256,7 @@ def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Any]
     return [s, left, vh]
 
 
-def _svd_of_square(x: Array, compute_uv: bool) -> list[Any]:
+def _svd_of_square(x: ArrayLike, compute_uv: bool) -> list[Array]:
     polar, h, _, _ = qdwh(x)
     v, w = eigh(h, symmetrize_input=False)
     s = rev(larger(w, scalar(0, dtype_of(w))), (0,))

@@ -1,6 +1,6 @@
-"""Systems of linear equations, by LU factorisation and differentiated as systems."""
+"""Systems of linear equations: solved by LU factorisation, differentiated implicitly."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -22,8 +22,8 @@ _INT32 = np.dtype(np.int32)
 
 
 @composite("_lu_solve")
-def _lu_solve(factors: Any, permutation: Any, b: Array, *, transposed: bool) -> Array:
-    """The solutions for a batch of vectors, by what ``lu`` returned for their matrices."""
+def _lu_solve(factors: ArrayLike, permutation: ArrayLike, b: Array, *, transposed: bool) -> Array:
+    """The solutions for a batch of vectors, from the LU factors of their matrices."""
     rank = len(shape_of(b))
     x = expand_dims(b, (rank,))
     if not transposed:
@@ -44,7 +44,7 @@ def _lu_solve(factors: Any, permutation: Any, b: Array, *, transposed: bool) -> 
     return squeeze(x, (rank,))
 
 
-def solve(a: ArrayLike, b: ArrayLike) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solutions ``x`` of ``a @ x == b``.
 
     Args:
@@ -56,7 +56,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
     numbers = (((last,), (last - 1,)), (batch, batch))
     factors, _, permutation = lu(stop_gradient(a))
 
-    def solver(transposed: bool) -> Any:
+    def solver(transposed: bool) -> Callable[..., Array]:
         return lambda _, y: _lu_solve(factors, permutation, y, transposed=transposed)
 
     def solve_vectors(y: ArrayLike) -> Array:

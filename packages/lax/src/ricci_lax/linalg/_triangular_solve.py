@@ -94,7 +94,7 @@ def _triangular_solve_jvp(primals, tangents, **params):
     a, b = primals
     a_dot, b_dot = tangents
     x = triangular_solve_p.bind(a, b, **params)
-    tangent: Any = Zero.from_primal(x)
+    tangent = Zero.from_primal(x)
     if type(a_dot) is not Zero:
         tangent = _by_matrix(a_dot, a, x, params)
     if type(b_dot) is not Zero:
