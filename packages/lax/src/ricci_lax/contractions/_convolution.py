@@ -19,6 +19,7 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
 from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise._factories import real_part
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import of_windows
@@ -449,7 +450,7 @@ def _complex_conv(
     """Three real convolutions instead of four, after Gauss."""
     dtype = preferred_element_type
     if dtype is not None:
-        dtype = np.empty(0, dtype).real.dtype
+        dtype = real_part(dtype)
 
     def conv(a: Array, b: Array) -> Array:
         return conv_general_dilated_p.bind(a, b, preferred_element_type=dtype, **params)

@@ -18,6 +18,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Shape,
     ShapedArray,
     define,
     explicit_dtype,
@@ -59,9 +60,9 @@ class RaggedDotDimensionNumbers:
       (0,)
     """
 
-    dot_dimension_numbers: DotDimensionNumbers
-    lhs_ragged_dimensions: Sequence[int]
-    rhs_group_dimensions: Sequence[int]
+    dot_dimension_numbers: tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
+    lhs_ragged_dimensions: Shape
+    rhs_group_dimensions: Shape
 
     def __init__(
         self,
@@ -119,8 +120,7 @@ class _Dims(NamedTuple):
 
 
 def _dims(numbers: RaggedDotDimensionNumbers) -> _Dims:
-    pairs: Any = numbers.dot_dimension_numbers
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = pairs
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     group = numbers.rhs_group_dimensions
     (ragged,) = numbers.lhs_ragged_dimensions
     return _Dims(
@@ -410,7 +410,7 @@ def _as_dense(
 ) -> Array:
     """The product as a dense one of masked copies, which sums over groups or batches them."""
     contracting: Any = (dims.lhs_contracting, dims.rhs_contracting)
-    batch: Any = (dims.lhs_batch, dims.rhs_batch)
+    batch = (dims.lhs_batch, dims.rhs_batch)
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
     if dims.mode == "batch":
         return dot_general(lhs, rhs, (contracting, batch), **options)

@@ -218,7 +218,7 @@ def _select_n_jvp(primals, tangents):
     given = tangents[1:]
     if all(type(t) is Zero for t in given):
         return result, Zero.from_primal(result)
-    zeros: Any = zeros_of(array_aval(result))
+    zeros = zeros_of(array_aval(result))
     return result, select_n_p.bind(which, *(zeros if type(t) is Zero else t for t in given))
 
 

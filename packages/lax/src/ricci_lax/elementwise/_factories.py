@@ -222,7 +222,7 @@ def nary(
       rules: rules that replace the family's.
     """
     if not derivatives:
-        jvp: Any = zero_derivative
+        jvp: object = zero_derivative
     elif from_result:
         jvp = per_operand_with_result(*map(_without_params, derivatives))
     else:

@@ -208,7 +208,7 @@ def qdwh(
 @composite("qdwh")
 def _qdwh(
     x: Array, *shape: ArrayLike, eps: float, max_iterations: int
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[Array, Array, ArrayLike, Array]:
     dtype = dtype_of(x)
     if shape:
         x = _within(x, shape)
