@@ -11,19 +11,20 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Shape,
     ShapedArray,
     define,
     explicit_dtype,
-    get_aval,
     issubdtype,
 )
 from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.reductions._window_shape import dilated, dilated_shape
+from ricci_lax.elementwise._factories import real_part
+from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import rev
-from ricci_lax.structure._shapes import placement, reshape, shape_of, write, zeros_of
+from ricci_lax.structure._shapes import array_aval, placement, reshape, shape_of, write, zeros_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._convolution_shape import (
@@ -33,7 +34,7 @@ from ._convolution_shape import (
     conv_shape_tuple,
     spatial_sizes,
 )
-from ._precision import PrecisionLike, canonicalize_precision
+from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
 
 __all__ = [
     "conv_general_dilated",
@@ -43,13 +44,19 @@ __all__ = [
 _NAME = "conv_general_dilated"
 
 
-def _check_groups(lhs, rhs, numbers, feature_group_count: int, batch_group_count: int) -> None:
+def _check_groups(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+) -> None:
     for field, count in (
         ("feature_group_count", feature_group_count),
         ("batch_group_count", batch_group_count),
     ):
         if count <= 0:
-            raise ValueError(f"{_NAME}: {field}={count}, but there is one group at least.")
+            raise ValueError(f"{_NAME}: {field}={count}, but there must be at least one group.")
     if feature_group_count > 1 and batch_group_count > 1:
         raise ValueError(
             f"{_NAME}: feature_group_count={feature_group_count} and "
@@ -91,17 +98,17 @@ def _conv_aval(
     lhs: ShapedArray,
     rhs: ShapedArray,
     *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    dimension_numbers,
-    feature_group_count,
-    batch_group_count,
-    precision,
-    preferred_element_type,
+    window_strides: Shape,
+    padding: Padding,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: CanonicalPrecision,
+    preferred_element_type: np.dtype | None,
     out_sharding,
-):
+) -> ShapedArray:
     if lhs.ndim != rhs.ndim or lhs.ndim < 2:
         raise TypeError(
             f"{_NAME}: lhs has rank {lhs.ndim} and rhs has rank {rhs.ndim}. Both need one "
@@ -142,7 +149,7 @@ def _conv_aval(
     return ShapedArray(shape, lhs.dtype, lhs.weak_type and rhs.weak_type)
 
 
-def _check_preferred(dtype: Any, preferred: Any) -> None:
+def _check_preferred(dtype: np.dtype, preferred: np.dtype) -> None:
     """Raise ``TypeError`` unless results of operands of ``dtype`` can have the preferred one."""
     kinds = next((k for own, k in _RESULT_KINDS.items() if issubdtype(dtype, own)), None)
     if kinds is None:
@@ -171,7 +178,7 @@ _RESULT_KINDS: dict[type, tuple[type, ...]] = {
 
 
 def _merge(x: Array, source: int, target: int) -> Array:
-    """Move a dimension in front of another (counted without it) and make the two one."""
+    """Move a dimension in front of another (counted without it) and merge the two."""
     shape = shape_of(x)
     order = [d for d in range(len(shape)) if d != source]
     size = shape[source] * shape[order[target]]
@@ -182,14 +189,14 @@ def _merge(x: Array, source: int, target: int) -> Array:
 
 
 def _split(x: Array, dim: int, outer: int) -> Array:
-    """Make a dimension two, of which the first has the given size."""
+    """Split a dimension in two, the first of the given size."""
     shape = shape_of(x)
     inner = shape[dim] // outer if outer else 0
     return reshape(x, (*shape[:dim], outer, inner, *shape[dim + 1 :]))
 
 
 def _regrouped(x: Array, groups: int, source: int, target: int) -> Array:
-    """Move the groups that one dimension consists of into another.
+    """Move the groups in one dimension to another.
 
     The dimension ``source`` of size ``g * n`` becomes ``n``; ``target`` of size ``m`` becomes
     ``g * m``.
@@ -202,27 +209,28 @@ def _regrouped(x: Array, groups: int, source: int, target: int) -> Array:
 
 
 def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
+    """A layout with its first two dimensions exchanged."""
     return (spec[1], spec[0], *spec[2:])
 
 
 def _converted(x: Array, dtype: DTypeLike) -> Array:
-    return x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)  # pyright: ignore
+    return x if array_aval(x).dtype == dtype else convert_element_type(x, dtype)
 
 
 def _transpose_lhs(
-    ct,
+    ct: Array,
     lhs: ShapedArray,
-    rhs,
+    rhs: Array,
     *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
+    window_strides: Shape,
+    padding: Padding,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
-    feature_group_count,
-    batch_group_count,
-    **params,
-):
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     spatial = rhs_spec[2:]
     window = dilated_shape(spatial_sizes(rhs_spec, shape_of(rhs)), rhs_dilation)
@@ -244,7 +252,7 @@ def _transpose_lhs(
         groups = batch_group_count
     if groups > 1:
         rhs = _regrouped(rhs, groups, rhs_spec[0], rhs_spec[1])
-    ct_dtype = get_aval(ct).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    ct_dtype = array_aval(ct).dtype
     result = conv_general_dilated_p.bind(
         ct,
         _converted(rev(rhs, spatial), ct_dtype),
@@ -263,19 +271,19 @@ def _transpose_lhs(
 
 
 def _transpose_rhs(
-    ct,
-    lhs,
+    ct: Array,
+    lhs: Array,
     rhs: ShapedArray,
     *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
+    window_strides: Shape,
+    padding: Padding,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
-    feature_group_count,
-    batch_group_count,
-    **params,
-):
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> Array:
     if 0 in shape_of(ct):
         return zeros_of(rhs)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -292,9 +300,9 @@ def _transpose_rhs(
     ):
         high = dilated(count, stride) + width - 1 - dilated(size, spread) - low
         pads.append((low, high))
-    ct_dtype = get_aval(ct).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    ct_dtype = array_aval(ct).dtype
     numbers = ConvDimensionNumbers(_swapped(lhs_spec), _swapped(out_spec), _swapped(rhs_spec))
-    # What was grouped by features is now grouped by batch, and the reverse.
+    # Groups of features become groups of the batch, and the reverse.
     result = conv_general_dilated_p.bind(
         _converted(lhs, ct_dtype),
         ct,
@@ -310,7 +318,7 @@ def _transpose_rhs(
     return _converted(result, rhs.dtype)
 
 
-# Batching: the batch becomes part of the batch or the features that are there
+# Batching: the new dimension is merged into the batch or the features
 
 
 def _conv_batch(
@@ -319,10 +327,10 @@ def _conv_batch(
     dims,
     *,
     dimension_numbers: ConvDimensionNumbers,
-    feature_group_count,
-    batch_group_count,
-    **params,
-):
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> tuple[Array, int]:
     (lhs, rhs), (lhs_dim, rhs_dim), size = args, dims, axis.size
     lhs_spec, rhs_spec, out_spec = dimension_numbers
 
@@ -358,7 +366,7 @@ def _conv_batch(
 
 
 def _merge_inside(x: Array, source: int, target: int, groups: int) -> Array:
-    """Like ``_merge``, keeping the groups that ``target`` consists of outermost."""
+    """Like ``_merge``, but the groups in ``target`` stay outermost."""
     if groups == 1:
         return _merge(x, source, target)
     split = _split(x, target + (source <= target), groups)
@@ -370,11 +378,12 @@ def _merge_inside(x: Array, source: int, target: int, groups: int) -> Array:
 
 
 def _dimension_text(spec: Sequence[int], letters: str) -> str:
+    """An operand's dimensions in StableHLO: letters, and numbers for the spatial ones."""
     names = dict(zip(spec, [*letters, *map(str, range(len(spec) - 2))], strict=True))
     return f"[{', '.join(names[d] for d in range(len(spec)))}]"
 
 
-def _window_text(name: str, values: Sequence[Any]) -> str:
+def _window_text(name: str, values: Sequence[int | tuple[int, int]]) -> str:
     items = ", ".join(str(list(v)) if isinstance(v, tuple) else str(v).lower() for v in values)
     return f"{name} = [{items}]"
 
@@ -384,17 +393,17 @@ def _conv_lower(
     lhs: Value,
     rhs: Value,
     *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
+    window_strides: Shape,
+    padding: Padding,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
-    feature_group_count,
-    batch_group_count,
-    precision,
-    preferred_element_type,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: CanonicalPrecision,
+    preferred_element_type: np.dtype | None,
     out_sharding,
-):
+) -> Value:
     if issubdtype(lhs.dtype, np.complexfloating):
         return traced(_complex_conv)(
             ctx,
@@ -421,8 +430,9 @@ def _conv_lower(
             _window_text("reverse", [False] * len(window_strides)),
         ]
     )
-    pair = precision if isinstance(precision, tuple) and len(precision) == 2 else None
-    names = [p.name for p in pair] if pair else ["DEFAULT", "DEFAULT"]
+    names = ["DEFAULT", "DEFAULT"]
+    if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
+        names = [p.name for p in precision]
     config = ", ".join(f"#stablehlo<precision {name}>" for name in names)
     text = (
         f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
@@ -434,13 +444,15 @@ def _conv_lower(
     return write(ctx, text, [lhs, rhs], ctx.out)
 
 
-def _complex_conv(x, y, *, preferred_element_type, **params):
+def _complex_conv(
+    x: Array, y: Array, *, preferred_element_type: np.dtype | None, **params: Any
+) -> Array:
     """Three real convolutions instead of four, after Gauss."""
     dtype = preferred_element_type
     if dtype is not None:
-        dtype = np.empty(0, dtype).real.dtype
+        dtype = real_part(dtype)
 
-    def conv(a, b):
+    def conv(a: Array, b: Array) -> Array:
         return conv_general_dilated_p.bind(a, b, preferred_element_type=dtype, **params)
 
     x_real, x_imag, y_real, y_imag = real(x), imag(x), real(y), imag(y)
@@ -473,7 +485,7 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """Convolve a batch of arrays with a bank of kernels (which are not flipped).
 
@@ -487,8 +499,8 @@ def conv_general_dilated(
         convolution is a transposed one.
       dimension_numbers: the order of dimensions: strings such as ``("NHWC", "HWIO", "NHWC")``,
         a ``ConvDimensionNumbers``, or ``None`` for ``("NCHW", "OIHW", "NCHW")``.
-      feature_group_count, batch_group_count: into how many groups the features, or the batch,
-        fall that are convolved with kernels of their own.
+      feature_group_count, batch_group_count: the number of groups of features, or of the batch,
+        that are convolved with kernels of their own.
       precision: see ``dot_general``.
       preferred_element_type: the dtype of the result, by default the operands'.
       out_sharding: the sharding of the result.

@@ -1,20 +1,19 @@
-"""Special forms of convolution: plain, transposed, and as patches or with local kernels."""
+"""Forms of convolution: plain, transposed, patches, and local kernels."""
 
 from collections.abc import Sequence
 from math import prod
 from operator import index
-from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, DTypeLike, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._window_shape import dilated
 from ricci_lax.shapes._joining import rev
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast, reshape, shape_of, transpose
+from ricci_lax.structure._shapes import array_aval, broadcast, reshape, shape_of, transpose
 
 from ._convolution import conv_general_dilated
 from ._convolution_shape import (
@@ -115,8 +114,8 @@ def conv_transpose(
       lhs: the batch, of rank ``n + 2``.
       rhs: the kernels, of the same rank and dtype.
       strides: by what factor each spatial dimension grows.
-      padding: ``"SAME"`` or ``"VALID"`` for what undoes a convolution with that padding, or low
-        and high padding of the spread input for each spatial dimension.
+      padding: ``"SAME"`` or ``"VALID"`` to invert the shape of a convolution with that padding,
+        or low and high padding of the spread input for each spatial dimension.
       rhs_dilation: the distance of the kernels' elements.
       dimension_numbers: see ``conv_general_dilated``; by default features come last.
       transpose_kernel: whether to flip the kernels and swap their features, so that this is the
@@ -137,8 +136,8 @@ def conv_transpose(
     if dimension_numbers is None:
         if len(lhs_shape) not in _default_transposed:
             raise ValueError(
-                f"conv_transpose: arrays of rank {len(lhs_shape)} have no default layout; say "
-                "it with dimension_numbers."
+                f"conv_transpose: arrays of rank {len(lhs_shape)} have no default layout; give "
+                "dimension_numbers."
             )
         dimension_numbers = _default_transposed[len(lhs_shape)]  # pyright: ignore
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
@@ -210,7 +209,7 @@ def conv_general_dilated_patches(
         )
     numbers = conv_dimension_numbers(lhs_shape, lhs_shape, dimension_numbers)
     features, size = lhs_shape[numbers.lhs_spec[1]], prod(filter_shape)
-    dtype: Any = get_aval(lhs).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(lhs).dtype
     rows = add(broadcasted_iota(np.int32, (size, size), 0), np.int32(0))
     columns = broadcasted_iota(np.int32, (size, size), 1)
     unit = broadcast(convert_element_type(eq(rows, columns), dtype), (features,))
@@ -242,7 +241,7 @@ def conv_general_dilated_local(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """A convolution with kernels of its own at each place of the result.
+    """A convolution with separate kernels at each position of the result.
 
     Args:
       rhs: the kernels: their input features hold ``features * prod(filter_shape)``, their

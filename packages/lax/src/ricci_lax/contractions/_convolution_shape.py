@@ -18,7 +18,7 @@ __all__ = [
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which dimensions of the operands and the result of a convolution play which part.
+    """The roles of the dimensions of the operands and the result of a convolution.
 
     Attributes:
       lhs_spec: the batch dimension, the feature dimension, then the spatial ones.
@@ -35,7 +35,7 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The orders of dimensions that strings such as ``("NHWC", "HWIO", "NHWC")`` stand for.
+    """The layouts that strings such as ``("NHWC", "HWIO", "NHWC")`` describe.
 
     Raises:
       TypeError: if a letter is repeated, ``N`` and ``C`` (``O`` and ``I`` in the second) do not
@@ -71,7 +71,9 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
 
 
 def conv_dimension_numbers(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> ConvDimensionNumbers:
     """The dimension numbers of a convolution, from strings or the default.
 
@@ -79,7 +81,7 @@ def conv_dimension_numbers(
       lhs_shape, rhs_shape: the operands' shapes, of one rank.
       dimension_numbers: ``None`` for batch (or output features), features and spatial dimensions
         in this order; three strings of letters, see ``conv_general_permutations``; or a
-        ``ConvDimensionNumbers``, which is given back.
+        ``ConvDimensionNumbers``, which is returned unchanged.
 
     Raises:
       TypeError: if ranks differ, or the strings do not fit.
@@ -177,7 +179,7 @@ def conv_general_shape_tuple(
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: Any,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[int, ...]:
     """The shape of a convolution of operands in any order of dimensions.
 
@@ -198,7 +200,7 @@ def conv_transpose_shape_tuple(
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: Any,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[int, ...]:
     """The shape of a transposed convolution.
 
@@ -219,7 +221,7 @@ def conv_transpose_shape_tuple(
 
 
 def transposed_padding(kernel: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding of a transposed convolution that undoes a convolution with a named padding.
+    """The padding of a transposed convolution that inverts the shape of a convolution.
 
     Raises:
       ValueError: if the name is neither ``SAME`` nor ``VALID``.
@@ -245,7 +247,7 @@ def canonical_convolution(
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
-    dimension_numbers: Any,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> dict[str, Any]:
     """The geometry of a convolution as the primitive takes it.
 

@@ -1,4 +1,4 @@
-"""Products summed over shared dimensions: ``dot_general`` and what is made of it."""
+"""Contractions: ``dot_general``, and the functions that are made of it."""
 
 from collections.abc import Sequence
 from operator import index
@@ -15,7 +15,6 @@ from ricci_ir import (
     define,
     explicit_dtype,
     finfo,
-    get_aval,
     hides,
     issubdtype,
     itemsize_bits,
@@ -23,10 +22,16 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._shapes import placement, shape_of, transpose, write
+from ricci_lax.structure._shapes import array_aval, placement, shape_of, transpose, write
 from ricci_stablehlo import Lowering, Value, int_list
 
-from ._precision import PrecisionLike, canonicalize_precision, precision_config, resolve_algorithm
+from ._precision import (
+    CanonicalPrecision,
+    PrecisionLike,
+    canonicalize_precision,
+    precision_config,
+    resolve_algorithm,
+)
 
 __all__ = [
     "batch_matmul",
@@ -41,7 +46,9 @@ DotDimensionNumbers = tuple[
 ]
 
 
-def _check_operand(side: str, aval: ShapedArray, contracting, batch) -> None:
+def _check_operand(
+    side: str, aval: ShapedArray, contracting: Sequence[int], batch: Sequence[int]
+) -> None:
     if not all(0 <= d < aval.ndim for d in (*contracting, *batch)):
         raise TypeError(
             f"dot_general: {side} has rank {aval.ndim}, and its dimension numbers "
@@ -61,6 +68,7 @@ def _check_operand(side: str, aval: ShapedArray, contracting, batch) -> None:
 
 
 def _free(ndim: int, *used: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions that are not used."""
     taken = {d for dims in used for d in dims}
     return tuple(d for d in range(ndim) if d not in taken)
 
@@ -69,11 +77,11 @@ def _dot_general_aval(
     lhs: ShapedArray,
     rhs: ShapedArray,
     *,
-    dimension_numbers,
-    precision,
-    preferred_element_type,
+    dimension_numbers: DotDimensionNumbers,
+    precision: CanonicalPrecision,
+    preferred_element_type: np.dtype | None,
     out_sharding,
-):
+) -> ShapedArray:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     _check_operand("lhs", lhs, lhs_contracting, lhs_batch)
     _check_operand("rhs", rhs, rhs_contracting, rhs_batch)
@@ -91,7 +99,13 @@ def _dot_general_aval(
     return ShapedArray((*batch_sizes, *lhs_free, *rhs_free), dtype, weak)
 
 
-def _mismatch(kind: str, lhs: ShapedArray, lhs_dims, rhs: ShapedArray, rhs_dims) -> str:
+def _mismatch(
+    kind: str,
+    lhs: ShapedArray,
+    lhs_dims: Sequence[int],
+    rhs: ShapedArray,
+    rhs_dims: Sequence[int],
+) -> str:
     return (
         f"dot_general: the {kind} dimensions of operands of shapes {lhs.shape} and {rhs.shape} "
         f"differ in size: {tuple(lhs.shape[d] for d in lhs_dims)} along {tuple(lhs_dims)} of the "
@@ -99,7 +113,10 @@ def _mismatch(kind: str, lhs: ShapedArray, lhs_dims, rhs: ShapedArray, rhs_dims)
     )
 
 
-def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> tuple[Any, bool]:
+def _result_dtype(
+    lhs: ShapedArray, rhs: ShapedArray, preferred: np.dtype | None
+) -> tuple[np.dtype, bool]:
+    """The dtype of a product, and whether it is weak."""
     if lhs.dtype == rhs.dtype:
         dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
     elif lhs.weak_type or rhs.weak_type:
@@ -119,7 +136,7 @@ def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> tuple[A
 
 
 def _reach(dtype: DTypeLike) -> tuple[int, int, float]:
-    """What decides which of two dtypes products have: the kind, the bits, then the range."""
+    """The rank of a dtype: products have the greater one, by kind, bits, then range."""
     kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
     kind = next(i for i, kind in enumerate(kinds) if issubdtype(dtype, kind))
     if kind == 2:
@@ -128,12 +145,20 @@ def _reach(dtype: DTypeLike) -> tuple[int, int, float]:
 
 
 def _bits(dtype: DTypeLike) -> int:
-    """How many bits a number takes, or one of the two parts of a complex number."""
+    """The bits of a number, or of one of the two parts of a complex number."""
     return itemsize_bits(dtype) // (2 if issubdtype(dtype, np.complexfloating) else 1)
 
 
-def _transpose_lhs(ct, x: ShapedArray, y, *, dimension_numbers, swap=False, **params):
-    """The cotangent of the left operand; of the right one, given as ``x``, with ``swap``."""
+def _transpose_lhs(
+    ct: Array,
+    x: ShapedArray,
+    y: Array,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    swap: bool = False,
+    **params: Any,
+) -> Array:
+    """The cotangent of the left operand ``x``; with ``swap``, ``x`` is the right operand."""
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     y_ndim = len(shape_of(y))
     x_free = _free(x.ndim, x_contracting, x_batch)
@@ -147,11 +172,18 @@ def _transpose_lhs(ct, x: ShapedArray, y, *, dimension_numbers, swap=False, **pa
         ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
     )
     result = transpose(product, tuple(np.argsort(order).tolist()))
-    aval: Any = get_aval(product)
+    aval = array_aval(product)
     return result if aval.dtype == x.dtype else convert_element_type(result, x.dtype)
 
 
-def _transpose_rhs(ct, x, y: ShapedArray, *, dimension_numbers, **params):
+def _transpose_rhs(
+    ct: Array,
+    x: Array,
+    y: ShapedArray,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    **params: Any,
+) -> Array:
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
     return _transpose_lhs(ct, y, x, dimension_numbers=swapped, swap=True, **params)
@@ -187,11 +219,11 @@ def _dot_general_lower(
     lhs: Value,
     rhs: Value,
     *,
-    dimension_numbers,
-    precision,
-    preferred_element_type,
+    dimension_numbers: DotDimensionNumbers,
+    precision: CanonicalPrecision,
+    preferred_element_type: np.dtype | None,
     out_sharding,
-):
+) -> Value:
     out = result = ctx.out
     algorithm = resolve_algorithm(precision, ctx.platform, lhs.dtype, rhs.dtype, out.dtype)
     if algorithm is not None:
@@ -223,7 +255,7 @@ def _converted(ctx: Lowering, x: Value, dtype: DTypeLike) -> Value:
 _dot_general_usual = hides(out_sharding=None, precision=None, preferred_element_type=None)
 
 
-def _dot_general_shown(*, dimension_numbers, **params):
+def _dot_general_shown(*, dimension_numbers: DotDimensionNumbers, **params: Any) -> dict[str, Any]:
     lists = tuple(tuple(map(list, pair)) for pair in dimension_numbers)
     return {"dimension_numbers": lists, **_dot_general_usual(**params)}
 
@@ -246,21 +278,21 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """Multiply two arrays and sum over pairs of dimensions.
 
     Args:
       lhs, rhs: arrays.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``: the
-        dimensions to sum over, and those that pair up the examples of two batches.
+        dimensions to sum over, and the batch dimensions, which are paired.
       precision: ``None``, a ``Precision`` or its name, a pair of them, a ``DotAlgorithm``, or a
         ``DotAlgorithmPreset`` or its name.
       preferred_element_type: the dtype of the result, by default the operands' promoted one.
       out_sharding: the sharding of the result.
 
     Returns:
-      An array whose dimensions are the batch, those left of ``lhs``, then those left of ``rhs``.
+      An array whose dimensions are the batch, the remaining ones of ``lhs``, then of ``rhs``.
 
     Raises:
       TypeError: if dimension numbers are out of bounds or repeated, or sizes differ.
@@ -298,7 +330,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """The product of two vectors or matrices; any contraction with ``dimension_numbers``.
 

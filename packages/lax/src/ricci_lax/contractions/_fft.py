@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from enum import IntEnum
 from math import prod
 from operator import index
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import Array, ArrayLike, ShapedArray, composite, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, Shape, ShapedArray, composite, define, issubdtype
 from ricci_lax.elementwise._arithmetic import conj, div, mul
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
@@ -18,7 +17,7 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import broadcast_in_dim, write
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, write
 from ricci_stablehlo import Lowering, Value, int_list
 
 __all__ = [
@@ -27,15 +26,15 @@ __all__ = [
     "FftType",
 ]
 
-_GREATEST_RANK = 3  # of the transforms that StableHLO has
+_GREATEST_RANK = 3  # StableHLO transforms at most three dimensions at once
 _DOUBLES = ("float64", "int64", "uint64", "complex128")
 
 
 class FftType(IntEnum):
     """The kinds of discrete Fourier transform.
 
-    ``FFT`` and ``IFFT`` map complex arrays to complex ones; ``RFFT`` maps a real array to the
-    half of its transform that is not redundant, and ``IRFFT`` maps such a half back.
+    ``FFT`` and ``IFFT`` map complex arrays to complex ones. ``RFFT`` maps a real array to the
+    non-redundant half of its transform, and ``IRFFT`` maps such a half back.
     """
 
     FFT = 0
@@ -47,7 +46,7 @@ class FftType(IntEnum):
 _BY_NAME = {form: kind for kind in FftType for form in (kind.name, kind.name.lower())}
 
 
-def _check_operand(x: ShapedArray, kind: FftType, lengths: tuple[int, ...]) -> None:
+def _check_operand(x: ShapedArray, kind: FftType, lengths: Shape) -> None:
     name, rank = kind.name, len(lengths)
     expected = ("float32", "float64") if kind is FftType.RFFT else ("complex64", "complex128")
     if x.dtype.name not in expected:
@@ -69,7 +68,7 @@ def _check_operand(x: ShapedArray, kind: FftType, lengths: tuple[int, ...]) -> N
         raise ValueError(f"fft: fft_lengths={lengths} holds a negative length.")
 
 
-def _fft_aval(x: ShapedArray, *, fft_type, fft_lengths) -> ShapedArray:
+def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:
     _check_operand(x, fft_type, fft_lengths)
     *outer, last = fft_lengths
     batch = x.shape[: x.ndim - len(fft_lengths)]
@@ -79,7 +78,7 @@ def _fft_aval(x: ShapedArray, *, fft_type, fft_lengths) -> ShapedArray:
     elif last:
         given = half
     else:
-        given = x.shape[-1]  # a result without elements has no use for the operand
+        given = x.shape[-1]  # the result has no elements, so any operand will do
     expected = (*batch, *outer, given)
     if x.shape != expected:
         raise ValueError(
@@ -100,7 +99,7 @@ def _fft_aval(x: ShapedArray, *, fft_type, fft_lengths) -> ShapedArray:
 
 
 def _multiplicities(aval: ShapedArray, length: int) -> Array:
-    """How often each coefficient of a half occurs in the whole transform: once or twice."""
+    """How often each coefficient of the half occurs in the whole transform: once or twice."""
     count, dtype = length // 2 + 1, aval.dtype
     counts = full((count,), 2, dtype)
     counts = dynamic_update_slice(counts, full((1,), 1, dtype), (0,))
@@ -113,21 +112,21 @@ def _multiplicities(aval: ShapedArray, length: int) -> Array:
 
 
 @composite("_rfft_transpose")
-def _rfft_transpose(ct: Array, *, lengths: tuple[int, ...]) -> Array:
-    aval: Any = get_aval(ct)
+def _rfft_transpose(ct: Array, *, lengths: Shape) -> Array:
+    aval = array_aval(ct)
     counts = _multiplicities(aval, lengths[-1])
     result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
     return mul(_number(prod(lengths), real_part(aval.dtype)), result)
 
 
-def _irfft_transpose(ct: Array, lengths: tuple[int, ...]) -> Array:
+def _irfft_transpose(ct: Array, lengths: Shape) -> Array:
     half = fft(ct, FftType.RFFT, lengths)
-    aval: Any = get_aval(half)
+    aval = array_aval(half)
     scale = _number(1 / prod(lengths), aval.dtype)
     return conj(mul(mul(scale, _multiplicities(aval, lengths[-1])), half))
 
 
-def _number(value: float, dtype: np.dtype) -> Any:
+def _number(value: float, dtype: np.dtype) -> ArrayLike:
     return np.asarray(value, dtype)[()]
 
 
@@ -143,7 +142,7 @@ def _fft_batch(_axis, args, dims, *, fft_type, fft_lengths):
     return fft(move_dim(args[0], dims[0], 0), fft_type, fft_lengths), 0
 
 
-def _fft_lower(ctx: Lowering, x: Value, *, fft_type, fft_lengths) -> Value:
+def _fft_lower(ctx: Lowering, x: Value, *, fft_type: FftType, fft_lengths: Shape) -> Value:
     text = f"stablehlo.fft {x}, type = {fft_type.name}, length = {int_list(fft_lengths)}"
     return write(ctx, text, [x], ctx.out)
 
@@ -162,8 +161,8 @@ fft_p = define(
 
 
 @composite("fft")
-def _fft(x: Array, *, kind: FftType, lengths: tuple[int, ...]) -> Array:
-    aval: Any = get_aval(x)
+def _fft(x: Array, *, kind: FftType, lengths: Shape) -> ArrayLike:
+    aval = array_aval(x)
     dtype = aval.dtype
     if kind is not FftType.RFFT:
         if not issubdtype(dtype, np.complexfloating):
@@ -175,8 +174,8 @@ def _fft(x: Array, *, kind: FftType, lengths: tuple[int, ...]) -> Array:
         )
     elif not issubdtype(dtype, np.floating):
         dtype = np.dtype(np.float64 if dtype.name in _DOUBLES else np.float32)
-    x = converted(x, dtype)
-    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
+    operand = converted(x, dtype)
+    return fft_p.bind(operand, fft_type=kind, fft_lengths=lengths) if lengths else operand
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:

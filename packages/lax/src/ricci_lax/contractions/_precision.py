@@ -1,7 +1,7 @@
-"""How exactly products are computed: precisions and algorithms of contractions."""
+"""Precisions and algorithms of contractions: how exactly products are computed."""
 
 import enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from ml_dtypes import (
@@ -36,10 +36,10 @@ _precision_names = {
 
 
 class Precision(enum.Enum):
-    """How many passes a device may save in a contraction or a convolution.
+    """The precision of a contraction or a convolution on devices that offer several.
 
     ``DEFAULT`` is the fastest, ``HIGHEST`` computes in the operands' own precision. A precision
-    is also found by one of its names, such as ``Precision("tensorfloat32")``.
+    can also be had by one of its names, such as ``Precision("tensorfloat32")``.
     """
 
     DEFAULT = 0
@@ -71,9 +71,9 @@ class DotAlgorithm(NamedTuple):
     Source: StableHLO ``dot_algorithm``.
     """
 
-    lhs_precision_type: Any
-    rhs_precision_type: Any
-    accumulation_type: Any
+    lhs_precision_type: DTypeLike
+    rhs_precision_type: DTypeLike
+    accumulation_type: DTypeLike
     lhs_component_count: int = 1
     rhs_component_count: int = 1
     num_primitive_operations: int = 1
@@ -97,10 +97,10 @@ class _Preset(NamedTuple):
     the result; values of another dtype are converted from or to the first.
     """
 
-    precision: Any
-    accumulation: Any
-    operands: tuple[Any, ...]
-    results: tuple[Any, ...]
+    precision: type | None
+    accumulation: type | None
+    operands: tuple[type, ...]
+    results: tuple[type, ...]
     operations: int = 1
     imprecise: bool = False
 
@@ -156,23 +156,25 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
     @property
-    def supported_lhs_types(self) -> tuple[Any, ...] | None:
+    def supported_lhs_types(self) -> tuple[type, ...] | None:
         """The dtypes that the left operand may have; ``None`` for any."""
         preset = _presets.get(self.name)
         return preset.operands or None if preset else None
 
     @property
-    def supported_rhs_types(self) -> tuple[Any, ...] | None:
+    def supported_rhs_types(self) -> tuple[type, ...] | None:
         """The dtypes that the right operand may have; ``None`` for any."""
         return self.supported_lhs_types
 
     @property
-    def accumulation_type(self) -> Any:
+    def accumulation_type(self) -> type | None:
         """The dtype that products are added in; ``None`` for the result's own."""
         preset = _presets.get(self.name)
         return preset.accumulation if preset else None
 
-    def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
+    def supported_output_types(
+        self, lhs_dtype: DTypeLike, rhs_dtype: DTypeLike
+    ) -> tuple[type, ...] | None:
         """The dtypes that the product of operands of two dtypes may have; ``None`` for any.
 
         Example:
@@ -186,7 +188,7 @@ class DotAlgorithmPreset(enum.Enum):
             return (_f32, _f16, bfloat16, *_float8)
         if len(preset.results) == 1:
             return preset.results
-        # Results in the operands' own dtype are for operands that have it.
+        # The first result is always possible, another one only for operands of that dtype.
         own = lattice_result_type((np.dtype(lhs_dtype), False), (np.dtype(rhs_dtype), False))[0]
         return tuple(t for t in preset.results if t is preset.results[0] or own == t)
 
@@ -201,9 +203,12 @@ PrecisionLike = (
     | DotAlgorithmPreset
 )
 
+# The parameter ``precision`` of primitives.
+CanonicalPrecision = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
-def canonicalize_precision(precision: Any) -> Any:
-    """What ``precision=`` says, as primitives take it.
+
+def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
+    """The parameter ``precision`` of a primitive, from a user's argument.
 
     Returns:
       ``None``, a pair of ``Precision``, a ``DotAlgorithm`` or a ``DotAlgorithmPreset``.
@@ -221,7 +226,7 @@ def canonicalize_precision(precision: Any) -> Any:
         return precision
     if isinstance(precision, str):
         if precision in _precision_names:
-            return (Precision(precision),) * 2
+            return (Precision(precision), Precision(precision))
         if precision in DotAlgorithmPreset.__members__:
             return DotAlgorithmPreset[precision]
     if isinstance(precision, tuple | list) and len(precision) == 2:
@@ -237,7 +242,7 @@ def canonicalize_precision(precision: Any) -> Any:
     )
 
 
-def precision_config(precision: Any) -> str:
+def precision_config(precision: CanonicalPrecision) -> str:
     """The bracketed list that StableHLO takes as ``precision``."""
     if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
         return f"[{precision[0].name}, {precision[1].name}]"
@@ -245,18 +250,18 @@ def precision_config(precision: Any) -> str:
 
 
 class ResolvedAlgorithm(NamedTuple):
-    """What to write for an algorithm: its text, and the dtypes that operands and result have."""
+    """The StableHLO text of an algorithm, and the dtypes that operands and result have in it."""
 
     text: str
-    lhs: Any
-    rhs: Any
-    out: Any
+    lhs: np.dtype
+    rhs: np.dtype
+    out: np.dtype
 
 
 def resolve_algorithm(
-    precision: Any, platform: str, lhs: Any, rhs: Any, out: Any
+    precision: CanonicalPrecision, platform: str, lhs: np.dtype, rhs: np.dtype, out: np.dtype
 ) -> ResolvedAlgorithm | None:
-    """How to contract operands of these dtypes with the algorithm asked for, if one is.
+    """The algorithm to contract operands of these dtypes with; ``None`` if none was asked for.
 
     Raises:
       ValueError: if the platform, or the operands' dtypes, do not allow it.
@@ -294,11 +299,12 @@ def resolve_algorithm(
     return ResolvedAlgorithm(text, lhs, rhs, out)
 
 
-def _storage(dtype: Any, accepted: tuple[Any, ...]) -> np.dtype:
+def _storage(dtype: np.dtype, accepted: tuple[type, ...]) -> np.dtype:
+    """The dtype itself if it is accepted, otherwise the first that is."""
     return dtype if dtype in map(np.dtype, accepted) else np.dtype(accepted[0])
 
 
-def _is_float8(dtype: Any) -> bool:
+def _is_float8(dtype: np.dtype) -> bool:
     return dtype.name.startswith("float8")
 
 

@@ -1,8 +1,8 @@
 """Products of groups of rows: ``ragged_dot`` and ``ragged_dot_general``.
 
-One dimension of the left operand is ragged: it is cut into groups of given sizes. Where it is
-free, each group has its own right operand; where it is contracted, each group has its own sum;
-where it is a batch dimension, the groups change nothing but the work that is left out.
+One dimension of the left operand is ragged: it is cut into groups of given sizes. If it is free,
+each group has its own right operand; if it is contracted, each group has its own sum; if it is a
+batch dimension, the groups do not change the result.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Shape,
     ShapedArray,
     define,
     explicit_dtype,
-    get_aval,
     issubdtype,
 )
 from ricci_lax.elementwise._arithmetic import add
@@ -32,11 +32,11 @@ from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full
-from ricci_lax.structure._shapes import broadcast_in_dim, placement, shape_of, transpose
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, placement, shape_of, transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._dot import DotDimensionNumbers, dot_general, dot_general_p
-from ._precision import PrecisionLike, canonicalize_precision, precision_config
+from ._precision import CanonicalPrecision, PrecisionLike, canonicalize_precision, precision_config
 
 __all__ = [
     "ragged_dot",
@@ -60,11 +60,16 @@ class RaggedDotDimensionNumbers:
       (0,)
     """
 
-    dot_dimension_numbers: DotDimensionNumbers
-    lhs_ragged_dimensions: Sequence[int]
-    rhs_group_dimensions: Sequence[int]
+    dot_dimension_numbers: tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
+    lhs_ragged_dimensions: Shape
+    rhs_group_dimensions: Shape
 
-    def __init__(self, dot_dimension_numbers, lhs_ragged_dimensions, rhs_group_dimensions):
+    def __init__(
+        self,
+        dot_dimension_numbers: DotDimensionNumbers,
+        lhs_ragged_dimensions: Sequence[int],
+        rhs_group_dimensions: Sequence[int],
+    ) -> None:
         numbers = tuple(tuple(tuple(map(index, d)) for d in p) for p in dot_dimension_numbers)
         ragged = tuple(map(index, lhs_ragged_dimensions))
         object.__setattr__(self, "dot_dimension_numbers", numbers)
@@ -83,27 +88,31 @@ class _Dims(NamedTuple):
     group: int | None
 
     def lhs_free(self, ndim: int) -> tuple[int, ...]:
+        """The dimensions of lhs that are neither contracted nor batches."""
         used = (*self.lhs_contracting, *self.lhs_batch)
         return tuple(d for d in range(ndim) if d not in used)
 
     def rhs_free(self, ndim: int) -> tuple[int, ...]:
+        """The dimensions of rhs that are neither contracted, nor batches, nor the groups."""
         used = (*self.rhs_contracting, *self.rhs_batch, self.group)
         return tuple(d for d in range(ndim) if d not in used)
 
     @property
     def mode(self) -> str:
+        """The role of the ragged dimension: ``batch``, ``contracting`` or ``free``."""
         if self.ragged in self.lhs_batch:
             return "batch"
         return "contracting" if self.ragged in self.lhs_contracting else "free"
 
     def prefix(self, ndim: int) -> tuple[int, ...]:
-        """The dimensions of lhs for each position of which there may be other group sizes."""
+        """The dimensions of lhs along which group sizes may differ."""
         if self.mode == "batch":
             return self.lhs_batch[: self.lhs_batch.index(self.ragged)]
         own = self.lhs_contracting if self.mode == "contracting" else self.lhs_free(ndim)
         return (*self.lhs_batch, *own[: own.index(self.ragged)])
 
     def numbers(self) -> RaggedDotDimensionNumbers:
+        """The same in the form that the primitive takes."""
         contracting = (self.lhs_contracting, self.rhs_contracting)
         batch = (self.lhs_batch, self.rhs_batch)
         group = () if self.group is None else (self.group,)
@@ -111,8 +120,7 @@ class _Dims(NamedTuple):
 
 
 def _dims(numbers: RaggedDotDimensionNumbers) -> _Dims:
-    pairs: Any = numbers.dot_dimension_numbers
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = pairs
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     group = numbers.rhs_group_dimensions
     (ragged,) = numbers.lhs_ragged_dimensions
     return _Dims(
@@ -191,12 +199,12 @@ def _ragged_aval(
     rhs: ShapedArray,
     group_sizes: ShapedArray,
     *,
-    ragged_dot_dimension_numbers,
-    precision,
-    preferred_element_type,
-    group_offset,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: CanonicalPrecision,
+    preferred_element_type: np.dtype | None,
+    group_offset: None,
     out_sharding,
-):
+) -> ShapedArray:
     _check_ragged(lhs, rhs, ragged_dot_dimension_numbers)
     dims = _dims(ragged_dot_dimension_numbers)
     product = dot_general_p.result_avals(
@@ -217,14 +225,14 @@ def _ragged_aval(
     return product.update(shape=tuple(sizes))
 
 
-# The transposes are ragged products, too: each gives the cotangent's dimensions by their roles,
-# and ``_laid_out`` puts them where the operand has them.
+# The transposes are ragged products, too. Each gives the cotangent with its dimensions ordered by
+# role, and ``_laid_out`` moves them to the operand's order.
 
 
-def _laid_out(product: Any, order: Sequence[int], aval: ShapedArray) -> Array:
-    """The cotangent of an operand from one whose dimensions are those in ``order``."""
+def _laid_out(product: Array, order: Sequence[int], aval: ShapedArray) -> Array:
+    """The cotangent of an operand, from one with the operand's dimensions in ``order``."""
     result = transpose(product, tuple(np.argsort(order).tolist()))
-    found: Any = get_aval(product)
+    found = array_aval(product)
     return result if found.dtype == aval.dtype else convert_element_type(result, aval.dtype)
 
 
@@ -236,12 +244,19 @@ def _span(start: int, count: int) -> tuple[int, ...]:
     return tuple(range(start, start + count))
 
 
-def _cotangent_of_lhs(ct, x: ShapedArray, y, group_sizes, dims: _Dims, params) -> Array:
+def _cotangent_of_lhs(
+    ct: Array,
+    x: ShapedArray,
+    y: Array,
+    group_sizes: Array,
+    dims: _Dims,
+    params: dict[str, Any],
+) -> Array:
     y_ndim = len(shape_of(y))
     batch = len(dims.lhs_batch)
     x_free, y_free = dims.lhs_free(x.ndim), dims.rhs_free(y_ndim)
     if dims.mode == "contracting":
-        # ct has groups, batch, x_free, y_free; rows of y find their group's matrix in it.
+        # ct has the dimensions groups, batch, x_free, y_free: a matrix for each group of y.
         y = _ordered(y, dims.rhs_batch, dims.rhs_contracting, y_free)
         summed = len(dims.rhs_contracting)
         new = _Dims(
@@ -269,7 +284,14 @@ def _cotangent_of_lhs(ct, x: ShapedArray, y, group_sizes, dims: _Dims, params) -
     return _laid_out(product, (*kept, *summed), x)
 
 
-def _cotangent_of_rhs(ct, x, y: ShapedArray, group_sizes, dims: _Dims, params) -> Array:
+def _cotangent_of_rhs(
+    ct: Array,
+    x: Array,
+    y: ShapedArray,
+    group_sizes: Array,
+    dims: _Dims,
+    params: dict[str, Any],
+) -> Array:
     x_ndim = len(shape_of(x))
     batch, summed = len(dims.lhs_batch), len(dims.lhs_contracting)
     x_free, y_free = dims.lhs_free(x_ndim), dims.rhs_free(y.ndim)
@@ -302,7 +324,7 @@ def _cotangent_of_rhs(ct, x, y: ShapedArray, group_sizes, dims: _Dims, params) -
     return _laid_out(product, (*dims.rhs_batch, *dims.rhs_contracting, *y_free), y)
 
 
-def _bind(lhs: Array, rhs: Array, group_sizes: Any, dims: _Dims, params: dict[str, Any]) -> Array:
+def _bind(lhs: Array, rhs: Array, group_sizes: Array, dims: _Dims, params: dict[str, Any]) -> Array:
     numbers = dims.numbers()
     return ragged_dot_general_p.bind(
         lhs, rhs, group_sizes, ragged_dot_dimension_numbers=numbers, **params
@@ -336,8 +358,8 @@ def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     return result, 1 if numbers.mode == "contracting" else 0
 
 
-def _batched_group_sizes(group_sizes: Any, lhs: Array, lhs_dim: int | None, dims: _Dims) -> Array:
-    """A batch of group sizes, one for each position that sizes may differ at."""
+def _batched_group_sizes(group_sizes: Array, lhs: Array, lhs_dim: int | None, dims: _Dims) -> Array:
+    """A batch of group sizes, repeated along all dimensions along which sizes may differ."""
     shape = list(shape_of(lhs))
     if lhs_dim is not None:
         del shape[lhs_dim]
@@ -349,23 +371,23 @@ def _batched_group_sizes(group_sizes: Any, lhs: Array, lhs_dim: int | None, dims
     return broadcast_in_dim(group_sizes, new_shape, (0, len(new_shape) - 1))
 
 
-def _masked(x: Array, group_sizes: Any, prefix: Sequence[int], ragged: int) -> Array:
-    """Copies of an array, one for each group, along a new first dimension: zero but in the group.
+def _masked(x: Array, group_sizes: Array, prefix: Sequence[int], ragged: int) -> Array:
+    """Copies of an array along a new first dimension, one for each group and zero outside of it.
 
     Args:
-      prefix: the dimensions of ``x`` that the leading ones of ``group_sizes`` are.
+      prefix: the dimensions of ``x`` that the leading ones of ``group_sizes`` stand for.
       ragged: the dimension of ``x`` that is cut into groups.
     """
     shape, count = shape_of(x), shape_of(group_sizes)[-1]
     new_shape = (count, *shape)
     copies = broadcast_in_dim(x, new_shape, _span(1, len(shape)))
-    sizes: Any = get_aval(group_sizes)
+    sizes = array_aval(group_sizes)
     axis = sizes.ndim - 1
     positions = broadcasted_iota(sizes.dtype, new_shape, ragged + 1)
     ends = cumsum(group_sizes, axis)
     zero = full((*sizes.shape[:-1], 1), 0, sizes.dtype)
     starts = concatenate([zero, slice_in_dim(ends, 0, -1, axis=axis)], axis)
-    # Group sizes with their dimensions in the order that the result has them.
+    # The dimensions of the group sizes, put in the order of the result's.
     places = [*(d + 1 for d in prefix), 0]
     order = tuple(np.argsort(places).tolist())
 
@@ -373,14 +395,22 @@ def _masked(x: Array, group_sizes: Any, prefix: Sequence[int], ragged: int) -> A
         return broadcast_in_dim(transpose(values, order), new_shape, sorted(places))
 
     inside = and_p.bind(le(spread(starts), positions), lt(positions, spread(ends)))
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(x).dtype
     return select_n(inside, full(new_shape, 0, dtype), copies)
 
 
-def _as_dense(lhs, rhs, group_sizes, *, dims: _Dims, precision, preferred_element_type):
-    """The same as a dense contraction, over groups as well or with groups as a batch."""
+def _as_dense(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    *,
+    dims: _Dims,
+    precision: CanonicalPrecision,
+    preferred_element_type: DTypeLike | None,
+) -> Array:
+    """The product as a dense one of masked copies, which sums over groups or batches them."""
     contracting: Any = (dims.lhs_contracting, dims.rhs_contracting)
-    batch: Any = (dims.lhs_batch, dims.rhs_batch)
+    batch = (dims.lhs_batch, dims.rhs_batch)
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
     if dims.mode == "batch":
         return dot_general(lhs, rhs, (contracting, batch), **options)
@@ -411,12 +441,12 @@ def _ragged_lower(
     rhs: Value,
     group_sizes: Value,
     *,
-    ragged_dot_dimension_numbers,
-    precision,
-    preferred_element_type,
-    group_offset,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: CanonicalPrecision,
+    preferred_element_type: np.dtype | None,
+    group_offset: None,
     out_sharding,
-):
+) -> Value:
     dims, out = _dims(ragged_dot_dimension_numbers), ctx.out
     if ctx.platform == "cpu":
         options = {"precision": precision, "preferred_element_type": preferred_element_type}
@@ -456,10 +486,10 @@ def _ragged_jvp(primals, tangents, **params):
     return result, terms[0] if len(terms) == 1 else add(*terms)
 
 
-def _ragged_shown(*, preferred_element_type, **params):
+def _ragged_shown(*, preferred_element_type: np.dtype | None, **params: Any) -> dict[str, Any]:
     if preferred_element_type is not None:
-        preferred_element_type = preferred_element_type.type
-    return {"preferred_element_type": preferred_element_type, **params}
+        return {"preferred_element_type": preferred_element_type.type, **params}
+    return {"preferred_element_type": None, **params}
 
 
 ragged_dot_general_p = define(
@@ -477,21 +507,21 @@ ragged_dot_general_p = define(
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    group_sizes: Any,
+    group_sizes: ArrayLike,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
+    group_offset: None = None,
+    out_sharding: object = None,
 ) -> Array:
-    """Multiply arrays of which one dimension is cut into groups.
+    """Multiply arrays, one dimension of which is cut into groups.
 
     Args:
       lhs, rhs: arrays.
-      group_sizes: integers of shape ``(g,)``, how many positions of the ragged dimension each
-        group has; or of shape ``(..., g)``, other sizes for each position of the batch
-        dimensions and of those of its kind that precede the ragged one. Positions after the
-        last group belong to none.
+      group_sizes: integers of shape ``(g,)``, the number of positions of the ragged dimension in
+        each group; or of shape ``(..., g)``, with separate sizes for each position of the batch
+        dimensions and of the dimensions of the same role before the ragged one. Positions after
+        the last group belong to none.
       ragged_dot_dimension_numbers: which dimensions are contracted, batches, ragged, and groups.
       precision: as for ``dot_general``.
       preferred_element_type: the dtype of the result, by default the operands' promoted one.
@@ -499,8 +529,8 @@ def ragged_dot_general(
       out_sharding: the sharding of the result.
 
     Returns:
-      An array whose dimensions are the batch, those left of ``lhs``, then those left of ``rhs``;
-      before them the groups, where the ragged dimension is contracted. Rows of no group are zero.
+      An array whose dimensions are the batch, the remaining ones of ``lhs``, then of ``rhs``;
+      the groups come first if the ragged dimension is contracted. Rows of no group are zero.
 
     Raises:
       TypeError: if dimensions or shapes do not fit, ``group_sizes`` are no integers, or a
@@ -541,11 +571,11 @@ _matrices = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    group_sizes: Any,
+    group_sizes: ArrayLike,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
+    group_offset: None = None,
+    out_sharding: object = None,
 ) -> Array:
     """Multiply each group of rows of a matrix by a matrix of its own.
 

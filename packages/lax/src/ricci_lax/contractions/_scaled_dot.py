@@ -1,8 +1,7 @@
-"""Products of arrays in narrow dtypes, blocks of which have a scale: ``scaled_dot``."""
+"""``scaled_dot``: products of arrays in narrow dtypes whose blocks have scales."""
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16, float8_e8m0fnu
@@ -16,7 +15,6 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
-    get_aval,
     trace_to_jaxpr,
 )
 from ricci_lax.elementwise._arithmetic import mul
@@ -24,7 +22,7 @@ from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.programs._composite import attribute_fields, lower_composite
 from ricci_lax.rules._law_examples import discrete, of_matrices
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reshape, shape_of
 from ricci_stablehlo import Lowering, Value
 
 from ._dot import DotDimensionNumbers, dot_general
@@ -62,9 +60,9 @@ def _scaled_dot_aval(
     lhs_scale: ShapedArray,
     rhs_scale: ShapedArray,
     *,
-    dimension_numbers,
-    preferred_element_type,
-):
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: np.dtype,
+) -> ShapedArray:
     avals = (lhs, rhs, lhs_scale, rhs_scale)
     if any(aval.ndim != lhs.ndim for aval in avals):
         raise TypeError(
@@ -84,14 +82,15 @@ def _scaled_dot_aval(
     return ShapedArray(product.shape, preferred_element_type)
 
 
-def _product_aval(lhs: ShapedArray, rhs: ShapedArray, numbers: Any) -> ShapedArray:
+def _product_aval(lhs: ShapedArray, rhs: ShapedArray, numbers: DotDimensionNumbers) -> ShapedArray:
+    """The type of the product of the operands in bfloat16."""
     wide = [aval.update(dtype=_bf16, weak_type=False) for aval in (lhs, rhs)]
     jaxpr = trace_to_jaxpr(lambda x, y: [dot_general(x, y, numbers)], wide)
     return jaxpr.outvars[0].aval
 
 
-def _unscaled(x: Array, scale: Any, contracting: Sequence[int]) -> Array:
-    """An operand times its scales, each repeated over its block."""
+def _unscaled(x: Array, scale: Array, contracting: Sequence[int]) -> Array:
+    """An operand times its scales, each of which is repeated over its block."""
     shape = shape_of(x)
     for d in sorted(contracting, reverse=True):
         sizes = shape_of(scale)
@@ -106,8 +105,16 @@ def _unscaled(x: Array, scale: Any, contracting: Sequence[int]) -> Array:
     return mul(convert_element_type(x, _bf16), convert_element_type(scale, _bf16))
 
 
-def _decomposed(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
-    """The same as a product of bfloat16 arrays."""
+def _decomposed(
+    lhs: Array,
+    rhs: Array,
+    lhs_scale: Array,
+    rhs_scale: Array,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: np.dtype,
+) -> Array:
+    """The scaled product, computed as a product of bfloat16 arrays."""
     (lhs_contracting, rhs_contracting), _ = dimension_numbers
     return dot_general(
         _unscaled(lhs, lhs_scale, lhs_contracting),
@@ -149,13 +156,18 @@ def _scaled_dot_batch(axis, args, dims, *, dimension_numbers, **params):
     return scaled_dot_p.bind(*moved, dimension_numbers=numbers, **params), 0
 
 
-def _scaled_dot_lower(ctx: Lowering, *operands: Value, dimension_numbers, preferred_element_type):
+def _scaled_dot_lower(
+    ctx: Lowering,
+    *operands: Value,
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: np.dtype,
+) -> Value:
     params = {
         "dimension_numbers": dimension_numbers,
         "preferred_element_type": preferred_element_type,
     }
     jaxpr = trace_to_jaxpr(lambda *xs: [_decomposed(*xs, **params)], [x.aval for x in operands])
-    # The compiler looks for lists of plain integers.
+    # The compiler expects lists of plain integers.
     numbers = ", ".join(f"[{', '.join(str(list(d)) for d in p)}]" for p in dimension_numbers)
     preferred = attribute_fields({"preferred_element_type": preferred_element_type})
     fields = f"dimension_numbers = [{numbers}], {preferred}"
@@ -183,8 +195,8 @@ def scaled_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
     *,
-    lhs_scale: Any = None,
-    rhs_scale: Any = None,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
@@ -192,8 +204,8 @@ def scaled_dot(
 
     Args:
       lhs, rhs: arrays of one rank, in float8 as a rule.
-      lhs_scale, rhs_scale: arrays of their shapes, but for the contracted dimensions: there
-        they have one element for each block. No scale is a scale of one.
+      lhs_scale, rhs_scale: arrays of the operands' shapes, except that they have one element
+        for each block along the contracted dimensions; by default all ones.
       dimension_numbers: as for ``dot_general``; by default those of a product of matrices, or of
         batches of them.
       preferred_element_type: the dtype of the result, by default bfloat16.
@@ -240,6 +252,6 @@ def scaled_dot(
 
 
 def _ones(x: ArrayLike, contracting: Sequence[int]) -> Array:
-    sizes: Any = get_aval(x)
+    sizes = array_aval(x)
     shape = tuple(1 if d in contracting else n for d, n in enumerate(sizes.shape))
     return convert_element_type(full(shape, 1, _bf16), np.dtype(float8_e8m0fnu))

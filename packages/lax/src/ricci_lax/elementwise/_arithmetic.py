@@ -1,5 +1,6 @@
 """Arithmetic: sums, products, powers, and the parts of complex numbers."""
 
+from collections.abc import Callable
 from functools import partial
 from operator import index
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
-from ricci_ir import Array, ArrayLike, ShapedArray, explicit_dtype, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, ShapedArray, explicit_dtype, issubdtype
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
 from ricci_lax.rules._singular import Singular
@@ -22,7 +23,7 @@ from ricci_lax.structure._operand_types import (
     numeric,
     real_valued,
 )
-from ricci_lax.structure._shapes import shape_of, zeros_of
+from ricci_lax.structure._shapes import array_aval, shape_of, zeros_of
 from ricci_stablehlo import Lowering, Value, tensor_type, traced
 
 from ._comparison import compare, eq, ge, select_n, write_select
@@ -96,8 +97,8 @@ neg_p = nary(
 neg = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
 
 
-def _sum_jvp(primitive, negate_rhs):
-    """The derivative of a sum or difference, which repeats a tangent of a smaller operand."""
+def _sum_jvp(primitive: Callable[[], Primitive], negate_rhs: bool) -> Callable[..., Any]:
+    """The jvp rule of a sum or difference, which repeats a tangent of a smaller operand."""
 
     def jvp(primals, tangents):
         result = primitive().bind(*primals)
@@ -163,7 +164,7 @@ vector_space.register(add=add_any, zeros=zeros_of)
 _product_aval = nary_aval("mul", numeric)
 
 
-def _mul_aval(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> ShapedArray:
+def _mul_aval(x: ShapedArray, y: ShapedArray, *, out_dtype: np.dtype | None = None) -> ShapedArray:
     if out_dtype is None:
         return _product_aval(x, y)
     check_dtype("mul", x, numeric)
@@ -171,7 +172,7 @@ def _mul_aval(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> Shape
     return ShapedArray(broadcast_result_shape("mul", x, y), out_dtype)
 
 
-def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: Any = None) -> Value:
+def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: np.dtype | None = None) -> Value:
     out = ctx.out
     full = [
         z if z.dtype == out.dtype else ctx.emit("stablehlo.convert", [z], out)
@@ -180,7 +181,7 @@ def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: Any = None) -> V
     return ctx.emit("stablehlo.multiply", full, out)
 
 
-def _factor_dtype(out_dtype: Any, aval: ShapedArray) -> dict[str, Any]:
+def _factor_dtype(out_dtype: np.dtype | None, aval: ShapedArray) -> dict[str, Any]:
     return {} if out_dtype is None else {"out_dtype": aval.dtype}
 
 
@@ -192,7 +193,7 @@ def _mul_rhs(ct, x, y, *, out_dtype=None):
     return sum_to(mul_p.bind(x, ct, **_factor_dtype(out_dtype, y)), y.shape)
 
 
-# The parameter out_dtype is there only where one was given; operands may then differ in dtype.
+# The parameter out_dtype is present only if it was given; operands may then differ in dtype.
 mul_p = nary(
     "mul",
     _mul_lower,
@@ -204,11 +205,11 @@ mul_p = nary(
 )
 
 
-def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Elementwise ``x * y``.
 
     Args:
-      x, y: arrays of one dtype; of one rank, sizes of 1 being repeated, or scalars.
+      x, y: arrays of one dtype. They have one rank, with sizes of 1 repeated, or are scalars.
       out_dtype: the dtype to multiply in, if that is not the operands'.
 
     Raises:
@@ -244,7 +245,7 @@ rem_p = nary(
     "rem",
     "stablehlo.remainder",
     real_valued,
-    lambda t, x, y: repeat_to(t, broadcast_result_shape("rem", get_aval(x), get_aval(y))),  # pyright: ignore[reportArgumentType]
+    lambda t, x, y: repeat_to(t, broadcast_result_shape("rem", array_aval(x), array_aval(y))),
     lambda t, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs(div(x, y))))),
 )
 rem = binary_function(
@@ -286,7 +287,7 @@ square_p = nary(
 square = unary_function(square_p, "Elementwise ``x * x``.", "float(square(3.0)) -> 9.0")
 
 
-def _one_minus_square(x):
+def _one_minus_square(x: Array) -> Array:
     one = scalar_like(x, 1)
     return mul(add(one, x), sub(one, x))
 
@@ -426,7 +427,7 @@ floor = unary_function(floor_p, "Elementwise rounding down.", "float(floor(-1.5)
 
 
 def _abs_of(t, result, x):
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(x).dtype
     if issubdtype(dtype, np.complexfloating):
         return real(mul(t, div(conj(x), replace_zero(converted(result, dtype)))))
     return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
@@ -451,7 +452,7 @@ _complex = (np.complexfloating,)
 _parts = (np.float32, np.float64)
 
 
-def _part(name: str, transpose) -> Any:
+def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
     return nary(
         name,
         f"stablehlo.{name}",
@@ -506,7 +507,7 @@ def _conj_transpose(ct, x, *, input_dtype):
     return [real(ct)]
 
 
-def _conj_lower(ctx: Lowering, x: Value, *, input_dtype) -> Value:
+def _conj_lower(ctx: Lowering, x: Value, *, input_dtype: np.dtype) -> Value:
     out = ctx.out
     part = out.update(dtype=real_part(out.dtype))
     if not issubdtype(x.dtype, np.complexfloating):
@@ -538,7 +539,7 @@ complex = binary_function(
 
 
 def conj(x: ArrayLike) -> Array:
-    """Elementwise complex conjugate; of real numbers, the same as complex ones.
+    """Elementwise complex conjugate; real numbers become complex ones.
 
     Args:
       x: an array of complex numbers, float32 or float64.
@@ -547,4 +548,4 @@ def conj(x: ArrayLike) -> Array:
       >>> conj(1 + 2j).item()
       (1-2j)
     """
-    return conj_p.bind(x, input_dtype=get_aval(x).dtype)  # pyright: ignore
+    return conj_p.bind(x, input_dtype=array_aval(x).dtype)

@@ -1,18 +1,18 @@
-"""Predicates, operations on bits, and choices between arrays."""
+"""Comparisons, operations on bits, and elementwise choices between arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, ShapedArray, define, extended, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, extended, issubdtype
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import anything, check_same_dtype, integral, logical
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, write, zeros_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, write, zeros_of
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from ._factories import (
@@ -71,7 +71,7 @@ __all__ = [
 
 
 def comparison_type(dtype: np.dtype) -> str:
-    """How StableHLO compares elements of a dtype."""
+    """StableHLO's comparison type for elements of a dtype."""
     if issubdtype(dtype, np.signedinteger):
         return "SIGNED"
     return "FLOAT" if issubdtype(dtype, np.inexact) else "UNSIGNED"
@@ -90,7 +90,7 @@ def _comparison(
     accepted: Sequence[type],
     total_order: bool = False,
     **rules: Any,
-):
+) -> Primitive:
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         kind = "TOTALORDER" if total_order and issubdtype(x.dtype, np.inexact) else ""
         x, y = in_full_shape(ctx, [x, y])
@@ -161,12 +161,12 @@ bitwise_not = unary_function(
 shift_left = binary_function(shift_left_p, "Elementwise ``x << y``.", "int(shift_left(3, 2)) -> 12")
 shift_right_logical = binary_function(
     shift_right_logical_p,
-    "Elementwise ``x >> y``, zeros coming in.",
+    "Elementwise ``x >> y``, filled with zeros.",
     "int(shift_right_logical(-1, 28)) -> 15",
 )
 shift_right_arithmetic = binary_function(
     shift_right_arithmetic_p,
-    "Elementwise ``x >> y``, copies of the sign bit coming in.",
+    "Elementwise ``x >> y``, filled with copies of the sign bit.",
     "int(shift_right_arithmetic(-8, 2)) -> -2",
 )
 population_count = unary_function(
@@ -218,13 +218,13 @@ def _select_n_jvp(primals, tangents):
     given = tangents[1:]
     if all(type(t) is Zero for t in given):
         return result, Zero.from_primal(result)
-    zeros: Any = zeros_of(get_aval(result))  # pyright: ignore[reportArgumentType]
+    zeros = zeros_of(array_aval(result))
     return result, select_n_p.bind(which, *(zeros if type(t) is Zero else t for t in given))
 
 
 def _select_n_transpose(ct, which, *cases):
-    aval: Any = get_aval(which)
-    zeros = zeros_of(get_aval(ct))  # pyright: ignore[reportArgumentType]
+    aval = array_aval(which)
+    zeros = zeros_of(array_aval(ct))
 
     def chosen(i: int) -> Array:
         if aval.dtype == np.bool_:
@@ -237,8 +237,10 @@ def _select_n_transpose(ct, which, *cases):
     ]
 
 
-def _with_scalars_batch(bind, order: Sequence[int], scalars: Sequence[int], kept: bool):
-    """The batch rule for operands of one shape, of which some may be scalars instead.
+def _with_scalars_batch(
+    bind: Callable[..., Array], order: Sequence[int], scalars: Sequence[int], kept: bool
+) -> Callable[..., tuple[Array, int]]:
+    """The batch rule for operands of one shape, some of which may be scalars instead.
 
     Args:
       order: the operands in the order in which they are aligned.
@@ -291,6 +293,7 @@ def _select_n_lower(ctx: Lowering, which: Value, *cases: Value) -> Value:
     if which.dtype == np.bool_:
         return write_select(ctx, which, cases[1], cases[0])
 
+    # StableHLO's select chooses between two: find the case by bisection.
     def search(offset: int, cases: Sequence[Value]) -> Value:
         if len(cases) == 1:
             return cases[0]
@@ -315,7 +318,7 @@ select_n_p = define(
 )
 
 
-def select_n(which: Any, *cases: Any) -> Array:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """Elementwise choice of one of several arrays.
 
     Args:
@@ -334,7 +337,7 @@ def select_n(which: Any, *cases: Any) -> Array:
     return select_n_p.bind(which, *cases)
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Elementwise ``on_true if pred else on_false``.
 
     Args:
@@ -364,7 +367,7 @@ def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedAr
 
 def _where(mask: Array, t: Array, x: Array) -> Array:
     """The tangent ``t`` where the mask holds, in the shape of ``x``."""
-    zeros = zeros_of(get_aval(x))  # pyright: ignore[reportArgumentType]
+    zeros = zeros_of(array_aval(x))
     return select_n_p.bind(mask, zeros, repeat_to(t, shape_of(x)))
 
 
@@ -382,7 +385,7 @@ clamp_p = nary(
 )
 
 
-def clamp(min: Any, x: ArrayLike, max: Any) -> Array:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Elementwise ``x``, kept between two bounds.
 
     Args:

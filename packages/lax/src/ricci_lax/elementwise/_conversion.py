@@ -16,7 +16,6 @@ from ricci_ir import (
     define,
     explicit_dtype,
     float0,
-    get_aval,
     hides,
     is_extended,
     issubdtype,
@@ -25,7 +24,7 @@ from ricci_ir import (
 )
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import check_dtype, floating
-from ricci_lax.structure._shapes import write
+from ricci_lax.structure._shapes import array_aval, write
 from ricci_stablehlo import Lowering, Value
 
 from ._comparison import compare
@@ -43,12 +42,12 @@ __all__ = [
 # convert_element_type
 
 
-def _convert_aval(x: ShapedArray, *, new_dtype, weak_type, sharding) -> ShapedArray:
+def _convert_aval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool, sharding) -> ShapedArray:
     if is_extended(x.dtype) or is_extended(new_dtype):
         raise ValueError(
             f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: random "
-            "keys are no numbers. random.key_data gives the integers behind them, and "
-            "random.wrap_key_data makes keys of such."
+            "keys are not numbers. random.key_data gives the integers that make up a key, and "
+            "random.wrap_key_data makes a key of such integers."
         )
     return ShapedArray(x.shape, new_dtype, weak_type)
 
@@ -65,7 +64,7 @@ def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
     return [converted(ct, x.aval.dtype, x.aval.weak_type)]
 
 
-def _convert_lower(ctx: Lowering, x: Value, *, new_dtype, **params: Any) -> Value:
+def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: Any) -> Value:
     out = ctx.out
     if issubdtype(x.dtype, np.complexfloating) and not issubdtype(new_dtype, np.complexfloating):
         x = ctx.emit("stablehlo.real", [x], x.aval.update(dtype=real_part(x.dtype)))
@@ -88,9 +87,11 @@ convert_element_type_p = define(
 )
 
 
-def converted(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: Any = None) -> Any:
+def converted(
+    x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
+) -> ArrayLike:
     """``x`` with a canonical dtype; ``x`` itself if that is its type."""
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and sharding is None:
         return x
     if aval.dtype == float0 or dtype == float0:
@@ -124,7 +125,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             "name a dtype."
         )
     dtype = explicit_dtype(new_dtype, "convert_element_type")
-    aval: Any = get_aval(operand)
+    aval = array_aval(operand)
     if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
         warn_user(
             f"converting {aval.dtype} to {dtype} discards the imaginary part; take its real part "
@@ -137,7 +138,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 # bitcast_convert_type
 
 
-def _bitcast_aval(x: ShapedArray, *, new_dtype) -> ShapedArray:
+def _bitcast_aval(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
     old = x.dtype
     old_bits, new_bits = itemsize_bits(old), itemsize_bits(new_dtype)
     shape = x.shape
@@ -164,7 +165,7 @@ def _bitcast_aval(x: ShapedArray, *, new_dtype) -> ShapedArray:
 
 def _bitcast_batch(_axis, args, dims, *, new_dtype):
     (x,), (dim,) = args, dims
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if dim == aval.ndim - 1 and itemsize_bits(new_dtype) > itemsize_bits(aval.dtype):
         x, dim = move_dim(x, dim, 0), 0  # the last dimension becomes one element
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
@@ -204,7 +205,9 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 # reduce_precision
 
 
-def _reduce_precision_aval(x: ShapedArray, *, exponent_bits, mantissa_bits) -> ShapedArray:
+def _reduce_precision_aval(
+    x: ShapedArray, *, exponent_bits: int, mantissa_bits: int
+) -> ShapedArray:
     check_dtype("reduce_precision", x, floating)
     if exponent_bits < 1:
         raise ValueError(

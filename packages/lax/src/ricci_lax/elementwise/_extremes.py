@@ -1,10 +1,10 @@
-"""The larger and the smaller of two elements."""
+"""Elementwise maximum and minimum."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from ricci_ir import Array, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, issubdtype
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure._operand_types import (
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 
-def _share(larger: Any, same: Any, like: Any) -> Array:
-    """How much of a tangent passes: all where an operand is the extreme one, half of equals."""
+def _share(larger: ArrayLike, same: ArrayLike, like: ArrayLike) -> Array:
+    """The factor of an operand's tangent: 1 where it is the result, 1/2 where both operands are."""
     one, none, half = (filled_like(like, value) for value in (1, 0, 0.5))
     return select_n(larger, select_n(same, none, half), one)
 
 
-def _complex_order(direction: str):
-    """The lowering for complex numbers: the order of real parts, then of imaginary ones."""
+def _complex_order(direction: str) -> Callable[[Lowering, Value, Value], Value]:
+    """The lowering for complex numbers, ordered by real parts, then by imaginary ones."""
 
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         part = x.aval.update(dtype=real_part(x.dtype))
@@ -50,8 +50,10 @@ def _complex_order(direction: str):
     return lower
 
 
-def _extreme(name: str, op: str, direction: str, passes):
-    """``passes(result, x, y)`` is the share of the tangent of ``x`` that reaches the result."""
+def _extreme(
+    name: str, op: str, direction: str, passes: Callable[[Array, Array, Array], Array]
+) -> Primitive:
+    """A primitive; ``passes(result, x, y)`` is the factor that the tangent of ``x`` gets."""
 
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         full = in_full_shape(ctx, [x, y])

@@ -1,13 +1,13 @@
 """Factories for elementwise primitives, and for the public functions that apply them.
 
-Operands have one rank, sizes of 1 being repeated, or are scalars, which go with any shape. The
-derivatives of smaller operands are repeated (``repeat_to``) and their cotangents summed
-(``sum_to``); only rules that do not multiply by something of the full shape need to say so.
+Operands have one rank, with sizes of 1 repeated, or are scalars, which fit any shape. A tangent of
+a smaller operand must be repeated (``repeat_to``) and its cotangent summed (``sum_to``). A rule
+need not call these where it multiplies by something of the full shape.
 """
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from ricci_ir import (
     Array,
     ArrayLike,
     Primitive,
+    Shape,
     ShapedArray,
     define,
     eval_trace,
-    get_aval,
     python_scalar_dtype,
     scalar_type_of,
     set_trace,
@@ -28,19 +28,19 @@ from ricci_ir import (
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure._operand_types import broadcast_result_shape, check_dtype, check_same_dtype
-from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, reshape, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum, reshape, shape_of
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 
 @lru_cache(maxsize=4096)
-def scalar(value: Any, dtype: np.dtype, weak: bool = False) -> Any:
+def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
     """A constant of a given dtype, as a scalar that programs hold in place.
 
     Args:
       value: a Python number.
       dtype: the dtype; the value is rounded to it.
-      weak: whether the constant should give way to other dtypes. It then is a Python number,
-        where such a number has that dtype.
+      weak: whether the constant is weakly typed. It is then a Python number, if Python numbers
+        of its kind have that dtype.
 
     Example:
       >>> scalar(2, np.dtype("float32"))
@@ -53,22 +53,22 @@ def scalar(value: Any, dtype: np.dtype, weak: bool = False) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def scalar_like(x: ArrayLike, value: Any) -> Array:
-    """A constant of the dtype of ``x``, weak where that is."""
-    aval: Any = get_aval(x)
+def scalar_like(x: ArrayLike, value: complex) -> ArrayLike:
+    """A constant of the dtype of ``x``, weakly typed if ``x`` is."""
+    aval = array_aval(x)
     return scalar(value, aval.dtype, aval.weak_type)
 
 
-def filled_like(x: ArrayLike, value: Any) -> Array:
+def filled_like(x: ArrayLike, value: complex) -> Array:
     """An array of the type of ``x``, all of whose elements are ``value``."""
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     return broadcast_in_dim(scalar(value, aval.dtype, aval.weak_type), aval.shape, ())
 
 
-def operands(*xs: Any) -> tuple[Any, ...]:
-    """Operands in which Python numbers have the dtype of the arrays among them.
+def operands(*xs: ArrayLike) -> tuple[ArrayLike, ...]:
+    """The operands, with Python numbers converted to the dtype of the first array among them.
 
-    For functions that, unlike those of ``jax.lax``, let Python numbers give way to arrays.
+    For functions that, unlike those of ``jax.lax``, let Python numbers take the arrays' dtype.
 
     Example:
       >>> operands(np.float16([1.0]), 2)
@@ -76,18 +76,20 @@ def operands(*xs: Any) -> tuple[Any, ...]:
     """
     if not any(type(x) in _python_scalars for x in xs):
         return xs
-    avals: list[Any] = [get_aval(x) for x in xs if type(x) not in _python_scalars]
+    avals = [array_aval(x) for x in xs if type(x) not in _python_scalars]
     if not avals:
         return xs
     dtype, weak = avals[0].dtype, avals[0].weak_type
-    return tuple(scalar(x, dtype, weak) if type(x) in _python_scalars else x for x in xs)
+    return tuple(
+        scalar(cast(complex, x), dtype, weak) if type(x) in _python_scalars else x for x in xs
+    )
 
 
 _python_scalars = frozenset({bool, int, float, complex})
 
 
-def repeat_to(x: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """``x``, a scalar or with sizes of 1 where ``shape`` has others, in that shape."""
+def repeat_to(x: ArrayLike, shape: Shape) -> ArrayLike:
+    """``x``, which is a scalar or has sizes of 1 where ``shape`` has others, in that shape."""
     own = shape_of(x)
     if own == shape:
         return x
@@ -95,8 +97,8 @@ def repeat_to(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(reshape(x, tuple(own[i] for i in kept)), shape, kept)
 
 
-def sum_to(ct: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """The cotangent of an operand of this shape that was repeated to the shape of ``ct``."""
+def sum_to(ct: ArrayLike, shape: Shape) -> ArrayLike:
+    """The cotangent of an operand of shape ``shape`` that was repeated to the shape of ``ct``."""
     own = shape_of(ct)
     if own == shape:
         return ct
@@ -119,7 +121,7 @@ class BinaryFunction(Protocol):
 
 
 def nary_aval(
-    name: str, accepted: Sequence[type], result_dtype: Callable[[Any], Any] | None = None
+    name: str, accepted: Sequence[type], result_dtype: Callable[[np.dtype], np.dtype] | None = None
 ) -> Callable[..., ShapedArray]:
     """Abstract evaluation of an elementwise operation on operands of one dtype.
 
@@ -185,14 +187,15 @@ def lower_to(op: str) -> Callable[..., Value]:
     return lower
 
 
-def _without_params(rule: Callable[..., Any] | None) -> Callable[..., Any] | None:
+def _without_params(rule: Callable[..., ArrayLike] | None) -> Callable[..., ArrayLike] | None:
+    """A derivative rule that ignores the primitive's parameters."""
     return None if rule is None else lambda t, *xs, **_: rule(t, *xs)
 
 
-def _composed(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """How a backend without a compiler computes a function that is made of other primitives."""
+def _composed(fun: Callable[..., ArrayLike]) -> Callable[..., np.ndarray]:
+    """The reference rule, for backends without a compiler, of a function of other primitives."""
 
-    def rule(*operands: Any, **params: Any) -> Any:
+    def rule(*operands: ArrayLike, **params: Any) -> np.ndarray:
         with set_trace(eval_trace):
             return np.asarray(fun(*operands, **params))
 
@@ -203,7 +206,7 @@ def nary(
     name: str,
     op: str | Callable[..., Value],
     accepted: Sequence[type],
-    *derivatives: Callable[..., Any] | None,
+    *derivatives: Callable[..., ArrayLike] | None,
     from_result: bool = False,
     **rules: Any,
 ) -> Primitive:
@@ -214,12 +217,12 @@ def nary(
       op: the StableHLO or CHLO operation, or a lowering rule.
       accepted: the kinds of dtype it takes.
       derivatives: one for each operand, ``derivative(t, *operands)``: the tangent times the
-        partial derivative. None at all for an operation whose derivative is zero everywhere.
+        partial derivative. Without any, the derivative is zero everywhere.
       from_result: the derivatives are called as ``derivative(t, result, *operands)``.
       rules: rules that replace the family's.
     """
     if not derivatives:
-        jvp: Any = zero_derivative
+        jvp: object = zero_derivative
     elif from_result:
         jvp = per_operand_with_result(*map(_without_params, derivatives))
     else:
@@ -247,7 +250,7 @@ _docs = """{summary}
 {args}
 
 Returns:
-  An array of the operands' shape: of one rank, sizes of 1 being repeated, or scalars.
+  An array of the operands' shape. They have one rank, with sizes of 1 repeated, or are scalars.
 
 Raises:
   TypeError: if the operands' dtypes differ or are not accepted, or their shapes do not fit.
@@ -258,9 +261,9 @@ Example:
 """
 
 
-def document(
-    function: Callable[..., Any], name: str, module: str, summary: str, example: str, args: str
-) -> Callable[..., Any]:
+def document[F: Callable[..., Any]](
+    function: F, name: str, module: str, summary: str, example: str, args: str
+) -> F:
     """Name a function made by a factory and write its documentation from these facts."""
     function.__name__ = function.__qualname__ = name
     function.__module__ = module

@@ -1,9 +1,8 @@
-"""Roundings, and what tells finite numbers from others and finds their neighbours."""
+"""Rounding, the test for finite numbers, and the next representable number."""
 
 import enum
-from typing import Any
 
-from ricci_ir import unsupported
+from ricci_ir import Array, ArrayLike, unsupported
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure._operand_types import (
@@ -72,7 +71,7 @@ is_finite = unary_function(
 )
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise next number after ``x1`` towards ``x2``.
 
     Args:
@@ -88,7 +87,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
     return nextafter_p.bind(x1, x2)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Elementwise rounding to the nearest integer.
 
     Args:

@@ -3,12 +3,12 @@
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, get_aval, hides, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, hides, issubdtype
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure._operand_types import (
@@ -18,7 +18,7 @@ from ricci_lax.structure._operand_types import (
     inexact,
     numeric,
 )
-from ricci_lax.structure._shapes import shape_of
+from ricci_lax.structure._shapes import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._arithmetic import (
@@ -138,6 +138,7 @@ Accuracy = Tolerance | AccuracyMode | None
 
 
 def _accuracy_text(accuracy: Accuracy) -> str:
+    """The attribute of StableHLO for an accuracy; empty for the default."""
     if accuracy is None or accuracy is AccuracyMode.DEFAULT:
         return ""
     if accuracy is AccuracyMode.HIGHEST:
@@ -164,7 +165,7 @@ def _accurate(
     name: str,
     op: str | Callable[..., Value],
     accepted: Sequence[type],
-    *derivative: Callable[..., Any],
+    *derivative: Callable[..., ArrayLike],
     **rules: Any,
 ) -> Primitive:
     """A primitive with a parameter ``accuracy`` and ``derivative(t, result, x)``.
@@ -183,7 +184,14 @@ def _accurate(
     )
 
 
-def _accurate_function(primitive: Primitive, summary: str, example: str) -> Any:
+class AccurateFunction(Protocol):
+    """An elementwise function of one array, with a required accuracy."""
+
+    def __call__(self, x: ArrayLike, *, accuracy: Accuracy = None) -> Array: ...
+
+
+def _accurate_function(primitive: Primitive, summary: str, example: str) -> AccurateFunction:
+    """The public function that applies such a primitive; see ``unary_function``."""
     bind = primitive.bind
 
     def apply(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
@@ -210,13 +218,13 @@ def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     return traced(_divided_by_ln2)(ctx, logarithm)
 
 
-def _divided_by_ln2(x):
-    if issubdtype(get_aval(x).dtype, np.complexfloating):  # pyright: ignore
+def _divided_by_ln2(x: Array) -> Array:
+    if issubdtype(array_aval(x).dtype, np.complexfloating):
         return complex(_divided_by_ln2(real(x)), _divided_by_ln2(imag(x)))
     return mul(x, scalar_like(x, 1 / np.log(2.0)))
 
 
-def _logistic(x, *, accuracy=None):
+def _logistic(x: Array, *, accuracy: Accuracy = None) -> Array:
     one = scalar_like(x, 1)
     return div(one, add(one, exp(neg(x))))
 
@@ -338,8 +346,8 @@ cbrt = _accurate_function(cbrt_p, "Elementwise cube root.", "float(cbrt(0.0)) ->
 # Trigonometry
 
 
-def _circular_parts(x):
-    """Of a + bi: whether a is 0, sin a, cos a, sinh b and cosh b."""
+def _circular_parts(x: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """For a + bi: whether a is 0, sin a, cos a, sinh b and cosh b."""
     a, b = real(x), imag(x)
     up, down = expm1(b), expm1(neg(b))
     two = scalar_like(a, 2)
@@ -347,7 +355,7 @@ def _circular_parts(x):
     return eq(a, scalar_like(a, 0)), sin(a), cos(a), sinh_b, cosh_b
 
 
-def _complex_sin(x, *, accuracy=None):
+def _complex_sin(x: Array, *, accuracy: Accuracy = None) -> Array:
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
     height = mul(c, sinh_b)
     return select(
@@ -355,7 +363,7 @@ def _complex_sin(x, *, accuracy=None):
     )
 
 
-def _complex_cos(x, *, accuracy=None):
+def _complex_cos(x: Array, *, accuracy: Accuracy = None) -> Array:
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
     width = mul(c, cosh_b)
     return select(
@@ -363,7 +371,9 @@ def _complex_cos(x, *, accuracy=None):
     )
 
 
-def _circular(name: str, op: str, of_complex: Callable[..., Any], derivative: Callable[..., Any]):
+def _circular(
+    name: str, op: str, of_complex: Callable[..., Array], derivative: Callable[..., Array]
+) -> Primitive:
     def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
         if issubdtype(x.dtype, np.complexfloating):
             return traced(of_complex)(ctx, x, accuracy=accuracy)
@@ -403,11 +413,12 @@ tan = _accurate_function(
 )
 
 
-def _chlo(name: str, derivative: Callable[..., Any], **rules: Any) -> Primitive:
+def _chlo(name: str, derivative: Callable[..., Array], **rules: Any) -> Primitive:
     return nary(name, f"chlo.{name}", inexact, derivative, **rules)
 
 
 def _at_one(harmless: str, spelling: str) -> Singular:
+    """The rule of a function whose derivative is infinite at -1 and 1."""
     return Singular(lambda x: abs(x) == 1, harmless=harmless, spellings=(spelling,))
 
 
@@ -454,7 +465,7 @@ atanh = unary_function(
 )
 
 
-def _norm_squared(x, y):
+def _norm_squared(x: Array, y: Array) -> Array:
     return add(square(x), square(y))
 
 
@@ -488,8 +499,8 @@ def _pow_aval(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 
 
 def _pow_by_base(t, result, x, y):
-    dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    whole = issubdtype(get_aval(y).dtype, np.integer)  # pyright: ignore
+    dtype = array_aval(x).dtype
+    whole = issubdtype(array_aval(y).dtype, np.integer)
     y = converted(y, dtype)
     if not whole:
         x = converted(x, dtype)

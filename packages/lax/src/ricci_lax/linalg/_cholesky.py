@@ -1,7 +1,5 @@
 """The Cholesky factorisation of positive definite matrices, and its update."""
 
-from typing import Any
-
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear
@@ -11,7 +9,6 @@ from ricci_ir import (
     ArrayLike,
     ShapedArray,
     define,
-    get_aval,
     issubdtype,
     python_scalar_dtype,
     unsupported,
@@ -23,6 +20,7 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._transcendental import sqrt
 from ricci_lax.rules._law_examples import of_matrices
+from ricci_lax.structure._shapes import array_aval
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
@@ -67,7 +65,7 @@ def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
 
 def _hermitian_of_lower(t: Array) -> Array:
     """The Hermitian matrices that have the lower triangles of ``t``."""
-    aval: Any = get_aval(t)
+    aval = array_aval(t)
     if not issubdtype(aval.dtype, np.complexfloating):
         return add(lower_triangle(t), matrix_transpose(lower_triangle(t, -1)))
     x, y = real(t), imag(t)
@@ -84,7 +82,7 @@ def _cholesky_jvp(primals, tangents):
     # The factor depends on the lower triangle alone.
     t = _hermitian_of_lower(t)
     factor = lower_triangle(cholesky_p.bind(*primals))
-    aval: Any = get_aval(factor)
+    aval = array_aval(factor)
     # l⁻¹ t l⁻ᴴ is the sum of l⁻¹ dl, lower triangular, and its conjugate transpose.
     t = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     t = lower_triangle(triangular_solve(factor, t, left_side=True, lower=True))
@@ -106,7 +104,7 @@ cholesky_p = define(
 
 def _symmetrized(x: ArrayLike) -> Array:
     """``(x + xᴴ) / 2``, floating."""
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(
             f"cholesky: the operand must be a square matrix, or a batch of them, but it is "
@@ -173,7 +171,7 @@ def _cholesky_update_aval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
     return ShapedArray(r.shape, r.dtype, r.weak_type and w.weak_type)
 
 
-def _rotation(x: Array, y: Array) -> tuple[Any, Any]:
+def _rotation(x: Array, y: Array) -> tuple[Array, Array]:
     """The cosine and sine of the Givens rotation that turns ``(x, y)`` into ``(r, 0)``."""
     x_size, y_size = absolute(x), absolute(y)
     scale = select_n(gt(x_size, y_size), y_size, x_size)
@@ -186,7 +184,7 @@ def _rotation(x: Array, y: Array) -> tuple[Any, Any]:
     return cosine, select_n(trivial, mul(neg(y_scaled), inverse), zero)
 
 
-def _rotate_row(i: Any, r: Any, w: Array) -> list[Any]:
+def _rotate_row(i: ArrayLike, r: ArrayLike, w: Array) -> list[Array]:
     row = at_index(r, i, 0)
     cosine, sine = _rotation(at_index(row, i, 0), at_index(w, i, 0))
     rotated = sub(mul(cosine, row), mul(sine, w))
@@ -220,7 +218,7 @@ cholesky_update_p = define(
 )
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The Cholesky factor after a matrix grew by the square of a vector.
 
     Args:

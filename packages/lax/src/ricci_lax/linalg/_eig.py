@@ -1,13 +1,12 @@
 """Eigenvalues and eigenvectors of square matrices without symmetry."""
 
 import enum
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, config, define, get_aval, warn_user
+from ricci_ir import Array, ArrayLike, ShapedArray, config, define, warn_user
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import (
     abs,
@@ -29,7 +28,13 @@ from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.reductions._axis_reductions import argmax
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of, transpose
+from ricci_lax.structure._shapes import (
+    array_aval,
+    broadcast_in_dim,
+    reduce_sum,
+    shape_of,
+    transpose,
+)
 from ricci_stablehlo import Lowering, Value
 
 from ._kernels import (
@@ -119,13 +124,13 @@ def _eig_lower(
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-def _vectors_jvp(values: Array, vectors: Any, t: Array) -> tuple[Any, Any]:
+def _vectors_jvp(values: ArrayLike, vectors: ArrayLike, t: ArrayLike) -> tuple[Array, Array]:
     """The tangents of eigenvalues and eigenvectors, from a tangent of the matrices.
 
     By ``A V = V diag(w)``, the diagonal of ``V⁻¹ dA V`` is ``dw``. Its other elements, each divided
     by ``w[j] - w[i]``, are those of ``V⁻¹ dV``, whose diagonal depends on how vectors are scaled.
     """
-    aval: Any = get_aval(vectors)
+    aval = array_aval(vectors)
     rank, shape = aval.ndim, aval.shape
     batch = tuple(range(rank - 2))
     one = identity(shape[-1], shape[-1], aval.dtype)
@@ -140,9 +145,9 @@ def _vectors_jvp(values: Array, vectors: Any, t: Array) -> tuple[Any, Any]:
     return values_dot, add(change, mul(vectors, _scaling(vectors, change)))
 
 
-def _scaling(vectors: Any, change: Any) -> Array:
+def _scaling(vectors: ArrayLike, change: ArrayLike) -> Array:
     """The multiples of each vector to add: norms stay 1, and the largest element stays real."""
-    aval: Any = get_aval(vectors)
+    aval = array_aval(vectors)
     rank, rows = aval.ndim, aval.ndim - 2
     total = lambda x: reduce_sum(x, (rows,))
     spread = lambda x: broadcast_in_dim(
@@ -163,7 +168,7 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
     bind = lambda left, right: eig_p.bind(
         x, compute_left_eigenvectors=left, compute_right_eigenvectors=right, **params
     )
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if type(t) is Zero or not aval.size:
         results = bind(left, right)
         return results, [Zero.from_primal(r) for r in results]
@@ -212,7 +217,7 @@ def eig(
     enable_eigvec_derivs: bool = False,
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
-) -> list[Any]:
+) -> list[Array]:
     """The eigenvalues of square matrices, and their left and right eigenvectors.
 
     Args:

@@ -1,13 +1,12 @@
 """Eigenvalues and eigenvectors of Hermitian matrices."""
 
 import enum
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, canonicalize_dtype, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, canonicalize_dtype, define, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or
@@ -15,7 +14,7 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
@@ -115,8 +114,10 @@ def _eigh_lower(ctx: Lowering, x: Value, *, lower, sort_eigenvalues, subset_by_i
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-def _eigh_on_tpu(ctx: Lowering, x: Value, lower: bool, sort: bool, subset: Any) -> list[Value]:
-    """The compiler's own algorithm, of Jacobi, for all sizes."""
+def _eigh_on_tpu(
+    ctx: Lowering, x: Value, lower: bool, sort: bool, subset: tuple[int, int] | None
+) -> list[Value]:
+    """The compiler's own algorithm, Jacobi's, for all sizes."""
     *batch, size, _ = x.shape
     if size == 0:
         values = ShapedArray((*batch, 0), real_part(x.dtype))
@@ -125,7 +126,7 @@ def _eigh_on_tpu(ctx: Lowering, x: Value, lower: bool, sort: bool, subset: Any) 
     # Lower triangle; ordered; sweeps at most; relative tolerance.
     config = f'backend_config = "{lower:d},{sort:d},100,1e-6"'
     results = ctx.custom_call("Eigh", [x], outs, api_version=1, extra=config)
-    if not is_partial(subset, size):
+    if subset is None or not is_partial(subset, size):
         return results
     check_in_bounds("eigh", subset, size)
     cut = lambda x: slice_in_dim(x, *subset, axis=len(shape_of(x)) - 1)
@@ -185,7 +186,7 @@ eigh_p = define(
 
 def _symmetrized(x: ArrayLike) -> Array:
     """The mean of matrices and their adjoints, in a floating dtype."""
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(
             f"eigh: the matrices (the last two dimensions) must be square, but the operand is "
@@ -209,7 +210,7 @@ def eigh(
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The eigenvectors and eigenvalues of Hermitian matrices, ``x v = v diag(w)``.
 
     Args:

@@ -4,14 +4,14 @@ Every kernel takes matrices in the last two dimensions, column-major, behind any
 dimensions that all operands and results share.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any
 
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, ShapedArray
 from ricci_lax.elementwise._comparison import eq, select_n
+from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.structure._filling import full_like
 from ricci_lax.structure._shapes import broadcast_in_dim
 from ricci_stablehlo import Lowering, Value, traced
@@ -134,7 +134,7 @@ def _layout(aval: ShapedArray, batch_rank: int, row_major: bool) -> tuple[int, .
     return tuple(order)
 
 
-def _sharding_rule(ins: Sequence[Any], outs: Sequence[Any], batch_rank: int) -> str:
+def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int) -> str:
     """How the call may be divided over devices: along the batch only."""
     sizes: list[int] = []
 
@@ -161,7 +161,7 @@ def nan_where_failed(
     x: Value,
     info: Value,
     batch_rank: int,
-    succeeded: Callable[[Any, Any], Any] = eq,
+    succeeded: BinaryFunction = eq,
 ) -> Value:
     """``x``, with NaN in each example whose kernel reported a failure.
 
@@ -171,7 +171,7 @@ def nan_where_failed(
     """
     shape = x.shape
 
-    def fill(x: ArrayLike, info: Any) -> Array:
+    def fill(x: ArrayLike, info: ArrayLike) -> Array:
         mask = broadcast_in_dim(succeeded(info, np.int32(0)), shape, tuple(range(batch_rank)))
         return select_n(mask, full_like(x, np.nan), x)
 

@@ -1,7 +1,6 @@
 """Loops of a fixed length, for algorithms that XLA has no kernel for."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,18 +16,18 @@ _COUNTER = ShapedArray((), np.dtype(np.int32))
 def write_loop(
     ctx: Lowering,
     count: int,
-    body: Callable[..., Sequence[Any]],
+    body: Callable[..., Sequence[ArrayLike]],
     carry: Sequence[Value],
     constants: Sequence[Value] = (),
 ) -> list[Value]:
     """Write a loop that runs ``carry = body(i, *carry, *constants)`` for ``i`` from 0.
 
     Args:
-      count: how often.
+      count: the number of steps.
       body: a function of arrays, made of other primitives; returns arrays of the types of
         ``carry``.
-      carry: the initial values of what changes.
-      constants: what does not.
+      carry: the initial values of the carry.
+      constants: values that stay the same.
 
     Returns:
       The final values of ``carry``.
@@ -48,16 +47,16 @@ def write_loop(
     return ctx.generic("stablehlo.while", [start, *carry], avals, "", regions)[1:]
 
 
-def _start(x: ArrayLike, i: Any, axis: int) -> list[Any]:
+def _start(x: ArrayLike, i: ArrayLike, axis: int) -> list[ArrayLike]:
     return [i if d == axis else np.int32(0) for d in range(len(shape_of(x)))]
 
 
-def at_index(x: ArrayLike, i: Any, axis: int) -> Array:
+def at_index(x: ArrayLike, i: ArrayLike, axis: int) -> Array:
     """``x`` at index ``i``, which is in bounds, of an axis counted from 0; the axis is dropped."""
     sizes = tuple(1 if d == axis else n for d, n in enumerate(shape_of(x)))
     return squeeze(dynamic_slice_p.bind(x, *_start(x, i, axis), slice_sizes=sizes), (axis,))
 
 
-def with_index(x: ArrayLike, part: Any, i: Any, axis: int) -> Array:
+def with_index(x: ArrayLike, part: ArrayLike, i: ArrayLike, axis: int) -> Array:
     """``x`` with ``part`` at index ``i``, which is in bounds, of an axis counted from 0."""
     return dynamic_update_slice_p.bind(x, expand_dims(part, (axis,)), *_start(x, i, axis))

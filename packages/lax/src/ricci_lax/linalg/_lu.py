@@ -1,13 +1,12 @@
 """The LU factorisation with partial pivoting."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, define, get_aval
+from ricci_ir import Array, ArrayLike, ShapedArray, define
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -15,7 +14,7 @@ from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
@@ -43,15 +42,15 @@ def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
     return [x, pivots, ShapedArray((*batch, m), _INT32, x.weak_type)]
 
 
-def _padded(x: Array, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
+def _padded(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
     """A batch of matrices with zeros before and after its rows and columns."""
     config = [(0, 0, 0)] * (len(shape_of(x)) - 2) + [(*rows, 0), (*columns, 0)]
     return pad(x, scalar_like(x, 0), config)
 
 
-def _square_factors(factors: Any) -> tuple[Any, Any]:
+def _square_factors(factors: ArrayLike) -> tuple[Array, Array]:
     """The factors ``l`` and ``u``, made square with rows and columns of the identity."""
-    aval: Any = get_aval(factors)
+    aval = array_aval(factors)
     *_, m, n = aval.shape
     k = min(m, n)
     lower = lower_triangle(part(factors, (0, m), (0, k)), -1)
@@ -108,7 +107,7 @@ lu_p = define(
 )
 
 
-def lu(x: ArrayLike) -> list[Any]:
+def lu(x: ArrayLike) -> list[Array]:
     """The LU factorisation of matrices with partial pivoting: ``p x = l u``.
 
     Args:
@@ -155,7 +154,7 @@ def _lu_pivots_to_permutation_aval(pivots: ShapedArray, *, permutation_size) -> 
     return ShapedArray((*pivots.shape[:-1], permutation_size), _INT32)
 
 
-def _exchange(i: Any, permutation: Any, pivots: Any) -> list[Any]:
+def _exchange(i: ArrayLike, permutation: ArrayLike, pivots: ArrayLike) -> list[Array]:
     """The permutation with its elements ``i`` and ``pivots[i]`` exchanged."""
     shape = shape_of(permutation)
     axis = len(shape) - 1
@@ -194,7 +193,7 @@ lu_pivots_to_permutation_p = define(
 )
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of rows that pivots, one exchange after another, come to.
 
     Args:

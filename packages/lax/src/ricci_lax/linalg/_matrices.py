@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, issubdtype
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.elementwise._arithmetic import add, conj
 from ricci_lax.elementwise._comparison import eq, lt, select_n
@@ -20,19 +20,20 @@ from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import broadcasted_iota, iota
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, transpose
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, transpose
+from ricci_stablehlo import Value
 
 _INT32 = np.dtype(np.int32)
 
 
-def dtype_of(x: ArrayLike) -> np.dtype:
-    """The dtype of an array or a tracer."""
-    aval: Any = get_aval(x)
+def dtype_of(x: ArrayLike | Value) -> np.dtype:
+    """The dtype of an array, a tracer or a value of a program."""
+    aval = array_aval(x)
     return aval.dtype
 
 
-def is_complex(x: ArrayLike) -> bool:
-    """Whether an array has complex numbers."""
+def is_complex(x: ArrayLike | Value) -> bool:
+    """Whether an array, or a value of a program, has complex numbers."""
     return issubdtype(dtype_of(x), np.complexfloating)
 
 
@@ -50,7 +51,7 @@ def product(x: ArrayLike, y: ArrayLike, **options: Any) -> Array:
     return dot_general(x, y, (((rank - 1,), (rank - 2,)), (batch, batch)), **options)
 
 
-def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> ArrayLike:
     """Some rows and columns of a batch of matrices, each range given by its start and end."""
     *batch, height, width = shape_of(x)
     if rows == (0, height) and columns == (0, width):
@@ -59,23 +60,23 @@ def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
     return slice(x, starts, (*batch, rows[1], columns[1]))
 
 
-def _from_start(places: Any, size: int) -> Array:
-    """Places of which negative ones count from the end, as ones that do not."""
+def _from_start(places: ArrayLike, size: int) -> Array:
+    """Places counted from the start; negative ones count from the end."""
     negative = lt(places, scalar(0, _INT32))
     return select_n(negative, places, add(places, scalar(size, _INT32)))
 
 
-def rows_at(x: ArrayLike, places: Any) -> Array:
+def rows_at(x: ArrayLike, places: ArrayLike) -> Array:
     """The rows of each matrix of a batch at the places given for it."""
     return _lines_at(x, places, 0)
 
 
-def columns_at(x: ArrayLike, places: Any) -> Array:
+def columns_at(x: ArrayLike, places: ArrayLike) -> Array:
     """The columns of each matrix of a batch at the places given for it."""
     return _lines_at(x, places, 1)
 
 
-def _lines_at(x: ArrayLike, places: Any, axis: int) -> Array:
+def _lines_at(x: ArrayLike, places: ArrayLike, axis: int) -> Array:
     *batch, height, width = shape_of(x)
     rank = len(batch)
     places = _from_start(places, (height, width)[axis])
@@ -97,14 +98,14 @@ def _lines_at(x: ArrayLike, places: Any, axis: int) -> Array:
     )
 
 
-def identity(rows: int, columns: int, dtype: np.dtype) -> Array:
+def identity(rows: int, columns: int, dtype: np.dtype) -> ArrayLike:
     """Ones on the main diagonal of a matrix, zeros elsewhere."""
     shape = rows, columns
     below = add(broadcasted_iota(_INT32, shape, 0), scalar(0, _INT32))
     return converted(eq(below, broadcasted_iota(_INT32, shape, 1)), dtype)
 
 
-def in_batch(matrix: ArrayLike, rank: int) -> Any:
+def in_batch(matrix: ArrayLike, rank: int) -> ArrayLike:
     """A matrix as one of a batch: with dimensions of size 1 before its own, up to a rank."""
     if rank == 2:
         return matrix

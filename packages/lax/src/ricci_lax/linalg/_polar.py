@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import cbrt, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, composite, finfo, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, composite, finfo, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._while import while_loop
 from ricci_lax.elementwise._arithmetic import abs as magnitude
@@ -22,7 +22,7 @@ from ricci_lax.elementwise._transcendental import sqrt as square_root
 from ricci_lax.reductions._axis_reductions import reduce_max
 from ricci_lax.shapes._joining import concatenate, rev
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast_in_dim, reduce_sum, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum, shape_of
 
 from ._cholesky import cholesky
 from ._eigh import eigh
@@ -103,7 +103,7 @@ def _inverse_of_norm_bound(x: Array) -> Array:
     return select_n(eq(by_columns, zero), inverse, scalar(1, dtype_of(parts)))
 
 
-def _within(x: Array, shape: Sequence[Any]) -> Array:
+def _within(x: Array, shape: Sequence[ArrayLike]) -> Array:
     """A matrix with zeros outside of its first rows and columns."""
     bounded = (
         lt(broadcasted_iota(np.int32, shape_of(x), axis), converted(size, np.dtype(np.int32)))
@@ -113,7 +113,11 @@ def _within(x: Array, shape: Sequence[Any]) -> Array:
     return select_n(bitwise_and(*bounded), zeros, x)
 
 
-def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Any, Any, Any]:
+# The count of steps, the matrix, and whether the iteration goes on.
+_Carry = tuple[ArrayLike, Array, ArrayLike]
+
+
+def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Array, ArrayLike, ArrayLike]:
     """The unitary factor of a matrix of norm 1 at most, the count of steps, whether they go on."""
     # The bounds of the paper: of the singular values, and of a step, which is of third order.
     tolerance = 5 * eps
@@ -129,11 +133,11 @@ def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Any, Any, Any]
             before, x = x, _step_by_cholesky(x, weights)
             goes_on = gt(_norm(sub(x, before)), enough)
 
-    def unfinished(carry: tuple[Any, Any, Any]) -> Array:
+    def unfinished(carry: _Carry) -> Array:
         count, _, goes_on = carry
         return bitwise_and(goes_on, lt(count, max_iterations))
 
-    def step(carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def step(carry: _Carry) -> _Carry:
         count, x, _ = carry
         new = _step_by_cholesky(x, _HALLEY)
         return add(count, 1), new, gt(_norm(sub(new, x)), enough)
@@ -149,7 +153,7 @@ def qdwh(
     max_iterations: int | None = None,
     eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
-) -> tuple[Any, Any, Any, Any]:
+) -> tuple[Array, Array, Array, Array]:
     """The polar decomposition ``x = u h``: u has orthonormal columns, h is Hermitian.
 
     Args:
@@ -178,7 +182,7 @@ def qdwh(
     polar decomposition" (2010); Nakatsukasa and Higham, "Stable and efficient spectral divide and
     conquer algorithms for the symmetric eigenvalue decomposition and the SVD" (2013).
     """
-    aval: Any = get_aval(x)
+    aval = array_aval(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(
             "qdwh: the operand must be one matrix with at least as many rows as columns, but it "
@@ -202,7 +206,9 @@ def qdwh(
 
 
 @composite("qdwh")
-def _qdwh(x: Array, *shape: Any, eps: float, max_iterations: int) -> tuple[Any, Any, Any, Any]:
+def _qdwh(
+    x: Array, *shape: ArrayLike, eps: float, max_iterations: int
+) -> tuple[Array, Array, ArrayLike, Array]:
     dtype = dtype_of(x)
     if shape:
         x = _within(x, shape)
@@ -218,7 +224,7 @@ def _qdwh(x: Array, *shape: Any, eps: float, max_iterations: int) -> tuple[Any, 
 # Singular values
 
 
-def svd_by_polar(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def svd_by_polar(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
     """The singular values of a batch of matrices and, if asked, their vectors.
 
     From ``x = u h`` and ``h = v diag(s) vᴴ``: with one step of QR before, for tall matrices, and
@@ -230,7 +236,7 @@ def svd_by_polar(x: Any, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
     return fun(x)
 
 
-def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
     rows, columns = shape_of(x)
     if rows < columns:
         found = _svd_of_one(adjoint(x), full_matrices=full_matrices, compute_uv=compute_uv)
@@ -250,7 +256,7 @@ def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Any]
     return [s, left, vh]
 
 
-def _svd_of_square(x: Array, compute_uv: bool) -> list[Any]:
+def _svd_of_square(x: ArrayLike, compute_uv: bool) -> list[Array]:
     polar, h, _, _ = qdwh(x)
     v, w = eigh(h, symmetrize_input=False)
     s = rev(larger(w, scalar(0, dtype_of(w))), (0,))

@@ -1,7 +1,7 @@
 """The QR decomposition and the Householder reflectors it is made of."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -192,7 +192,7 @@ householder_product_p = define(
 )
 
 
-def householder_product(a: ArrayLike, taus: Any) -> Array:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of a product of Householder reflectors.
 
     Args:
@@ -229,7 +229,7 @@ def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left, tran
     return c.update(weak_type=a.weak_type and taus.weak_type and c.weak_type)
 
 
-def _ormqr_explicitly(a: Array, taus: Any, c: Array, *, left: bool, transpose: bool) -> Array:
+def _ormqr_explicitly(a: Array, taus: ArrayLike, c: Array, *, left: bool, transpose: bool) -> Array:
     """The product with the whole unitary matrix, for platforms with no kernel to apply it."""
     rows = shape_of(a)[-2]
     count = shape_of(taus)[-1]
@@ -283,7 +283,7 @@ ormqr_p = define(
 
 
 def ormqr(
-    a: ArrayLike, taus: Any, c: ArrayLike, *, left: bool = True, transpose: bool = False
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
 ) -> Array:
     """Multiply by the unitary matrix of a QR decomposition, given by its reflectors.
 
@@ -328,14 +328,16 @@ def _index_dtype() -> np.dtype:
     return canonicalize_dtype(np.int64)
 
 
-def _widened(x: Array, columns: int) -> Array:
+def _widened(x: ArrayLike, columns: int) -> Array:
     """Matrices with further columns of zeros."""
     rank = len(shape_of(x))
     more = columns - shape_of(x)[-1]
     return pad(x, scalar(0, dtype_of(x)), [*((0, 0, 0),) * (rank - 1), (0, more, 0)])
 
 
-def _qr_from_reflectors(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list:
+def _qr_from_reflectors(
+    x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+) -> list:
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
     if not (rows and columns):
@@ -384,8 +386,8 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     size = min(rows, columns)
     if pivots:
         dx = columns_at(dx, pivots[0])
-    rest: Any = None
-    d_rest: Any = None
+    rest = None
+    d_rest = None
     if columns > size:
         x = columns_at(x, pivots[0]) if pivots else x
         rest = part(x, (0, rows), (size, columns))
@@ -409,7 +411,13 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     return results, [dq, dr, *map(Zero.from_primal, pivots)]
 
 
-def _completed(q: Any, q_first: Any, dq: Any, dr: Any, matmul: Any) -> tuple[Any, Any]:
+def _completed(
+    q: ArrayLike,
+    q_first: ArrayLike,
+    dq: ArrayLike,
+    dr: ArrayLike,
+    matmul: Callable[[ArrayLike, ArrayLike], Array],
+) -> tuple[Array, Array]:
     """The tangents of a whole unitary matrix and of R's rows of zeros, from those of the rest.
 
     A product of n reflectors is ``1 - V T Vᴴ``. So with ``W = Q₂₁ (Q₁₁ - 1)⁻¹``, where Q's first n
@@ -432,14 +440,14 @@ def _completed(q: Any, q_first: Any, dq: Any, dr: Any, matmul: Any) -> tuple[Any
     return concatenate([dq, d_others], rank - 1), concatenate([dr, zeros], rank - 2)
 
 
-def _solve_adjoint(a: Array, b: Array) -> Array:
+def _solve_adjoint(a: Array, b: ArrayLike) -> Array:
     """The solution x of ``aᴴ x = bᴴ``."""
     factors, _, permutation = lu(a)
     return _solve_adjoint_by_lu(factors, permutation, adjoint(b))
 
 
 @composite("_lu_solve")
-def _solve_adjoint_by_lu(factors: Any, permutation: Any, b: Array) -> Array:
+def _solve_adjoint_by_lu(factors: ArrayLike, permutation: ArrayLike, b: Array) -> Array:
     solve = partial(triangular_solve, factors, left_side=True, transpose_a=True)
     solve = partial(solve, conjugate_a=is_complex(b))
     x = solve(solve(b), lower=True, unit_diagonal=True)
@@ -469,7 +477,7 @@ def qr(
     pivoting: bool = False,
     full_matrices: bool = True,
     use_magma: bool | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[Array, ...]:
     """Decompose matrices into a unitary one times an upper triangular one, ``x = Q R``.
 
     Args:

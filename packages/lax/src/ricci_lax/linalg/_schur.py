@@ -1,13 +1,12 @@
 """The Schur decomposition of square matrices, and their reduction to Hessenberg form."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ArrayLike, ShapedArray, define, unsupported
+from ricci_ir import Array, ArrayLike, ShapedArray, define, unsupported
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -74,8 +73,8 @@ def schur(
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
-    select_callable: Callable[..., Any] | None = None,
-) -> list[Any]:
+    select_callable: Callable[..., ArrayLike] | None = None,
+) -> list[Array]:
     """The Schur decomposition ``x == q t qᴴ`` of square matrices, with a unitary ``q``.
 
     Args:
@@ -150,7 +149,7 @@ hessenberg_p = define(
 )
 
 
-def hessenberg(a: ArrayLike) -> list[Any]:
+def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduce square matrices to Hessenberg form, ``a == q h qᴴ``, with a unitary ``q``.
 
     Args:

@@ -1,18 +1,18 @@
-"""Systems of linear equations, by LU factorisation and differentiated as systems."""
+"""Systems of linear equations: solved by LU factorisation, differentiated implicitly."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, composite, get_aval
+from ricci_ir import Array, ArrayLike, composite
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._linear_solve import custom_linear_solve
 from ricci_lax.reductions._sorting import sort
 from ricci_lax.structure._filling import iota
 from ricci_lax.structure._identity import stop_gradient
-from ricci_lax.structure._shapes import broadcast_in_dim, expand_dims, shape_of, squeeze
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, expand_dims, shape_of, squeeze
 
 from ._lu import lu
 from ._matrices import rows_at
@@ -22,8 +22,8 @@ _INT32 = np.dtype(np.int32)
 
 
 @composite("_lu_solve")
-def _lu_solve(factors: Any, permutation: Any, b: Array, *, transposed: bool) -> Array:
-    """The solutions for a batch of vectors, by what ``lu`` returned for their matrices."""
+def _lu_solve(factors: ArrayLike, permutation: ArrayLike, b: Array, *, transposed: bool) -> Array:
+    """The solutions for a batch of vectors, from the LU factors of their matrices."""
     rank = len(shape_of(b))
     x = expand_dims(b, (rank,))
     if not transposed:
@@ -44,19 +44,19 @@ def _lu_solve(factors: Any, permutation: Any, b: Array, *, transposed: bool) -> 
     return squeeze(x, (rank,))
 
 
-def solve(a: ArrayLike, b: ArrayLike) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solutions ``x`` of ``a @ x == b``.
 
     Args:
       a: square matrices, of shape ``(…, n, n)``.
       b: matrices of right-hand sides, ``(…, n, k)``, with the same batch and dtype.
     """
-    aval: Any = get_aval(a)
+    aval = array_aval(a)
     last, batch = aval.ndim - 1, tuple(range(aval.ndim - 2))
     numbers = (((last,), (last - 1,)), (batch, batch))
     factors, _, permutation = lu(stop_gradient(a))
 
-    def solver(transposed: bool) -> Any:
+    def solver(transposed: bool) -> Callable[..., Array]:
         return lambda _, y: _lu_solve(factors, permutation, y, transposed=transposed)
 
     def solve_vectors(y: ArrayLike) -> Array:

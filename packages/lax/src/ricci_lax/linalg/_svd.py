@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
 
@@ -119,14 +119,14 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
     return traced(svd_by_polar)(ctx, x, **params)
 
 
-def _some_by_polar(start: int, stop: int, x: Array, **params: bool) -> list[Any]:
+def _some_by_polar(start: int, stop: int, x: Array, **params: bool) -> list[Array]:
     s, *vectors = svd_by_polar(x, **params)
     cut = lambda x, axis: slice_in_dim(x, start, stop, axis=axis)
     axis = len(shape_of(s)) - 1
     return [cut(s, axis), *(cut(v, axis + 1 - i) for i, v in enumerate(vectors))]
 
 
-def _of_nothing(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def _of_nothing(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
     """The decomposition of empty matrices: no values, and identities."""
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
@@ -287,7 +287,7 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
 
 
 def _check_differentiable(
-    rows: int, columns: int, full_matrices: bool, compute_uv: bool, subset: Any
+    rows: int, columns: int, full_matrices: bool, compute_uv: bool, subset: tuple[int, int] | None
 ) -> None:
     if compute_uv and full_matrices and rows != columns:
         raise NotImplementedError(
@@ -302,7 +302,7 @@ def _check_differentiable(
         )
 
 
-def _inverse_differences_of_squares(s_row: Any) -> Array:
+def _inverse_differences_of_squares(s_row: ArrayLike) -> Array:
     """``1 / (s[j]² - s[i]²)`` off the diagonal, zeros on it."""
     rank, dtype = shape_of(s_row)[-1], dtype_of(s_row)
     sums = add(s_row, matrix_transpose(s_row))
@@ -311,7 +311,7 @@ def _inverse_differences_of_squares(s_row: Any) -> Array:
     return sub(div(scalar(1, dtype), add(squares, eye)), eye)
 
 
-def _phases(s: Any, in_basis: Any) -> Array:
+def _phases(s: ArrayLike, in_basis: ArrayLike) -> Array:
     """The antihermitian diagonal of ``dS``, divided by the singular values that are not zero."""
     dtype = dtype_of(in_basis)
     zeros = converted(eq(s, scalar(0, dtype_of(s))), dtype_of(s))
@@ -333,6 +333,39 @@ svd_p = define(
 )
 
 
+@overload
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[False],
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Array: ...
+
+
+@overload
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Array | tuple[Array, Array, Array]: ...
+
+
 def svd(
     x: ArrayLike,
     *,
@@ -340,7 +373,7 @@ def svd(
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Any:
+) -> Array | tuple[Array, Array, Array]:
     """The singular value decomposition of matrices, ``x = u diag(s) vh``.
 
     Args:

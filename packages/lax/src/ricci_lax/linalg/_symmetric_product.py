@@ -1,10 +1,8 @@
 """Products of matrices with their own transposes."""
 
-from typing import Any
-
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ShapedArray, define, unsupported
+from ricci_ir import Array, ArrayLike, ShapedArray, define, unsupported
 from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.rules._law_examples import of_matrices
@@ -15,7 +13,9 @@ from ._triangles import lower_triangle
 from ._triangular_solve import matmul, matrix_transpose
 
 
-def _symmetric_product_aval(a: ShapedArray, c: ShapedArray, *, alpha, beta) -> ShapedArray:
+def _symmetric_product_aval(
+    a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float
+) -> ShapedArray:
     for name, aval in (("a_matrix", a), ("c_matrix", c)):
         if aval.dtype.name not in ("float32", "float64"):
             raise TypeError(
@@ -40,12 +40,14 @@ def _symmetric_product_aval(a: ShapedArray, c: ShapedArray, *, alpha, beta) -> S
     return ShapedArray(c.shape, c.dtype, a.weak_type and c.weak_type)
 
 
-def _product(a: Array, c: Array, *, alpha, beta) -> Array:
+def _product(a: Array, c: Array, *, alpha: float, beta: float) -> Array:
     product = matmul(a, matrix_transpose(a))
     return add(mul(scalar_like(c, alpha), product), mul(scalar_like(c, beta), c))
 
 
-def _symmetric_product_lower(ctx: Lowering, a: Value, c: Value, *, alpha, beta) -> Value:
+def _symmetric_product_lower(
+    ctx: Lowering, a: Value, c: Value, *, alpha: float, beta: float
+) -> Value:
     if ctx.platform != "cuda":
         return traced(_product)(ctx, a, c, alpha=alpha, beta=beta)
     out = ctx.out
@@ -77,8 +79,8 @@ symmetric_product_p = define(
 
 
 def symmetric_product(
-    a_matrix: Any,
-    c_matrix: Any,
+    a_matrix: ArrayLike,
+    c_matrix: ArrayLike,
     *,
     alpha: float = 1.0,
     beta: float = 0.0,

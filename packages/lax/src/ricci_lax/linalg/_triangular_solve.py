@@ -7,12 +7,19 @@ import numpy as np
 
 from ricci_autodiff import Zero, add_tangents, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, ShapedArray, define, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, ShapedArray, define, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import conj, neg
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact
-from ricci_lax.structure._shapes import expand_dims, reshape, shape_of, squeeze, transpose
+from ricci_lax.structure._shapes import (
+    array_aval,
+    expand_dims,
+    reshape,
+    shape_of,
+    squeeze,
+    transpose,
+)
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import call_kernel, char, flag, has_kernels, lapack
@@ -87,7 +94,7 @@ def _triangular_solve_jvp(primals, tangents, **params):
     a, b = primals
     a_dot, b_dot = tangents
     x = triangular_solve_p.bind(a, b, **params)
-    tangent: Any = Zero.from_primal(x)
+    tangent = Zero.from_primal(x)
     if type(a_dot) is not Zero:
         tangent = _by_matrix(a_dot, a, x, params)
     if type(b_dot) is not Zero:
@@ -188,7 +195,7 @@ def triangular_solve(
 
     Source: BLAS ``trsm``, StableHLO ``triangular_solve``.
     """
-    a_aval: Any = get_aval(a)
+    a_aval = array_aval(a)
     vector = len(shape_of(b)) == a_aval.ndim - 1
     if vector:
         b = expand_dims(b, (-1 if left_side else -2,))

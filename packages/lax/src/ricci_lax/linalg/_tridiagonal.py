@@ -1,12 +1,10 @@
 """Hermitian matrices reduced to real tridiagonal ones."""
 
-from typing import Any
-
 import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import ArrayLike, ShapedArray, define, unsupported
+from ricci_ir import Array, ArrayLike, ShapedArray, define, unsupported
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -66,7 +64,7 @@ tridiagonal_p = define(
 )
 
 
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Any]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduce Hermitian matrices to real tridiagonal ones, ``T = Qᴴ a Q`` with Q unitary.
 
     Args:

@@ -1,7 +1,6 @@
 """Linear systems with tridiagonal matrices."""
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ._loops import at_index, with_index, write_loop
 _NAMES = ("dl", "d", "du", "b")
 
 
-def _tridiagonal_solve_aval(*avals: ShapedArray, perturb_singular) -> ShapedArray:
+def _tridiagonal_solve_aval(*avals: ShapedArray, perturb_singular: bool) -> ShapedArray:
     d, b = avals[1], avals[3]
     shown = ", ".join(f"{name}: {x.str_short()}" for name, x in zip(_NAMES, avals, strict=True))
     for name, aval in zip(_NAMES, avals, strict=True):
@@ -65,7 +64,7 @@ def _add_rows(x: Array, rows: Array, start: int) -> Array:
     )
 
 
-def _multiply(dl: Any, d: Array, du: Any, x: Array) -> Array:
+def _multiply(dl: ArrayLike, d: Array, du: ArrayLike, x: Array) -> Array:
     """The products of tridiagonal matrices with ``x``."""
     *batch, n = shape_of(d)
     axis = len(batch)
@@ -95,7 +94,7 @@ def _tridiagonal_solve_jvp(primals, tangents, **params):
     return x, tridiagonal_solve_p.bind(*diagonals, rhs, **params)
 
 
-def _part(x: Array, start: int, stop: int, axis: int) -> Array:
+def _part(x: ArrayLike, start: int, stop: int, axis: int) -> Array:
     """The elements of ``x`` from ``start`` to ``stop`` along an axis."""
     shape = shape_of(x)
     starts, limits = [0] * len(shape), list(shape)
@@ -103,29 +102,29 @@ def _part(x: Array, start: int, stop: int, axis: int) -> Array:
     return slice(x, starts, limits)
 
 
-def _all_but_first(x: Array) -> Array:
+def _all_but_first(x: ArrayLike) -> Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 1, shape_of(x)[axis], axis)
 
 
-def _all_but_last(x: Array) -> Array:
+def _all_but_last(x: ArrayLike) -> Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 0, shape_of(x)[axis] - 1, axis)
 
 
-def _zero(x: Array) -> Array:
+def _zero(x: ArrayLike) -> Array:
     """A zero for each batch of diagonals."""
     return broadcast_in_dim(scalar_like(x, 0), (*shape_of(x)[:-1], 1), ())
 
 
-def _transposed(dl: Any, du: Any) -> tuple[Any, Any]:
+def _transposed(dl: ArrayLike, du: ArrayLike) -> tuple[Array, Array]:
     """The lower and upper diagonals of the transposed matrices."""
     axis = len(shape_of(dl)) - 1
     lower = concatenate([_zero(du), _all_but_last(du)], axis)
     return lower, concatenate([_all_but_first(dl), _zero(dl)], axis)
 
 
-def _in_matrix(dl: Any, du: Any) -> tuple[Any, Any]:
+def _in_matrix(dl: ArrayLike, du: ArrayLike) -> tuple[Array, Array]:
     """The lower and upper diagonals with zeros where elements lie outside of the matrices."""
     axis = len(shape_of(dl)) - 1
     lower = concatenate([_zero(dl), _all_but_first(dl)], axis)
@@ -154,7 +153,14 @@ def _tridiagonal_solve_batch(axis, args, dims, **params):
     return reshape(tridiagonal_solve_p.bind(*diagonals, merged, **params), shape), target
 
 
-def _eliminate(i: Any, ratio: Any, rhs: Array, above: Any, xs: Any, *operands: Any) -> list[Any]:
+def _eliminate(
+    i: ArrayLike,
+    ratio: ArrayLike,
+    rhs: Array,
+    above: ArrayLike,
+    xs: ArrayLike,
+    *operands: ArrayLike,
+) -> list[Array]:
     """Row ``i`` with the element left of its diagonal eliminated and the diagonal made one."""
     axis = len(shape_of(above)) - 1
     dl, d, du, b = (at_index(x, i, axis) for x in operands)
@@ -165,7 +171,7 @@ def _eliminate(i: Any, ratio: Any, rhs: Array, above: Any, xs: Any, *operands: A
     return [ratio, rhs, with_index(above, ratio, i, axis), with_index(xs, rhs, i, axis)]
 
 
-def _substitute(i: Any, x: Array, xs: Any, above: Any) -> list[Any]:
+def _substitute(i: ArrayLike, x: Array, xs: ArrayLike, above: ArrayLike) -> list[Array]:
     """The solution in row ``n - 1 - i``, given that in the row below."""
     axis = len(shape_of(above)) - 1
     row = sub(np.int32(shape_of(above)[-1] - 1), i)
@@ -188,7 +194,7 @@ def _write_elimination(ctx: Lowering, dl: Value, d: Value, du: Value, b: Value) 
     return write_loop(ctx, d.shape[-1], _substitute, [rhs, carry[3]], [carry[2]])[1]
 
 
-def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular) -> Value:
+def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: bool) -> Value:
     out, batch_rank = ctx.out, operands[1].aval.ndim - 1
     if perturb_singular:
         if is_gpu(ctx):
@@ -224,7 +230,7 @@ tridiagonal_solve_p = define(
 
 
 def tridiagonal_solve(
-    dl: Any, d: ArrayLike, du: Any, b: ArrayLike, *, perturb_singular: bool = False
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:
     """Solve linear systems ``a x = b`` whose matrices ``a`` are tridiagonal.
 

@@ -1,6 +1,5 @@
 """Random numbers from the generators that are part of the compiler."""
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -12,6 +11,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Shape,
     ShapedArray,
     ShapeLike,
     define,
@@ -42,7 +42,7 @@ __all__ = [
 
 _KEYS = {"uint32": 4, "uint64": 2}  # how many words make a key of 128 bits
 _BITS = ("uint8", "uint16", "uint32", "uint64")
-# A compiler that is asked to draw others ends the process.
+# Drawing another dtype crashes the compiler, and the process with it.
 _DRAWN = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32", "uint64")
 
 
@@ -64,7 +64,9 @@ class RandomAlgorithm(IntEnum):
 # rng_bit_generator
 
 
-def _rng_bit_generator_aval(key: ShapedArray, *, shape, dtype, algorithm, out_sharding):
+def _rng_bit_generator_aval(
+    key: ShapedArray, *, shape: Shape, dtype: np.dtype, algorithm: RandomAlgorithm, out_sharding
+) -> list[ShapedArray]:
     words = _KEYS.get(key.dtype.name)
     if words is None or key.shape != (words,):
         raise TypeError(
@@ -90,7 +92,9 @@ def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
     return [dynamic_update_index_in_dim(keys, new_key, 0, 0), bits], [0, 0]
 
 
-def _rng_bit_generator_lower(ctx: Lowering, key: Value, *, algorithm, **params):
+def _rng_bit_generator_lower(
+    ctx: Lowering, key: Value, *, algorithm: RandomAlgorithm, **params: Any
+) -> list[Value]:
     key_aval, bits = ctx.outs
     state = ShapedArray((2,), np.dtype(np.uint64))
     narrow = key.dtype != state.dtype
@@ -125,13 +129,13 @@ rng_bit_generator_p = define(
 
 
 def rng_bit_generator(
-    key: Any,
+    key: ArrayLike,
     shape: ShapeLike,
     dtype: DTypeLike = np.uint32,
-    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: Any = None,
-) -> tuple[Any, Any]:
+    out_sharding: object = None,
+) -> tuple[Array, Array]:
     """Random bits from one of the compiler's generators.
 
     Under ``vmap`` all examples draw from the first one's key, and only that key changes.
@@ -172,7 +176,7 @@ def rng_bit_generator(
     return new_key, bits if out_sharding is None else placement.constrain(bits, out_sharding)
 
 
-def _algorithm(number: Any) -> RandomAlgorithm:
+def _algorithm(number: int) -> RandomAlgorithm:
     try:
         return RandomAlgorithm(number)
     except ValueError:
@@ -185,7 +189,7 @@ def _algorithm(number: Any) -> RandomAlgorithm:
 # rng_uniform
 
 
-def _rng_uniform_aval(a: ShapedArray, b: ShapedArray, *, shape) -> ShapedArray:
+def _rng_uniform_aval(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> ShapedArray:
     if a.dtype != b.dtype:
         raise ValueError(
             f"rng_uniform: the bounds differ in dtype: {a.str_short()} and {b.str_short()}. "
@@ -205,7 +209,7 @@ def _rng_uniform_aval(a: ShapedArray, b: ShapedArray, *, shape) -> ShapedArray:
     return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
 
 
-def _rng_uniform_lower(ctx: Lowering, a: Value, b: Value, *, shape) -> Value:
+def _rng_uniform_lower(ctx: Lowering, a: Value, b: Value, *, shape: Shape) -> Value:
     out = ctx.out
     sizes = ctx.constant(np.asarray(shape, np.int64))
     text = f"stablehlo.rng {a}, {b}, {sizes}, distribution = UNIFORM"
@@ -225,14 +229,14 @@ rng_uniform_p = define(
     transpose=not_linear,
     batch=unsupported(_STATEFUL),
     lower=_rng_uniform_lower,
-    examples=no_examples("it computes other numbers with every call"),
+    examples=no_examples("it computes different numbers with every call"),
 )
 
 
-def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Random numbers between two bounds, other ones with every call.
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
+    """Random numbers between two bounds, different ones with every call.
 
-    They come from a state of the device, so they cannot be had again, mapped over or
+    They come from a state of the device, so they cannot be reproduced, mapped over or
     differentiated; ``ricci.random`` has none of these limits.
 
     Args:

@@ -1,13 +1,13 @@
 """Threefry-2x32, the counter-based generator behind random keys, as one primitive."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_ir import ArrayLike, ShapedArray, define
+from ricci_ir import Array, ArrayLike, ShapedArray, define
 from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import broadcast_result_shape
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
@@ -25,12 +25,23 @@ _PARITY = 0x1BD11BDA
 _GROUPS = 5  # of four rounds each, with the key added after each
 
 
-def encrypt(key: Sequence[Any], counter: Sequence[Any], ops: Any) -> tuple[Any, Any]:
-    """Threefry-2x32 with 20 rounds, on whatever ``ops`` computes with.
+class _WordOperations[Word](Protocol):
+    """Operations on 32-bit words."""
+
+    def add(self, x: Word, y: Word, /) -> Word: ...
+    def xor(self, x: Word, y: Word, /) -> Word: ...
+    def rotate(self, x: Word, bits: int, /) -> Word: ...
+    def constant(self, number: int, /) -> Word: ...
+
+
+def encrypt[Word](
+    key: Sequence[Word], counter: Sequence[Word], ops: _WordOperations[Word]
+) -> tuple[Word, Word]:
+    """Threefry-2x32 with 20 rounds, on words of any kind.
 
     Args:
       key, counter: two words each.
-      ops: has ``add``, ``xor`` and ``rotate(x, bits)`` on 32-bit words, and ``constant(number)``.
+      ops: computes with these words.
     """
     (k0, k1), (x0, x1) = key, counter
     add, xor, constant = ops.add, ops.xor, ops.constant
@@ -107,8 +118,8 @@ def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
     full = [ctx.broadcast_to(x, aval.shape) for x in operands]
     ops = _StableHLO(ctx, aval)
     words = encrypt(full[:2], full[2:], ops)
-    # Fused with what is made of the bits, some operations there would be contracted, and its last
-    # digit would depend on this cipher; LLVM also vectorizes the long chain better on its own.
+    # Without the barrier, XLA fuses the cipher with the operations on the bits and contracts some
+    # of them, which changes the last digit of results. LLVM also vectorizes the chain better alone.
     return lower_barrier(ctx, *words) if ctx.platform == "cpu" else words
 
 
@@ -134,7 +145,9 @@ class _NumPy:
         return (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
 
 
-def threefry2x32_numpy(k0: Any, k1: Any, x0: Any, x1: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def threefry2x32_numpy(
+    k0: ArrayLike, k1: ArrayLike, x0: ArrayLike, x1: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """The same function of NumPy arrays, for use without a compiler.
 
     Example:
@@ -142,11 +155,11 @@ def threefry2x32_numpy(k0: Any, k1: Any, x0: Any, x1: ArrayLike) -> tuple[np.nda
       ['0x6b200159', '0x99ba4efe']
     """
     words = [np.asarray(x, _UINT32)[np.newaxis] for x in (k0, k1, x0, x1)]
-    y0, y1 = encrypt(words[:2], words[2:], _NumPy)
+    y0, y1 = encrypt(words[:2], words[2:], cast(_WordOperations[np.ndarray], _NumPy))
     return y0[0], y1[0]
 
 
-def threefry2x32(k0: Any, k1: Any, x0: Any, x1: ArrayLike) -> tuple[Any, Any]:
+def threefry2x32(k0: ArrayLike, k1: ArrayLike, x0: ArrayLike, x1: ArrayLike) -> tuple[Array, Array]:
     """Encrypt counters with a key: the Threefry-2x32 cipher with 20 rounds.
 
     Args:

@@ -1,4 +1,4 @@
-"""Reductions over axes and windows, running sums, and sorting."""
+"""Reductions over axes and windows, cumulative sums, and sorting."""
 
 from ._approximate_top_k import *
 from ._associative_scan import *

@@ -1,4 +1,4 @@
-"""The greatest or smallest elements, of which a few may be missed: ``approx_max_k``."""
+"""Approximate search for the greatest or smallest elements: ``approx_max_k``, ``approx_min_k``."""
 
 import math
 from operator import index
@@ -13,9 +13,9 @@ from ricci_ir import (
     Cache,
     DTypeLike,
     Jaxpr,
+    Shape,
     ShapedArray,
     define,
-    get_aval,
     issubdtype,
     staged_call,
     trace_to_jaxpr,
@@ -26,7 +26,7 @@ from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import reshape, shape_of
+from ricci_lax.structure._shapes import array_aval, reshape, shape_of
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 
 __all__ = [
@@ -90,13 +90,13 @@ def _bins(k: int, recall_target: float) -> float:
 def _approx_top_k_aval(
     x: ShapedArray,
     *,
-    k,
-    reduction_dimension,
-    recall_target,
-    is_max_k,
-    reduction_input_size_override,
-    aggregate_to_topk,
-):
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[ShapedArray]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
     if k <= 0:
         raise ValueError(f"{name}: k={k} must be positive.")
@@ -131,10 +131,10 @@ def _approx_top_k_aval(
 _programs: Cache[Any, Jaxpr] = Cache("approximate top k", 256)
 
 
-def _take_along(dtype: DTypeLike, shape: tuple[int, ...], count: int, axis: int) -> Jaxpr:
-    """The program that takes elements at indices along an axis; outside of it there are NaNs."""
+def _take_along(dtype: DTypeLike, shape: Shape, count: int, axis: int) -> Jaxpr:
+    """The program that takes elements at indices along an axis; NaN for those out of bounds."""
 
-    def take_along_axis(x, indices):
+    def take_along_axis(x: Array, indices: Array) -> list[Array]:
         fixed = select_n(lt(indices, np.int32(0)), indices, add(indices, np.int32(shape[axis])))
         others = tuple(d for d in range(len(shape)) if d != axis)
         numbers = GatherDimensionNumbers(
@@ -158,7 +158,7 @@ def _approx_top_k_jvp(primals, tangents, *, reduction_dimension, **params):
     values, indices = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
     if type(t) is Zero:
         return [values, indices], [Zero.from_primal(values), Zero.from_primal(indices)]
-    aval: Any = get_aval(t)
+    aval = array_aval(t)
     axis = reduction_dimension % aval.ndim
     key = (aval.dtype, aval.shape, shape_of(indices)[axis], axis)
     program = _programs.make(key, _take_along, *key)
@@ -183,13 +183,13 @@ def _approx_top_k_lower(
     ctx: Lowering,
     x: Value,
     *,
-    k,
-    reduction_dimension,
-    recall_target,
-    is_max_k,
-    reduction_input_size_override,
-    aggregate_to_topk,
-):
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[Value]:
     outs = list(ctx.outs)
     axis = reduction_dimension % len(x.shape)
     order = "gt" if is_max_k else "lt"
@@ -246,11 +246,11 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> list[Any]:
+) -> list[Array]:
     """The greatest elements along a dimension, in descending order, and their indices.
 
-    On TPU a few may be missed, and less great ones found, for a search that is faster; elsewhere
-    the search is exact.
+    On TPU the search is faster and may miss a few of them, with smaller ones in their place;
+    elsewhere it is exact.
 
     Args:
       operand: an array of floating-point numbers.
@@ -298,7 +298,7 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> list[Any]:
+) -> list[Array]:
     """The smallest elements along a dimension, in ascending order, and their indices.
 
     Arguments, and what is raised, are as for ``approx_max_k``.
@@ -320,7 +320,13 @@ def approx_min_k(
 
 
 def _bind(
-    is_max_k: bool, operand: ArrayLike, k, dimension, recall_target, override, aggregate
+    is_max_k: bool,
+    operand: ArrayLike,
+    k: int,
+    dimension: int,
+    recall_target: float,
+    override: int,
+    aggregate: bool,
 ) -> list[Array]:
     return approx_top_k_p.bind(
         operand,

@@ -1,16 +1,15 @@
-"""Prefix combinations of a sequence under any associative operation, in parallel."""
+"""``associative_scan``: a parallel prefix scan with any associative operation."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, get_aval, issubdtype
+from ricci_ir import Array, PyTree, issubdtype
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.shapes._joining import concatenate, rev
 from ricci_lax.shapes._slicing import pad, slice_in_dim
-from ricci_lax.structure._shapes import canonical_axis, shape_of
+from ricci_lax.structure._shapes import array_aval, canonical_axis, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten
 
 __all__ = [
@@ -18,7 +17,9 @@ __all__ = [
 ]
 
 
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(
+    fn: Callable[..., PyTree], elems: PyTree, reverse: bool = False, axis: int = 0
+) -> PyTree:
     """Combine the elements of arrays up to each one, in logarithmically many steps.
 
     Args:
@@ -57,7 +58,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
             f"scanned: their shapes are {[shape_of(x) for x in leaves]}."
         )
 
-    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    def combine(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
         return tree_flatten(fn(tree_unflatten(tree, a), tree_unflatten(tree, b)))[0]
 
     if reverse:
@@ -68,15 +69,20 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     return tree_unflatten(tree, results)
 
 
-def _scan(combine: Callable, elems: Sequence[Any], axis: int) -> list[Any]:
+def _scan(
+    combine: Callable[[Sequence[Array], Sequence[Array]], list[Array]],
+    elems: Sequence[Array],
+    axis: int,
+) -> list[Array]:
     size = shape_of(elems[0])[axis]
     if size < 2:
         return list(elems)
 
-    def part(xs, start, stop, stride=1):
+    def part(xs: Sequence[Array], start: int, stop: int, stride: int = 1) -> list[Array]:
         return [slice_in_dim(x, start, stop, stride, axis) for x in xs]
 
-    # Pairs are combined and scanned: that gives every odd element, and the even ones follow.
+    # Scanning the combinations of pairs gives the results at odd positions. Each of these, combined
+    # with the next element, gives the result at the even position that follows.
     pairs = combine(part(elems, 0, size - 1, 2), part(elems, 1, size, 2))
     odd = _scan(combine, pairs, axis)
     known = part(odd, 0, size // 2 - 1) if size % 2 == 0 else odd
@@ -88,12 +94,12 @@ def _scan(combine: Callable, elems: Sequence[Any], axis: int) -> list[Any]:
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
 
 
-def _interleave(even: Any, odd: Any, axis: int) -> Array:
-    aval: Any = get_aval(even)
+def _interleave(even: Array, odd: Array, axis: int) -> Array:
+    aval = array_aval(even)
     equal = aval.shape[axis] == shape_of(odd)[axis]
     zero = np.zeros((), aval.dtype)[()]
 
-    def spread(x, low, high):
+    def spread(x: Array, low: int, high: int) -> Array:
         config = [(0, 0, 0)] * aval.ndim
         config[axis] = (low, high, 1)
         return pad(x, zero, config)

@@ -1,4 +1,4 @@
-"""Reductions over axes by one operation: extrema, products, logical operations, arg-extrema."""
+"""Reductions over axes by one operation: extrema, products, logical operations, argmax, argmin."""
 
 from collections.abc import Callable, Sequence
 from operator import index
@@ -13,11 +13,11 @@ from ricci_ir import (
     DTypeLike,
     Jaxpr,
     Primitive,
+    Shape,
     ShapedArray,
     define,
     explicit_dtype,
     finfo,
-    get_aval,
     iinfo,
     issubdtype,
     trace_to_jaxpr,
@@ -26,12 +26,14 @@ from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._extremes import max, min
+from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full_like
 from ricci_lax.structure._operand_types import anything, check_dtype, logical, numeric
 from ricci_lax.structure._shapes import (
+    array_aval,
     batched_axes,
     lower_reduce,
     reduce_sum,
@@ -62,8 +64,8 @@ __all__ = [
 ]
 
 
-def lowest(dtype: DTypeLike) -> Any:
-    """The value that a maximum starts from: nothing of the dtype is less."""
+def lowest(dtype: DTypeLike) -> ArrayLike:
+    """The least value of a dtype, which a maximum starts from."""
     if issubdtype(dtype, np.bool_):
         return np.bool_(False)
     if issubdtype(dtype, np.integer):
@@ -71,8 +73,8 @@ def lowest(dtype: DTypeLike) -> Any:
     return _infinity(dtype, -1)
 
 
-def highest(dtype: DTypeLike) -> Any:
-    """The value that a minimum starts from: nothing of the dtype is greater."""
+def highest(dtype: DTypeLike) -> ArrayLike:
+    """The greatest value of a dtype, which a minimum starts from."""
     if issubdtype(dtype, np.bool_):
         return np.bool_(True)
     if issubdtype(dtype, np.integer):
@@ -80,7 +82,8 @@ def highest(dtype: DTypeLike) -> Any:
     return _infinity(dtype, 1)
 
 
-def _infinity(dtype: DTypeLike, sign: int) -> Any:
+def _infinity(dtype: DTypeLike, sign: int) -> ArrayLike:
+    """Infinity, or the extreme finite value of a dtype without infinities."""
     value = np.asarray(sign * np.inf, np.float32).astype(dtype)
     if not issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
         value = np.asarray(finfo(dtype).max if sign > 0 else finfo(dtype).min).astype(dtype)
@@ -110,12 +113,12 @@ def _reduction(
     name: str,
     op: str,
     accepted: Sequence[type],
-    identity: Callable[[Any], Any],
-    combine: Callable[[Any, Any], Any],
+    identity: Callable[[np.dtype], ArrayLike],
+    combine: Callable[[Array, Array], ArrayLike],
     *,
     message: str | None = None,
-    jvp: Any = zero_derivative,
-    checkify: Any = checks_nan,
+    jvp: object = zero_derivative,
+    checkify: object = checks_nan,
 ) -> Primitive:
     """A primitive that combines the elements along some axes.
 
@@ -123,10 +126,10 @@ def _reduction(
       op: the StableHLO operation of two elements.
       identity: gives the starting value for a dtype.
       combine: the same operation as a function, for dtypes that ``op`` does not take.
-      message: what to say of a dtype that is not accepted.
+      message: the error message for a dtype that is not accepted.
     """
 
-    def abstract_eval(x: ShapedArray, *, axes, **params):
+    def abstract_eval(x: ShapedArray, *, axes: Shape, **params: Any) -> ShapedArray:
         if message is not None and not any(issubdtype(x.dtype, kind) for kind in accepted):
             raise TypeError(f"{message}, got {x.dtype}.")
         check_dtype(name, x, accepted)
@@ -136,7 +139,7 @@ def _reduction(
         axes, dim = batched_axes(axes, dims[0])
         return primitive.bind(args[0], axes=axes, **params), dim
 
-    def lower(ctx: Lowering, x: Value, *, axes, **params):
+    def lower(ctx: Lowering, x: Value, *, axes: Shape, **params: Any) -> Value:
         if not issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
         scalar = ShapedArray((), x.dtype)
@@ -156,8 +159,8 @@ def _reduction(
     return primitive
 
 
-def _extremum_jvp(primitive: Callable[[], Primitive]):
-    """The derivative of a maximum or minimum: the mean over the elements that attain it."""
+def _extremum_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
+    """The jvp rule of a maximum or minimum: the mean over the elements that attain it."""
 
     def jvp(primals, tangents, *, axes, out_sharding):
         (x,), (t,) = primals, tangents
@@ -165,7 +168,7 @@ def _extremum_jvp(primitive: Callable[[], Primitive]):
         if type(t) is Zero:
             return result, Zero.from_primal(result)
         kept = tuple(1 if i in axes else n for i, n in enumerate(shape_of(x)))
-        aval: Any = get_aval(x)
+        aval = array_aval(x)
         attained = convert_element_type(eq(x, reshape(result, kept)), aval.dtype)
         counts = reduce_sum(attained, axes)
         return result, div(reduce_sum(mul(t, attained), axes), counts)
@@ -174,16 +177,16 @@ def _extremum_jvp(primitive: Callable[[], Primitive]):
 
 
 def fold_axes(
-    operands: Sequence[Any],
-    inits: Sequence[Any],
+    operands: Sequence[ArrayLike],
+    inits: Sequence[ArrayLike],
     axes: Sequence[int],
-    combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]],
-) -> list[Any]:
-    """Combine the elements along axes, by halves, with an elementwise function.
+    combine: Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]],
+) -> list[Array]:
+    """Combine the elements along axes with an elementwise function, by halving repeatedly.
 
     Args:
       operands: arrays of one shape.
-      inits: for each the value that changes nothing, to fill up odd halves.
+      inits: for each operand the identity of ``combine``, which fills up odd halves.
       combine: ``combine(lefts, rights)`` gives the combination of two halves of each operand.
     """
     shape = shape_of(operands[0])
@@ -209,10 +212,10 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     if type(tangents[0]) is Zero:
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, Zero.from_primal(result)
-    aval: Any = get_aval(primals[0])
+    aval = array_aval(primals[0])
     one = np.ones((), aval.dtype)[()]
 
-    def product(x):
+    def product(x: Array) -> list[Array]:
         return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])
 
     (result,), (tangent,) = jvp_flat(product, primals, tangents)
@@ -247,7 +250,7 @@ reduce_prod_p = _reduction(
 )
 
 
-def _logical_reduction(name: str, op: str, identity: Callable[[Any], Any]) -> Primitive:
+def _logical_reduction(name: str, op: str, identity: Callable[[np.dtype], ArrayLike]) -> Primitive:
     message = "only booleans and integers can be combined bit by bit"
     return _reduction(name, op, logical, identity, bitwise_and, message=message)
 
@@ -261,11 +264,11 @@ reduce_xor_p = _logical_reduction(
 )
 
 
-def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The greatest element of an array over some of its axes.
 
-    The least value of the dtype (minus infinity) where there are no elements. In a derivative,
-    equal greatest elements share it equally.
+    Without elements, it is the least value of the dtype (minus infinity). Equal greatest elements
+    share the derivative equally.
 
     Args:
       operand: an array.
@@ -284,7 +287,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     return reduce_max_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
 
 
-def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The least element of an array over some of its axes; see ``reduce_max``.
 
     Raises:
@@ -356,13 +359,15 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 # argmax and argmin
 
 
-def _arg_extremum(name: str, better: Callable[[Any, Any], Any], identity) -> Primitive:
+def _arg_extremum(
+    name: str, better: BinaryFunction, identity: Callable[[np.dtype], ArrayLike]
+) -> Primitive:
     """A primitive that gives the first index of the element that is better than all others.
 
     A NaN is better than any number.
     """
 
-    def abstract_eval(x: ShapedArray, *, axes, index_dtype):
+    def abstract_eval(x: ShapedArray, *, axes: Shape, index_dtype: np.dtype) -> ShapedArray:
         (axis,) = axes
         if issubdtype(x.dtype, np.complexfloating):
             raise TypeError(
@@ -387,12 +392,12 @@ def _arg_extremum(name: str, better: Callable[[Any, Any], Any], identity) -> Pri
         axes, dim = batched_axes(axes, dims[0])
         return primitive.bind(args[0], axes=axes, index_dtype=index_dtype), dim
 
-    def choose(x, i, y, j):
+    def choose(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
         first = bitwise_or(better(x, y), ne(x, x))
         first_index = bitwise_or(first, bitwise_and(eq(x, y), lt(i, j)))
         return [select_n(first, y, x), select_n(first_index, j, i)]
 
-    def lower(ctx: Lowering, x: Value, *, axes, index_dtype):
+    def lower(ctx: Lowering, x: Value, *, axes: Shape, index_dtype: np.dtype) -> Value:
         out, (axis,) = ctx.out, axes
         scalars = [ShapedArray((), x.dtype), ShapedArray((), index_dtype)]
         jaxpr = trace_to_jaxpr(choose, [*scalars, *scalars])
@@ -418,7 +423,7 @@ argmax_p = _arg_extremum("argmax", gt, lowest)
 argmin_p = _arg_extremum("argmin", lt, highest)
 
 
-def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the greatest element along an axis; the first of equals, or of NaNs.
 
     Args:
@@ -437,7 +442,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     return _bind_arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the least element along an axis; the first of equals, or of NaNs.
 
     Raises:
@@ -451,6 +456,6 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     return _bind_arg(argmin_p, operand, axis, index_dtype)
 
 
-def _bind_arg(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+def _bind_arg(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     dtype = explicit_dtype(index_dtype, primitive.name)
     return primitive.bind(operand, axes=(index(axis),), index_dtype=dtype)

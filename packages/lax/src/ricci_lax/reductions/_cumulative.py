@@ -1,4 +1,4 @@
-"""Running sums, products, extrema and log-sum-exps along an axis."""
+"""Cumulative sums, products, extrema and log-sum-exps along an axis."""
 
 from collections.abc import Callable
 from operator import index
@@ -14,7 +14,6 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
-    get_aval,
     issubdtype,
     trace_to_jaxpr,
 )
@@ -27,6 +26,7 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis, no_order
 from ricci_lax.structure._filling import full_like
 from ricci_lax.structure._operand_types import check_dtype, numeric
+from ricci_lax.structure._shapes import array_aval
 from ricci_stablehlo import Lowering, Value
 
 from ._associative_scan import associative_scan
@@ -55,20 +55,20 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
       >>> logaddexp(np.zeros(3, np.float32), np.zeros(3, np.float32)).shape
       (3,)
     """
-    if issubdtype(get_aval(x1).dtype, np.complexfloating):  # pyright: ignore
+    if issubdtype(array_aval(x1).dtype, np.complexfloating):
         return _complex_logaddexp(x1, x2)
     larger = max(x1, x2)
     delta = sub(x1, x2)
-    # Infinities of one sign, and NaNs: the difference is NaN where the sum is right.
+    # For infinities of one sign and for NaNs the difference is NaN, but the sum is right.
     undefined, total = ne(delta, delta), add(x1, x2)
     return select_n(undefined, add(larger, log1p(exp(neg(abs(delta))))), total)
 
 
-def _complex_logaddexp(x1, x2):
+def _complex_logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
     first = ge(real(x1), real(x2))
     larger, smaller = select_n(first, x2, x1), select_n(first, x1, x2)
-    # Where even the larger one is the logarithm of zero, so is the sum.
-    part: Any = get_aval(real(larger))
+    # If even the larger one is the logarithm of zero, so is the sum.
+    part = array_aval(real(larger))
     nothing = eq(real(larger), np.asarray(-np.inf, part.dtype)[()])
     return select_n(nothing, add(larger, log1p(exp(sub(smaller, larger)))), larger)
 
@@ -84,24 +84,25 @@ def _logaddexp_jvp(primals, tangents):
 
 
 def _finite_above(x: Array) -> Array:
-    infinity = np.asarray(np.inf, get_aval(x).dtype)[()]  # pyright: ignore
+    """``x`` with zeros in place of positive infinities."""
+    infinity = np.asarray(np.inf, array_aval(x).dtype)[()]
     return select_n(eq(x, infinity), x, full_like(x, 0))
 
 
 def _cumulative(
     name: str,
-    combine: Callable[[Any, Any], Any],
-    identity: Callable[[Any], Any],
+    combine: Callable[[Array, Array], Array],
+    identity: Callable[[np.dtype], ArrayLike],
     **rules: Any,
 ) -> Primitive:
     """A primitive whose element ``i`` combines the operand's elements up to ``i``.
 
     Args:
       combine: the operation of two elements.
-      identity: gives the value of a dtype that it leaves unchanged.
+      identity: gives the identity of ``combine`` for a dtype.
     """
 
-    def abstract_eval(x: ShapedArray, *, axis, reverse):
+    def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         check_dtype(name, x, numeric)
         if axis < 0:
             raise ValueError(
@@ -116,7 +117,7 @@ def _cumulative(
             result = primitive.bind(*primals, axis=axis, reverse=reverse)
             return result, Zero.from_primal(result)
 
-        def scan(x):
+        def scan(x: Array) -> list[Array]:
             return [associative_scan(combine, x, reverse, axis)]
 
         (result,), (tangent,) = jvp_flat(scan, primals, tangents)
@@ -126,10 +127,11 @@ def _cumulative(
         dim = dims[0]
         return primitive.bind(args[0], axis=axis + (axis >= dim), reverse=reverse), dim
 
-    def lower(ctx: Lowering, x: Value, *, axis, reverse):
+    def lower(ctx: Lowering, x: Value, *, axis: int, reverse: bool) -> Value:
         count = x.shape[axis]
         if x.aval.size == 0:
             return x
+        # A window that ends (or starts) at each element and reaches over the whole axis.
         scalar = ShapedArray((), x.dtype)
         jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
         ones = (1,) * len(x.shape)
@@ -162,11 +164,11 @@ def _cumulative(
     return primitive
 
 
-def _zero(dtype: DTypeLike) -> Any:
+def _zero(dtype: DTypeLike) -> ArrayLike:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: DTypeLike) -> Any:
+def _one(dtype: DTypeLike) -> ArrayLike:
     return np.ones((), dtype)[()]
 
 

@@ -1,11 +1,11 @@
-"""Sorting on a CPU: keys and positions packed into integers, which its runtime sorts much faster.
+"""Fast sorting on a CPU: keys and positions are packed into integers of 64 bits.
 
-XLA's CPU runtime calls a compiled function for each comparison, except of plain integers. A key of
-32 bits or less is therefore mapped to an unsigned integer in the same order, with the element's
-position in the lower half of 64 bits; so no two are equal, and any sort is stable.
+XLA's CPU runtime calls a compiled function for each comparison, except for plain integers. A key of
+32 bits or less is therefore mapped to an unsigned integer in the same order, in the upper half of
+64 bits; the lower half holds the element's position. No two are equal, so any sort is stable.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,14 +27,14 @@ from ricci_lax.structure._filling import broadcasted_iota, full_like
 from ricci_lax.structure._shapes import expand_dims, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
-# Below, what is gained does not make up for the longer program.
+# For shorter arrays the gain does not make up for the longer program.
 _LEAST_LENGTH = 512
 _KEY_BITS = 32
 _SIGN = np.uint32(1 << 31)
 
 
-def can_pack(platform: str, operands: Any, dimension: int, num_keys: int) -> bool:
-    """Whether a sort is better done by ``sort_packed``."""
+def can_pack(platform: str, operands: Sequence[Value], dimension: int, num_keys: int) -> bool:
+    """Whether ``sort_packed`` can do a sort, and faster."""
     key = operands[0]
     if platform != "cpu" or num_keys != 1 or key.dtype.itemsize > 4:
         return False
@@ -64,30 +64,31 @@ def _sorted(ctx: Lowering, keys: Value, dimension: int) -> Value:
     return ctx.generic("stablehlo.sort", [keys], [keys.aval], attributes, [region])[0]
 
 
-def _packed(key: Any, *, dimension: int) -> Array:
-    """Each element's place in the order of keys, and below it its position."""
+def _packed(key: Array, *, dimension: int) -> Array:
+    """The ordered key of each element in the upper bits, its position in the lower ones."""
     high = convert_element_type(_ordered(key), np.uint64)
     position = broadcasted_iota(np.dtype(np.uint64), shape_of(key), dimension)
     return bitwise_or(shift_left(high, np.uint64(_KEY_BITS)), position)
 
 
-def _ordered(key: Any) -> Array:
-    """Unsigned integers in the order of the keys; zeros are equal, NaNs are and come last."""
+def _ordered(key: Array) -> Array:
+    """Unsigned integers in the order of the keys; zeros are equal, and NaNs are and come last."""
     dtype = key.aval.dtype
     if issubdtype(dtype, np.floating):
         key = convert_element_type(key, np.float32)
         key = select_n(eq(key, np.float32(0)), key, full_like(key, 0))
         key = select_n(ne(key, key), key, full_like(key, np.nan))
         bits = bitcast_convert_type(key, np.int32)
-        # Of negative numbers all bits are turned, as greater ones have smaller magnitudes.
-        turned = bitcast_convert_type(shift_right_arithmetic(bits, np.int32(31)), np.uint32)
-        return bitwise_xor(bitcast_convert_type(bits, np.uint32), bitwise_or(turned, _SIGN))
+        # Negative numbers get all bits flipped, because greater ones have smaller magnitudes.
+        flipped = bitcast_convert_type(shift_right_arithmetic(bits, np.int32(31)), np.uint32)
+        return bitwise_xor(bitcast_convert_type(bits, np.uint32), bitwise_or(flipped, _SIGN))
     if not issubdtype(dtype, np.signedinteger):
         return convert_element_type(key, np.uint32)
     return bitwise_xor(bitcast_convert_type(convert_element_type(key, np.int32), np.uint32), _SIGN)
 
 
-def _positions(keys: Any) -> Array:
+def _positions(keys: Array) -> Array:
+    """The positions in packed keys, as indices for ``take_along``."""
     found = convert_element_type(keys, np.uint32)
     return expand_dims(found, (len(shape_of(found)),))
 

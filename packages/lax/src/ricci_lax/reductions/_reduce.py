@@ -14,13 +14,14 @@ from ricci_ir import (
     DebugInfo,
     DTypeLike,
     Jaxpr,
+    PyTree,
+    Shape,
     ShapedArray,
     Tracer,
     closes_over_tracers,
     define,
     eval_jaxpr,
     float0,
-    get_aval,
     trace_to_jaxpr,
     unguarded,
 )
@@ -28,8 +29,15 @@ from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._shapes import batched_axes, placement, reduce_sum, reduced_aval, shape_of
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_lax.structure._shapes import (
+    array_aval,
+    batched_axes,
+    placement,
+    reduce_sum,
+    reduced_aval,
+    shape_of,
+)
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._axis_reductions import (
@@ -51,20 +59,20 @@ __all__ = [
 ]
 
 
-def _zero(dtype: DTypeLike) -> Any:
+def _zero(dtype: DTypeLike) -> ArrayLike:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: DTypeLike) -> Any:
+def _one(dtype: DTypeLike) -> ArrayLike:
     return np.ones((), dtype)[()]
 
 
-def _all_ones(dtype: DTypeLike) -> Any:
+def _all_ones(dtype: DTypeLike) -> ArrayLike:
     return np.asarray(-1).astype(dtype)[()]
 
 
-# Computations that have a reduction of their own, and the initial value that is their identity.
-_monoids: dict[Any, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
+# Computations that have a reduction of their own, with their identity and this reduction.
+_monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Callable[..., Array]]] = {
     add: (_zero, reduce_sum),
     mul: (_one, reduce_prod),
     max: (lowest, reduce_max),
@@ -75,13 +83,13 @@ _monoids: dict[Any, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
 }
 
 
-def is_known_value(x: ArrayLike, value: Any) -> bool:
+def is_known_value(x: ArrayLike, value: ArrayLike) -> bool:
     """Whether ``x`` is a concrete scalar equal to a NumPy value."""
     return not isinstance(x, Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
 
 
 def trace_computation(
-    name: str, computation: Callable[..., Any], tree: Any, avals: Sequence[ShapedArray]
+    name: str, computation: Callable[..., PyTree], tree: PyTreeDef, avals: Sequence[ShapedArray]
 ) -> Jaxpr:
     """The jaxpr of a function of two pytrees of scalars that returns such a pytree.
 
@@ -90,7 +98,7 @@ def trace_computation(
       NotImplementedError: if it uses traced values from outside.
     """
 
-    def flat(*scalars):
+    def flat(*scalars: Array) -> list[Array]:
         count = len(avals)
         lhs, rhs = (tree_unflatten(tree, part) for part in (scalars[:count], scalars[count:]))
         leaves, out_tree = tree_flatten(computation(lhs, rhs))
@@ -118,8 +126,10 @@ def trace_computation(
     return jaxpr
 
 
-def check_initial_values(name: str, operands: Sequence[Any], inits: Sequence[Any]) -> None:
-    """Raise unless there is a scalar of the operand's dtype for each operand."""
+def check_initial_values(
+    name: str, operands: Sequence[ShapedArray], inits: Sequence[ShapedArray]
+) -> None:
+    """Raise ``TypeError`` unless each initial value has the dtype of its operand."""
     if any(init.dtype != x.dtype for x, init in zip(operands, inits, strict=True)):
         raise TypeError(
             f"{name}: the operands have dtypes {list(operands)}, and the initial values "
@@ -127,7 +137,9 @@ def check_initial_values(name: str, operands: Sequence[Any], inits: Sequence[Any
         )
 
 
-def _reduce_aval(*avals: ShapedArray, computation, jaxpr, dimensions):
+def _reduce_aval(
+    *avals: ShapedArray, computation, jaxpr: Jaxpr, dimensions: Shape
+) -> list[ShapedArray]:
     operands, inits = _halves(avals)
     check_initial_values("reduce", operands, inits)
     if any(x.shape != operands[0].shape for x in operands):
@@ -138,21 +150,24 @@ def _reduce_aval(*avals: ShapedArray, computation, jaxpr, dimensions):
     return [reduced_aval(x, dimensions).strip_weak_type() for x in operands]
 
 
-def _halves(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+def _halves[T](values: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
+    """The operands and the initial values among a primitive's arguments."""
     count = len(values) // 2
     return values[:count], values[count:]
 
 
-def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Any) -> list[Any]:
+def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Array) -> list[Array]:
+    """The reduction, without the initial values, made of operations on halves."""
     operands, inits = _halves(args)
 
-    def combine(lefts, rights):
+    def combine(lefts: Sequence[Array], rights: Sequence[Array]) -> list[Array]:
         return eval_jaxpr(jaxpr, jaxpr.consts, *lefts, *rights)
 
     return fold_axes(operands, inits, dimensions, combine)
 
 
-def _is_discrete(tangent: Array) -> bool:
+def _is_discrete(tangent: Array | Zero) -> bool:
+    """Whether a tangent is that of an array of integers or booleans."""
     return type(tangent) is Zero and tangent.aval.dtype == float0
 
 
@@ -190,7 +205,9 @@ def _reduce_batch(axis, args, dims, *, computation, jaxpr, dimensions):
     return batch_flat(fold, axis, args, dims)
 
 
-def _reduce_lower(ctx: Lowering, *args: Value, computation, jaxpr, dimensions):
+def _reduce_lower(
+    ctx: Lowering, *args: Value, computation, jaxpr: Jaxpr, dimensions: Shape
+) -> list[Value]:
     operands, inits = _halves(args)
     return lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
 
@@ -209,18 +226,18 @@ reduce_p = define(
 
 
 def reduce(
-    operands: Any,
-    init_values: Any,
-    computation: Callable[[Any, Any], Any],
+    operands: PyTree,
+    init_values: PyTree,
+    computation: Callable[[Any, Any], PyTree],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: object = None,
+) -> PyTree:
     """Combine the elements of arrays along some dimensions with any computation.
 
     Args:
       operands: an array, or a pytree of arrays of one shape that are reduced together.
-      init_values: for each a scalar of its dtype, which the computation leaves unchanged: it may
-        be combined any number of times.
+      init_values: for each array a scalar of its dtype. It must be the identity of the
+        computation, because it may be combined any number of times.
       computation: an associative function of two pytrees of scalars like ``init_values``.
       dimensions: which to reduce, non-negative and distinct.
       out_sharding: the sharding of the results.
@@ -248,21 +265,21 @@ def reduce(
         )
     if not flat_operands:
         raise ValueError("reduce: there is nothing to reduce; give one array or more.")
-    # A Python integer starts a sum of any dtype.
-    dtypes = [get_aval(x).dtype for x in flat_operands]  # pyright: ignore[reportAttributeAccessIssue]
+    # A Python integer is an initial value for any dtype.
+    dtypes = [array_aval(x).dtype for x in flat_operands]
     flat_inits = [
         np.asarray(x, dtype)[()] if type(x) is int else x
         for x, dtype in zip(flat_inits, dtypes, strict=True)
     ]
-    init_avals: list[Any] = [get_aval(x) for x in flat_inits]
+    init_avals = [array_aval(x) for x in flat_inits]
     if any(aval.shape for aval in init_avals):
         raise ValueError(
             f"reduce: the initial values have shapes {[aval.shape for aval in init_avals]}; "
             "a reduction starts from scalars."
         )
     axes = tuple(map(index, dimensions))
-    check_initial_values("reduce", [get_aval(x) for x in flat_operands], init_avals)
-    # The public functions are wrapped, to hide internal frames.
+    check_initial_values("reduce", [array_aval(x) for x in flat_operands], init_avals)
+    # Public functions are wrapped to hide internal frames; the table has the functions themselves.
     monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
     if monoid is not None and is_known_value(flat_inits[0], monoid[0](init_avals[0].dtype)):
         results = [monoid[1](flat_operands[0], axes)]
@@ -280,8 +297,8 @@ def reduce(
     return tree_unflatten(tree, results)
 
 
-def strong_scalar(x: ArrayLike) -> Any:
+def strong_scalar(x: ArrayLike) -> ArrayLike:
     """A Python scalar as a NumPy scalar of its default dtype; other values as they are."""
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
-        return np.asarray(x, get_aval(x).dtype)[()]  # pyright: ignore
+        return np.asarray(x, array_aval(x).dtype)[()]
     return x

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
-from ricci_ir import ArrayLike, DTypeLike, ShapedArray, define, is_extended, issubdtype
+from ricci_ir import Array, ArrayLike, DTypeLike, ShapedArray, define, is_extended, issubdtype
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._shapes import (
@@ -33,7 +33,9 @@ __all__ = [
 # sort
 
 
-def _sort_aval(*avals: ShapedArray, dimension, is_stable, num_keys):
+def _sort_aval(
+    *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+) -> list[ShapedArray]:
     if any(aval.shape != avals[0].shape for aval in avals):
         shapes = " ".join(str(aval.shape) for aval in avals)
         raise TypeError(
@@ -80,7 +82,7 @@ def _select(ctx: Lowering, condition: Value, x: Value, y: Value) -> Value:
 
 
 def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
-    """What to compare for an element: zeros have one sign, NaNs are one, and come last."""
+    """The values that are compared for an element: zeros are equal, and NaNs are and come last."""
     if issubdtype(x.dtype, np.complexfloating):
         part = x.aval.update(dtype=np.empty(0, x.dtype).real.dtype)
         parts = [ctx.emit(f"stablehlo.{name}", [x], part) for name in ("real", "imag")]
@@ -93,6 +95,7 @@ def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
 
 
 def _order(dtype: DTypeLike) -> str:
+    """StableHLO's comparison type for keys of a dtype."""
     if issubdtype(dtype, np.floating):
         return "TOTALORDER"
     signed = issubdtype(dtype, np.signedinteger)
@@ -100,7 +103,7 @@ def _order(dtype: DTypeLike) -> str:
 
 
 def _lexicographic(ctx: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value:
-    """Whether the first of each pair, taken together, precede the second."""
+    """Whether the first elements of the pairs precede the second ones in lexicographic order."""
     (*earlier, (x, y)) = pairs
     result = _compare(ctx, "LT", x, y, _order(x.dtype))
     for x, y in reversed(earlier):
@@ -111,12 +114,14 @@ def _lexicographic(ctx: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value
     return result
 
 
-def _sort_lower(ctx: Lowering, *operands: Value, dimension, is_stable, num_keys):
+def _sort_lower(
+    ctx: Lowering, *operands: Value, dimension: int, is_stable: bool, num_keys: int
+) -> list[Value]:
     outs = list(ctx.outs)
     if can_pack(ctx.platform, operands, dimension, num_keys):
         return sort_packed(ctx, *operands, dimension=dimension)
 
-    def build(inner: Lowering, *scalars: Value):
+    def build(inner: Lowering, *scalars: Value) -> list[Value]:
         keys = [[_sort_keys(inner, x) for x in scalars[2 * i : 2 * i + 2]] for i in range(num_keys)]
         pairs = [pair for lhs, rhs in keys for pair in zip(lhs, rhs, strict=True)]
         return [_lexicographic(inner, pairs)]
@@ -139,7 +144,24 @@ sort_p = define(
 )
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+@overload
+def sort(
+    operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[Array, ...]: ...
+
+
+@overload
+def sort(
+    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Array: ...
+
+
+def sort(
+    operand: ArrayLike | Sequence[ArrayLike],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> Array | tuple[Array, ...]:
     """Sort along a dimension, in ascending order; NaNs come last.
 
     Args:
@@ -180,8 +202,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def sort_key_val(
-    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
-) -> tuple[Any, Any]:
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """Sort ``keys`` along a dimension, and reorder ``values`` in the same way.
 
     Raises:
@@ -193,13 +215,14 @@ def sort_key_val(
       >>> values.shape
       (3,)
     """
-    return sort((keys, values), dimension, is_stable, num_keys=1)
+    keys, values = sort((keys, values), dimension, is_stable, num_keys=1)
+    return keys, values
 
 
 # top_k
 
 
-def _top_k_aval(x: ShapedArray, *, k, axis, is_stable):
+def _top_k_aval(x: ShapedArray, *, k: int, axis: int, is_stable: bool) -> list[ShapedArray]:
     if issubdtype(x.dtype, np.complexfloating):
         raise ValueError("top_k: complex numbers have no order, so none are largest.")
     if k < 0:
@@ -228,7 +251,7 @@ def _top_k_batch(_axis, args, dims, *, k, axis, is_stable):
     return top_k_p.bind(args[0], k=k, axis=axis + (axis >= dim), is_stable=is_stable), [dim, dim]
 
 
-def _top_k_lower(ctx: Lowering, x: Value, *, k, axis, is_stable):
+def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool) -> list[Value]:
     outs, last = list(ctx.outs), len(x.shape) - 1
     order = list(range(last + 1))
     order[axis], order[last] = last, axis
@@ -255,7 +278,7 @@ top_k_p = define(
 )
 
 
-def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
     """The ``k`` greatest elements along an axis, in descending order, and their indices.
 
     Args:

@@ -1,7 +1,6 @@
-"""How windows are written in StableHLO."""
+"""Lowering of windowed operations to StableHLO."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -61,8 +60,8 @@ def lower_select_and_scatter(
     window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
 ) -> Value:
-    """Write what scatters ``source`` to the element of each window that ``select`` prefers."""
-    scalars: list[Any] = [init.aval, init.aval]
+    """Write ``stablehlo.select_and_scatter``: each window's source goes to its selected element."""
+    scalars = [init.aval, init.aval]
     regions = [
         ctx.region(scalars, lambda inner, *xs, jaxpr=jaxpr: inner.inline(jaxpr, xs))
         for jaxpr in (select, scatter)

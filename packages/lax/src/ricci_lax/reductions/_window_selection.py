@@ -1,8 +1,22 @@
-"""Picking one element of each window, or scattering to it; the derivatives of windowed extrema."""
+"""Gathering from and scattering to one element of each window: derivatives of windowed extrema."""
+
+from collections.abc import Sequence
+from typing import Any
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import Array, DTypeLike, Primitive, ShapedArray, define, trace_to_jaxpr, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Jaxpr,
+    Primitive,
+    Shape,
+    ShapedArray,
+    define,
+    trace_to_jaxpr,
+    unsupported,
+)
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge_p, select_n
 from ricci_lax.rules._law_examples import of_windows
@@ -15,7 +29,7 @@ from ricci_stablehlo import Lowering, Value, traced
 
 from ._axis_reductions import highest, lowest
 from ._window_lowering import lower_reduce_window, lower_select_and_scatter
-from ._window_shape import batched_window, check_window, reduce_window_shape_tuple
+from ._window_shape import Padding, batched_window, check_window, reduce_window_shape_tuple
 
 __all__ = [
     "select_and_gather_add_p",
@@ -24,8 +38,8 @@ __all__ = [
 ]
 
 
-def _worst(select_prim: Primitive, dtype: DTypeLike) -> Array:
-    """The value that never wins against another."""
+def _worst(select_prim: Primitive, dtype: DTypeLike) -> ArrayLike:
+    """The value that is selected only if there is no other."""
     return lowest(dtype) if select_prim is ge_p else highest(dtype)
 
 
@@ -36,11 +50,11 @@ def _scatter_aval(
     source: ShapedArray,
     operand: ShapedArray,
     *,
-    select_prim,
-    window_dimensions,
-    window_strides,
-    padding,
-):
+    select_prim: Primitive,
+    window_dimensions: Shape,
+    window_strides: Shape,
+    padding: Padding,
+) -> ShapedArray:
     name = "select_and_scatter_add"
     check_dtype(name, operand, numeric)
     check_same_dtype(name, source, operand)
@@ -77,8 +91,16 @@ def _pair_batch(primitive: Primitive, axis, args, dims, select_prim, window):
     return primitive.bind(first, second, select_prim=select_prim, **window), 0
 
 
-def _scatter_lower(ctx: Lowering, source: Value, operand: Value, *, select_prim, padding, **window):
-    """Padding is written out: what wins must be an element of the operand."""
+def _scatter_lower(
+    ctx: Lowering,
+    source: Value,
+    operand: Value,
+    *,
+    select_prim: Primitive,
+    padding: Padding,
+    **window: Any,
+) -> Value:
+    """Pad explicitly with a value that is never selected, so that windows select real elements."""
     dtype = operand.dtype
     config = tuple((low, high, 0) for low, high in padding)
     scalars = [ShapedArray((), dtype)] * 2
@@ -132,13 +154,13 @@ def _gather_aval(
     tangents: ShapedArray,
     operand: ShapedArray,
     *,
-    select_prim,
-    window_dimensions,
-    window_strides,
-    padding,
-    base_dilation,
-    window_dilation,
-):
+    select_prim: Primitive,
+    window_dimensions: Shape,
+    window_strides: Shape,
+    padding: Padding,
+    base_dilation: Shape,
+    window_dilation: Shape,
+) -> ShapedArray:
     name = "select_and_gather_add"
     if tangents.shape != operand.shape:
         raise TypeError(
@@ -179,11 +201,13 @@ def _gather_transpose(
     return [slice_array(result, (0,) * len(shape), shape, base_dilation), None]
 
 
-def _gather_lower(ctx: Lowering, tangents: Value, operand: Value, *, select_prim, **window):
-    """Windows of pairs: the operand's element decides which tangent stays."""
+def _gather_lower(
+    ctx: Lowering, tangents: Value, operand: Value, *, select_prim: Primitive, **window: Any
+) -> Value:
+    """Reduce windows of pairs: the operand's elements decide which tangent is kept."""
     scalar = ShapedArray((), operand.dtype)
 
-    def choose(x, t, y, u):
+    def choose(x: Array, t: Array, y: Array, u: Array) -> list[Array]:
         first = select_prim.bind(x, y)
         return [select_n(first, y, x), select_n(first, u, t)]
 
@@ -219,11 +243,11 @@ def _general_aval(
     source: ShapedArray,
     init_value: ShapedArray,
     *,
-    window_dimensions,
-    window_strides,
-    padding,
-    **params,
-):
+    window_dimensions: Shape,
+    window_strides: Shape,
+    padding: Padding,
+    **params: Any,
+) -> ShapedArray:
     name = "select_and_scatter"
     check_same_dtype(name, operand, source, init_value)
     if init_value.shape:
@@ -246,7 +270,7 @@ def _general_batch(axis, args, dims, *, window_dimensions, window_strides, paddi
     if dims[2] is None:
         window = batched_window(0, **window)
         return select_and_scatter_p.bind(operand, source, args[2], **window, **params), 0
-    # The initial value is one for the whole array: each example is computed by itself.
+    # StableHLO takes one initial value for the whole array, so each example is computed by itself.
     results = [
         select_and_scatter_p.bind(x, s, init, **window, **params)
         for x, s, init in zip(unstack(operand), unstack(source), unstack(args[2]), strict=True)
@@ -260,12 +284,12 @@ def _general_lower(
     source: Value,
     init_value: Value,
     *,
-    select_jaxpr,
-    select_consts,
-    scatter_jaxpr,
-    scatter_consts,
-    **window,
-):
+    select_jaxpr: Jaxpr,
+    select_consts: Sequence[Array],
+    scatter_jaxpr: Jaxpr,
+    scatter_consts: Sequence[Array],
+    **window: Any,
+) -> Value:
     return lower_select_and_scatter(
         ctx, operand, source, init_value, select_jaxpr, scatter_jaxpr, **window
     )
@@ -276,10 +300,10 @@ select_and_scatter_p = define(
     abstract_eval=_general_aval,
     memo=False,
     jvp=unsupported(
-        "what is scattered by a function that is not known has no derivative; "
-        "select_and_scatter_add has"
+        "its scatter function is arbitrary, so it has no derivative here; "
+        "select_and_scatter_add has one"
     ),
-    transpose=unsupported("what is scattered by a function that is not known need not be linear"),
+    transpose=unsupported("its scatter function is arbitrary and need not be linear"),
     batch=_general_batch,
     lower=_general_lower,
     exempt={

@@ -1,4 +1,4 @@
-"""The geometry of sliding windows: paddings by name, dilations, and the shapes of results."""
+"""The geometry of sliding windows: named paddings, dilations, and the shapes of results."""
 
 from collections.abc import Sequence
 from operator import index
@@ -9,19 +9,22 @@ __all__ = [
     "reduce_window_shape_tuple",
 ]
 
+# Low and high padding of each dimension.
+Padding = Sequence[tuple[int, int]]
+
 
 def dilated(size: int, dilation: int) -> int:
-    """The size of a dimension with ``dilation - 1`` holes between its elements."""
+    """The size of a dimension with ``dilation - 1`` gaps between its elements."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
 def dilated_shape(shape: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
-    """The shape of an array with holes between its elements."""
+    """The shape of an array with gaps between its elements."""
     return tuple(dilated(n, d) for n, d in zip(shape, dilation, strict=True))
 
 
 def strided(size: int, window: int, stride: int) -> int:
-    """How many windows fit into a dimension."""
+    """The number of windows that fit into a dimension."""
     return max((size - window) // stride + 1, 0)
 
 
@@ -29,9 +32,9 @@ def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str,
 ) -> list[tuple[int, int]]:
-    """The low and high padding of each dimension that a padding's name stands for.
+    """The low and high padding of each dimension, from the name of a padding.
 
     Args:
       in_shape: the sizes of the dimensions, dilated.
@@ -79,7 +82,7 @@ def check_window(
     shape: Sequence[int],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
-    padding: Sequence[Any],
+    padding: Sequence[object],
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> None:

@@ -21,6 +21,7 @@ from ricci_ir import (
     DTypeLike,
     Jaxpr,
     Primitive,
+    PyTree,
     ShapedArray,
     define,
     eval_jaxpr,
@@ -36,7 +37,7 @@ from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
 from ricci_lax.structure._operand_types import anything, check_dtype, numeric
-from ricci_lax.structure._shapes import broadcast, shape_of
+from ricci_lax.structure._shapes import array_aval, broadcast, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -76,14 +77,14 @@ def _window_aval(name: str, x: ShapedArray, window: dict[str, Any]) -> ShapedArr
 
 def _windowed(
     name: str,
-    combine: Callable[[Any, Any], Any],
+    combine: Callable[[Array, Array], Array],
     accepted: Sequence[type],
-    identity: Callable[[Any], Any],
+    identity: Callable[[np.dtype], ArrayLike],
     **rules: Any,
 ) -> Primitive:
     """A primitive that combines the elements of each window with one operation."""
 
-    def abstract_eval(x: ShapedArray, **window):
+    def abstract_eval(x: ShapedArray, **window: Any) -> ShapedArray:
         check_dtype(name, x, accepted)
         return _window_aval(name, x, window)
 
@@ -91,7 +92,7 @@ def _windowed(
         dim = dims[0]
         return primitive.bind(args[0], **batched_window(dim, **window)), dim
 
-    def lower(ctx: Lowering, x: Value, **window):
+    def lower(ctx: Lowering, x: Value, **window: Any) -> Value:
         scalar = ShapedArray((), x.dtype)
         jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
         init = ctx.constant(identity(x.dtype), scalar)
@@ -105,7 +106,7 @@ def _windowed(
 def _sum_transpose(
     ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
 ):
-    """Every window passes its cotangent to its elements: a windowed sum of the spread windows."""
+    """A windowed sum of the spread cotangents: each element sums those of the windows it is in."""
     shape, counts = x.aval.shape, shape_of(ct)
     base = dilated_shape(shape, base_dilation)
     window = dilated_shape(window_dimensions, window_dilation)
@@ -129,7 +130,9 @@ def _sum_transpose(
     return [result]
 
 
-def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive):
+def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive) -> Callable[..., Any]:
+    """The jvp rule of a windowed extremum: the tangent of the selected element of each window."""
+
     def jvp(primals, tangents, **window):
         (x,), (t,) = primals, tangents
         result = primitive().bind(x, **window)
@@ -140,7 +143,7 @@ def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive):
     return jvp
 
 
-def _zero(dtype: DTypeLike) -> Any:
+def _zero(dtype: DTypeLike) -> ArrayLike:
     return np.zeros((), dtype)[()]
 
 
@@ -172,12 +175,15 @@ reduce_window_min_p = _windowed(
 # reduce_window, with any computation
 
 
-def _halves(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+def _halves[T](values: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
+    """The operands and the initial values among a primitive's arguments."""
     count = len(values) // 2
     return values[:count], values[count:]
 
 
-def _reduce_window_aval(*avals: ShapedArray, jaxpr, consts, **window):
+def _reduce_window_aval(
+    *avals: ShapedArray, jaxpr: Jaxpr, consts: Sequence[Array], **window: Any
+) -> list[ShapedArray]:
     operands, inits = _halves(avals)
     check_initial_values("reduce_window", operands, inits)
     return [_window_aval("reduce_window", x, window).strip_weak_type() for x in operands]
@@ -190,9 +196,9 @@ def _fold_windows(
     padding: Sequence[tuple[int, int]],
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
-    *args: Any,
-) -> list[Any]:
-    """The same as ``reduce_window``, made of slices: one for each position in the window."""
+    *args: Array,
+) -> list[Array]:
+    """``reduce_window`` made of slices of the operands, one for each position in the window."""
     operands, inits = _halves(args)
     shape = shape_of(operands[0])
     sizes = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
@@ -215,7 +221,8 @@ def _fold_windows(
     return total
 
 
-def _as_slices(jaxpr: Jaxpr, window: dict[str, Any]) -> Callable[..., list[Any]]:
+def _as_slices(jaxpr: Jaxpr, window: dict[str, Any]) -> Callable[..., list[Array]]:
+    """The function of operands and initial values that ``_fold_windows`` computes."""
     sizes = (
         window["window_dimensions"],
         window["window_strides"],
@@ -254,7 +261,7 @@ def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
 
 
 def _reduce_window_linearize(tape, primals, tangents, *, jaxpr, consts, **window):
-    """Reverse mode goes through slices: the results must not depend on tangents."""
+    """Linearize through slices, because the jvp rule reduces primals together with tangents."""
     program = trace_to_jaxpr(_as_slices(jaxpr, window), list(map(get_aval, primals)))
     return linearize_call(tape, primals, tangents, jaxpr=program, name="reduce_window")
 
@@ -270,7 +277,9 @@ def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
     return results, [0] * len(operands)
 
 
-def _reduce_window_lower(ctx: Lowering, *args: Value, jaxpr, consts, **window):
+def _reduce_window_lower(
+    ctx: Lowering, *args: Value, jaxpr: Jaxpr, consts: Sequence[Array], **window: Any
+) -> list[Value]:
     operands, inits = _halves(args)
     return lower_reduce_window(ctx, operands, inits, jaxpr, **window)
 
@@ -290,7 +299,7 @@ reduce_window_p = define(
 )
 
 # Computations that have a primitive of their own, with the initial value that it starts from.
-_monoids: dict[Any, tuple[Callable[[Any], Any], Primitive]] = {
+_monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Primitive]] = {
     add: (_zero, reduce_window_sum_p),
     max: (lowest, reduce_window_max_p),
     min: (highest, reduce_window_min_p),
@@ -298,20 +307,20 @@ _monoids: dict[Any, tuple[Callable[[Any], Any], Primitive]] = {
 
 
 def reduce_window(
-    operand: ArrayLike,
-    init_value: Any,
-    computation: Callable[[Any, Any], Any],
+    operand: PyTree,
+    init_value: PyTree,
+    computation: Callable[[Any, Any], PyTree],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
     padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Array:
+) -> PyTree:
     """Combine the elements of every window that slides over an array.
 
     Args:
       operand: an array, or a pytree of arrays of one shape that are reduced together.
-      init_value: for each a scalar, which the computation leaves unchanged; padding holds it.
+      init_value: for each array a scalar, the identity of the computation; padding holds it.
       computation: an associative function of two pytrees of scalars like ``init_value``.
       window_dimensions: the window's size in each dimension.
       window_strides: its step in each dimension, by default 1.
@@ -344,8 +353,8 @@ def reduce_window(
         )
     if not operands:
         raise ValueError("reduce_window: there is nothing to reduce; give one array or more.")
-    avals: list[Any] = [get_aval(x) for x in operands]
-    init_avals: list[Any] = [get_aval(x) for x in inits]
+    avals = [array_aval(x) for x in operands]
+    init_avals = [array_aval(x) for x in inits]
     if any(aval.shape for aval in init_avals):
         raise TypeError(
             "reduce_window: the initial values have shapes "
@@ -365,7 +374,7 @@ def reduce_window(
         base_dilation,
         window_dilation,
     )
-    # The public functions are wrapped, to hide internal frames.
+    # Public functions are wrapped to hide internal frames; the table has the functions themselves.
     monoid = _monoids.get(unguarded(computation)) if len(operands) == 1 else None
     if monoid is not None and is_known_value(inits[0], monoid[0](avals[0].dtype)):
         return tree_unflatten(tree, [monoid[1].bind(operands[0], **window)])

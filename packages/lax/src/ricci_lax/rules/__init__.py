@@ -1,4 +1,4 @@
-"""The kinds of rules that this package declares, for the blocks of primitives to give."""
+"""The kinds of rules that this package adds to those of a primitive."""
 
 # Importing these modules declares their kinds.
 from . import _law_examples as _law_examples

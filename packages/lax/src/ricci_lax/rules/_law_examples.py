@@ -1,7 +1,7 @@
-"""What tests of a primitive need to know of it: two kinds of rules that its block may give.
+"""Two kinds of rules for tests of a primitive: ``examples`` and ``exempt``.
 
-``examples`` says which operands the laws of ``ricci_testing`` are checked on, ``exempt`` what does
-not apply and why. Both are data, so that nothing here depends on the tests.
+``examples`` gives the operands that the laws of ``ricci_testing`` are checked on, ``exempt`` the
+laws that do not apply, with the reason. Both are data, so nothing here depends on the tests.
 """
 
 import enum
@@ -13,7 +13,7 @@ from ricci_ir import rule_table, unsupported
 # ``no_examples("reason")`` for a primitive that the laws are not checked on.
 example_rules = rule_table("examples", required=False)
 
-# A dictionary: what the laws leave out, and why.
+# A dictionary from topics that the laws leave out to the reasons.
 exempt_rules = rule_table("exempt", required=False)
 
 Topic = Literal[
@@ -49,10 +49,10 @@ class Samples(NamedTuple):
     Attributes:
       domains: for each operand, which numbers it may be.
       params: the parameters; examples are made with each of these dictionaries.
-      fixed: the places of operands that there is no derivative by.
+      fixed: the positions of operands without a derivative.
       order: how often it can be differentiated, 1 or 2.
-      specials: whether infinities, NaN and zeros are examples; where compilers are free to choose,
-        they are not. By default they are for one operand, but not for pairs.
+      specials: whether infinities, NaN and zeros are examples; they are not where compilers may
+        give different results. By default they are for one operand, but not for pairs.
     """
 
     domains: tuple[Domain, ...]
@@ -68,11 +68,11 @@ def samples(*domains: Domain, **options: Any) -> Samples:
 
 
 def no_examples(reason: str) -> unsupported:
-    """What a block says of a primitive that the laws are not checked on, and why they are not."""
+    """The ``examples`` rule of a primitive that the laws are not checked on, with the reason."""
     return unsupported(reason)
 
 
-# What several families leave out.
+# Exemptions shared by several families.
 discrete: tuple[Topic, ...] = ("bool", "int", "uint")
 no_order: dict[Topic, str] = {"complex derivatives": "complex numbers have no order"}
 along_an_axis: dict[Topic, str] = {"scalars": "it works along an axis, which a scalar lacks"}

@@ -1,31 +1,31 @@
-"""Where operations have finite values but no finite derivative: a kind of rule.
+"""Singular rules: the points where an operation has a finite value but no finite derivative.
 
-``find_nan`` uses it to find the forward operation that a NaN of a gradient comes from, and to
-write what the user should have written instead. A primitive without one has a finite derivative
-wherever its value is finite.
+``find_nan`` uses them to find the forward operation that a NaN in a gradient comes from, and to
+suggest a correction. A primitive without a rule has a finite derivative wherever its value is
+finite.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ricci_ir import Primitive, rule_table
+from ricci_ir import ArrayLike, Primitive, Shape, rule_table
 
 
 class Singular(NamedTuple):
-    """What ``find_nan`` says of an operation whose derivative is not finite.
+    """What ``find_nan`` reports of an operation whose derivative is not finite.
 
     Attributes:
       points: ``points(*operands)`` is true where the value is finite and the derivative is not;
         ``None`` for an operation that, like ``log``, has an infinite value at these points, too.
-      at_zero: whether these points are where the deciding operand is 0.
-      operand: the place of the operand that decides.
-      harmless: an operand to choose instead, as it is written in a program.
-      spellings: what else it is called in programs that users write.
+      at_zero: whether these are the points where ``operand`` is 0.
+      operand: the number of the operand that decides.
+      harmless: a safe value of this operand, as a program would write it.
+      spellings: other names of the operation in users' programs.
     """
 
-    points: Callable[..., Any] | None = None
+    points: Callable[..., np.ndarray] | None = None
     at_zero: bool = False
     operand: int = 0
     harmless: str = "1.0"
@@ -38,12 +38,14 @@ _ordinary = Singular()
 
 
 def singular_of(primitive: Primitive) -> Singular:
-    """The rule of a primitive, or that of one which its block says nothing of."""
+    """The rule of a primitive, or the default rule if it has none."""
     return singular_rules.get(primitive, _ordinary)
 
 
-def singular_points(primitive: Primitive, operands: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    """For which elements of its result an operation has no finite derivative.
+def singular_points(
+    primitive: Primitive, operands: Sequence[ArrayLike], shape: Shape
+) -> np.ndarray | None:
+    """The elements of an operation's result that have no finite derivative.
 
     Returns:
       A mask of the result's shape, or ``None`` for an operation that has one everywhere.

@@ -1,4 +1,4 @@
-"""What gather and scatter share: dimension numbers, modes, and checks on them."""
+"""Dimension numbers and modes of gather and scatter, and checks on them."""
 
 import enum
 from collections.abc import Callable, Sequence
@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Cache, DTypeLike, Jaxpr, ShapedArray, issubdtype, trace_to_jaxpr
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Cache,
+    DTypeLike,
+    Jaxpr,
+    ShapedArray,
+    issubdtype,
+    trace_to_jaxpr,
+)
 from ricci_lax.structure._shapes import write
 from ricci_stablehlo import Lowering, Value, int_list
 
@@ -91,7 +100,7 @@ class GatherScatterMode(enum.Enum):
         return found
 
 
-_modes: dict[Any, GatherScatterMode] = {
+_modes: dict[str, GatherScatterMode] = {
     "clip": GatherScatterMode.CLIP,
     "fill": GatherScatterMode.FILL_OR_DROP,
     "drop": GatherScatterMode.FILL_OR_DROP,
@@ -102,7 +111,7 @@ FILL = GatherScatterMode.FILL_OR_DROP
 
 
 def shifted(dims: Sequence[int]) -> tuple[int, ...]:
-    """Dimensions after one has been put in front."""
+    """Dimension numbers after a new dimension has been put in front."""
     return tuple(d + 1 for d in dims)
 
 
@@ -119,8 +128,10 @@ def check_dims(op: str, name: str, dims: Sequence[int], ndim: int, ordered: bool
             )
 
 
-def check_index_map(op: str, name: str, dims: Sequence[int], indices: ShapedArray, ndim: int):
-    """Check the type of an array of indices, and what its components are for.
+def check_index_map(
+    op: str, name: str, dims: Sequence[int], indices: ShapedArray, ndim: int
+) -> None:
+    """Check the type of an array of indices, and which dimensions its components index.
 
     Raises:
       ValueError: if the indices are not integers.
@@ -195,7 +206,7 @@ def dims_attribute(pairs: Sequence[tuple[str, Sequence[int]]], index_vector_dim:
     return ", ".join([*fields, f"index_vector_dim = {index_vector_dim}"])
 
 
-def dimension_tuple(dims: Any) -> Any:
+def dimension_tuple[D: (GatherDimensionNumbers, ScatterDimensionNumbers)](dims: D) -> D:
     """Dimension numbers whose fields are tuples of ints."""
     return type(dims)(*(tuple(map(index, field)) for field in dims))
 
@@ -203,7 +214,7 @@ def dimension_tuple(dims: Any) -> Any:
 _combiners: Cache[Any, Jaxpr] = Cache("scatter combiners", 256)
 
 
-def combiner(fun: Callable[[Any, Any], Any], dtype: DTypeLike) -> Jaxpr:
+def combiner(fun: Callable[[Array, Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
     """The program that combines an element with its update, made once for each dtype."""
     key = (fun, dtype)
     found = _combiners.entries.get(key)

@@ -11,11 +11,11 @@ from ricci_batching import batch_rules
 from ricci_ir import (
     Array,
     ArrayLike,
+    Shape,
     ShapedArray,
     canonicalize_dtype,
     composite,
     define,
-    get_aval,
     is_weakly_typed,
     issubdtype,
     python_scalar_dtype,
@@ -25,6 +25,7 @@ from ricci_lax.elementwise._comparison import lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._reading import Positions
 from ricci_lax.structure._shapes import (
+    array_aval,
     as_sizes,
     canonical_axis,
     expand_dims,
@@ -71,7 +72,7 @@ def _check_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArray]) ->
         )
 
 
-def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes):
+def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes: Shape) -> ShapedArray:
     _check_indices("dynamic_slice", x, indices)
     if len(slice_sizes) != x.ndim:
         raise ValueError(
@@ -90,7 +91,7 @@ def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes):
 
 def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
     x, *indices = primals
-    tangent: Any = tangents[0]
+    tangent = tangents[0]
     if type(tangent) is not Zero:
         tangent = dynamic_slice_p.bind(tangent, *indices, slice_sizes=slice_sizes)
     result = dynamic_slice_p.bind(x, *indices, slice_sizes=slice_sizes)
@@ -121,13 +122,13 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
     )
 
 
-def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes):
+def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes: Shape) -> Value:
     names = ", ".join(v.name for v in (x, *indices))
     text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(slice_sizes)}"
     return write(ctx, text, [x, *indices], ctx.out)
 
 
-def _slice_positions(avals, params) -> Positions:
+def _slice_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
     axes = range(len(avals) - 1)
     return Positions(tuple(i + 1 for i in axes), axes, params["slice_sizes"], "is read")
 
@@ -144,8 +145,10 @@ dynamic_slice_p = define(
 )
 
 
-def _start_indices(shape: tuple[int, ...], indices: Any, negative: bool | Sequence[bool]) -> list:
-    """The indices of a dynamic slice, as scalars, with negative ones counted from the end."""
+def _start_indices(
+    shape: Shape, indices: ArrayLike | Sequence[ArrayLike], negative: bool | Sequence[bool]
+) -> list[ArrayLike]:
+    """The indices of a dynamic slice as scalars; negative ones count from the end."""
     if not isinstance(indices, Sequence):
         ndim = len(shape_of(indices))
         if ndim != 1:
@@ -169,11 +172,11 @@ def _start_indices(shape: tuple[int, ...], indices: Any, negative: bool | Sequen
     ]
 
 
-def _from_start(i: Any, size: int) -> Any:
+def _from_start(i: ArrayLike, size: int) -> ArrayLike:
     """An index with its axis's size added if it is negative."""
     if isinstance(i, int):
         return _strong(i + size if i < 0 else i)
-    dtype: Any = get_aval(i).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(i).dtype
     if not issubdtype(dtype, np.signedinteger):
         return i
     # An index type that cannot hold the size wraps around, as the sum would.
@@ -185,12 +188,12 @@ def _from_start(i: Any, size: int) -> Any:
     return select_n(negative, i, add(strong, step))
 
 
-def _strong(i: Any) -> Array:
+def _strong(i: ArrayLike) -> ArrayLike:
     """A Python integer with a dtype that is not weak; anything else as it is."""
     return python_scalar_dtype(int).type(i) if type(i) is int else i
 
 
-def _checked(i: Any, size: int) -> Array:
+def _checked(i: ArrayLike, size: int) -> ArrayLike:
     """An index that must not be negative, as far as that is known."""
     if isinstance(i, int | np.integer) and i < 0:
         raise ValueError(
@@ -202,7 +205,7 @@ def _checked(i: Any, size: int) -> Array:
 
 def dynamic_slice(
     operand: ArrayLike,
-    start_indices: Any,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -234,7 +237,9 @@ def dynamic_slice(
 # dynamic_update_slice
 
 
-def _dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *indices: ShapedArray):
+def _dynamic_update_slice_aval(
+    x: ShapedArray, update: ShapedArray, *indices: ShapedArray
+) -> ShapedArray:
     if x.ndim != update.ndim:
         raise TypeError(
             f"dynamic_update_slice: update has shape {update.shape} and operand {x.shape}; "
@@ -261,7 +266,7 @@ def _dynamic_update_slice_jvp(primals, tangents):
 
 def _dynamic_update_slice_transpose(ct, x, update, *indices):
     ct_x = ct_update = None
-    like: Any = update.aval if is_undefined_primal(update) else get_aval(update)
+    like = update.aval if is_undefined_primal(update) else array_aval(update)
     if is_undefined_primal(x):
         ct_x = dynamic_update_slice_p.bind(ct, zeros_of(like), *indices)
     if is_undefined_primal(update):
@@ -288,12 +293,12 @@ def _dynamic_update_slice_batch(axis, args, dims):
     )
 
 
-def _dynamic_update_slice_lower(ctx: Lowering, *operands: Value):
+def _dynamic_update_slice_lower(ctx: Lowering, *operands: Value) -> Value:
     names = ", ".join(v.name for v in operands)
     return write(ctx, f"stablehlo.dynamic_update_slice {names}", operands, ctx.out)
 
 
-def _update_positions(avals, params) -> Positions:
+def _update_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
     axes = range(len(avals) - 2)
     return Positions(tuple(i + 2 for i in axes), axes, avals[1].shape, "is written")
 
@@ -311,8 +316,8 @@ dynamic_update_slice_p = define(
 
 def dynamic_update_slice(
     operand: ArrayLike,
-    update: Any,
-    start_indices: Any,
+    update: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
@@ -339,20 +344,20 @@ def dynamic_update_slice(
     return dynamic_update_slice_p.bind(operand, update, *indices)
 
 
-# The forms for one axis.
+# The forms for one axis
 
 
-def _along(axis: int, ndim: int, start: Any) -> list:
+def _along(axis: int, ndim: int, start: ArrayLike) -> list[ArrayLike]:
     """``start`` at one axis, and zeros of its dtype at the others."""
-    aval: Any = get_aval(start)
-    indices: list[Any] = [np.zeros((), aval.dtype)[()]] * ndim
+    aval = array_aval(start)
+    indices: list[ArrayLike] = [np.zeros((), aval.dtype)[()]] * ndim
     indices[axis] = start
     return indices
 
 
 def dynamic_slice_in_dim(
     operand: ArrayLike,
-    start_index: Any,
+    start_index: ArrayLike,
     slice_size: int,
     axis: int = 0,
     *,
@@ -373,8 +378,8 @@ def dynamic_slice_in_dim(
 
 def dynamic_update_slice_in_dim(
     operand: ArrayLike,
-    update: Any,
-    start_index: Any,
+    update: ArrayLike,
+    start_index: ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,
@@ -401,7 +406,7 @@ def _dynamic_index(operand, i, *, axis, keepdims, negative):
 
 def dynamic_index_in_dim(
     operand: ArrayLike,
-    index: Any,
+    index: ArrayLike,
     axis: int = 0,
     keepdims: bool = True,
     *,
@@ -433,8 +438,8 @@ def _dynamic_update_index(operand, update, i, *, axis, negative):
 
 def dynamic_update_index_in_dim(
     operand: ArrayLike,
-    update: Any,
-    index: Any,
+    update: ArrayLike,
+    index: ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,

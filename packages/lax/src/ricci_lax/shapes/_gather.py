@@ -7,11 +7,22 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import move_dim
-from ricci_ir import Array, ArrayLike, DTypeLike, define, get_aval, iinfo, issubdtype, primitives
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Shape,
+    ShapedArray,
+    define,
+    iinfo,
+    issubdtype,
+    primitives,
+)
 from ricci_lax.elementwise._arithmetic import add, rem
 from ricci_lax.elementwise._comparison import lt, select_n, write_select
 from ricci_lax.rules._reading import Positions, outside_of_gather
 from ricci_lax.structure._shapes import (
+    array_aval,
     as_sizes,
     canonical_axis,
     expand_dims,
@@ -44,7 +55,9 @@ __all__ = [
 ]
 
 
-def _check_gather(operand, indices, dims: GatherDimensionNumbers, slice_sizes):
+def _check_gather(
+    operand: ShapedArray, indices: ShapedArray, dims: GatherDimensionNumbers, slice_sizes: Shape
+) -> None:
     check_index_map("gather", "start_index_map", dims.start_index_map, indices, operand.ndim)
     ndim = len(dims.offset_dims) + indices.ndim - 1
     check_dims("gather", "offset_dims", dims.offset_dims, ndim)
@@ -90,7 +103,14 @@ def _check_gather(operand, indices, dims: GatherDimensionNumbers, slice_sizes):
         )
 
 
-def _gather_aval(operand, indices, *, dimension_numbers, slice_sizes, **params):
+def _gather_aval(
+    operand: ShapedArray,
+    indices: ShapedArray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    **params: Any,
+) -> ShapedArray:
     dims = dimension_numbers
     _check_gather(operand, indices, dims, slice_sizes)
     left_out = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
@@ -172,13 +192,13 @@ def _gather_lower(
     operand: Value,
     indices: Value,
     *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
-):
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    fill_value: ArrayLike | None,
+) -> Value:
     out, dims = ctx.out, dimension_numbers
     if mode is GatherScatterMode.ONE_HOT:
         raise NotImplementedError('gather: mode "one_hot" cannot be lowered; use another mode')
@@ -233,7 +253,7 @@ def _gather_transpose(
     return [into, None]
 
 
-def _gather_positions(avals, params) -> Positions:
+def _gather_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
     axes = params["dimension_numbers"].start_index_map
     return Positions((1,), axes, params["slice_sizes"], outside_of_gather(params["mode"]))
 
@@ -250,7 +270,7 @@ gather_p = define(
 )
 
 
-def _default_fill(dtype: DTypeLike) -> Any:
+def _default_fill(dtype: DTypeLike) -> float | bool:
     if issubdtype(dtype, np.inexact):
         return np.nan
     if issubdtype(dtype, np.signedinteger):
@@ -262,14 +282,14 @@ def _default_fill(dtype: DTypeLike) -> Any:
 
 def gather(
     operand: ArrayLike,
-    start_indices: Any,
+    start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Read slices of an array, all of one size, each at a computed position.
 
@@ -300,9 +320,10 @@ def gather(
     if mode is not FILL:
         fill_value = None
     elif fill_value is None:
-        fill_value = _default_fill(get_aval(operand).dtype)  # pyright: ignore
-    elif hasattr(fill_value, "item"):
-        fill_value = fill_value.item()
+        fill_value = _default_fill(array_aval(operand).dtype)
+    else:
+        item = getattr(fill_value, "item", None)
+        fill_value = fill_value if item is None else item()
     return gather_p.bind(
         operand,
         start_indices,
@@ -315,7 +336,7 @@ def gather(
     )
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
     """The parts of an array at given positions along some of its axes.
 
     Args:
@@ -338,7 +359,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     shape, batch = shape_of(src), shape_of(idxs[0])
     axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)
     positions = concatenate([expand_dims(i, (len(batch),)) for i in idxs], len(batch))
-    dtype: Any = get_aval(positions).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(positions).dtype
     sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
     rest = rem(positions, sizes)
     if issubdtype(dtype, np.signedinteger):

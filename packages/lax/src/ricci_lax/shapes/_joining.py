@@ -1,4 +1,4 @@
-"""Putting arrays together and taking them apart along an axis; repeating and reversing."""
+"""Joining and splitting arrays along an axis; repeating and reversing."""
 
 from collections.abc import Sequence
 from operator import index
@@ -6,11 +6,12 @@ from typing import Any
 
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, ShapedArray, as_array, define, get_aval
+from ricci_ir import Array, ArrayLike, Shape, ShapedArray, as_array, define
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._shapes import (
+    array_aval,
     broadcast_in_dim,
     canonical_axis,
     expand_dims,
@@ -58,7 +59,7 @@ def _join_batch(primitive, size, args, dims, **params):
 # concatenate
 
 
-def _concatenate_aval(*avals: ShapedArray, dimension):
+def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
     shapes = ", ".join(str(aval.shape) for aval in avals)
     first = avals[0]
     if any(aval.ndim != first.ndim for aval in avals):
@@ -81,7 +82,7 @@ def _concatenate_aval(*avals: ShapedArray, dimension):
 
 
 def _concatenate_transpose(ct, *args, dimension):
-    avals: list[Any] = [x.aval if is_undefined_primal(x) else get_aval(x) for x in args]
+    avals = [x.aval if is_undefined_primal(x) else array_aval(x) for x in args]
     parts = split(ct, tuple(aval.shape[dimension] for aval in avals), dimension)
     return _of_linear(args, parts)
 
@@ -91,7 +92,9 @@ def _of_linear(args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     return [ct if is_undefined_primal(x) else None for x, ct in zip(args, cts, strict=True)]
 
 
-def _lower_concatenate(ctx: Lowering, operands: Sequence[Value], dimension: int, out: Any):
+def _lower_concatenate(
+    ctx: Lowering, operands: Sequence[Value], dimension: int, out: ShapedArray
+) -> Value:
     names = ", ".join(x.name for x in operands)
     return write(ctx, f"stablehlo.concatenate {names}, dim = {dimension}", operands, out)
 
@@ -111,7 +114,7 @@ concatenate_p = define(
 )
 
 
-def concatenate(operands: Any, dimension: int) -> Array:
+def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays along one of their dimensions.
 
     Args:
@@ -139,7 +142,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
 # split
 
 
-def _split_aval(x: ShapedArray, *, sizes, axis):
+def _split_aval(x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
     if any(size < 0 for size in sizes):
         raise ValueError(f"split: sizes {list(sizes)} holds a negative size.")
     if sum(sizes) != x.shape[axis]:
@@ -156,7 +159,14 @@ def _split_batch(batch_axis, args, dims, *, sizes, axis):
     return results, [dim] * len(results)
 
 
-def write_slice(ctx: Lowering, x: Value, starts, limits, strides, out: Any) -> Value:
+def write_slice(
+    ctx: Lowering,
+    x: Value,
+    starts: Sequence[int],
+    limits: Sequence[int],
+    strides: Sequence[int],
+    out: ShapedArray,
+) -> Value:
     """Write ``stablehlo.slice``."""
     parts = [
         f"{start}:{limit}" + (f":{stride}" if stride != 1 else "")
@@ -172,7 +182,7 @@ def _write_part(ctx: Lowering, x: Value, axis: int, start: int, size: int) -> Va
     return write_slice(ctx, x, starts, limits, [1] * len(starts), x.aval.update(shape=shape))
 
 
-def _split_lower(ctx: Lowering, x: Value, *, sizes, axis):
+def _split_lower(ctx: Lowering, x: Value, *, sizes: Shape, axis: int) -> list[Value]:
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return [_write_part(ctx, x, axis, a, size) for a, size in zip(starts, sizes, strict=True)]
 
@@ -193,7 +203,7 @@ split_p = define(
 )
 
 
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array along an axis into pieces of the given sizes.
 
     Raises:
@@ -210,7 +220,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 # stack and unstack
 
 
-def _stack_aval(*avals: ShapedArray, axis):
+def _stack_aval(*avals: ShapedArray, axis: int) -> ShapedArray:
     first = avals[0]
     shapes = ", ".join(str(aval.shape) for aval in avals)
     if any(aval.ndim != first.ndim for aval in avals):
@@ -226,7 +236,7 @@ def _stack_aval(*avals: ShapedArray, axis):
     return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
 
 
-def _stack_lower(ctx: Lowering, *xs: Value, axis):
+def _stack_lower(ctx: Lowering, *xs: Value, axis: int) -> Value:
     out = ctx.out
     shape = (*xs[0].shape[:axis], 1, *xs[0].shape[axis:])
     dims = int_list([d for d in range(len(shape)) if d != axis])
@@ -257,7 +267,7 @@ stack_p = define(
 )
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+def stack(operands: ArrayLike | Sequence[ArrayLike], axis: int = 0) -> Array:
     """Join arrays of one shape along a new axis.
 
     Raises:
@@ -275,7 +285,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     return stack_p.bind(*operands, axis=axis)
 
 
-def _unstack_aval(x: ShapedArray, *, axis):
+def _unstack_aval(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
 
 
@@ -286,7 +296,7 @@ def _unstack_batch(batch_axis, args, dims, *, axis):
     return results, [dim - (axis < dim)] * len(results)
 
 
-def _unstack_lower(ctx: Lowering, x: Value, *, axis):
+def _unstack_lower(ctx: Lowering, x: Value, *, axis: int) -> list[Value]:
     outs = ctx.outs
     results = []
     for i, out in enumerate(outs):
@@ -308,8 +318,8 @@ unstack_p = define(
 )
 
 
-def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
-    """The arrays that make up an array along one of its axes.
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of an array along one of its axes, without that axis.
 
     Raises:
       ValueError: if the axis is out of bounds.
@@ -325,7 +335,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
 # tile
 
 
-def _tile_aval(x: ShapedArray, *, reps):
+def _tile_aval(x: ShapedArray, *, reps: Shape) -> ShapedArray:
     if len(reps) != x.ndim:
         raise TypeError(
             f"tile: reps has {len(reps)} entries for an array of rank {x.ndim}. Give one "
@@ -347,7 +357,7 @@ def _tile_batch(axis, args, dims, *, reps):
     return tile_p.bind(args[0], reps=(*reps[:dim], 1, *reps[dim:])), dim
 
 
-def _tile_lower(ctx: Lowering, x: Value, *, reps):
+def _tile_lower(ctx: Lowering, x: Value, *, reps: Shape) -> Value:
     out = ctx.out
     ones = tuple(size for n in x.shape for size in (1, n))
     pairs = tuple(size for pair in zip(reps, x.shape, strict=True) for size in pair)
@@ -368,7 +378,7 @@ tile_p = define(
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeat an array along each of its dimensions, a whole copy after the other.
+    """Repeat an array along each of its dimensions, one whole copy after another.
 
     Raises:
       TypeError: if there is not one count for each dimension.
@@ -385,7 +395,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 # rev
 
 
-def _rev_aval(x: ShapedArray, *, dimensions):
+def _rev_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
     if len(set(dimensions)) != len(dimensions):
         raise TypeError(f"rev: dimensions {dimensions} names a dimension twice.")
     if any(d < 0 for d in dimensions):
@@ -430,7 +440,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     return rev_p.bind(operand, dimensions=tuple(map(index, dimensions)))
 
 
-# Shapes.
+# Shapes
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -464,7 +474,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes have when broadcast together, by NumPy's rules.
 
     Raises:
-      ValueError: if they cannot be.
+      ValueError: if they do not broadcast to one shape.
       TypeError: if a size is negative or not an integer.
 
     Example:
@@ -499,9 +509,9 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def stack_scalars(
-    scalars: Sequence[Any], dims: Sequence[int | None], size: int
-) -> tuple[Any, int | None]:
-    """One vector of a sequence of scalars, or of batches of them: (``size``, ``len(scalars)``).
+    scalars: Sequence[ArrayLike], dims: Sequence[int | None], size: int
+) -> tuple[Array, int | None]:
+    """The vector of several scalars, or ``size`` such vectors if a scalar is batched.
 
     Returns:
       The array, and its batch dimension.

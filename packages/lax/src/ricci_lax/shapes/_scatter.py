@@ -15,11 +15,11 @@ from ricci_ir import (
     DTypeLike,
     Jaxpr,
     Primitive,
+    Shape,
     ShapedArray,
     TracedFunctions,
     Tracer,
     define,
-    get_aval,
     iinfo,
     trace_key,
     trace_to_jaxpr,
@@ -27,11 +27,11 @@ from ricci_ir import (
 from ricci_lax.elementwise._arithmetic import add, div, mul, neg, sub
 from ricci_lax.elementwise._comparison import eq, select
 from ricci_lax.elementwise._extremes import max, min
-from ricci_lax.elementwise._factories import scalar
+from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.rules._reading import Positions, outside_of_scatter
 from ricci_lax.structure._filling import broadcasted_iota, full
 from ricci_lax.structure._operand_types import check_dtype, numeric
-from ricci_lax.structure._shapes import as_sizes, reshape, shape_of, zeros_of
+from ricci_lax.structure._shapes import array_aval, as_sizes, reshape, shape_of, zeros_of
 from ricci_stablehlo import Lowering, Value
 
 from ._dimension_numbers import (
@@ -70,7 +70,9 @@ __all__ = [
 _UINT32 = np.dtype("uint32")
 
 
-def _check_shapes(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims) -> None:
+def _check_shapes(
+    operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims: ScatterDimensionNumbers
+) -> None:
     ndim = len(dims.update_window_dims) + indices.ndim - 1
     if updates.ndim != ndim:
         raise TypeError(
@@ -118,7 +120,12 @@ def _check_shapes(operand: ShapedArray, indices: ShapedArray, updates: ShapedArr
 
 
 @lru_cache(maxsize=4096)
-def _scatter_aval(operand, indices, updates, dims) -> ShapedArray:
+def _scatter_aval(
+    operand: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
+    dims: ScatterDimensionNumbers,
+) -> ShapedArray:
     name = "scatter_dims_to_operand_dims"
     check_index_map("scatter", name, dims.scatter_dims_to_operand_dims, indices, operand.ndim)
     check_dtypes_match("scatter", (operand, updates))
@@ -126,7 +133,9 @@ def _scatter_aval(operand, indices, updates, dims) -> ShapedArray:
     return operand
 
 
-def _reading(dims: ScatterDimensionNumbers, updates_shape, operand_ndim: int, mode):
+def _reading(
+    dims: ScatterDimensionNumbers, updates_shape: Shape, operand_ndim: int, mode: GatherScatterMode
+) -> dict[str, Any]:
     """The parameters of the gather that reads what a scatter writes."""
     left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
     window = iter(dims.update_window_dims)
@@ -141,7 +150,7 @@ def _reading(dims: ScatterDimensionNumbers, updates_shape, operand_ndim: int, mo
     }
 
 
-def _scatter_batch(primitive: Primitive):
+def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
     def batch(axis, args, batch_dims, *, dimension_numbers, **params):
         operand, indices, updates = args
         dims: ScatterDimensionNumbers = dimension_numbers
@@ -165,7 +174,9 @@ def _scatter_batch(primitive: Primitive):
     return batch
 
 
-def _clip_indices(ctx: Lowering, operand: Value, indices: Value, updates: Value, dims) -> Value:
+def _clip_indices(
+    ctx: Lowering, operand: Value, indices: Value, updates: Value, dims: ScatterDimensionNumbers
+) -> Value:
     """Indices moved so that the windows lie within the operand."""
     sizes = _reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
     limit = iinfo(indices.dtype).max
@@ -182,13 +193,13 @@ def _scatter_lower(
     indices: Value,
     updates: Value,
     *,
-    dimension_numbers,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    update_jaxpr,
-    update_consts,
-):
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    update_jaxpr: Jaxpr | None,
+    update_consts: Sequence[Array],
+) -> Value:
     out, dims = ctx.out, dimension_numbers
     indices = comparable_indices(ctx, indices)
     if mode is GatherScatterMode.CLIP:
@@ -209,7 +220,7 @@ def _scatter_lower(
         f"unique_indices = {str(unique_indices).lower()}"
     )
 
-    def combine(inner: Lowering, element: Value, update: Value):
+    def combine(inner: Lowering, element: Value, update: Value) -> list[Value]:
         if update_jaxpr is None:
             return [update]
         return inner.inline(update_jaxpr, [element, update])
@@ -220,7 +231,7 @@ def _scatter_lower(
     return ctx.generic("stablehlo.scatter", operands, [out], attributes, [region])[0]
 
 
-def _scatter_positions(avals, params) -> Positions:
+def _scatter_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
     numbers = params["dimension_numbers"]
     given = iter(avals[2].shape[d] for d in numbers.update_window_dims)
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -229,7 +240,12 @@ def _scatter_positions(avals, params) -> Positions:
     return Positions((1,), axes, sizes, outside_of_scatter(params["mode"]))
 
 
-def _scatter(name: str, accepts: Sequence[type] | None, jvp: Callable, transpose: Callable):
+def _scatter(
+    name: str,
+    accepts: Sequence[type] | None,
+    jvp: Callable[..., Any],
+    transpose: Callable[..., Any],
+) -> Primitive:
     """A primitive of the family, and all its rules but the derivatives."""
 
     def abstract_eval(operand, indices, updates, *, dimension_numbers, **params):
@@ -240,7 +256,8 @@ def _scatter(name: str, accepts: Sequence[type] | None, jvp: Callable, transpose
     primitive = define(
         name,
         abstract_eval=abstract_eval,
-        # A program among the parameters must not be kept alive; the checks keep their own results.
+        # No memo, which would keep the program among the parameters alive; ``_scatter_aval``
+        # caches what does not depend on the program.
         memo=False,
         jvp=lambda primals, tangents, **params: jvp(primitive, primals, tangents, **params),
         transpose=lambda ct, *args, **params: transpose(primitive, ct, *args, **params),
@@ -252,7 +269,8 @@ def _scatter(name: str, accepts: Sequence[type] | None, jvp: Callable, transpose
     return primitive
 
 
-def _update_cotangent(ct, indices, updates, dims, mode):
+def _update_cotangent(ct, indices, updates, dims, mode) -> Array:
+    """The cotangent of the updates: what a gather reads at their positions."""
     params = _reading(dims, updates.aval.shape, len(shape_of(ct)), mode)
     return gather_p.bind(ct, indices, **params)
 
@@ -286,7 +304,7 @@ scatter_sub_p = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
 
 def _add_at(operand, indices, updates, params):
     """``scatter-add`` with the positions of another scatter."""
-    params = {**params, "update_jaxpr": combiner(add, get_aval(operand).dtype)}  # pyright: ignore
+    params = {**params, "update_jaxpr": combiner(add, array_aval(operand).dtype)}
     return scatter_add_p.bind(operand, indices, updates, **params)
 
 
@@ -301,11 +319,11 @@ def _mul_jvp(primitive, primals, tangents, **params):
             "written twice. Pass unique_indices=True if that is so."
         )
     result = primitive.bind(operand, indices, updates, **params)
-    total: Any = None
+    total = None
     if type(tangents[0]) is not Zero:
         total = primitive.bind(tangents[0], indices, updates, **params)
     if type(tangents[2]) is not Zero:
-        placed = _add_at(zeros_of(get_aval(operand)), indices, tangents[2], params)  # pyright: ignore
+        placed = _add_at(zeros_of(array_aval(operand)), indices, tangents[2], params)
         term = mul(operand, placed)
         total = term if total is None else add_tangents(total, term)
     return result, Zero.from_primal(result) if total is None else total
@@ -320,7 +338,7 @@ def _mul_transpose(primitive, ct, operand, indices, updates, **params):
 scatter_mul_p = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
 
 
-# scatter-min and scatter-max: the gradient is shared evenly among the values that attain it.
+# scatter-min and scatter-max: values that attain the extremum share the gradient equally.
 
 
 def _extremal_jvp(primitive, primals, tangents, **params):
@@ -329,8 +347,8 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     if type(tangents[0]) is Zero and type(tangents[2]) is Zero:
         return result, Zero.from_primal(result)
     t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
-    aval: Any = get_aval(operand)
-    like: Any = get_aval(updates)
+    aval = array_aval(operand)
+    like = array_aval(updates)
     dims = params["dimension_numbers"]
     mode = params["mode"]
     if mode is not GatherScatterMode.CLIP:  # what is read out of bounds is not written
@@ -358,7 +376,7 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     share = select(operand_wins, div(one, add(winners, one)), div(one, winners))
     share = select(update_wins, share, filled(0))
     kept = select(operand_wins, div(one, add(winners, one)), filled(0))
-    # Each of the updates at a place takes its part of what the operand there loses.
+    # The operand's share there shrinks from 1 to ``kept``; each update carries an equal part.
     loss = div(add(minus_one, kept), written)
     change = add(mul(read(t_operand), loss), mul(t_updates, share))
     return result, _add_at(t_operand, indices, change, params)
@@ -393,15 +411,15 @@ def _set_jvp(primitive, primals, tangents, **params):
 
 
 def _overlapping_set_jvp(primitive, primals, tangents, **params):
-    """Where windows may overlap, which update stays must be the same for value and tangent.
+    """The jvp rule where windows may overlap: value and tangent must keep the same updates.
 
-    Each update gets a number; scattering the numbers tells which one won at each place. Adding
-    the winners to an operand with these places cleared gives the same as the scatter.
+    Each update gets a number; scattering the numbers tells which update won at each position.
+    Adding the winners to the operand, cleared at these positions, equals the scatter.
     """
     operand, indices, updates = primals
     t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
-    aval: Any = get_aval(operand)
-    like: Any = get_aval(updates)
+    aval = array_aval(operand)
+    like = array_aval(updates)
     dims = params["dimension_numbers"]
     shape = tuple(1 if d in dims.update_window_dims else n for d, n in enumerate(like.shape))
     numbers = reshape(broadcasted_iota(_UINT32, (prod(shape),), 0), shape)
@@ -429,7 +447,7 @@ def _set_transpose(
             "unique_indices=True if that is so."
         )
     ct_operand = ct_updates = None
-    like: Any = updates.aval if is_undefined_primal(updates) else get_aval(updates)
+    like = updates.aval if is_undefined_primal(updates) else array_aval(updates)
     if is_undefined_primal(operand):
         ct_operand = primitive.bind(
             ct,
@@ -465,10 +483,10 @@ def _bind(primitive, operand, indices, updates, dims, sorted_, unique, mode, jax
     )
 
 
-def _public(primitive: Primitive, combine: Callable | None, name: str, what: str):
+def _public(primitive: Primitive, combine: BinaryFunction | None, name: str, what: str):
     def scatter(
         operand: ArrayLike,
-        scatter_indices: Any,
+        scatter_indices: ArrayLike,
         updates: ArrayLike,
         dimension_numbers: ScatterDimensionNumbers,
         *,
@@ -476,7 +494,7 @@ def _public(primitive: Primitive, combine: Callable | None, name: str, what: str
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
     ) -> Array:
-        jaxpr = None if combine is None else combiner(combine, get_aval(operand).dtype)  # pyright: ignore
+        jaxpr = None if combine is None else combiner(combine, array_aval(operand).dtype)
         flags = indices_are_sorted, unique_indices
         return _bind(
             primitive, operand, scatter_indices, updates, dimension_numbers, *flags, mode, jaxpr
@@ -524,8 +542,8 @@ scatter_max = _public(
 _update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functions", 64)
 
 
-def _update_program(func: Callable[[Any], Any], dtype: DTypeLike) -> Jaxpr:
-    """The program of a function of an element, kept by function so that it is compiled once."""
+def _update_program(func: Callable[[Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
+    """The program of a function of a scalar, kept for each function so that it is traced once."""
     key = dtype, trace_key()
     found = _update_programs.recall(func, key)
     if found is None:
@@ -538,8 +556,8 @@ def _update_program(func: Callable[[Any], Any], dtype: DTypeLike) -> Jaxpr:
 
 def scatter_apply(
     operand: ArrayLike,
-    scatter_indices: Any,
-    func: Callable[[Any], Any],
+    scatter_indices: ArrayLike,
+    func: Callable[[Array], ArrayLike],
     dimension_numbers: ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),
@@ -565,7 +583,7 @@ def scatter_apply(
 
     Source: StableHLO ``scatter``.
     """
-    dtype = get_aval(operand).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = array_aval(operand).dtype
     jaxpr = _update_program(func, dtype)
     if any(isinstance(const, Tracer) for const in jaxpr.consts):
         raise NotImplementedError(

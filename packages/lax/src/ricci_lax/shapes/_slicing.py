@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, ShapedArray, define, get_aval
+from ricci_ir import Array, ArrayLike, Shape, ShapedArray, define
 from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._shapes import (
+    array_aval,
     broadcast_in_dim,
     canonical_axis,
     reduce_sum,
@@ -38,7 +38,9 @@ __all__ = [
 # slice
 
 
-def _slice_aval(x: ShapedArray, *, start_indices, limit_indices, strides):
+def _slice_aval(
+    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
+) -> ShapedArray:
     names = ("start_indices", "limit_indices", "strides")
     values = (start_indices, limit_indices, (1,) * x.ndim if strides is None else strides)
     for name, value in zip(names, values, strict=True):
@@ -92,7 +94,9 @@ def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
     return result, dim
 
 
-def _slice_lower(ctx: Lowering, x: Value, *, start_indices, limit_indices, strides):
+def _slice_lower(
+    ctx: Lowering, x: Value, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
+) -> Value:
     strides = (1,) * len(start_indices) if strides is None else strides
     return write_slice(ctx, x, start_indices, limit_indices, strides, ctx.out)
 
@@ -197,8 +201,13 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 # pad
 
+# For each dimension: how many to add before, after and between the elements.
+PaddingConfig = Sequence[tuple[int, int, int]]
 
-def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config):
+
+def _pad_aval(
+    x: ShapedArray, padding_value: ShapedArray, *, padding_config: PaddingConfig
+) -> ShapedArray:
     if x.dtype != padding_value.dtype:
         raise TypeError(
             f"pad: the operand is {x.dtype} and padding_value is {padding_value.dtype}. "
@@ -232,7 +241,7 @@ def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config):
 
 
 def _pad_transpose(ct, x, padding_value, *, padding_config):
-    aval: Any = x.aval if is_undefined_primal(x) else get_aval(x)
+    aval = x.aval if is_undefined_primal(x) else array_aval(x)
     zero = np.zeros((), aval.dtype)[()]
     cut = [(-low, -high, 0) for low, high, _ in padding_config]
     spread = pad(ct, zero, cut)
@@ -253,15 +262,17 @@ def _pad_batch(axis, args, dims, *, padding_config):
     config = (*padding_config[:dim], (0, 0, 0), *padding_config[dim:])
     if value_dim is None:
         return pad_p.bind(x, value, padding_config=config), dim
-    # Pad with anything, then put each example's value where nothing came from the operand.
-    aval: Any = get_aval(x)
+    # Pad with zeros, then put each example's own value where no element of the operand is.
+    aval = array_aval(x)
     padded = pad(x, np.zeros((), aval.dtype)[()], config)
     kept = pad(full(aval.shape, True), False, config)
     values = broadcast_in_dim(move_dim(value, value_dim, 0), shape_of(padded), (dim,))
     return select_n(kept, values, padded), dim
 
 
-def _pad_lower(ctx: Lowering, x: Value, padding_value: Value, *, padding_config):
+def _pad_lower(
+    ctx: Lowering, x: Value, padding_value: Value, *, padding_config: PaddingConfig
+) -> Value:
     low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
     text = (
         f"stablehlo.pad {x}, {padding_value}, low = {int_list(low)}, high = {int_list(high)}, "
@@ -281,10 +292,8 @@ pad_p = define(
 )
 
 
-def pad(
-    operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]
-) -> Array:
-    """Surround an array with a value, and put it between the elements.
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: PaddingConfig) -> Array:
+    """Add copies of a value around an array, and between its elements.
 
     Args:
       operand: an array of any dtype.

@@ -1,12 +1,11 @@
-"""Special functions: the error function, the gamma function's relatives, Bessel functions."""
+"""Special functions: error, gamma, zeta and Bessel functions."""
 
 from collections.abc import Sequence
 from math import pi
-from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, finfo, get_aval, unsupported
+from ricci_ir import Array, ArrayLike, finfo, unsupported
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -19,6 +18,7 @@ from ricci_lax.elementwise._factories import (
 from ricci_lax.elementwise._transcendental import exp, sqrt
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
 from ricci_lax.structure._operand_types import floating
+from ricci_lax.structure._shapes import array_aval
 from ricci_stablehlo import traced
 
 __all__ = [
@@ -113,7 +113,7 @@ zeta_p = nary(
 
 lgamma = unary_function(
     lgamma_p,
-    "Elementwise logarithm of the gamma function's size.",
+    "Elementwise logarithm of the absolute value of the gamma function.",
     "float(lgamma(1.0)) < 1e-6 -> True",
 )
 digamma = unary_function(
@@ -139,7 +139,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     return polygamma_p.bind(m, x)
 
 
-def zeta(x: ArrayLike, q: Any) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Elementwise Hurwitz zeta function with exponent ``x`` and offset ``q``.
 
     Args:
@@ -222,7 +222,7 @@ _i0e_far = (
 _single = (18, 7)
 
 
-def _chebyshev(x: Array, coefficients: Sequence[float]) -> Array:
+def _chebyshev(x: ArrayLike, coefficients: Sequence[float]) -> Array:
     """The sum of a Chebyshev series at ``x / 2``, by Clenshaw's recurrence."""
     b0 = b1 = b2 = filled_like(x, 0)
     for coefficient in coefficients:
@@ -230,8 +230,8 @@ def _chebyshev(x: Array, coefficients: Sequence[float]) -> Array:
     return mul(scalar_like(x, 0.5), sub(b0, b2))
 
 
-def _i0e(x: Any) -> Array:
-    dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+def _i0e(x: ArrayLike) -> ArrayLike:
+    dtype = array_aval(x).dtype
     if dtype.itemsize < 4:
         return converted(_i0e(converted(x, np.dtype("float32"))), dtype)
     near, far = _i0e_near, _i0e_far
@@ -246,8 +246,8 @@ def _i0e(x: Any) -> Array:
 
 def _i1e_derivative(t, y, x):
     # I1(x) / x tends to 1/2 where the formula divides by zero.
-    tiny = scalar_like(x, float(finfo(get_aval(x).dtype).eps))  # pyright: ignore
-    away = gt(abs(x), tiny)
+    tiny = float(finfo(array_aval(x).dtype).eps)
+    away = gt(abs(x), scalar_like(x, tiny))
     safe = select(away, x, filled_like(x, tiny))
     slope = sub(bessel_i0e(safe), mul(y, add(sign(safe), reciprocal(safe))))
     return mul(t, select(away, slope, filled_like(x, 0.5)))

@@ -6,12 +6,11 @@ evaluated by the modified Lentz method (W. Press et al., Numerical Recipes, sect
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import jvp
-from ricci_ir import Array, ArrayLike, finfo, get_aval, unsupported
+from ricci_ir import Array, ArrayLike, finfo, unsupported
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sub
 from ricci_lax.elementwise._comparison import (
     bitwise_and,
@@ -31,7 +30,7 @@ from ricci_lax.elementwise._transcendental import exp, log, log1p
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.rules._law_examples import ABOVE_ONE, FRACTION, POSITIVE, samples
 from ricci_lax.structure._operand_types import floating
-from ricci_lax.structure._shapes import shape_of
+from ricci_lax.structure._shapes import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._functions import digamma, lgamma
@@ -49,27 +48,30 @@ __all__ = [
     "regularized_incomplete_beta_p",
 ]
 
-_limit = 2000
+_limit = 2000  # steps at most
+
+State = tuple[Array, ...]
 
 
-def _sum(*terms: Any) -> Array:
+def _sum(*terms: ArrayLike) -> ArrayLike:
     return reduce(add, terms)
 
 
-def _all(*conditions: Any) -> Array:
+def _all(*conditions: ArrayLike) -> ArrayLike:
     return reduce(bitwise_and, conditions)
 
 
-def _any(*conditions: Any) -> Array:
+def _any(*conditions: ArrayLike) -> ArrayLike:
     return reduce(bitwise_or, conditions)
 
 
-def _const(x: Array, value: float) -> Array:
+def _const(x: ArrayLike, value: float) -> ArrayLike:
     return scalar_like(x, value)
 
 
-def _eps(x: Array) -> Array:
-    return _const(x, float(finfo(get_aval(x).dtype).eps))  # pyright: ignore
+def _eps(x: ArrayLike) -> ArrayLike:
+    """The machine epsilon of the dtype of ``x``."""
+    return _const(x, float(finfo(array_aval(x).dtype).eps))
 
 
 class Iteration:
@@ -81,12 +83,12 @@ class Iteration:
         approximation. ``n`` counts from 1.
     """
 
-    def __init__(self, start: Callable[..., tuple], step: Callable[..., tuple]):
+    def __init__(self, start: Callable[..., State], step: Callable[..., State]) -> None:
         self.start = start
         self.step = step
 
     def with_derivative(self) -> "Iteration":
-        """The same, of pairs of the state and its derivative by the first parameter."""
+        """The same iteration, whose state also has the derivatives by the first parameter."""
 
         def start(a, *rest):
             one = filled_like(a, 1)
@@ -154,7 +156,7 @@ def _guarded(x: Array) -> Array:
     return select(lt(abs(x), tiny), filled_like(x, 1e-30), x)
 
 
-def _lentz(state: tuple, numerator: Any, denominator: Any) -> tuple:
+def _lentz(state: State, numerator: ArrayLike, denominator: ArrayLike) -> State:
     """One more level of a continued fraction, from ``(c, d, value)``."""
     c, d, value = state
     d = reciprocal(_guarded(add(mul(numerator, d), denominator)))
@@ -169,7 +171,8 @@ _series = Iteration(
 )
 
 
-def _next_term(term: Any, total: Any) -> tuple:
+def _next_term(term: Array, total: Array) -> State:
+    """The next term of a series, and the sum with it."""
     return term, add(total, term)
 
 
@@ -187,12 +190,13 @@ def _fraction_step(n, state, a, x):
 _fraction = Iteration(_fraction_start, _fraction_step)
 
 
-def _use_fraction(a, x):
+def _use_fraction(a: Array, x: Array) -> Array:
+    """Where the continued fraction converges faster than the series."""
     return bitwise_and(gt(x, filled_like(x, 1)), gt(x, a))
 
 
-def _inside(a, x):
-    """Where neither argument is at the edge of the domain or outside of it."""
+def _inside(a: Array, x: Array) -> ArrayLike:
+    """Where both arguments are positive and finite."""
     zero = filled_like(x, 0)
     return _all(gt(a, zero), gt(x, zero), is_finite(a), is_finite(x))
 
@@ -208,16 +212,17 @@ def _for_fraction(a, x):
     return [select(used, a, filled_like(x, 1)), select(used, x, filled_like(x, 2))]
 
 
-def _scale(a, x, gamma_of):
+def _scale(a: Array, x: Array, gamma_of: Array) -> Array:
+    """The factor of the series and of the fraction: exp(a log x - x - lgamma(gamma_of))."""
     return exp(sub(sub(mul(a, log(x)), x), lgamma(gamma_of)))
 
 
-def _next(a):
+def _next(a: Array) -> Array:
     return add(a, _const(a, 1))
 
 
-def _edges(a, x, low: float, high: float):
-    """What P (or Q) is at x = 0 or a = inf, and at a = 0 or x = inf; elsewhere it is NaN."""
+def _edges(a: Array, x: Array, low: float, high: float) -> Array:
+    """P (or Q) is ``low`` at x = 0 or a = inf, ``high`` at a = 0 or x = inf, and NaN elsewhere."""
     zero, infinite = filled_like(x, 0), filled_like(x, float("inf"))
     at_low, at_high = _any(eq(x, zero), eq(a, infinite)), _any(eq(a, zero), eq(x, infinite))
     valid = _all(ge(x, zero), ge(a, zero), ne(at_low, at_high))
@@ -225,7 +230,7 @@ def _edges(a, x, low: float, high: float):
     return select(valid, value, filled_like(x, float("nan")))
 
 
-def _gamma_p(a, x, series, fraction):
+def _gamma_p(a: Array, x: Array, series: Array, fraction: Array) -> Array:
     value = select(
         _use_fraction(a, x),
         sub(filled_like(x, 1), mul(_scale(a, x, a), fraction)),
@@ -234,7 +239,7 @@ def _gamma_p(a, x, series, fraction):
     return select(_inside(a, x), value, _edges(a, x, 0, 1))
 
 
-def _gamma_q(a, x, series, fraction):
+def _gamma_q(a: Array, x: Array, series: Array, fraction: Array) -> Array:
     value = select(
         _use_fraction(a, x),
         mul(_scale(a, x, a), fraction),
@@ -248,8 +253,8 @@ def _log_slope(x, gamma_of, value, slope):
     return add(slope, mul(value, sub(log(x), digamma(gamma_of))))
 
 
-def _at_edge(a, x, value):
-    """``value``, where that makes sense; 0 at x = 0."""
+def _at_edge(a: Array, x: Array, value: Array) -> Array:
+    """``value`` inside of the domain, 0 at x = 0, and NaN elsewhere."""
     zero = filled_like(x, 0)
     edge = select(bitwise_and(eq(x, zero), gt(a, zero)), zero, filled_like(x, float("nan")))
     return select(_inside(a, x), value, edge)
@@ -289,7 +294,14 @@ def _in_single(lower: Callable[[Lowering, list[Value]], Value]) -> Callable[...,
     return rule
 
 
-def _gamma(finish: Callable[..., Any], derivative: bool = False) -> Callable[..., Value]:
+def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[..., Value]:
+    """The lowering that runs the series and the fraction, each where it converges.
+
+    Args:
+      finish: ``finish(a, x, series, fraction)`` gives the result; with ``derivative``, the
+        derivative by ``a`` stands before each of the two values.
+    """
+
     def lower(ctx: Lowering, operands: list[Value]) -> Value:
         found = []
         for iteration, prepare in ((_series, _for_series), (_fraction, _for_fraction)):
@@ -303,7 +315,7 @@ def _gamma(finish: Callable[..., Any], derivative: bool = False) -> Callable[...
     return _in_single(lower)
 
 
-def _density(a, x):
+def _density(a: Array, x: Array) -> Array:
     """The derivative of P(a, x) by x."""
     decay = neg(x)
     growth = mul(sub(a, filled_like(a, 1)), log(x))

@@ -1,4 +1,4 @@
-"""What every other room stands on: shapes, constants, copies, and what operands are accepted."""
+"""The base of the other rooms: shapes, constants, copies, and checks of operand types."""
 
 from ._copy import *
 from ._filling import *

@@ -1,6 +1,5 @@
-"""Arrays made of nothing: counting along an axis, and one value everywhere."""
+"""Arrays made without operands: ``iota``, which counts along an axis, and constant arrays."""
 
-from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -11,11 +10,13 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Shape,
     ShapedArray,
+    ShapeLike,
+    as_array,
     define,
     explicit_dtype,
     float0,
-    get_aval,
     is_weakly_typed,
     primitives,
     shaped_like,
@@ -26,7 +27,7 @@ from ricci_stablehlo import Lowering, Value, tensor_type
 
 from . import _exact_rules as exact
 from ._operand_types import check_dtype, numeric
-from ._shapes import as_sizes, broadcast_in_dim, check_nonnegative, placement
+from ._shapes import array_aval, as_sizes, broadcast_in_dim, check_nonnegative, placement
 
 __all__ = [
     "broadcasted_iota",
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-def _iota_aval(*, dtype, shape, dimension, sharding):
+def _iota_aval(*, dtype: np.dtype, shape: Shape, dimension: int, sharding) -> ShapedArray:
     check_nonnegative("iota", shape)
     aval = ShapedArray(shape, dtype)
     check_dtype("iota", aval, numeric)
@@ -49,7 +50,7 @@ def _iota_aval(*, dtype, shape, dimension, sharding):
     return aval
 
 
-def _iota_lower(ctx: Lowering, *, dimension, **params):
+def _iota_lower(ctx: Lowering, *, dimension: int, **params: Any) -> Value:
     name = ctx.new_name()
     ctx.write(f"{name} = stablehlo.iota dim = {dimension} : {tensor_type(ctx.out)}")
     return Value(name, ctx.out)
@@ -81,7 +82,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding=None
+    dtype: DTypeLike, shape: ShapeLike, dimension: int, *, out_sharding: object = None
 ) -> Array:
     """An array whose elements are their own index along one dimension.
 
@@ -105,8 +106,12 @@ _python_scalars = (bool, int, float, complex)
 
 
 def full(
-    shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding=None
-) -> Any:
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: object = None,
+) -> Array:
     """An array whose elements are all equal.
 
     Args:
@@ -123,7 +128,7 @@ def full(
       (2, 3)
     """
     shape = as_sizes(shape)
-    aval: Any = get_aval(fill_value)
+    aval = array_aval(fill_value)
     if aval.shape:
         raise TypeError(
             f"full: fill_value has shape {aval.shape}, and only a scalar can fill an array. "
@@ -132,7 +137,7 @@ def full(
     weak = dtype is None and is_weakly_typed(fill_value)
     dtype = aval.dtype if dtype is None else explicit_dtype(dtype, "full")
     if dtype == float0:
-        return np.zeros(shape, float0)
+        return as_array(np.zeros(shape, float0))
     if type(fill_value) in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
         if not weak:
             fill_value = np.asarray(fill_value).astype(dtype)[()]
@@ -149,8 +154,8 @@ def full_like(
     x: ArrayLike,
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
-    shape: Any = None,
-    sharding: Any = None,
+    shape: ShapeLike | None = None,
+    sharding: object = None,
 ) -> Array:
     """An array whose elements are all equal, of the shape and dtype of another.
 
@@ -164,10 +169,10 @@ def full_like(
       >>> full_like(np.ones((2, 3)), 2, shape=(4,)).shape
       (4,)
     """
-    aval: Any = shaped_like(x) if _is_described(x) else get_aval(x)
+    aval = shaped_like(x) if _is_described(x) else array_aval(x)
     shape = aval.shape if shape is None else shape
     if dtype is None and aval.weak_type:
-        # A weak result: of this dtype, which the value may not have.
+        # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
         scalar = aval.dtype.type(fill_value).item() if np.isscalar(fill_value) else fill_value
         return full(shape, scalar, sharding=sharding)
     return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)

@@ -1,10 +1,8 @@
-"""Operations that give back their operands, for what they mean to transformations."""
-
-from typing import Any
+"""Identity operations that matter to transformations and to the compiler."""
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import ArrayLike, Tracer, define, get_aval
+from ricci_ir import PyTree, ShapedArray, Tracer, define, get_aval
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
@@ -16,7 +14,7 @@ __all__ = [
 ]
 
 
-def _same(x):
+def _same(x: ShapedArray) -> ShapedArray:
     return x
 
 
@@ -30,8 +28,8 @@ stop_gradient_p = define(
 )
 
 
-def stop_gradient(x: ArrayLike) -> Any:
-    """The same values, seen by differentiation as constants.
+def stop_gradient[T](x: T) -> T:
+    """The same values, which differentiation treats as constants.
 
     Args:
       x: a pytree of arrays.
@@ -67,6 +65,7 @@ def _barrier_transpose(cts, *args):
 
 
 def lower_barrier(ctx: Lowering, *operands: Value) -> list[Value]:
+    """Write ``stablehlo.optimization_barrier``."""
     if not operands:
         return []
     name, count = ctx.new_name(), len(operands)
@@ -90,8 +89,8 @@ optimization_barrier_p = define(
 )
 
 
-def optimization_barrier(operand: ArrayLike, /) -> Any:
-    """The same values, which the compiler computes all of before any use of them.
+def optimization_barrier(operand: PyTree, /) -> PyTree:
+    """The same values; the compiler computes all of them before it uses any.
 
     Args:
       operand: a pytree of arrays.

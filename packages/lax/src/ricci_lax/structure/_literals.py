@@ -12,6 +12,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Shape,
     ShapedArray,
     ShapeLike,
     Tracer,
@@ -71,12 +72,12 @@ def stage(x: ArrayLike, /) -> Array:
     return x if isinstance(x, Tracer) else context.trace.lift(as_array(x))
 
 
-def _empty_aval(*, shape, dtype, out_sharding):
+def _empty_aval(*, shape: Shape, dtype: np.dtype, out_sharding) -> ShapedArray:
     check_nonnegative("empty", shape)
     return ShapedArray(shape, dtype)
 
 
-def _empty_lower(ctx: Lowering, **params) -> Value:
+def _empty_lower(ctx: Lowering, **params: Any) -> Value:
     out = ctx.out
     return ctx.broadcast_to(ctx.constant(0, ShapedArray((), out.dtype)), out.shape)
 
@@ -92,8 +93,8 @@ empty_p = define(
 )
 
 
-def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
-    """An array whose elements are not to be relied on; they happen to be zeros.
+def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) -> Array:
+    """An array with unspecified elements (in fact zeros).
 
     Args:
       shape: its shape.
@@ -108,13 +109,13 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: Any = None) -> Ar
       (2, 3)
     """
     found = np.dtype(explicit_dtype(dtype, "empty"))
-    # A scalar type that is the dtype's own stays, for programs print it.
+    # The dtype's own scalar type is kept as it is, because printed programs show it.
     kept = dtype if isinstance(dtype, type) and np.dtype(dtype) == found else found
     result = empty_p.bind(shape=as_sizes(shape), dtype=kept, out_sharding=None)
     return result if out_sharding is None else placement.constrain(result, out_sharding)
 
 
-def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """An array repeated to the shape of another, dimensions pairing up from the last.
 
     Args:
@@ -138,7 +139,7 @@ def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     return broadcast_in_dim(arr, shape, tuple(range(first, len(shape))))
 
 
-def shape_as_value(shape: Sequence[int]) -> Any:
+def shape_as_value(shape: Sequence[int]) -> Array | np.ndarray:
     """A shape as an int32 array of one dimension.
 
     Raises:
@@ -153,10 +154,10 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 def dtype(x: ArrayLike) -> np.dtype:
-    """The dtype that a value has as an array; of a dtype or a scalar type, the one it stands for.
+    """The dtype of a value as an array, or the dtype that a scalar type or a name stands for.
 
     Args:
-      x: an array, anything with a dtype, a Python scalar, or what names a dtype.
+      x: an array, anything with a dtype, a Python scalar, a dtype, or its name.
 
     Raises:
       ValueError: if ``x`` is ``None``.

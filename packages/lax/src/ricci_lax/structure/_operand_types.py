@@ -1,4 +1,4 @@
-"""What families of look-alike primitives accept: their dtypes and shapes."""
+"""Checks of the dtypes and shapes of operands, shared by families of primitives."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ricci_ir import ShapedArray, issubdtype
 
-# What dtypes a family accepts: a tuple of NumPy's abstract scalar classes.
+# The dtypes that a family accepts, as a tuple of NumPy's abstract scalar classes.
 real_valued = (np.integer, np.floating)
 floating = (np.floating,)
 inexact = (np.floating, np.complexfloating)

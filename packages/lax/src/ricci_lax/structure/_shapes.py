@@ -5,7 +5,7 @@ The lowest layer of primitives: every other module may import this one.
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from ricci_batching import array_ops, move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
+    Shape,
     ShapedArray,
+    ShapeLike,
     as_array,
     define,
     float0,
@@ -44,21 +46,21 @@ __all__ = [
 
 
 class Placement:
-    """How a new array gets a requested sharding; the runtime that has devices gives it."""
+    """How a new array gets a requested sharding; the package that has devices registers it."""
 
     __slots__ = ("constrain",)
 
-    constrain: Callable[[Any, Any], Any]
+    constrain: Callable[[Any, Any], Array]
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.constrain = _no_placement
 
-    def register(self, constrain: Callable[[Any, Any], Any]) -> None:
+    def register(self, constrain: Callable[[Any, Any], Array]) -> None:
         """Set ``constrain(x, sharding)``, which gives ``x`` that sharding."""
         self.constrain = constrain
 
 
-def _no_placement(x: Array, sharding: Any) -> Any:
+def _no_placement(x: Array, sharding: object) -> NoReturn:
     raise NotImplementedError(
         f"an array was asked for with sharding {sharding}, but nothing that places arrays on "
         "devices is installed. Import ricci_xla, or leave the sharding out."
@@ -68,25 +70,29 @@ def _no_placement(x: Array, sharding: Any) -> Any:
 placement = Placement()
 
 
+# ``get_aval`` of an array: such a type has a shape and a dtype.
+array_aval = cast(Callable[[Any], ShapedArray], get_aval)
+
+
 def shape_of(x: ArrayLike) -> tuple[int, ...]:
     """The shape of an array, a tracer or a scalar."""
-    return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
+    return array_aval(x).shape
 
 
-def as_sizes(shape: Any) -> tuple[int, ...]:
+def as_sizes(shape: ShapeLike) -> tuple[int, ...]:
     """A shape given by a user as a tuple of ints; a single int is a shape of one dimension.
 
     Raises:
       TypeError: if it is not a sequence of concrete integers.
     """
     try:
-        return tuple(map(index, shape))
+        return tuple(map(index, shape))  # pyright: ignore[reportArgumentType]
     except TypeError:
         try:
-            return (index(shape),)
+            return (index(shape),)  # pyright: ignore[reportArgumentType]
         except TypeError:
             raise TypeError(
-                f"{shape!r} is no shape: give integers that are known while tracing. What "
+                f"{shape!r} is no shape: give integers that are known while tracing. A size that "
                 "depends on an argument of jit must be computed outside, or be a static "
                 "argument."
             ) from None
@@ -104,7 +110,7 @@ def canonical_axis(axis: int, ndim: int) -> int:
     return axis + ndim if axis < 0 else axis
 
 
-def write(ctx: Lowering, text: str, operands: Sequence[Value], out: Any) -> Value:
+def write(ctx: Lowering, text: str, operands: Sequence[Value], out: ShapedArray) -> Value:
     """Write an operation whose text ends in its full signature, ``(types) -> type``."""
     name = ctx.new_name()
     types = ", ".join(tensor_type(x.aval) for x in operands)
@@ -121,7 +127,9 @@ def check_nonnegative(name: str, shape: Sequence[int]) -> None:
 # broadcast_in_dim
 
 
-def _broadcast_in_dim_aval(x: ShapedArray, *, shape, broadcast_dimensions, sharding):
+def _broadcast_in_dim_aval(
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, sharding
+) -> ShapedArray:
     dims = broadcast_dimensions
     check_nonnegative("broadcast_in_dim", shape)
     if len(dims) != x.ndim:
@@ -171,7 +179,9 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
     return result, 0
 
 
-def _broadcast_in_dim_lower(ctx: Lowering, x: Value, *, broadcast_dimensions, **params):
+def _broadcast_in_dim_lower(
+    ctx: Lowering, x: Value, *, broadcast_dimensions: Shape, **params: Any
+) -> Value:
     text = f"stablehlo.broadcast_in_dim {x}, dims = {int_list(broadcast_dimensions)}"
     return write(ctx, text, [x], ctx.out)
 
@@ -179,7 +189,7 @@ def _broadcast_in_dim_lower(ctx: Lowering, x: Value, *, broadcast_dimensions, **
 _broadcast_in_dim_usual = hides(broadcast_dimensions=(), sharding=None)
 
 
-def _broadcast_in_dim_shown(*, shape, **params):
+def _broadcast_in_dim_shown(*, shape: Shape, **params: Any) -> dict[str, Any]:
     return _broadcast_in_dim_usual(**params)  # the result's type says the shape
 
 
@@ -201,7 +211,7 @@ def broadcast_in_dim(
     shape: Sequence[int],
     broadcast_dimensions: Sequence[int],
     *,
-    out_sharding=None,
+    out_sharding: object = None,
 ) -> Array:
     """Repeat an array along new dimensions, and along those of size 1.
 
@@ -229,7 +239,7 @@ def broadcast_in_dim(
     )
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding=None) -> Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
     """Repeat an array along new leading dimensions of the given sizes.
 
     Example:
@@ -267,7 +277,9 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 # reshape
 
 
-def _reshape_aval(x: ShapedArray, *, new_sizes, dimensions, sharding):
+def _reshape_aval(
+    x: ShapedArray, *, new_sizes: Shape, dimensions: Shape | None, sharding
+) -> ShapedArray:
     if any(size < 0 for size in new_sizes):
         raise TypeError(
             f"reshape: the new shape {new_sizes} has a negative size. Work the size out "
@@ -303,7 +315,7 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     return reshape_p.bind(x, new_sizes=sizes, dimensions=dimensions, sharding=sharding), 0
 
 
-def _reshape_lower(ctx: Lowering, x: Value, *, dimensions, **params):
+def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **params: Any) -> Value:
     out = ctx.out
     if dimensions is not None:
         x = lower_transpose(ctx, x, dimensions)
@@ -327,7 +339,7 @@ def reshape(
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
-    out_sharding=None,
+    out_sharding: object = None,
 ) -> Array:
     """Give an array another shape of the same size.
 
@@ -359,7 +371,7 @@ def reshape(
 # squeeze
 
 
-def _squeeze_aval(x: ShapedArray, *, dimensions):
+def _squeeze_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
     if not all(0 <= d < x.ndim for d in dimensions):
         raise ValueError(
             f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
@@ -411,7 +423,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 # transpose
 
 
-def _transpose_aval(x: ShapedArray, *, permutation):
+def _transpose_aval(x: ShapedArray, *, permutation: Shape) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
             f"transpose: permutation={permutation} does not list each dimension of shape "
@@ -489,7 +501,7 @@ def batched_axes(axes: Sequence[int], dim: int) -> tuple[tuple[int, ...], int]:
     return tuple(a + (a >= dim) for a in axes), dim - sum(a < dim for a in axes)
 
 
-def lower_reduce(ctx: Lowering, op: str, x: Value, init: Any, axes: Sequence[int]) -> Value:
+def lower_reduce(ctx: Lowering, op: str, x: Value, init: ArrayLike, axes: Sequence[int]) -> Value:
     """Write a reduction by one operation, such as ``stablehlo.add``, from the value ``init``."""
     out = x.aval.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
     start = ctx.constant(init, ShapedArray((), x.dtype))
@@ -497,7 +509,7 @@ def lower_reduce(ctx: Lowering, op: str, x: Value, init: Any, axes: Sequence[int
     return write(ctx, text, [x, start], out)
 
 
-def _reduce_sum_aval(x: ShapedArray, *, axes, out_sharding):
+def _reduce_sum_aval(x: ShapedArray, *, axes: Shape, out_sharding) -> ShapedArray:
     check_dtype("reduce_sum", x, numeric)
     return reduced_aval(x, axes)
 
@@ -523,7 +535,7 @@ reduce_sum_p = define(
 )
 
 
-def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding=None) -> Array:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The sum of an array over some of its axes, in the array's own dtype.
 
     Raises:
@@ -539,10 +551,10 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding=None) ->
     return reduce_sum_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
 
 
-def zeros_of(aval: ShapedArray) -> Any:
+def zeros_of(aval: ShapedArray) -> Array:
     """An array of zeros of a given type."""
     if aval.dtype == float0:
-        return np.zeros(aval.shape, float0)
+        return as_array(np.zeros(aval.shape, float0))
     zero = np.zeros((), aval.dtype)[()]
     return broadcast_in_dim(zero.item() if aval.weak_type else zero, aval.shape, ())
 
