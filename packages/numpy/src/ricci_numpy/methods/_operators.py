@@ -56,7 +56,7 @@ def _reflected(
     return method
 
 
-def _of_function(symbol: str, function: Operation, swapped: bool = False) -> Operation:
+def _of_function(symbol: str, function: Callable[..., Any], swapped: bool = False) -> Operation:
     """The method for an operator that is a function without a fast path."""
 
     def method(self, other, /):
@@ -81,7 +81,7 @@ def _round(self, ndigits: int | None = None, /) -> Array:
     return convert(round(self), python_scalar_dtype(int))
 
 
-_methods: dict[str, Operation] = {}
+_methods: dict[str, Callable[..., Any]] = {}
 
 for _symbol, _name, _function in (
     ("+", "add", "add"),

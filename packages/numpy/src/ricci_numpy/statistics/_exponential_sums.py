@@ -142,19 +142,19 @@ def logsumexp(
 
     Source: scipy.special.logsumexp.
     """
-    a, axes = to_inexact(a, "logsumexp"), as_axis(axis)
+    x, axes = to_inexact(a, "logsumexp"), as_axis(axis)
     if b is not None:
         b = to_inexact(b, "logsumexp")
-        a = choose(not_equal(b, 0), a, -np.inf)
-        shape = np.broadcast_shapes(a.shape, b.shape)
-        a = broadcast_to(a, shape)
+        x = choose(not_equal(b, 0), x, -np.inf)
+        shape = np.broadcast_shapes(x.shape, b.shape)
+        x = broadcast_to(x, shape)
     if where is not None:
-        a = choose(where, a, 0)
-    peak = _maximum(real(a) if iscomplexobj(a) else a, axes, where, keepdims)
+        x = choose(where, x, 0)
+    peak = _maximum(real(x) if iscomplexobj(x) else x, axes, where, keepdims)
     peak = lax.select(lax.is_finite(peak), peak, lax.full_like(peak, 0))
     peak = lax.stop_gradient(peak)
-    shift = peak if keepdims else expand_dims(peak, reduced_axes(axes, a.ndim))
-    powers = exp(subtract(a, shift))
+    shift = peak if keepdims else expand_dims(peak, reduced_axes(axes, x.ndim))
+    powers = exp(subtract(x, shift))
     if b is not None:
         powers = multiply(powers, b)
     total = reductions.sum(powers, axes, keepdims=keepdims, where=where)

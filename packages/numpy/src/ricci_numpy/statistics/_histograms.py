@@ -113,14 +113,14 @@ def checked_bins(name: str, bins: ArrayLike | str) -> Any:
         raise NotImplementedError(
             f"{name}: bins={bins!r} is not supported; give the number of bins, or their edges."
         )
-    (bins,) = operands(name, bins)
-    if np.ndim(bins) == 1:
-        return bins
-    if np.ndim(bins):
+    (given,) = operands(name, bins)
+    if np.ndim(given) == 1:
+        return given
+    if np.ndim(given):
         raise TypeError(
-            f"{name}: bins must be a number or a vector of edges, got shape {np.shape(bins)}."
+            f"{name}: bins must be a number or a vector of edges, got shape {np.shape(given)}."
         )
-    count = index(bins)
+    count = index(given)
     if count < 0:
         raise IndexError(f"{name}: there cannot be {count} bins.")
     return count
@@ -258,10 +258,9 @@ def _histogram(
         weights = ravel(weights)
     a = ravel(a)
     edges = edges_of(a, edges if bins is None else bins, ends)
-    if weights is None:
-        weights = lax.full(a.shape, strong_constant(a.dtype, 1))
+    weight: Array = lax.full(a.shape, strong_constant(a.dtype, 1)) if weights is None else weights
     count = edges.shape[0]
-    counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weights, count), 1, count)
+    counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weight, count), 1, count)
     if density:
         counts = divide(divide(counts, diff(edges)), sum(counts))
     return counts, edges

@@ -3,6 +3,7 @@
 import builtins
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ __all__ = [
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
-    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    bins: Any = 10,
     range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
@@ -67,7 +68,7 @@ def histogram2d(
 
 def histogramdd(
     sample: ArrayLike,
-    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    bins: Any = 10,
     range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
@@ -153,20 +154,20 @@ def _histogramdd(
       bins, ranged, density: the numbers of bins, and more; see ``given`` and ``histogramdd``.
     """
     rest = iter(given)
-    bins = [next(rest) if each is None else each for each in bins]
+    all_bins = [next(rest) if each is None else each for each in bins]
     ends = [(next(rest), next(rest)) if each else () for each in ranged]
     if weights is None:
         (sample,) = promote_dtypes_inexact(sample)
     else:
         sample, weights = promote_dtypes_inexact(sample, weights)
     columns = [lax.index_in_dim(sample, i, 1, keepdims=False) for i in builtins.range(len(bins))]
-    edges = [edges_of(*each) for each in zip(columns, bins, ends, strict=True)]
+    edges = [edges_of(*each) for each in zip(columns, all_bins, ends, strict=True)]
     shape = tuple(each.shape[0] + 1 for each in edges)
     places = lax.full((sample.shape[0],), 0, np.int32)
     for column, each, size in zip(columns, edges, shape, strict=True):
         places = lax.add(lax.mul(places, np.int32(size)), bin_numbers(column, each))
-    weights = lax.full(places.shape, 1, np.int32) if weights is None else weights
-    counts = lax.reshape(counted(places, weights, prod(shape)), shape)
+    weight: Array = lax.full(places.shape, 1, np.int32) if weights is None else weights
+    counts = lax.reshape(counted(places, weight, prod(shape)), shape)
     # The first and the last place in each direction count the points outside of the bins.
     counts = lax.slice(counts, (1,) * len(shape), tuple(size - 1 for size in shape))
     if density:

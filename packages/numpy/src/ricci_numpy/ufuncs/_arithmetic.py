@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from operator import index
+from typing import Any
 
 import numpy as np
 
