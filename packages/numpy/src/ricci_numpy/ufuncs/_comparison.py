@@ -1,6 +1,6 @@
 """Tests of elements and arrays: finite, infinite, NaN, close, equal, complex."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -337,7 +337,9 @@ def _allclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) 
     return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+def array_equal(
+    a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any], equal_nan: bool = False
+) -> Array:
     """Whether two arrays have one shape and equal elements.
 
     Args:
@@ -357,7 +359,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     return _all_equal(a1, a2, equal_nan=bool(equal_nan))
 
 
-def array_equiv(a1: Any, a2: Any) -> Array:
+def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array:
     """Whether two arrays broadcast against each other and then are equal.
 
     Example:
