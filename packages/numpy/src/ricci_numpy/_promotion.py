@@ -4,7 +4,7 @@ Operands are converted only if they must be: an array of the result's dtype is n
 Python scalar of that dtype stays a Python scalar, which traced programs show as a literal.
 """
 
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -103,11 +103,7 @@ def as_operand(x: Any) -> Any:
     return complex(x) if isinstance(x, complex) else x
 
 
-@overload
-def operands(name: str, *args: Array) -> list[Array]: ...
-@overload
-def operands(name: str, *args: Any) -> list[Any]: ...
-def operands(name: str, *args: Any) -> list[Any]:
+def operands(name: str, *args: Any) -> list[Array]:
     """The operands of function ``name``, checked; see ``check_arraylike`` and ``as_operand``."""
     for x in args:
         if not hasattr(type(x), "aval"):
@@ -162,38 +158,26 @@ def common_dtype(*args: ArrayLike) -> tuple[np.dtype, bool]:
     return lattice_result_type(*pairs)
 
 
-@overload
-def promote_dtypes(*args: Array) -> list[Array]: ...
-@overload
-def promote_dtypes(*args: Any) -> list[Any]: ...
-def promote_dtypes(*args: Any) -> list[Any]:
+def promote_dtypes(*args: Any) -> list[Array]:
     """The operands with one dtype, by the promotion lattice."""
     dtype, weak = common_dtype(*args)
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def inexact_dtype(dtype: np.dtype, weak: bool = False) -> tuple[np.dtype, bool]:
+def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[np.dtype, bool]:
     """A dtype, and whether it is weak, with integers and booleans replaced by floats."""
     if dtype in INEXACT_DTYPES:
         return dtype, weak
     return python_scalar_dtype(float), weak
 
 
-@overload
-def promote_dtypes_inexact(*args: Array) -> list[Array]: ...
-@overload
-def promote_dtypes_inexact(*args: Any) -> list[Any]: ...
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
+def promote_dtypes_inexact(*args: Any) -> list[Array]:
     """Like ``promote_dtypes``, with integers and booleans becoming floats."""
     dtype, weak = inexact_dtype(*common_dtype(*args))
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-@overload
-def promote_dtypes_numeric(*args: Array) -> list[Array]: ...
-@overload
-def promote_dtypes_numeric(*args: Any) -> list[Any]: ...
-def promote_dtypes_numeric(*args: Any) -> list[Any]:
+def promote_dtypes_numeric(*args: Any) -> list[Array]:
     """Like ``promote_dtypes``, with booleans becoming integers."""
     dtype, weak = common_dtype(*args)
     if dtype == BOOL:
@@ -201,38 +185,22 @@ def promote_dtypes_numeric(*args: Any) -> list[Any]:
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-@overload
-def promote_args(name: str, *args: Array) -> list[Array]: ...
-@overload
-def promote_args(name: str, *args: Any) -> list[Any]: ...
-def promote_args(name: str, *args: Any) -> list[Any]:
+def promote_args(name: str, *args: Any) -> list[Array]:
     """Checked operands with one dtype and one rank."""
     return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
 
 
-@overload
-def promote_args_inexact(name: str, *args: Array) -> list[Array]: ...
-@overload
-def promote_args_inexact(name: str, *args: Any) -> list[Any]: ...
-def promote_args_inexact(name: str, *args: Any) -> list[Any]:
+def promote_args_inexact(name: str, *args: Any) -> list[Array]:
     """Checked operands with one dtype of floats or complex numbers, and one rank."""
     return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
 
 
-@overload
-def promote_args_numeric(name: str, *args: Array) -> list[Array]: ...
-@overload
-def promote_args_numeric(name: str, *args: Any) -> list[Any]: ...
-def promote_args_numeric(name: str, *args: Any) -> list[Any]:
+def promote_args_numeric(name: str, *args: Any) -> list[Array]:
     """Checked operands with one dtype that is not boolean, and one rank."""
     return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
 
 
-@overload
-def promote_shapes(name: str, *args: Array) -> list[Array]: ...
-@overload
-def promote_shapes(name: str, *args: Any) -> list[Any]: ...
-def promote_shapes(name: str, *args: Any) -> list[Any]:
+def promote_shapes(name: str, *args: Any) -> list[Array]:
     """The operands, those that are no scalars with equal ranks: leading sizes of 1 are added.
 
     Raises:

@@ -229,11 +229,11 @@ class ufunc:
             return faster(a.at[indices], b)
         if self.nin != 2 or b is None:
             raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
-        (b,) = operands(f"{self.__name__}.at", b)
+        (operand,) = operands(f"{self.__name__}.at", b)
         # Indexing an array of the elements' positions gives the positions that ``indices`` means.
         numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
         places = numbers.at[indices].get(mode="fill", fill_value=a.size)
-        values = _broadcast_to(asarray(b), places.shape)
+        values = _broadcast_to(asarray(operand), places.shape)
         count = (places.size,)
         updated = self._loops.at(ravel(a), lax.reshape(places, count), lax.reshape(values, count))
         return lax.reshape(updated, a.shape)

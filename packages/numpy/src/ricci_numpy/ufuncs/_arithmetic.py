@@ -121,13 +121,13 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @composite("remainder")
 def _remainder(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_numeric("remainder", x1, x2)
-    x2 = _nonzero_divisor(x2)
-    rest = lax.rem(x1, x2)
+    divisor = _nonzero_divisor(x2)
+    rest = lax.rem(x1, divisor)
     zero = constant(rest, 0)
     inexact = lax.ne(rest, zero)
-    differs = lax.ne(lax.lt(rest, zero), lax.lt(x2, constant(x2, 0)))
+    differs = lax.ne(lax.lt(rest, zero), lax.lt(divisor, constant(divisor, 0)))
     wrong = lax.bitwise_and(differs, inexact)
-    return select_where(wrong, lax.add(rest, x2), rest)
+    return select_where(wrong, lax.add(rest, divisor), rest)
 
 
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
