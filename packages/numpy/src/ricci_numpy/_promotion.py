@@ -1,7 +1,7 @@
 """NumPy's promotion of dtypes and ranks.
 
-Operands stay what they are where they can: a Python scalar of the result's dtype remains one (a
-weakly typed literal of the program), an array of the right dtype is not touched.
+Operands are converted only if they must be: an array of the result's dtype is not touched, and a
+Python scalar of that dtype stays a Python scalar, which traced programs show as a literal.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ NUMERIC_DTYPES = array_dtypes - {BOOL}
 REAL_DTYPES = array_dtypes - COMPLEX_DTYPES
 
 
-def is_arraylike(x: ArrayLike) -> bool:
+def is_arraylike(x: object) -> bool:
     """Whether ``x`` is an array, a scalar, or an object that gives an array when asked."""
     return (
         hasattr(type(x), "aval")
@@ -51,7 +51,7 @@ def is_arraylike(x: ArrayLike) -> bool:
     )
 
 
-def check_arraylike(name: str, *args: Any) -> None:
+def check_arraylike(name: str, *args: object) -> None:
     """Raise unless every operand is an array or a scalar.
 
     Raises:
@@ -69,11 +69,11 @@ def check_arraylike(name: str, *args: Any) -> None:
             )
 
 
-def _describe(x: Array) -> str:
+def _describe(x: object) -> str:
     return "None" if x is None else f"a value of type {type(x).__qualname__}"
 
 
-def _advice(x: Array) -> str:
+def _advice(x: object) -> str:
     if isinstance(x, list | tuple):
         return "Make an array of it first, with numpy.asarray(...)."
     if isinstance(x, str | bytes):
@@ -82,7 +82,11 @@ def _advice(x: Array) -> str:
 
 
 def as_operand(x: Any) -> Any:
-    """``x`` itself, or what stands for it: the array of a duck, the base value of a subclass."""
+    """``x`` as an array or a scalar.
+
+    An object with a method ``__ricci_array__`` or ``__jax_array__`` becomes the array that this
+    returns, and an instance of a subclass of ``int``, ``float`` or ``complex`` a plain number.
+    """
     if (
         hasattr(type(x), "aval")
         or type(x) in scalar_kinds
@@ -92,10 +96,11 @@ def as_operand(x: Any) -> Any:
     convert = getattr(x, "__ricci_array__", None) or getattr(x, "__jax_array__", None)
     if convert is not None:
         return convert()
-    for kind in (int, float, complex):
-        if isinstance(x, kind):
-            return kind(x)  # pyright: ignore[reportArgumentType]
-    return x
+    if isinstance(x, int):
+        return int(x)
+    if isinstance(x, float):
+        return float(x)
+    return complex(x) if isinstance(x, complex) else x
 
 
 def operands(name: str, *args: Any) -> list[Array]:
@@ -107,15 +112,16 @@ def operands(name: str, *args: Any) -> list[Array]:
     return list(args)
 
 
-def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Any:
-    """An array of the given type, by an equation or an operation if ``x`` is not of it."""
+def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
+    """``x`` as an array of the given dtype; an array that has it is returned as it is."""
     aval: Any = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
-        return x
+        array: Any = x
+        return array
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
-def scalar_or_array(x: Any, dtype: Any, weak: bool) -> Any:
+def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:
     """``x`` as an operand of the given dtype: Python and NumPy scalars stay scalars."""
     kind = type(x)
     if kind in scalar_kinds:
@@ -124,13 +130,13 @@ def scalar_or_array(x: Any, dtype: Any, weak: bool) -> Any:
         return x if x.dtype == dtype else np.asarray(x).astype(dtype)[()]
     aval: Any = get_aval(x)
     if aval.dtype == dtype and (aval.weak_type == weak or context.trace is eval_trace):
-        # A result is weak only if all operands are, so there is nothing to convert; traced
-        # programs say it nevertheless, as JAX's do.
+        # A result is weakly typed only if all operands are, so a dtype that fits needs no
+        # conversion. Traced programs show one nevertheless, as JAX's do.
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
-def _scalar(x: Any, kind: type, dtype: DTypeLike, weak: bool) -> Any:
+def _scalar(x: Any, kind: type, dtype: np.dtype, weak: bool) -> ArrayLike:
     if kind is bool and dtype == BOOL:
         return x
     if weak:
@@ -143,7 +149,7 @@ def _scalar(x: Any, kind: type, dtype: DTypeLike, weak: bool) -> Any:
     return np.asarray(x).astype(dtype)[()]
 
 
-def common_dtype(*args: Any) -> tuple[Any, bool]:
+def common_dtype(*args: ArrayLike) -> tuple[np.dtype, bool]:
     """The dtype that operands promote to, and whether it is weak."""
     pairs = []
     for x in args:
@@ -158,7 +164,7 @@ def promote_dtypes(*args: Any) -> list[Array]:
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def inexact_dtype(dtype: DTypeLike, weak: bool = False) -> tuple[Any, bool]:
+def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[np.dtype, bool]:
     """A dtype, and whether it is weak, with integers and booleans replaced by floats."""
     if dtype in INEXACT_DTYPES:
         return dtype, weak
@@ -195,11 +201,11 @@ def promote_args_numeric(name: str, *args: Any) -> list[Array]:
 
 
 def promote_shapes(name: str, *args: Any) -> list[Array]:
-    """The operands with equal ranks (scalars excepted), by adding leading sizes of 1.
+    """The operands, those that are no scalars with equal ranks: leading sizes of 1 are added.
 
     Raises:
-      ValueError: if shapes of different ranks do not broadcast. The operation itself refuses
-        those of one rank.
+      ValueError: if shapes of different ranks do not broadcast. Shapes of one rank are left to
+        the operation to check.
     """
     shapes = [get_aval(x).shape for x in args]  # pyright: ignore[reportAttributeAccessIssue]
     full = [s for s in shapes if s]
@@ -247,19 +253,22 @@ def _add_leading(x: Array, shape: tuple[int, ...], rank: int) -> Array:
     return broadcast_in_dim(x, (*(1,) * lead, *shape), tuple(range(lead, rank)))
 
 
-_constants: Cache[tuple[Any, Any], Any] = Cache("constants", 4096)
+_constants: Cache[tuple[DTypeLike, ArrayLike], ArrayLike] = Cache("constants", 4096)
 
 
-def constant(x: ArrayLike, value: complex) -> Array:
-    """A scalar of the dtype of ``x``, for use beside it: a Python one for a weak scalar."""
+def constant(x: ArrayLike, value: float) -> ArrayLike:
+    """A scalar of the dtype of ``x``, for use beside it.
+
+    It is a Python scalar if ``x`` is a weakly typed scalar, else one of NumPy's.
+    """
     aval: Any = get_aval(x)
     if aval.weak_type and not aval.shape:
         return constant_like(x, value)
     return strong_constant(aval.dtype, value)
 
 
-def constant_like(x: ArrayLike, value: complex) -> Any:
-    """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed."""
+def constant_like(x: ArrayLike, value: float) -> ArrayLike:
+    """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed, else one of NumPy's."""
     aval: Any = get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:
@@ -269,7 +278,7 @@ def constant_like(x: ArrayLike, value: complex) -> Any:
     return strong_constant(dtype, value)
 
 
-def strong_constant(dtype: DTypeLike, value: Any) -> Array:
+def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
     """A NumPy scalar, made once for each dtype and value."""
     key = (dtype, value)
     try:

@@ -1,4 +1,4 @@
-"""Making arrays from values, describing and exchanging them, and their dtypes."""
+"""Arrays made from values, files and other libraries, and what is known of them; dtypes."""
 
 from ._array_info import *
 from ._creation import *

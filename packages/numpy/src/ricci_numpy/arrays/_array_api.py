@@ -1,10 +1,10 @@
-"""What the array API standard lets a library ask of the namespace."""
+"""Inspection by the array API standard: the dtypes, devices and capabilities of the namespace."""
 
 from typing import Any, final
 
 import numpy as np
 
-from ricci_ir import backend, canonicalize_dtype, python_scalar_dtype
+from ricci_ir import DTypeLike, backend, canonicalize_dtype, python_scalar_dtype
 
 from ._dtypes import isdtype
 
@@ -43,7 +43,7 @@ class ArrayNamespaceInfo:
         return backend().devices()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
-        """The dtypes that arrays have if none is asked for, by kind."""
+        """The dtypes that arrays have by default, by kind."""
         integer = python_scalar_dtype(int)
         return {
             "real floating": python_scalar_dtype(float),
@@ -52,7 +52,9 @@ class ArrayNamespaceInfo:
             "indexing": integer,
         }
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype]:
+    def dtypes(
+        self, *, device: Any = None, kind: DTypeLike | tuple[DTypeLike, ...] | None = None
+    ) -> dict[str, np.dtype]:
         """The dtypes of the standard that arrays can have, by name.
 
         Args:
@@ -84,10 +86,10 @@ def array_namespace_info() -> ArrayNamespaceInfo:
 
 
 def check_version(api_version: str | None) -> None:
-    """Raise unless the namespace follows a version of the standard.
+    """Check that the namespace follows a version of the standard.
 
     Raises:
-      ValueError: if it follows another.
+      ValueError: if it does not.
     """
     if api_version is not None and api_version != ARRAY_API_VERSION:
         raise ValueError(

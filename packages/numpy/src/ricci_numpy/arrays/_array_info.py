@@ -1,5 +1,6 @@
-"""What is known of an array: rank, shape, size, and values where they are not traced."""
+"""Properties of an array: its rank, shape and size, and its values if it is not traced."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ __all__ = [
 
 
 def known_values(x: ArrayLike, advice: str) -> np.ndarray:
-    """The values of an array, where they decide the size of a result.
+    """The values of an array, for functions whose result has a size that depends on them.
 
     Raises:
       ConcretizationTypeError: if ``x`` is traced; the message is ``advice``.
@@ -27,7 +28,7 @@ def known_values(x: ArrayLike, advice: str) -> np.ndarray:
 
 
 def _shape(name: str, a: Any) -> tuple[int, ...]:
-    if hasattr(a, "shape"):  # also what only describes an array
+    if hasattr(a, "shape"):  # a ShapeDtypeStruct has one, too
         return tuple(a.shape)
     (a,) = operands(name, a)
     return np.shape(a)
@@ -66,7 +67,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 
 def size(a: ArrayLike, axis: Axis = None) -> int:
-    """How many elements an array has, in all or along axes.
+    """How many elements an array has, in total or along axes.
 
     Args:
       a: an array or scalar.
@@ -74,7 +75,7 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
 
     Raises:
       TypeError: if ``a`` is no array or scalar.
-      IndexError: if an axis is out of bounds.
+      ValueError: if an axis is out of bounds.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -85,7 +86,7 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
     """
     sizes = _shape("size", a)
     if axis is not None:
-        axes = axis if isinstance(axis, tuple | list) else (axis,)
+        axes = axis if isinstance(axis, Sequence) else (axis,)
         if not all(-len(sizes) <= i < len(sizes) for i in axes):
             raise ValueError(f"size: there is no axis {axis} among {len(sizes)} dimensions.")
         sizes = tuple(sizes[i] for i in axes)

@@ -1,7 +1,7 @@
-"""Arrays made from values: ``array``, ``asarray``, and arrays of one value."""
+"""Arrays made from values (``array``, ``asarray``), from buffers and from text."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Buffer, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    ExtendedDType,
     ShapedArray,
     Tracer,
     array_dtypes,
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 
-def checked_dtype(dtype: DTypeLike, name: str) -> Any:
+def checked_dtype(dtype: DTypeLike | ExtendedDType, name: str) -> Any:
     """``dtype`` if arrays can have it.
 
     Raises:
@@ -58,26 +59,26 @@ def checked_dtype(dtype: DTypeLike, name: str) -> Any:
     )
 
 
-def chosen_dtype(dtype: DTypeLike, name: str) -> Any:
-    """The dtype that the caller of a function chooses for its result, checked; ``None`` stays."""
+def chosen_dtype(dtype: DTypeLike | None, name: str) -> np.dtype | None:
+    """The dtype that the caller of a function asks for, checked; ``None`` if there is none."""
     return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
 
 
-def placed(x: ArrayLike, device: Any, out_sharding: Any = None) -> Any:
+def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
     """``x`` on a device or with a sharding, if one is given."""
     where = device if out_sharding is None else out_sharding
     return x if where is None else placement.constrain(x, where)
 
 
 def uploads_are_guarded() -> bool:
-    """Whether a guard watches copies from the host, so that NumPy must not compute a result."""
+    """Whether copies from the host are logged or refused, so results must not come from NumPy."""
     return transfer_guard_host_to_device.value not in (None, "allow")
 
 
 def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Any:
-    """An array holding a NumPy array's values; 64-bit dtypes become 32-bit while those are off.
+    """An array with the values of a NumPy array; 64-bit dtypes become 32-bit while those are off.
 
-    A scalar of a program that is being recorded is a literal there.
+    In a program that is being traced a scalar becomes a literal.
     """
     aval = ShapedArray(value.shape, dtype or canonicalize_dtype(value.dtype), weak_type)
     if not value.shape and context.trace is not eval_trace:
@@ -85,7 +86,7 @@ def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | Non
         if isinstance(scalar, Tracer):
             return scalar
     if not has_backend():
-        # Tracing alone needs no runtime: a NumPy array is a constant of the program as it is.
+        # A program can be traced without a backend; a NumPy array is a constant of it.
         return value.astype(aval.dtype)
     return backend().array(value, aval)
 
@@ -170,7 +171,7 @@ def array(
 
 
 def _by_position(args: tuple, *defaults: Any) -> tuple:
-    """The options of ``array`` of which some are given by position."""
+    """The options of ``array``: those given by position, then the others."""
     if len(args) > len(defaults):
         raise TypeError(
             "array: takes at most 5 arguments by position, object, dtype, copy, order and ndmin, "
@@ -183,7 +184,16 @@ def _by_position(args: tuple, *defaults: Any) -> tuple:
     return (*args, *defaults[len(args) :])
 
 
-def _array(x, dtype, copy, order, ndmin, device, out_sharding, name) -> Array:
+def _array(
+    x: Any,
+    dtype: DTypeLike | None,
+    copy: bool,
+    order: str | None,
+    ndmin: int,
+    device: Any,
+    out_sharding: Any,
+    name: str,
+) -> Array:
     if order is not None and order != "K":
         raise NotImplementedError(
             f"{name}: order={order!r} is not supported, since arrays have no memory order to "
@@ -227,7 +237,7 @@ def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array
     return _from_value(found, dtype, copy, name)
 
 
-def _refuse(x: Array, name: str, dtype: DTypeLike) -> None:
+def _refuse(x: object, name: str, dtype: np.dtype) -> NoReturn:
     kind = type(x)
     raise TypeError(
         f"{name} cannot make an array of {x!r}, of type {kind.__module__}.{kind.__qualname__}: "
@@ -247,7 +257,7 @@ def _host_array(x: Any, dtype: DTypeLike, name: str) -> np.ndarray:
         ) from None
 
 
-def _raggedness(x: Array, path: str = "") -> str:
+def _raggedness(x: Sequence[Any], path: str = "") -> str:
     shapes = [np.shape(part) if _is_regular(part) else None for part in x]
     for i, (part, shape) in enumerate(zip(x, shapes, strict=True)):
         if shape is None:
@@ -257,7 +267,7 @@ def _raggedness(x: Array, path: str = "") -> str:
     return "its parts differ in length"
 
 
-def _is_regular(x: Array) -> bool:
+def _is_regular(x: Any) -> bool:
     try:
         np.shape(x)
     except ValueError:
@@ -265,14 +275,14 @@ def _is_regular(x: Array) -> bool:
     return True
 
 
-def _has_array(x: Any) -> bool:
-    """Whether an object is none of ours, but gives an array when it is asked for one."""
+def _has_array(x: object) -> bool:
+    """Whether an object of another class has a method that returns an array."""
     return hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__")
 
 
-def _type_of_other(x: Any, name: str) -> tuple[Any, bool]:
+def _type_of_other(x: Any, name: str) -> tuple[np.dtype, bool]:
     """The dtype that NumPy gives to an element of a sequence, and whether it is weak."""
-    for kind in (int, float, complex):  # of these, subclasses
+    for kind in (int, float, complex):  # subclasses of them
         if isinstance(x, kind):
             return python_scalar_dtype(kind), True
     if x is None:
@@ -290,10 +300,11 @@ class _Elements:
 
     def __init__(self):
         self.kinds: set[type] = set()
-        self.types: set[tuple[Any, bool]] = set()
-        self.arrays: list[Any] = []
+        self.types: set[tuple[np.dtype, bool]] = set()
+        self.arrays: list[Array] = []
 
-    def collect(self, x: Any, name: str) -> None:
+    def collect(self, x: Sequence[Any], name: str) -> None:
+        """Add the elements of a nested sequence."""
         for part in x:
             kind = type(part)
             if kind in scalar_kinds:
@@ -304,7 +315,7 @@ class _Elements:
                 self.add(part, name)
 
     def add(self, x: Any, name: str) -> None:
-        """Add an element that is neither a scalar of Python's nor one of its sequences."""
+        """Add an element that is neither a Python scalar nor a list or tuple."""
         if hasattr(type(x), "aval"):
             self.arrays.append(x)
             self.types.add((x.aval.dtype, x.aval.weak_type))
@@ -318,18 +329,19 @@ class _Elements:
         else:
             self.types.add(_type_of_other(x, name))
 
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
+        """The dtype that the elements promote to; the default float if there are none."""
         pairs = [(python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
         pairs.extend(self.types)
         return lattice_result_type(*pairs)[0] if pairs else python_scalar_dtype(float)
 
 
-def _from_sequence(x: list[Any], dtype: DTypeLike | None, name: str) -> Array:
+def _from_sequence(x: list[Any] | tuple[Any, ...], dtype: DTypeLike | None, name: str) -> Array:
     elements = _Elements()
     try:
         elements.collect(x, name)
     except TypeError:
-        # Strings of digits are numbers for NumPy when a dtype is asked for.
+        # With a dtype given, NumPy reads strings of digits as numbers.
         if dtype is None or elements.arrays:
             raise
         return from_host(_host_array(x, dtype, name), dtype=dtype)
@@ -345,14 +357,15 @@ def _from_sequence(x: list[Any], dtype: DTypeLike | None, name: str) -> Array:
     return _stacked(x, dtype, name)
 
 
-def _on_host(x: Array) -> Any:
+def _on_host(x: Any) -> Any:
+    """A nested sequence with its scalar arrays replaced by NumPy scalars."""
     if isinstance(x, list | tuple):
         return [_on_host(part) for part in x]
     return np.asarray(x)[()] if hasattr(type(x), "aval") else x
 
 
-def _stacked(x: Array, dtype: DTypeLike, name: str) -> Any:
-    """A nested sequence that holds arrays, put together part by part."""
+def _stacked(x: Any, dtype: DTypeLike, name: str) -> Any:
+    """An array of a nested sequence that holds arrays: its parts, concatenated at each depth."""
     if not isinstance(x, list | tuple):
         x = as_operand(x)
         if type(x) in scalar_kinds:
@@ -371,7 +384,9 @@ def _stacked(x: Array, dtype: DTypeLike, name: str) -> Any:
     return lax.concatenate([broadcast(part, (1, *np.shape(part))) for part in parts], 0)
 
 
-def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(
+    x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None
+) -> Array:
     """An array with its elements converted to a dtype.
 
     Args:
@@ -410,7 +425,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the bytes of a buffer, copied.
 
     Example:
@@ -436,14 +451,14 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     return asarray(np.fromstring(string, np.dtype(dtype), count, sep=sep))
 
 
-def _without_size(name: str, *_: Any) -> None:
+def _without_size(name: str) -> NoReturn:
     raise NotImplementedError(
         f"{name} is not provided: its result has a shape that is not known before it is read. "
         f"Read it with numpy.{name}, and make an array with asarray."
     )
 
 
-def fromfile(*args: Any, **kwargs: Any) -> Any:
+def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
     """Not provided: read with ``numpy.fromfile``, then ``asarray``.
 
     Raises:
@@ -452,7 +467,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
     _without_size("fromfile")
 
 
-def fromiter(*args: Any, **kwargs: Any) -> Any:
+def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
     """Not provided: read with ``numpy.fromiter``, then ``asarray``.
 
     Raises:

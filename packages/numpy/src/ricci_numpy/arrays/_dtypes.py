@@ -1,11 +1,11 @@
-"""Dtypes as objects of the namespace: scalar types that make arrays, and questions about dtypes."""
+"""The dtypes of the namespace, such as ``float32``, and functions that compare dtypes."""
 
-from typing import Any
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 
-from ricci_ir import Array, DTypeLike
+from ricci_ir import Array, ArrayLike, DTypeLike
 from ricci_ir import issubdtype as _is_in_family
 from ricci_ir import result_type as _common_type
 
@@ -60,11 +60,11 @@ __all__ = [
 
 
 class ScalarType(type):
-    """The class of scalar types such as ``float32``: dtypes that make an array when called."""
+    """The class of scalar types such as ``float32``; calling one makes an array of its dtype."""
 
     dtype: np.dtype
 
-    def __call__(cls, x: Array) -> Array:
+    def __call__(cls, x: Any) -> Array:
         return asarray(x, dtype=cls.dtype)
 
     def __eq__(cls, other: object) -> bool:
@@ -75,11 +75,11 @@ class ScalarType(type):
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.dtype.type)
 
 
-def _scalar_type(scalar: Any, name: str | None = None) -> ScalarType:
+def _scalar_type(scalar: type[np.generic], name: str | None = None) -> ScalarType:
     dtype = np.dtype(scalar)
     name = name or dtype.name
     documentation = (
@@ -131,7 +131,7 @@ complex128 = _scalar_type(np.complex128)
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
-_KINDS: dict[str, tuple[Any, ...]] = {
+_KINDS: dict[str, tuple[type[np.generic], ...]] = {
     "bool": (np.bool_,),
     "signed integer": (np.signedinteger,),
     "unsigned integer": (np.unsignedinteger,),
@@ -142,14 +142,14 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def isdtype(dtype: DTypeLike, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     """Whether a dtype is of a kind.
 
     Args:
       dtype: a dtype.
       kind: a dtype, or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
         ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``, or a tuple of
-        these, of which one suffices.
+        these, one of which must hold.
 
     Raises:
       ValueError: if ``kind`` is another string.
@@ -166,7 +166,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     return any(_is_of_kind(np.dtype(dtype), one) for one in kinds)
 
 
-def _is_of_kind(dtype: np.dtype, kind: Any) -> bool:
+def _is_of_kind(dtype: np.dtype, kind: DTypeLike) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
         return any(_is_in_family(dtype, family) for family in _KINDS[kind])
     try:
@@ -178,8 +178,8 @@ def _is_of_kind(dtype: np.dtype, kind: Any) -> bool:
         ) from None
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is another, or belongs to a family.
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
+    """Whether a dtype equals another one or belongs to a family of dtypes.
 
     Args:
       arg1, arg2: dtypes, scalar types, families such as ``floating``, or names.
@@ -197,7 +197,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return _is_in_family(arg1, arg2)
 
 
-def result_type(*args: Any) -> np.dtype:
+def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     """The dtype that the result of an operation on these operands has.
 
     Args:
@@ -217,7 +217,11 @@ def result_type(*args: Any) -> np.dtype:
     return _common_type(*args)
 
 
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+def can_cast(
+    from_: DTypeLike,
+    to: DTypeLike,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
+) -> bool:
     """Whether values of one dtype can be cast to another under a rule.
 
     Args:

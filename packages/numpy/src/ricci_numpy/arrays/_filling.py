@@ -1,10 +1,11 @@
-"""Arrays all of whose elements are equal."""
+"""Arrays filled with one value: zeros, ones and others."""
 
 from operator import index
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -40,9 +41,23 @@ __all__ = [
     "zeros_like",
 ]
 
-# Up to this size an array of one value is filled on the host: that needs no program, of which
-# there would be one for every shape.
+# An array of up to this size is filled on the host, since a program for it would have to be
+# compiled for every shape.
 _FILLED_ON_HOST = 1 << 14
+
+
+class Shaped(Protocol):
+    """What has a shape and a dtype, such as a ``ShapeDtypeStruct``."""
+
+    @property
+    def shape(self) -> Shape:
+        """The length of each axis."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        ...
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
@@ -65,10 +80,8 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         raise TypeError(f"A shape is an int or a sequence of ints, got {shape!r}.") from error
 
 
-def filled(
-    shape: tuple[int, ...], value: Any, dtype: DTypeLike, weak_type: bool, name: str
-) -> Array:
-    """An array whose elements all are a Python or NumPy scalar."""
+def filled(shape: Shape, value: Any, dtype: Any, weak_type: bool, name: str) -> Array:
+    """An array of a shape that is filled with a Python or NumPy scalar."""
     size = 1
     for n in shape:
         if n < 0:
@@ -80,14 +93,15 @@ def filled(
         return backend().array(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak_type))
     if not weak_type:
         value = np.asarray(value).astype(dtype)[()]
-    return broadcast(value, shape) if shape else _rank_zero(value, dtype, weak_type)
+    return lax.broadcast_in_dim(value, shape, ()) if shape else _rank_zero(value, dtype, weak_type)
 
 
-def _filled_without_numbers(shape: tuple[int, ...], value: Any, dtype: DTypeLike, name: str) -> Any:
+def _filled_without_numbers(shape: Shape, value: Any, dtype: Any, name: str) -> Any:
+    """``filled`` for the dtype of random keys, and for ``float0``."""
     if isinstance(dtype, ExtendedDType):
         held: Any = dtype.physical_aval(ShapedArray(shape, dtype))
         return dtype.from_physical(filled(held.shape, value, held.dtype, False, name))
-    return np.zeros(shape, dtype)  # of float0: no array of a backend, there is nothing to hold
+    return np.zeros(shape, dtype)  # float0 has no bits, so its arrays stay with NumPy
 
 
 def _rank_zero(value: Any, dtype: DTypeLike, weak_type: bool) -> Array:
@@ -96,7 +110,7 @@ def _rank_zero(value: Any, dtype: DTypeLike, weak_type: bool) -> Array:
 
 def zeros(
     shape: ShapeLike,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -119,13 +133,13 @@ def zeros(
 
     Source: numpy.zeros.
     """
-    dtype = checked_dtype(explicit_dtype(dtype, "zeros"), "zeros")
-    return placed(filled(as_shape(shape), 0, dtype, False, "zeros"), device, out_sharding)
+    found = checked_dtype(explicit_dtype(dtype, "zeros"), "zeros")
+    return placed(filled(as_shape(shape), 0, found, False, "zeros"), device, out_sharding)
 
 
 def ones(
     shape: ShapeLike,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -139,13 +153,13 @@ def ones(
 
     Source: numpy.ones.
     """
-    dtype = checked_dtype(explicit_dtype(dtype, "ones"), "ones")
-    return placed(filled(as_shape(shape), 1, dtype, False, "ones"), device, out_sharding)
+    found = checked_dtype(explicit_dtype(dtype, "ones"), "ones")
+    return placed(filled(as_shape(shape), 1, found, False, "ones"), device, out_sharding)
 
 
 def empty(
     shape: ShapeLike,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -159,14 +173,14 @@ def empty(
 
     Source: numpy.empty.
     """
-    dtype = checked_dtype(explicit_dtype(dtype, "empty"), "empty")
-    return placed(filled(as_shape(shape), 0, dtype, False, "empty"), device, out_sharding)
+    found = checked_dtype(explicit_dtype(dtype, "empty"), "empty")
+    return placed(filled(as_shape(shape), 0, found, False, "empty"), device, out_sharding)
 
 
 def full(
     shape: ShapeLike,
     fill_value: ArrayLike,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -196,7 +210,7 @@ def full(
     return placed(_full(as_shape(shape), fill_value, dtype, "full"), device, out_sharding)
 
 
-def _full(shape: tuple[int, ...], value: Any, dtype: DTypeLike | None, name: str) -> Array:
+def _full(shape: Shape, value: Any, dtype: DTypeLike | None, name: str) -> Array:
     aval: Any = get_aval(value)
     if hasattr(type(value), "aval"):
         result = value if dtype is None else convert(value, dtype)
@@ -208,11 +222,11 @@ def _full(shape: tuple[int, ...], value: Any, dtype: DTypeLike | None, name: str
     return broadcast_to(from_host(np.asarray(value).astype(found), dtype=found), shape, name)
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Array:
+def broadcast_to(x: Array, shape: Shape, name: str) -> Array:
     """``x`` repeated to a shape.
 
     Raises:
-      ValueError: if its own does not broadcast to that.
+      ValueError: if the shape of ``x`` does not broadcast to it.
     """
     own = x.shape
     fits = len(own) <= len(shape) and all(
@@ -225,33 +239,34 @@ def broadcast_to(x: Any, shape: tuple[int, ...], name: str) -> Array:
 
 def _like(
     name: str,
-    a: ArrayLike,
+    a: ArrayLike | Shaped,
     value: Any,
     dtype: DTypeLike | None,
-    shape: Shape | None,
-    device,
-    out_sharding,
+    shape: ShapeLike | None,
+    device: Any,
+    out_sharding: Any,
 ) -> Array:
+    """The array of the function ``name``, which takes its type from another array."""
     if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
         aval: Any = shaped_like(a)
     else:
         (a,) = operands(name, a)
         aval = get_aval(a)
-    shape = aval.shape if shape is None else as_shape(shape)
+    sizes: Shape = aval.shape if shape is None else as_shape(shape)
     if hasattr(type(value), "aval") or np.ndim(value):
         found = aval.dtype if dtype is None else dtype
-        return placed(_full(shape, value, found, name), device, out_sharding)
+        return placed(_full(sizes, value, found, name), device, out_sharding)
     weak = dtype is None and aval.weak_type
     found = aval.dtype if dtype is None else dtype
     if weak:
         value = np.asarray(value).astype(found).item()
-    return placed(filled(shape, value, found, weak, name), device, out_sharding)
+    return placed(filled(sizes, value, found, weak, name), device, out_sharding)
 
 
 def zeros_like(
-    a: ArrayLike,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike | Shaped,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -276,9 +291,9 @@ def zeros_like(
 
 
 def ones_like(
-    a: ArrayLike,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike | Shaped,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -298,9 +313,9 @@ def ones_like(
 
 
 def empty_like(
-    prototype: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    prototype: ArrayLike | Shaped,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
     device: Any = None,
 ) -> Array:
@@ -319,10 +334,10 @@ def empty_like(
 
 
 def full_like(
-    a: ArrayLike,
+    a: ArrayLike | Shaped,
     fill_value: ArrayLike,
-    dtype: Any = None,
-    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,

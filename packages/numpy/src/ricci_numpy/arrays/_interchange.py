@@ -7,7 +7,6 @@ import numpy as np
 
 from ricci_ir import (
     Array,
-    ArrayLike,
     DTypeLike,
     array_dtypes,
     backend,
@@ -24,12 +23,12 @@ __all__ = [
 ]
 
 _BFLOAT16 = np.dtype(bfloat16)
-# NumPy writes dtypes it does not know as bytes.
+# NumPy writes dtypes that it does not know as raw bytes.
 _WRITTEN_BFLOAT16 = np.dtype("V2")
 
 
 def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> Any:
-    """What a file of NumPy's holds: an array, or as NumPy gives it where it holds something else.
+    """Read a file that NumPy wrote.
 
     Args:
       file: a path, or a file opened for reading bytes.
@@ -61,13 +60,13 @@ def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> An
     return asarray(found) if found.dtype in array_dtypes else found
 
 
-def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of what another library holds, sharing its memory where that can be.
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array with the elements of another library's array, in the same memory if possible.
 
     Args:
       x: an object with the methods ``__dlpack__`` and ``__dlpack_device__``.
       device: where the result goes, a device or the sharding of one; by default where ``x`` is.
-      copy: ``True``: copy; ``False``: never, rather fail; ``None``: only if it must be.
+      copy: ``True``: copy; ``False``: raise if a copy is needed; ``None``: copy if needed.
 
     Raises:
       TypeError: if ``x`` has no such methods.
@@ -85,7 +84,7 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
 
 
 def from_external_array(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of what another library holds; see ``numpy.from_dlpack``.
+    """An array with the elements of another library's array; see ``numpy.from_dlpack``.
 
     Example:
       >>> import numpy as np

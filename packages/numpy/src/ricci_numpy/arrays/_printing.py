@@ -10,7 +10,7 @@ __all__ = [
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Change how arrays are printed, NumPy's and these alike.
+    """Set how arrays are printed; it holds for NumPy's arrays, too.
 
     Args:
       args, kwargs: those of ``numpy.set_printoptions``.

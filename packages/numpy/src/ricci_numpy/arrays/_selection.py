@@ -1,13 +1,17 @@
-"""Choosing elements by a mask: the core of ``where`` and of functions defined by cases."""
+"""Broadcasting, and the choice of elements by a mask, which ``where`` rests on."""
 
-from typing import Any
+from typing import overload
 
-from ricci_ir import Array, ArrayLike, get_aval
+from ricci_ir import Array, ArrayLike, Shape, get_aval
 from ricci_lax import broadcast_in_dim, select_n
 from ricci_numpy._promotion import check_broadcast, promote_dtypes
 
 
-def broadcast(x: ArrayLike, shape: tuple[int, ...]) -> Any:
+@overload
+def broadcast(x: Array, shape: Shape) -> Array: ...
+@overload
+def broadcast(x: ArrayLike, shape: Shape) -> ArrayLike: ...
+def broadcast(x: ArrayLike, shape: Shape) -> ArrayLike:
     """``x`` repeated to a shape that its own broadcasts to."""
     own = get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
     if own == shape:
@@ -16,7 +20,7 @@ def broadcast(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, shape, tuple(range(rank - len(own), rank)))
 
 
-def broadcast_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_shape(name: str, *shapes: Shape) -> Shape:
     """The shape that shapes broadcast to.
 
     Raises:
@@ -37,7 +41,7 @@ def select_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str = "
     Args:
       condition: a boolean array.
       x, y: arrays or scalars; dtypes are promoted, shapes broadcast.
-      name: the function to name in messages.
+      name: the function, for messages.
     """
     x, y = promote_dtypes(x, y)
     shapes = [get_aval(v).shape for v in (condition, x, y)]  # pyright: ignore

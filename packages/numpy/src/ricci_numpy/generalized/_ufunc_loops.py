@@ -1,33 +1,33 @@
-"""How a function of two elements reduces, accumulates and updates: one loop over an axis each.
+"""The methods ``reduce``, ``accumulate``, ``at`` and ``reduceat`` of ufuncs, as loops over an axis.
 
-The functions given here are those of ufuncs that have no faster way. Each loop is traced once for
-its types, and is one call of a subprogram.
+A ufunc uses them if it has no faster implementation. A loop is traced once for the types of its
+operands, and is one call of a subprogram in traced programs.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, Composite, DTypeLike, ShapeDtypeStruct, eval_shape
+from ricci_ir import BOOL, Array, ArrayLike, Composite, ShapeDtypeStruct, eval_shape
 from ricci_numpy._promotion import convert
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.indexing._take import take
 from ricci_numpy.shapes._reshaping import broadcast_to
 
-Combine = Callable[[Any, Any], Any]
+Combine = Callable[[Array, Array], Array]
 
 
 class Loops(NamedTuple):
     """The loops of one function; rows are the parts of an array along its first axis."""
 
-    reduce: Callable[..., Any]
-    accumulate: Callable[..., Any]
-    at: Callable[..., Any]
-    reduceat: Callable[..., Any]
+    reduce: Callable[..., Array]
+    accumulate: Callable[..., Array]
+    at: Callable[..., Array]
+    reduceat: Callable[..., Array]
 
 
 def loops(func: Combine) -> Loops:
@@ -36,13 +36,15 @@ def loops(func: Combine) -> Loops:
     return Loops(**{name: Composite(partial(fun, func), name) for name, fun in bodies.items()})
 
 
-def _combined_dtype(func: Combine, state: Any, row: Any) -> np.dtype:
-    """The dtype of a combination, which the state of a loop has from the start."""
+def _combined_dtype(
+    func: Combine, state: Array | ShapeDtypeStruct, row: Array | ShapeDtypeStruct
+) -> np.dtype:
+    """The dtype of the results of ``func``, which the carry of a loop has from the start."""
     structs = [ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
     return eval_shape(func, *structs).dtype
 
 
-def _row(rows: Array, i: Any) -> Array:
+def _row(rows: Array, i: ArrayLike) -> Array:
     return lax.dynamic_index_in_dim(rows, i, 0, keepdims=False)
 
 
@@ -65,7 +67,7 @@ def _reduce(
     return lax.fori_loop(start, rows.shape[0], body, convert(state, dtype))
 
 
-def _accumulate(func: Combine, rows: Array, *, dtype: DTypeLike | None = None) -> Any:
+def _accumulate(func: Combine, rows: Array, *, dtype: np.dtype | None = None) -> Array:
     part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
     dtype = dtype or _combined_dtype(func, part, part)
     if rows.shape[0] == 0:
@@ -80,8 +82,8 @@ def _accumulate(func: Combine, rows: Array, *, dtype: DTypeLike | None = None) -
     return lax.concatenate([lax.expand_dims(first, (0,)), later], 0)
 
 
-def _at(func: Combine, a: Array, places: Any, values: Array) -> Array:
-    """Update elements of a vector one after the other; a place beyond its end is none."""
+def _at(func: Combine, a: Array, places: Array, values: Array) -> Array:
+    """Update elements of a vector one after the other; places beyond its end are ignored."""
     element = ShapeDtypeStruct((), a.dtype)
     value = ShapeDtypeStruct((), values.dtype, weak_type=values.weak_type)
     dtype = _combined_dtype(func, element, value)
@@ -94,8 +96,8 @@ def _at(func: Combine, a: Array, places: Any, values: Array) -> Array:
     return lax.fori_loop(0, places.shape[0], body, convert(a, dtype))
 
 
-def _reduceat(func: Combine, rows: Array, starts: Any) -> Array:
-    """Combine rows ``starts[i]`` to before ``starts[i + 1]``, for every ``i`` at once."""
+def _reduceat(func: Combine, rows: Array, starts: Array) -> Array:
+    """Combine the rows from ``starts[i]`` to ``starts[i + 1] - 1``, for every ``i`` at once."""
     count = rows.shape[0]
     last = lax.full_like(starts, count, shape=(1,))
     ends = lax.concatenate([lax.slice_in_dim(starts, 1, None), last], 0)

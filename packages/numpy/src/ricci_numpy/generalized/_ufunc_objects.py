@@ -1,4 +1,4 @@
-"""NumPy's ufuncs: functions of elements that can also reduce, accumulate and combine all pairs."""
+"""NumPy's ufuncs: elementwise functions with methods such as ``reduce`` and ``accumulate``."""
 
 import operator
 from collections.abc import Callable
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, api_boundary
+from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Index, Primitive, Shape, api_boundary
+from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy._promotion import INTEGER_DTYPES, operands, promote_dtypes_inexact
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
@@ -57,10 +58,11 @@ class ufunc:
       nout: the number of results.
       name: the name to show, ``func``'s own by default.
       nargs: how many of the operands, counted from the first, may be arrays.
-      identity: what a reduction starts from. Without it, no elements cannot be reduced.
+      identity: the initial value of a reduction. Without it, an array without elements cannot be
+        reduced.
       call: the same function of whole arrays. Without it, ``func`` is vectorized.
-      reduce, accumulate, at, reduceat: what these methods call. Without it, they run ``func`` in a
-        loop over the axis.
+      reduce, accumulate, at, reduceat: functions that these methods call. By default they run
+        ``func`` in a loop over the axis.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -82,12 +84,12 @@ class ufunc:
         *,
         name: str | None = None,
         nargs: int | None = None,
-        identity: Any = None,
-        call: Callable[..., Any] | None = None,
-        reduce: Callable[..., Any] | None = None,
-        accumulate: Callable[..., Any] | None = None,
-        at: Callable[..., Any] | None = None,
-        reduceat: Callable[..., Any] | None = None,
+        identity: ArrayLike | None = None,
+        call: Callable[..., Array] | None = None,
+        reduce: Callable[..., Array] | None = None,
+        accumulate: Callable[..., Array] | None = None,
+        at: Callable[..., Array] | None = None,
+        reduceat: Callable[..., Array] | None = None,
     ):
         update_wrapper(self, func)
         self.__name__ = name or getattr(func, "__name__", type(func).__name__)
@@ -105,7 +107,8 @@ class ufunc:
         }
 
     @api_boundary
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Array:
+    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
+        """Apply the function to arrays that broadcast; an array, or a tuple of ``nout``."""
         if out is not None or where is not None:
             raise NotImplementedError(
                 f"{self.__name__}: out= and where= are not supported; use the result, and "
@@ -123,7 +126,7 @@ class ufunc:
     def reduce(
         self,
         a: ArrayLike,
-        axis: int | None = 0,
+        axis: Axis = 0,
         dtype: DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
@@ -143,7 +146,16 @@ class ufunc:
             )
         return self._fold(a, axis, dtype, keepdims, initial, where)
 
-    def _fold(self, a, axis, dtype, keepdims, initial, where) -> Array:
+    def _fold(
+        self,
+        a: ArrayLike,
+        axis: Axis,
+        dtype: DTypeLike | None,
+        keepdims: bool,
+        initial: ArrayLike | None,
+        where: ArrayLike | None,
+    ) -> Array:
+        """``reduce`` by a loop over the axis."""
         name = f"{self.__name__}.reduce"
         a = asarray(*operands(name, a), dtype=dtype)
         axes = reduced_axes(name, axis, a.ndim)
@@ -189,8 +201,8 @@ class ufunc:
 
     def at(
         self,
-        a: Any,
-        indices: Any,
+        a: ArrayLike,
+        indices: Index,
         b: ArrayLike | None = None,
         /,
         *,
@@ -217,11 +229,11 @@ class ufunc:
             return faster(a.at[indices], b)
         if self.nin != 2 or b is None:
             raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
-        (b,) = operands(f"{self.__name__}.at", b)
-        # Places are found as elements are: by indexing their numbers.
+        (operand,) = operands(f"{self.__name__}.at", b)
+        # Indexing an array of the elements' positions gives the positions that ``indices`` means.
         numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
         places = numbers.at[indices].get(mode="fill", fill_value=a.size)
-        values = _broadcast_to(asarray(b), places.shape)
+        values = _broadcast_to(asarray(operand), places.shape)
         count = (places.size,)
         updated = self._loops.at(ravel(a), lax.reshape(places, count), lax.reshape(values, count))
         return lax.reshape(updated, a.shape)
@@ -239,10 +251,10 @@ class ufunc:
         Args:
           a: an array.
           indices: a vector of integers: part ``i`` starts at ``indices[i]`` and ends before
-            ``indices[i + 1]``, the last at the end; one that would end before it starts is the
-            single element at its start.
+            ``indices[i + 1]``, the last one at the end of the axis; a part that would end before it
+            starts is the single element at its start.
           axis: the axis.
-          dtype: of the elements that are combined, and of the result.
+          dtype: the dtype of the elements that are combined and of the result.
           out: not supported.
 
         Raises:
@@ -264,7 +276,7 @@ class ufunc:
         return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)
 
 
-def _broadcast_like(x: Array, a: Array) -> Array:
+def _broadcast_like(x: ArrayLike, a: Array) -> Array:
     return _broadcast_to(asarray(x), a.shape)
 
 
@@ -276,8 +288,8 @@ def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(own), rank)))
 
 
-def _rows_along(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """The array with the given axes made the first one, and the shape of the others."""
+def _rows_along(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
+    """The array with the given axes merged into a first one, and the shape of the others."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
     kept = tuple(a.shape[i] for i in others)
     a = lax.transpose(a, (*axes, *others))
@@ -287,7 +299,9 @@ def _rows_along(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return lax.reshape(a, (count, *kept)), kept
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: ArrayLike | None = None
+) -> ufunc:
     """Make a ufunc of a function of arrays that broadcast.
 
     Example:
@@ -301,14 +315,18 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     return ufunc(func, nin, nout, identity=identity)
 
 
-def _with_dtype(reduction: Callable[..., Any]) -> Callable[..., Any]:
+def _with_dtype(reduction: Callable[..., Array]) -> Callable[..., Array]:
+    """``reduce`` by a reduction that takes no dtype."""
+
     def reduce(a, *, dtype=None, **options):
         return reduction(a if dtype is None else asarray(a, dtype=dtype), **options)
 
     return reduce
 
 
-def _logical_reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
+def _logical_reduction(reduction: Callable[..., Array]) -> Callable[..., Array]:
+    """``reduce`` by ``all`` or ``any``, which take no dtype and no initial value."""
+
     def reduce(a, *, axis, dtype, keepdims, initial, where):
         result = reduction(a, axis=axis, keepdims=keepdims, where=where)
         if initial is not None:
@@ -319,7 +337,9 @@ def _logical_reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
     return reduce
 
 
-def _running(operation: Callable[..., Any]) -> Callable[..., Any]:
+def _running(operation: Callable[[Array, int], Array]) -> Callable[..., Array]:
+    """``accumulate`` by a cumulative operation of ``lax``."""
+
     def accumulate(a, *, axis, dtype):
         a = asarray(a, dtype=dtype)
         (axis,) = reduced_axes("accumulate", axis, a.ndim)
@@ -328,7 +348,9 @@ def _running(operation: Callable[..., Any]) -> Callable[..., Any]:
     return accumulate
 
 
-def _bits(reduction: Any, name: str) -> Callable[..., Any]:
+def _bits(reduction: Primitive, name: str) -> Callable[..., Array]:
+    """``reduce`` of ``bitwise_and``, ``bitwise_or`` or ``bitwise_xor``."""
+
     def reduce(a, *, axis, dtype, keepdims, initial, where):
         a = asarray(a, dtype=dtype)
         combine = getattr(_ufuncs_binary, f"bitwise_{name}")
@@ -343,12 +365,16 @@ def _bits(reduction: Any, name: str) -> Callable[..., Any]:
     return reduce
 
 
-def _log_of_sum(combine: Any, power: Any, log: Any) -> Callable[..., Any]:
+def _log_of_sum(
+    combine: BinaryFunction, power: UnaryFunction, log: UnaryFunction
+) -> Callable[..., Array]:
+    """``reduce`` of ``logaddexp``: the logarithm of a sum of powers, for one base."""
+
     def reduce(a, *, axis, dtype, keepdims, initial, where):
         (a,) = promote_dtypes_inexact(asarray(a, dtype=dtype))
         axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
         largest = _reductions.max(a, axes, None, True, -np.inf, where)
-        # An infinite maximum is the result as it is; powers relative to it would be NaN.
+        # An infinite maximum is not subtracted, since the difference would be NaN.
         base = select_where(lax.is_finite(largest), largest, np.zeros((), a.dtype)[()])
         base = lax.stop_gradient(base)
         total = _reductions.sum(power(lax.sub(a, base)), axes, None, None, True, None, where)
@@ -359,7 +385,8 @@ def _log_of_sum(combine: Any, power: Any, log: Any) -> Callable[..., Any]:
     return reduce
 
 
-def _made(function: Callable[..., Any], **options: Any) -> ufunc:
+def _made(function: Callable[..., Array], **options: Any) -> ufunc:
+    """The ufunc of an elementwise function, by default of two operands."""
     nin = options.pop("nin", 2)
     return ufunc(function, nin, 1, call=function, **options)
 

@@ -1,4 +1,4 @@
-"""Functions of small arrays as functions of larger ones, in the manner of generalized ufuncs."""
+"""``vectorize``: functions of small arrays mapped over the leading dimensions of larger ones."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -77,7 +77,7 @@ def vectorize(
 
     @wraps(pyfunc)
     @api_boundary
-    def vectorized(*args: Any, **kwargs: Any) -> Array:
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
         stray = [name for name in kwargs if name not in excluded]
         if stray:
             raise TypeError(
@@ -115,7 +115,12 @@ def vectorize(
 
 
 def parse_signature(text: str) -> Signature:
-    """Read a signature such as ``"(n,m),(m)->(n)"``; raises ``ValueError`` where it is none."""
+    """Parse a signature such as ``"(n,m),(m)->(n)"``.
+
+    Raises:
+      TypeError: if it is no string.
+      ValueError: if it is no signature.
+    """
     if not isinstance(text, str):
         raise TypeError(f"vectorize: a signature is a string, got {text!r}.")
     found = _SIGNATURE.fullmatch(text)
@@ -134,7 +139,7 @@ def parse_signature(text: str) -> Signature:
 def _check_sizes(
     sizes: dict[str, int], shape: tuple[int, ...], names: tuple[str, ...], hint: str
 ) -> None:
-    """Add the sizes of core dimensions; raise where one has another size already."""
+    """Add the sizes of core dimensions to ``sizes``; raise if one has another size there."""
     for name, size in zip(names, shape, strict=True):
         if sizes.setdefault(name, size) != size:
             raise ValueError(
@@ -171,11 +176,11 @@ def _checked(
     return checked
 
 
-def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) -> Any:
+def _map_leading(fun: Callable[..., Any], arrays: list[Array], counts: list[int]) -> Any:
     """Map a function over the broadcast leading dimensions of arrays, ``counts`` of each."""
     loop = broadcast_shapes(*(x.shape[:n] for x, n in zip(arrays, counts, strict=True)))
     squeezed = []
-    # For each dimension of the loop, which arrays have it.
+    # For each dimension of the loop, whether each array has it with a size other than 1.
     having = [[False] * len(arrays) for _ in loop]
     for k, (x, n) in enumerate(zip(arrays, counts, strict=True)):
         ones = tuple(axis for axis in range(n) if x.shape[axis] == 1)
@@ -193,7 +198,7 @@ def _map_leading(fun: Callable[..., Any], arrays: list[Any], counts: list[int]) 
 
 
 def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
-    """Results with the dimensions of size 1 that no array was mapped over."""
+    """Results with dimensions of size 1 added where no array was mapped over."""
     if isinstance(out, tuple):
         return tuple(expand_dims(x, axes) for x in out)
     return expand_dims(out, axes)
@@ -201,13 +206,13 @@ def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
 
 def fromfunction(
     function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Array:
+) -> Any:
     """The values of a function at the indices of the elements of an array.
 
     Args:
       function: a function of scalars, one for each dimension; it is mapped by ``vmap``.
       shape: the sizes of the dimensions.
-      dtype: the dtype of the indices that it is given.
+      dtype: the dtype of the indices.
       kwargs: passed to the function as they are.
 
     Returns:

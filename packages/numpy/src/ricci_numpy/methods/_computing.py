@@ -2,8 +2,9 @@
 
 import builtins
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,6 +12,7 @@ import ricci_lax as lax
 from ricci_ir import (
     BOOL,
     Array,
+    ArrayLike,
     DTypeLike,
     ShapedArray,
     Tracer,
@@ -33,12 +35,12 @@ from ricci_numpy.ufuncs._arithmetic import clip, round
 from ricci_numpy.ufuncs._binary import equal
 from ricci_numpy.ufuncs._unary import conj, imag
 
-# Rows of a small array are cheaper to make anew than to cut out by a program each.
+# An array of up to this size is iterated over on the host, not by a program for each row.
 _ROWS_ON_HOST = 1 << 14
 _BYTE = np.dtype("uint8")
 
 
-def _astype(self, dtype: DTypeLike, copy: bool = False, device: Any = None) -> Array:
+def _astype(self, dtype: DTypeLike | None, copy: bool = False, device: Any = None) -> Array:
     """The array with its elements converted to a dtype; see ``astype``."""
     return astype(self, dtype, copy=copy, device=device)
 
@@ -67,7 +69,7 @@ def _real(self) -> Array:
     return lax.real(self) if self.aval.dtype in COMPLEX_DTYPES else self
 
 
-def _flat(self) -> Any:
+def _flat(self) -> NoReturn:
     """Not provided: use ``x.flatten()``."""
     raise NotImplementedError(
         "x.flat is an iterator that can write to the array, and arrays do not change. Use "
@@ -75,7 +77,7 @@ def _flat(self) -> Any:
     )
 
 
-def _rows(self) -> Iterator[Any]:
+def _rows(self) -> Iterator[Array]:
     """The array's parts along the first axis."""
     aval = self.aval
     if not aval.shape:
@@ -90,23 +92,25 @@ def _rows(self) -> Iterator[Any]:
     return iter(lax.unstack(self, 0))
 
 
-def _host_rows(value: np.ndarray, aval: ShapedArray) -> Iterator[Any]:
+def _host_rows(value: np.ndarray, aval: ShapedArray) -> Iterator[Array]:
     row = aval.update(shape=aval.shape[1:])
     make = backend().array
     return (make(value[i : i + 1].reshape(row.shape), row) for i in range(len(value)))
 
 
-def _reversed_rows(self) -> Iterator[Any]:
+def _reversed_rows(self) -> Iterator[Array]:
+    """The array's parts along the first axis, the last one first."""
     if not self.aval.shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
     return iter(lax.rev(self, (0,)))
 
 
-def _contains(self, value: Any) -> Array:
+def _contains(self, value: ArrayLike) -> Array:
+    """Whether some element equals a value."""
     return any(equal(self, value))
 
 
-def _view(self, dtype: Any = None, type: None = None) -> Array:
+def _view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """The array's bytes read as elements of another dtype.
 
     Args:
@@ -120,29 +124,29 @@ def _view(self, dtype: Any = None, type: None = None) -> Array:
         raise NotImplementedError("x.view: type= is not supported; arrays have one class.")
     if dtype is None:
         return self
-    dtype = checked_dtype(explicit_dtype(dtype, "view"), "view")
-    if self.aval.dtype == dtype:
+    wanted = checked_dtype(explicit_dtype(dtype, "view"), "view")
+    if self.aval.dtype == wanted:
         return self
-    x = _without_kind(self)
-    if dtype == BOOL:
+    x = _as_real_numbers(self)
+    if wanted == BOOL:
         x = _bits_as(x, _BYTE)
         return lax.ne(x, strong_constant(_BYTE, 0))
-    if dtype in COMPLEX_DTYPES:
-        x = _bits_as(x, np.dtype(f"float{dtype.itemsize * 4}"))
+    if wanted in COMPLEX_DTYPES:
+        x = _bits_as(x, np.dtype(f"float{wanted.itemsize * 4}"))
         if not x.shape or x.shape[-1] % 2:
             raise ValueError(
                 f"x.view: the last axis has {x.shape[-1:]} real numbers, which do not pair up to "
-                f"elements of dtype {dtype}."
+                f"elements of dtype {wanted}."
             )
         pairs = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
         last = pairs.ndim - 1
         real, imaginary = (lax.index_in_dim(pairs, i, last, keepdims=False) for i in (0, 1))
         return lax.complex(real, imaginary)
-    return _bits_as(x, dtype)
+    return _bits_as(x, wanted)
 
 
-def _without_kind(x: Array) -> Array:
-    """An array of the same bytes whose dtype the machine can reinterpret."""
+def _as_real_numbers(x: Array) -> Array:
+    """An array of the same bytes with a dtype that ``bitcast_convert_type`` takes."""
     if x.aval.dtype == BOOL:
         return lax.convert_element_type(x, _BYTE)
     if x.aval.dtype not in COMPLEX_DTYPES:
@@ -154,7 +158,8 @@ def _without_kind(x: Array) -> Array:
     return lax.reshape(lax.concatenate(parts, len(shape)), (*shape[:-1], 2 * shape[-1]))
 
 
-def _bits_as(x: Array, dtype: DTypeLike) -> Array:
+def _bits_as(x: Array, dtype: np.dtype) -> Array:
+    """The bits of an array read as elements of another dtype; the last axis changes its size."""
     shape = x.aval.shape
     old, new = itemsize_bits(x.aval.dtype), itemsize_bits(dtype)
     if old == new:
@@ -196,13 +201,14 @@ def _to_device(self, device: Any, *, stream: Any = None) -> Array:
     return placed(self, device)
 
 
-def _namespace(self, *, api_version: str | None = None) -> Any:
-    """The module whose functions take this array, by the array API standard."""
+def _namespace(self, *, api_version: str | None = None) -> ModuleType:
+    """The module with the functions of the array API standard for this array."""
     check_version(api_version)
     return sys.modules["ricci_numpy"]
 
 
-def _array_module(self, types: Any) -> Array:
+def _array_module(self, types: Sequence[type]) -> Any:
+    """The module whose functions take these classes of arrays (NumPy's proposal NEP 37)."""
     ours = builtins.all(issubclass(t, Array | np.ndarray) for t in types)
     return sys.modules["ricci_numpy"] if ours else NotImplemented
 

@@ -1,4 +1,4 @@
-"""How notebooks show arrays: a table of the elements under a line with type, size and place."""
+"""How notebooks show arrays: a line with type, size and device, and a table of the elements."""
 
 from html import escape
 from itertools import batched
@@ -25,7 +25,7 @@ def _size(count: float) -> str:
 
 
 def _shown(size: int) -> list[int | None]:
-    """The positions to show along a dimension; ``None`` stands for those that are left out.
+    """The positions to show along a dimension, with ``None`` for the ones that are left out.
 
     >>> _shown(3), _shown(100)
     ([0, 1, 2], [0, 1, 2, 3, None, 96, 97, 98, 99])
@@ -56,7 +56,7 @@ def _table(values: np.ndarray) -> str:
 
 
 def repr_html(self) -> str | None:
-    """The array as HTML, for notebooks; ``None`` for what has no values here."""
+    """The array as HTML, for notebooks; ``None`` if its values are not known in this process."""
     if isinstance(self, Tracer) or is_extended(self.aval.dtype) or self.is_deleted():
         return None
     if not (getattr(self, "is_fully_addressable", True) or self.is_fully_replicated):

@@ -1,7 +1,7 @@
 """The operators of arrays, such as ``+`` and ``<``.
 
-They act like the functions of the same meaning, but leave operands that are no arrays to the other
-operand's class, as Python's operators do.
+They compute what the functions of the same meaning do. For an operand that is no array they return
+``NotImplemented``, so that Python asks its class.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,11 @@ from ricci_numpy.ufuncs._binary import general_forms
 from ricci_numpy.ufuncs._makers import binary
 from ricci_numpy.ufuncs._unary import abs, invert, negative
 
-Operation = Callable[..., Any]
+Operation = Callable[..., Array]
 
 
-def _refuse(symbol: str, other: Any) -> Array:
+def _refuse(symbol: str, other: object) -> Any:
+    """``NotImplemented``; for a list or tuple, an error that says what to do."""
     if isinstance(other, list | tuple):
         raise TypeError(
             f"unsupported operand for {symbol}: an array and a {type(other).__name__}. Make an "
@@ -28,14 +29,22 @@ def _refuse(symbol: str, other: Any) -> Array:
     return NotImplemented
 
 
-def _forward(symbol: str, operation: Operation, accepted: frozenset, general: Operation):
+def _forward(
+    symbol: str, operation: Operation, accepted: frozenset, general: Operation
+) -> Operation:
+    """The method for an operator with the array on the left."""
+
     def with_other(x, y):
         return general(x, y) if is_arraylike(y) else _refuse(symbol, y)
 
     return binary(operation, accepted, with_other)
 
 
-def _reflected(symbol: str, operation: Operation, accepted: frozenset, general: Operation):
+def _reflected(
+    symbol: str, operation: Operation, accepted: frozenset, general: Operation
+) -> Operation:
+    """The method for an operator with the array on the right."""
+
     def with_other(x, y):
         return general(x, y) if is_arraylike(x) else _refuse(symbol, x)
 
@@ -47,7 +56,9 @@ def _reflected(symbol: str, operation: Operation, accepted: frozenset, general: 
     return method
 
 
-def _of_function(symbol: str, function: Operation, swapped: bool = False) -> Operation:
+def _of_function(symbol: str, function: Callable[..., Any], swapped: bool = False) -> Operation:
+    """The method for an operator that is a function without a fast path."""
+
     def method(self, other, /):
         if not is_arraylike(other):
             return _refuse(symbol, other)
@@ -56,19 +67,21 @@ def _of_function(symbol: str, function: Operation, swapped: bool = False) -> Ope
     return method
 
 
-def _power(self, exponent, /):
+def _power(self, exponent: Any, /) -> Any:
+    """``x ** exponent``, a repeated product for an integer."""
     if type(exponent) is int and self.aval.dtype in INEXACT_DTYPES:
         return lax.integer_pow(self, exponent)
     return power(self, exponent) if is_arraylike(exponent) else _refuse("**", exponent)
 
 
-def _round(self, ndigits: int | None = None, /):
+def _round(self, ndigits: int | None = None, /) -> Array:
+    """``round(x)``, as Python rounds: without a number of digits, to integers."""
     if ndigits is not None:
         return round(self, ndigits)
     return convert(round(self), python_scalar_dtype(int))
 
 
-_methods: dict[str, Any] = {}
+_methods: dict[str, Callable[..., Any]] = {}
 
 for _symbol, _name, _function in (
     ("+", "add", "add"),

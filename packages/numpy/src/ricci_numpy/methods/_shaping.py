@@ -35,6 +35,7 @@ def _argsort(
 
 
 def _matmul(self, other: Any, /) -> Array:
+    """``self @ other``."""
     known = known_product(self, other)
     if known is not None:
         return known(self, other)
@@ -44,12 +45,14 @@ def _matmul(self, other: Any, /) -> Array:
 
 
 def _rmatmul(self, other: Any, /) -> Array:
+    """``other @ self``."""
     if not is_arraylike(other):
         return _refused(other)
     return matmul(other, self)
 
 
-def _refused(other: Any) -> Array:
+def _refused(other: object) -> Any:
+    """``NotImplemented``; for a list or tuple, an error that says what to do."""
     if isinstance(other, list | tuple):
         raise TypeError(
             f"unsupported operand for @: an array and a {type(other).__name__}. Make an array of "

@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, extremes, moments, quantiles, running sums."""
+"""Reductions over axes: sums, extremes, means and variances, quantiles, cumulative sums."""
 
 from ._averages import *
 from ._axis_reductions import *

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, Shape, composite, get_aval, inlined
+from ricci_ir import Array, ArrayLike, Axis, Shape, composite, inlined
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     common_dtype,
@@ -79,7 +79,9 @@ def average(
 
 
 @inlined("average")
-def _average(a: Array, weights: Array, *, axes: Any, everywhere: bool, keepdims: bool) -> Any:
+def _average(
+    a: Array, weights: Array, *, axes: tuple[int, ...], everywhere: bool, keepdims: bool
+) -> tuple[Array, Array]:
     dtype, _ = inexact_dtype(*common_dtype(a, weights))
     a, weights = (convert(asarray(x), dtype) for x in (a, weights))
     if weights.shape != a.shape:
@@ -109,7 +111,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """The middle element of the sorted ones along axes, or the mean of the two in the middle.
+    """The middle one of the sorted elements along axes, or the mean of the two in the middle.
 
     Args:
       a: an array of real numbers.
@@ -133,7 +135,7 @@ def median(
 
 def quantile(
     a: ArrayLike,
-    q: Any,
+    q: ArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
@@ -174,7 +176,7 @@ def quantile(
 
 def percentile(
     a: ArrayLike,
-    q: Any,
+    q: ArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
@@ -221,7 +223,7 @@ def nanmedian(
 
 def nanquantile(
     a: ArrayLike,
-    q: Any,
+    q: ArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
@@ -246,7 +248,7 @@ def nanquantile(
 
 def nanpercentile(
     a: ArrayLike,
-    q: Any,
+    q: ArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
@@ -270,7 +272,8 @@ def nanpercentile(
     )
 
 
-def _percent(name: str, q: Any) -> Any:
+def _percent(name: str, q: ArrayLike) -> ArrayLike:
+    """Percentages as fractions."""
     (q,) = operands(name, q)
     dtype = inexact_dtype(common_dtype(q)[0])[0]
     if hasattr(type(q), "aval"):
@@ -281,9 +284,9 @@ def _percent(name: str, q: Any) -> Any:
 def _quantile(
     name: str,
     a: ArrayLike,
-    q: Any,
-    axis: Any,
-    out: Any,
+    q: ArrayLike,
+    axis: Axis,
+    out: None,
     overwrite_input: bool,
     method: str,
     keepdims: bool,
@@ -322,35 +325,36 @@ def _quantile(
 @composite("quantile")
 def _quantiles(
     a: Array,
-    q: Any,
+    q: Array | None,
     weights: Array | None,
     *,
-    name,
-    axes,
-    q_shape,
-    known,
-    method,
-    keepdims,
-    skip_nan,
+    name: str,
+    axes: tuple[int, ...],
+    q_shape: Shape,
+    known: tuple[float, ...] | None,
+    method: str,
+    keepdims: bool,
+    skip_nan: bool,
 ) -> Array:
+    """The quantiles at the fractions ``q``, an array, or ``known``, numbers."""
     a = convert(a, inexact_dtype(a.dtype)[0])
     rows, rest = _rows(a, axes)
     if rows.shape[1] == 0 and skip_nan:
         rows = lax.full((rows.shape[0], 1), strong_constant(a.dtype, np.nan))
     if rows.shape[1] == 0:
         raise ValueError(f"{name}: an array of shape {a.shape} has no elements along axes {axes}.")
-    q = _fractions(q if known is None else np.asarray(known), a.dtype)
+    fractions = _fractions(q if known is None else np.asarray(known), a.dtype)
     if weights is not None:
-        found = _weighted(name, rows, q, weights, a.shape, axes, skip_nan)
+        found = _weighted(name, rows, fractions, weights, a.shape, axes, skip_nan)
     else:
-        found = _of_rows(rows, q, method, skip_nan)
+        found = _of_rows(rows, fractions, method, skip_nan)
     result = lax.reshape(found, (*q_shape, *rest))
     if not keepdims:
         return result
     return keep_axes(result, tuple(i + len(q_shape) for i in axes))
 
 
-def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
     """A matrix with the elements along ``axes`` in each row, and the shape of the other axes."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
     rest = tuple(a.shape[i] for i in others)
@@ -364,22 +368,21 @@ def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return lax.reshape(a, (count, length)), rest
 
 
-def _fractions(q: Any, dtype: Any) -> Any:
-    """The fractions as a vector, on the host if they are known."""
+def _fractions(q: Any, dtype: np.dtype) -> Array | np.ndarray:
+    """The fractions as a vector, one of NumPy's if their values are known."""
     if hasattr(type(q), "aval"):
-        aval: Any = get_aval(q)
-        q = convert(q, inexact_dtype(aval.dtype)[0])
+        q = convert(q, inexact_dtype(q.dtype)[0])
         return lax.reshape(q, (q.size,)) if q.ndim != 1 else q
     real = np.float64 if dtype.itemsize == 8 else np.float32
     return np.asarray(q).astype(real).reshape(-1)
 
 
-def _of_rows(rows: Array, q: Any, method: str, skip_nan: bool) -> Array:
+def _of_rows(rows: Array, q: Array | np.ndarray, method: str, skip_nan: bool) -> Array:
     """The quantiles of each row of a matrix: a matrix with a row for each fraction."""
     invalid = lax.ne(rows, rows)
     nan = strong_constant(rows.dtype, np.nan)
     if skip_nan:
-        # NaNs are sorted to the end, after the elements that count.
+        # Sorting puts NaNs last, after the elements that count.
         rows = lax.sort(rows, dimension=1)
         valid = sum(lax.bitwise_not(invalid), 1, np.dtype("int32"))
         return _dynamic(rows, q, valid, method)
@@ -391,7 +394,7 @@ def _of_rows(rows: Array, q: Any, method: str, skip_nan: bool) -> Array:
 
 
 def _static(rows: Array, q: np.ndarray, method: str) -> Array:
-    """Quantiles for known fractions: the columns are known, too."""
+    """Quantiles for fractions with known values, so the columns to take are known, too."""
     last = rows.shape[1] - 1
     if method == "inverted_cdf":
         place = np.maximum(np.ceil(q * q.dtype.type(last + 1)) - 1, 0)
@@ -410,7 +413,8 @@ def _static(rows: Array, q: np.ndarray, method: str) -> Array:
     return lax.transpose(found, (1, 0))
 
 
-def _interpolate(below: Any, above: Any, fraction: Any, method: str) -> Array:
+def _interpolate(below: Array, above: Array, fraction: ArrayLike, method: str) -> Array:
+    """The value at a fraction of the way from one element to the next, by the chosen method."""
     dtype = below.dtype
     if method in ("lower", "inverted_cdf"):
         return below
@@ -419,15 +423,15 @@ def _interpolate(below: Any, above: Any, fraction: Any, method: str) -> Array:
     if method == "midpoint":
         return lax.mul(lax.add(below, above), strong_constant(dtype, 0.5))
     if method == "nearest":
-        # A fraction of one half goes down, as JAX does it.
+        # One half is rounded down, as in JAX.
         near = lax.le(fraction, strong_constant(dtype, 0.5))
         return select_where(near, below, above, "quantile")
     rest = lax.sub(strong_constant(dtype, 1), fraction)
     return lax.add(lax.mul(below, rest), lax.mul(above, fraction))
 
 
-def _dynamic(rows: Array, q: Any, valid: Any, method: str) -> Array:
-    """Quantiles for traced fractions, or rows with different numbers of elements."""
+def _dynamic(rows: Array, q: Array | np.ndarray, valid: Array | None, method: str) -> Array:
+    """Quantiles for traced fractions, or of the first ``valid[i]`` elements of each row ``i``."""
     dtype = rows.dtype
     computed = dtype if dtype.itemsize >= 4 else np.dtype("float32")
     count, length = rows.shape
@@ -435,7 +439,7 @@ def _dynamic(rows: Array, q: Any, valid: Any, method: str) -> Array:
     shape = (q.shape[0], count)
     q = lax.broadcast_in_dim(q, shape, (0,))
     if valid is None:
-        sizes: Any = lax.full(shape, strong_constant(computed, length))
+        sizes: Array = lax.full(shape, strong_constant(computed, length))
     else:
         sizes = lax.broadcast_in_dim(convert(valid, computed), shape, (1,))
     one, zero = strong_constant(computed, 1), strong_constant(computed, 0)
@@ -450,8 +454,8 @@ def _dynamic(rows: Array, q: Any, valid: Any, method: str) -> Array:
     return _interpolate(below, above, convert(lax.sub(place, floor), dtype), method)
 
 
-def _columns(rows: Array, places: Any) -> Array:
-    """For each of several rows of indices, one element of each row of a matrix."""
+def _columns(rows: Array, places: Array) -> Array:
+    """The elements ``rows[j, places[i, j]]``, for all ``i`` and ``j``."""
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
         collapsed_slice_dims=(1,),
@@ -471,7 +475,13 @@ def _columns(rows: Array, places: Any) -> Array:
 
 
 def _weighted(
-    name: str, rows: Array, q: Any, weights: Array, shape: Shape, axes: Any, skip_nan: bool
+    name: str,
+    rows: Array,
+    q: Array | np.ndarray,
+    weights: Array,
+    shape: Shape,
+    axes: tuple[int, ...],
+    skip_nan: bool,
 ) -> Array:
     """The least elements up to which a row has at least the fraction ``q`` of its weight."""
     if weights.shape != shape:

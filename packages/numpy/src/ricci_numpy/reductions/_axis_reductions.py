@@ -1,4 +1,4 @@
-"""Reductions: sums, extremes, logical reductions, means, and where extremes are."""
+"""Sums, products, extremes and logical reductions over axes."""
 
 import builtins
 from collections.abc import Callable
@@ -15,8 +15,10 @@ from ricci_ir import (
     ArrayLike,
     Axis,
     Cache,
+    Composite,
     DTypeLike,
     Operation,
+    Primitive,
     bfloat16,
     canonicalize_dtype,
     composite,
@@ -51,7 +53,7 @@ __all__ = [
 ]
 
 _FLOAT32 = np.dtype("float32")
-# Sums of these are taken in float32.
+# Dtypes whose sums are computed in float32.
 _SHORT_FLOATS = frozenset((np.dtype(bfloat16), np.dtype("float16")))
 
 
@@ -61,7 +63,7 @@ def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     Args:
       name: the function, for messages.
       axis: an int, a sequence of ints, or ``None`` for all.
-      ndim: how many the array has.
+      ndim: the number of axes of the array.
 
     Raises:
       AxisError: if an axis is out of bounds; it is a ``ValueError`` and an ``IndexError``.
@@ -89,20 +91,20 @@ def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     return axes
 
 
-def no_out(name: str, out: Any) -> None:
-    """Raise if the caller asks for the result to be written to an array."""
+def no_out(name: str, out: object) -> None:
+    """Raise if ``out`` is given: arrays do not change, so results are not written to one."""
     if out is not None:
         raise NotImplementedError(
             f"{name}: out= is not supported, since arrays do not change. Use the result."
         )
 
 
-def keep_axes(x: ArrayLike, axes: tuple[int, ...]) -> Any:
+def keep_axes(x: Array, axes: tuple[int, ...]) -> Array:
     """A reduced array with sizes of 1 where the reduced axes were."""
     return lax.expand_dims(x, axes) if axes else x
 
 
-def checked_mask(name: str, where: Any) -> Array:
+def checked_mask(name: str, where: ArrayLike) -> ArrayLike:
     """The mask of a reduction.
 
     Raises:
@@ -119,7 +121,8 @@ def checked_mask(name: str, where: Any) -> Array:
     return where
 
 
-def _initial(name: str, initial: Any, dtype: DTypeLike) -> Any:
+def _initial(name: str, initial: ArrayLike, dtype: np.dtype) -> ArrayLike:
+    """The initial value of a reduction, as a scalar of its dtype."""
     (initial,) = operands(name, initial)
     shape = np.shape(initial)
     if shape:
@@ -132,7 +135,8 @@ def _initial(name: str, initial: Any, dtype: DTypeLike) -> Any:
     return np.asarray(initial).astype(dtype)[()]
 
 
-def _lowest(dtype: DTypeLike) -> Any:
+def _lowest(dtype: np.dtype) -> float:
+    """The smallest value of a dtype, -inf for floats."""
     if dtype == BOOL:
         return False
     if dtype in INEXACT_DTYPES:
@@ -140,7 +144,8 @@ def _lowest(dtype: DTypeLike) -> Any:
     return int(iinfo(dtype).min)
 
 
-def _highest(dtype: DTypeLike) -> Any:
+def _highest(dtype: np.dtype) -> float:
+    """The largest value of a dtype, inf for floats."""
     if dtype == BOOL:
         return True
     if dtype in INEXACT_DTYPES:
@@ -148,7 +153,7 @@ def _highest(dtype: DTypeLike) -> Any:
     return int(iinfo(dtype).max)
 
 
-def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
     """The dtype of a sum or product: at least the default int for booleans and integers."""
     if dtype == BOOL:
         return python_scalar_dtype(int)
@@ -160,8 +165,8 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     return dtype
 
 
-def accumulated_dtype(dtype: DTypeLike) -> Any:
-    """The dtype that a sum of the given dtype is computed in."""
+def accumulated_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype that a sum with a result of the given dtype is computed in."""
     return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
 
 
@@ -170,14 +175,14 @@ class _Kind(NamedTuple):
 
     Attributes:
       primitive: what reduces an array along axes.
-      combine: what adds the caller's ``initial`` to the result.
-      neutral: from a dtype, the value in place of the elements that a mask leaves out.
+      combine: the same operation on two values; it brings in the caller's ``initial``.
+      neutral: given a dtype, the value that replaces elements which a mask leaves out.
       params: the primitive's parameters beside the axes.
     """
 
-    primitive: Any
-    combine: Callable[[Any, Any], Any]
-    neutral: Callable[[Any], Any]
+    primitive: Primitive
+    combine: Callable[[ArrayLike, ArrayLike], Array]
+    neutral: Callable[[np.dtype], float]
     params: dict[str, Any]
 
 
@@ -190,14 +195,20 @@ _KINDS = {
     "all": _Kind(lax.reduce_and_p, lax.bitwise_and, lambda dtype: True, {}),
     "any": _Kind(lax.reduce_or_p, lax.bitwise_or, lambda dtype: False, {}),
 }
-# Sums and products of booleans.
+# Sums and products of booleans as booleans are these reductions.
 _OF_BOOLEANS = {"sum": "any", "prod": "all"}
 
 
 def _reduced(
-    name: str, kind: str, a: Array, where: Any, initial: Any, axes: Any, keepdims: bool
+    name: str,
+    kind: str,
+    a: Array,
+    where: ArrayLike | None,
+    initial: ArrayLike | None,
+    axes: tuple[int, ...],
+    keepdims: bool,
 ) -> Array:
-    """Reduce an array of the dtype that is computed in, for the function ``name``."""
+    """Reduce an array that has been converted to the dtype to compute in."""
     primitive, combine, neutral, params = _KINDS[kind]
     if where is not None:
         a = select_where(where, a, strong_constant(a.dtype, neutral(a.dtype)), name)
@@ -210,11 +221,11 @@ def _reduced(
 def reduction_operands(
     name: str,
     a: ArrayLike,
-    axis: Any,
+    axis: Axis,
     where: ArrayLike | None = None,
     initial: ArrayLike | None = None,
 ) -> tuple[Any, Any, Any, tuple[int, ...]]:
-    """Check the arguments that reductions have in common.
+    """Check the arguments that all reductions take.
 
     Returns:
       The array, the mask and the initial value as operands, or ``None``, and the axes.
@@ -228,8 +239,8 @@ def reduction_operands(
     return a, where, initial, axes
 
 
-def _total_step(name: str) -> Callable[..., Any]:
-    """The part of a sum or product behind the checks, kept by type."""
+def _total_step(name: str) -> Composite:
+    """A sum or product of checked operands, traced once for their types."""
 
     @inlined(name)
     def step(a, where, initial, *, axes, dtype, keepdims, promote_integers):
@@ -243,7 +254,9 @@ def _total_step(name: str) -> Callable[..., Any]:
     return step
 
 
-def _extreme_step(name: str) -> Callable[..., Any]:
+def _extreme_step(name: str) -> Composite:
+    """A maximum or minimum of checked operands."""
+
     @inlined(name)
     def step(a, where, initial, *, axes, keepdims):
         a = asarray(a)
@@ -252,7 +265,9 @@ def _extreme_step(name: str) -> Callable[..., Any]:
     return step
 
 
-def _logical_step(name: str) -> Callable[..., Any]:
+def _logical_step(name: str) -> Composite:
+    """``all`` or ``any`` of checked operands."""
+
     @inlined(name)
     def step(a, where, *, axes, keepdims):
         return _reduced(name, name, convert(asarray(a), BOOL), where, None, axes, keepdims)
@@ -267,7 +282,16 @@ _STEPS = {
 }
 
 
-def _total(name, a, axis, dtype, keepdims, initial, where, promote_integers) -> Array:
+def _total(
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: np.dtype | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    promote_integers: bool,
+) -> Array:
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
     return _STEPS[name](
         a,
@@ -280,7 +304,15 @@ def _total(name, a, axis, dtype, keepdims, initial, where, promote_integers) -> 
     )
 
 
-def _extreme(name, a, axis, out, keepdims, initial, where) -> Array:
+def _extreme(
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     no_out(name, out)
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
     if initial is None:
@@ -300,25 +332,28 @@ def _extreme(name, a, axis, out, keepdims, initial, where) -> Array:
 
 
 def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether one of the axes has size 0."""
+    """Whether one of the axes of a shape has size 0."""
     return builtins.any(shape[i] == 0 for i in axes)
 
 
-def _logical(name, a, axis, out, keepdims, where) -> Array:
+def _logical(
+    name: str, a: ArrayLike, axis: Axis, out: None, keepdims: bool, where: ArrayLike | None
+) -> Array:
     no_out(name, out)
     a, where, _, axes = reduction_operands(name, a, axis, where)
     return _STEPS[name](a, where, axes=axes, keepdims=bool(keepdims))
 
 
+# Dtypes whose sums need no conversion.
 _SUMMED_AS_THEY_ARE = frozenset(
     (_FLOAT32, *map(np.dtype, ("int32", "uint32", "complex64", "complex128", "float64")))
 )
 
-# By the array's type and the axis, the sums that need no promotion.
+# The sums that need no promotion, by the type of the array and the axis.
 _sums: Cache[Any, Operation] = Cache("sums", 4096)
 
 
-def _plain_sum(a: ArrayLike, axis: Any) -> Operation | None:
+def _plain_sum(a: ArrayLike, axis: Axis) -> Operation | None:
     """The sum of an array along axes, if it is one operation."""
     kind, aval = type(a), getattr(a, "aval", None)
     kept = axis is None or type(axis) is int
@@ -338,7 +373,7 @@ def _plain_sum(a: ArrayLike, axis: Any) -> Operation | None:
 def sum(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -381,7 +416,7 @@ def sum(
 def prod(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -462,9 +497,9 @@ def minmax(
     axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
     where: ArrayLike | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The smallest and the largest element along axes; see ``max``.
 
     Args:
@@ -549,7 +584,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 
 @composite("_ptp")
-def _ptp(a: Array, *, axes: Any, keepdims: bool) -> Array:
+def _ptp(a: Array, *, axes: tuple[int, ...], keepdims: bool) -> Array:
     return lax.sub(max(a, axes, None, keepdims), min(a, axes, None, keepdims))
 
 
@@ -568,6 +603,6 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 
 
 @composite("count_nonzero")
-def _count_nonzero(a: Array, *, axes: Any, keepdims: bool) -> Array:
+def _count_nonzero(a: Array, *, axes: tuple[int, ...], keepdims: bool) -> Array:
     nonzero = a if a.dtype == BOOL else lax.ne(a, strong_constant(a.dtype, 0))
     return sum(nonzero, axes, python_scalar_dtype(int), None, keepdims)

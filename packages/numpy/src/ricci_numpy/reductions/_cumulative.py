@@ -1,5 +1,6 @@
-"""Running sums and products."""
+"""Cumulative sums and products."""
 
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -26,9 +27,9 @@ __all__ = [
 def _running(
     name: str,
     a: ArrayLike,
-    axis: Any,
-    dtype: DTypeLike | None,
-    operation: Any,
+    axis: int | None,
+    dtype: np.dtype | None,
+    operation: Callable[[Array, int], Array],
     neutral_for_nan: int | None = None,
     promote_integers: bool = False,
 ) -> Array:
@@ -53,7 +54,12 @@ def _cumprod(a: Array, **settings: Any) -> Array:
 
 
 def _run(
-    a: Array, operation: Any, *, axis: int | None, dtype: DTypeLike, neutral: int | None
+    a: Array,
+    operation: Callable[[Array, int], Array],
+    *,
+    axis: int | None,
+    dtype: np.dtype,
+    neutral: int | None,
 ) -> Array:
     if axis is None:
         a = lax.reshape(a, (a.size,)) if a.ndim != 1 else a
@@ -66,7 +72,9 @@ def _run(
     return operation(convert(a, dtype), axis)
 
 
-def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The sums of the elements so far, along an axis.
 
     Args:
@@ -90,7 +98,9 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None =
     return _running("cumsum", a, axis, chosen_dtype(dtype, "cumsum"), lax.cumsum)
 
 
-def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The products of the elements so far, along an axis; see ``cumsum``.
 
     Example:
@@ -104,7 +114,9 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None 
     return _running("cumprod", a, axis, chosen_dtype(dtype, "cumprod"), lax.cumprod)
 
 
-def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The sums of the elements so far, NaN counting as 0; see ``cumsum``.
 
     Example:
@@ -118,7 +130,9 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Non
     return _running("nancumsum", a, axis, chosen_dtype(dtype, "nancumsum"), lax.cumsum, 0)
 
 
-def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The products of the elements so far, NaN counting as 1; see ``cumsum``.
 
     Example:
@@ -135,10 +149,10 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
 def _cumulative(
     name: str,
     x: ArrayLike,
-    axis: Any,
+    axis: int | None,
     dtype: DTypeLike | None,
     include_initial: bool,
-    operation: Any,
+    operation: Callable[[Array, int], Array],
     initial: int,
 ) -> Array:
     (x,) = operands(name, x)
@@ -165,14 +179,14 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The sums of the elements so far, along an axis.
 
     Args:
       x: an array; short integers are summed as default integers.
-      axis: the axis; may be left out if there is one only.
+      axis: the axis; a vector needs none.
       dtype: the dtype of the sums.
       include_initial: whether the result begins with the sum of nothing, 0.
 
@@ -194,7 +208,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The products of the elements so far, along an axis; see ``cumulative_sum``.

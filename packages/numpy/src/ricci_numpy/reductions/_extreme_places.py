@@ -1,10 +1,11 @@
-"""Where the extremes of arrays are."""
+"""The indices of the largest and the smallest elements."""
 
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, inlined, python_scalar_dtype
+from ricci_ir import Array, ArrayLike, Primitive, inlined, python_scalar_dtype
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._creation import asarray
 
@@ -17,14 +18,19 @@ __all__ = [
 
 
 def place_of_extreme(
-    name: str, a: ArrayLike, axis: Any, out: Any, keepdims: Any, step: Any
+    name: str,
+    a: ArrayLike,
+    axis: int | None,
+    out: None,
+    keepdims: bool | None,
+    step: Callable[..., Array],
 ) -> Array:
-    """Find where an extreme is, with the checks and the empty case of ``argmax``.
+    """The index of an extreme, after the checks of ``argmax``.
 
     Args:
       name: the function, for messages.
       a, axis, out, keepdims: its arguments; see ``argmax``.
-      step: what finds the index in an array, given ``axis`` and ``keepdims``.
+      step: finds the index in an array, given ``axis`` and ``keepdims``.
     """
     no_out(name, out)
     (a,) = operands(name, a)
@@ -37,7 +43,7 @@ def place_of_extreme(
     return step(a, axis=axis, keepdims=bool(keepdims))
 
 
-def _place(a: Array, find: Any, *, axis: int | None, keepdims: bool) -> Array:
+def _place(a: Array, find: Primitive, *, axis: int | None, keepdims: bool) -> Array:
     along = a if axis is not None or a.ndim == 1 else lax.reshape(a, (a.size,))
     result = find.bind(along, axes=(axis or 0,), index_dtype=python_scalar_dtype(int))
     if not keepdims:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, DTypeLike, ShapeLike, composite, inlined
+from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Shape, composite, inlined
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
@@ -35,7 +35,7 @@ def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 
 def masked_count(
-    name: str, where: Any, shape: ShapeLike, axis: Any, dtype: DTypeLike, keepdims: bool
+    name: str, where: ArrayLike, shape: Shape, axis: Axis, dtype: np.dtype, keepdims: bool
 ) -> Array:
     """How many elements a mask selects for each result, as an array of ``dtype``."""
     where = checked_mask(name, where)
@@ -47,7 +47,7 @@ def masked_count(
 def mean(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -58,7 +58,7 @@ def mean(
     Args:
       a: an array; integers become floats.
       axis: the axis or axes to reduce; all without it.
-      dtype: the dtype of the result, which the sum is computed in.
+      dtype: the dtype of the result and of the computation.
       out: not supported.
       keepdims: whether the axes stay, with size 1.
       where: a boolean mask that broadcasts with ``a``; other elements are left out.
@@ -80,9 +80,14 @@ def mean(
 
 
 def mean_of(
-    name: str, a: ArrayLike, axis: Any, dtype: DTypeLike, keepdims: bool, where: Any
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: np.dtype | None,
+    keepdims: bool,
+    where: ArrayLike | None,
 ) -> Array:
-    """``mean`` for function ``name``, with a dtype that has been checked."""
+    """``mean``, with a dtype that has been checked, for the function ``name``."""
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if where is not None:
@@ -91,7 +96,14 @@ def mean_of(
 
 
 @inlined("mean")
-def _mean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike | None, keepdims: bool) -> Array:
+def _mean(
+    a: Array,
+    where: Array | None,
+    *,
+    axes: tuple[int, ...],
+    dtype: np.dtype | None,
+    keepdims: bool,
+) -> Array:
     a = asarray(a)
     result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
     computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
@@ -110,13 +122,13 @@ def _mean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike | None, keepdims:
 def var(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
-    mean: Any = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
     """The variance along axes: the mean of the squared distances from the mean.
@@ -124,9 +136,9 @@ def var(
     Args:
       a: an array; integers become floats.
       axis: the axis or axes to reduce; all without it.
-      dtype: the dtype of the result, which it is computed in.
+      dtype: the dtype of the result and of the computation.
       out: not supported.
-      ddof: what to subtract from the number of elements before dividing by it.
+      ddof: the sum of squares is divided by the number of elements minus this.
       keepdims: whether the axes stay, with size 1.
       where: a boolean mask that broadcasts with ``a``; other elements are left out.
       mean: the mean, if it is known, of a shape that broadcasts with ``a``.
@@ -151,13 +163,13 @@ def var(
 def std(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
-    mean: Any = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
     """The standard deviation along axes, the square root of the variance; see ``var``.
@@ -171,11 +183,11 @@ def std(
     """
     no_out("std", out)
     dtype = chosen_dtype(dtype, "std")
-    ddof = _ddof("std", ddof, correction)
-    return _variance("std", a, axis, dtype, ddof, keepdims, where, mean)
+    freedom = _ddof("std", ddof, correction)
+    return _variance("std", a, axis, dtype, freedom, keepdims, where, mean)
 
 
-def _ddof(name: str, ddof: Any, correction: Any) -> int:
+def _ddof(name: str, ddof: ArrayLike, correction: ArrayLike | None) -> ArrayLike:
     if correction is None:
         return ddof
     if not (type(ddof) is int and ddof == 0):
@@ -183,7 +195,9 @@ def _ddof(name: str, ddof: Any, correction: Any) -> int:
     return correction
 
 
-def variance_dtypes(name: str, a_dtype: Any, dtype: DTypeLike) -> tuple[Any, Any]:
+def variance_dtypes(
+    name: str, a_dtype: np.dtype, dtype: np.dtype | None
+) -> tuple[np.dtype, np.dtype]:
     """The dtypes that a variance is computed in and returned in.
 
     Raises:
@@ -204,19 +218,28 @@ def variance_dtypes(name: str, a_dtype: Any, dtype: DTypeLike) -> tuple[Any, Any
     return computed, real_dtype(found)
 
 
-def real_dtype(dtype: Any) -> Any:
-    """The dtype of the parts of a complex one; of others, itself."""
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the real parts: for a complex dtype a float one, else the dtype itself."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
 
 
-def squared_modulus(x: Any) -> Array:
+def squared_modulus(x: Array) -> Array:
     """The square of each element's absolute value."""
     if x.dtype in COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.square(x)
 
 
-def _variance(name: str, a, axis, dtype, ddof, keepdims, where, mean) -> Array:
+def _variance(
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: np.dtype | None,
+    ddof: ArrayLike,
+    keepdims: bool,
+    where: ArrayLike | None,
+    mean: ArrayLike | None,
+) -> Array:
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if where is not None:
@@ -243,7 +266,17 @@ def _std(*arrays: Any, **settings: Any) -> Array:
 
 
 @composite("_var")
-def _var(a, where, mean, traced_ddof, *, axes, dtype, ddof, keepdims) -> Array:
+def _var(
+    a: Array,
+    where: Array | None,
+    mean: Array | None,
+    traced_ddof: Array | None,
+    *,
+    axes: tuple[int, ...],
+    dtype: np.dtype | None,
+    ddof: Any,
+    keepdims: bool,
+) -> Array:
     name = "var"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)

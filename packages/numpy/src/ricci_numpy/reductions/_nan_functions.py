@@ -35,15 +35,15 @@ def _filled(name: str, a: Array, value: float) -> Array:
     return select_where(lax.ne(a, a), strong_constant(a.dtype, value), a, name)
 
 
-def _valid(a: Array, where: Any) -> Array:
-    """Which elements are no NaNs, among those that a mask selects."""
+def _valid(a: Array, where: Array | None) -> Array:
+    """The mask of the elements that are not NaN and that ``where`` selects."""
     valid = lax.eq(a, a)
     if where is None:
         return valid
     return select_where(where, valid, strong_constant(valid.dtype, False))
 
 
-def _total_step(name: str, reduction: Callable[..., Any], neutral: float) -> Composite:
+def _total_step(name: str, reduction: Callable[..., Array], neutral: float) -> Composite:
     """A sum or product with ``neutral`` in place of NaNs."""
 
     @composite(name)
@@ -53,8 +53,8 @@ def _total_step(name: str, reduction: Callable[..., Any], neutral: float) -> Com
     return step
 
 
-def _extreme_step(name: str, reduction: Callable[..., Any], neutral: float) -> Composite:
-    """An extreme with ``neutral`` in place of NaNs; NaN if nothing else is there."""
+def _extreme_step(name: str, reduction: Callable[..., Array], neutral: float) -> Composite:
+    """An extreme with ``neutral`` in place of NaNs; NaN if all elements are."""
 
     @composite(name)
     def step(a, initial, where, *, axes, keepdims):
@@ -67,8 +67,8 @@ def _extreme_step(name: str, reduction: Callable[..., Any], neutral: float) -> C
     return step
 
 
-def _place_step(name: str, find: Callable[..., Any], neutral: float) -> Composite:
-    """The place of an extreme with ``neutral`` in place of NaNs; -1 if nothing else is there."""
+def _place_step(name: str, find: Callable[..., Array], neutral: float) -> Composite:
+    """The index of an extreme with ``neutral`` in place of NaNs; -1 if all elements are NaN."""
 
     @composite(f"_{name}")
     def step(a, *, axis, keepdims):
@@ -91,7 +91,16 @@ _STEPS = {
 }
 
 
-def _reduce(name, a, axis, out, keepdims, initial, where, **settings) -> Array:
+def _reduce(
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    **settings: Any,
+) -> Array:
     no_out(name, out)
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
     return _STEPS[name](a, initial, where, axes=axes, keepdims=bool(keepdims), **settings)
@@ -100,7 +109,7 @@ def _reduce(name, a, axis, out, keepdims, initial, where, **settings) -> Array:
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -122,7 +131,7 @@ def nansum(
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -214,7 +223,7 @@ def nanargmin(
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     where: ArrayLike | None = None,
@@ -235,7 +244,14 @@ def nanmean(
 
 
 @composite("nanmean")
-def _nanmean(a: Array, where: Any, *, axes: Any, dtype: DTypeLike | None, keepdims: bool) -> Array:
+def _nanmean(
+    a: Array,
+    where: Array | None,
+    *,
+    axes: tuple[int, ...],
+    dtype: np.dtype | None,
+    keepdims: bool,
+) -> Array:
     if a.dtype in INEXACT_DTYPES:
         where = _valid(a, where)
     return mean_of("nanmean", a, axes, dtype, keepdims, where)
@@ -249,7 +265,7 @@ def nanvar(
     ddof: int = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
-    mean: Any = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The variance of the elements that are not NaN; see ``var``.
 
@@ -271,7 +287,7 @@ def nanstd(
     ddof: int = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
-    mean: Any = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The standard deviation of the elements that are not NaN; see ``std``.
 
@@ -285,7 +301,17 @@ def nanstd(
     return _nan_variance("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean)
 
 
-def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, where, mean) -> Array:
+def _nan_variance(
+    name: str,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    out: None,
+    ddof: ArrayLike,
+    keepdims: bool,
+    where: ArrayLike | None,
+    mean: ArrayLike | None,
+) -> Array:
     no_out(name, out)
     dtype = chosen_dtype(dtype, name)
     a, where, mean, axes = reduction_operands(name, a, axis, where, mean)
@@ -299,7 +325,16 @@ def _nanstd(*arrays: Any, **settings: Any) -> Array:
 
 
 @composite("nanvar")
-def _nanvar(a: Array, where: Any, mean: Any, ddof: Any, *, axes, dtype, keepdims) -> Array:
+def _nanvar(
+    a: Array,
+    where: Array | None,
+    mean: Array | None,
+    ddof: Array,
+    *,
+    axes: tuple[int, ...],
+    dtype: np.dtype | None,
+    keepdims: bool,
+) -> Array:
     name = "nanvar"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)
@@ -310,7 +345,7 @@ def _nanvar(a: Array, where: Any, mean: Any, ddof: Any, *, axes, dtype, keepdims
         center = convert(mean, computed)
         if center.ndim != a.ndim:
             center = keep_axes(center, axes if center.ndim else tuple(range(a.ndim)))
-    # The distance of a NaN is 0, before it is squared: its derivative is no NaN then.
+    # NaNs are replaced before the square is taken, so that its derivative has none, either.
     distance = select_where(valid, lax.sub(a, center), strong_constant(computed, 0), name)
     real = real_dtype(computed)
     total = sum(squared_modulus(distance), axes, real, None, keepdims)

@@ -1,6 +1,6 @@
 """Joining arrays, and splitting them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from operator import index as as_int
 from typing import Any
@@ -40,29 +40,35 @@ __all__ = [
 ]
 
 
-def _is_one_array(x: list[Array]) -> bool:
+def _is_one_array(x: object) -> bool:
     return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
 
 
-def _common(name: str, arrays: Sequence[Any], dtype: DTypeLike | None) -> list[Any]:
+def _common(name: str, arrays: Sequence[ArrayLike], dtype: DTypeLike | None) -> list[Array]:
+    """The arrays with one dtype: the one asked for, or the one that they promote to."""
     given = operands(name, *arrays)
     if dtype is None:
         return promote_dtypes(*given)
-    dtype = explicit_dtype(dtype, name)
-    return [convert(x, dtype) for x in given]
+    chosen = explicit_dtype(dtype, name)
+    return [convert(x, chosen) for x in given]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
-    """Join arrays along a dimension they have.
+def concatenate(
+    arrays: Sequence[ArrayLike] | Array | np.ndarray,
+    axis: int | None = 0,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Join arrays along one of their dimensions.
 
     Args:
-      arrays: a sequence of arrays, of one shape but for that dimension; dtypes are promoted.
+      arrays: a sequence of arrays, whose shapes differ in that dimension only; or one array, of
+        which the parts along the first dimension are joined. Dtypes are promoted.
       axis: the dimension; ``None`` joins the arrays flattened.
       dtype: the result's dtype.
 
     Raises:
-      ValueError: if there are none, or one has rank 0, or ``axis`` does not exist.
-      TypeError: if shapes differ elsewhere, or one is no array.
+      ValueError: if there are no arrays, one has rank 0, or ``axis`` does not exist.
+      TypeError: if other dimensions differ, or an operand is no array.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -73,29 +79,29 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """
     if _is_one_array(arrays):
         return _merge_rows(arrays, axis, dtype)
-    arrays = list(arrays)
-    if not arrays:
+    given: list[Any] = list(arrays)
+    if not given:
         raise ValueError("concatenate: the sequence of arrays is empty; give one or more.")
     if axis is None:
-        return concatenate([ravel(x) for x in operands("concatenate", *arrays)], 0, dtype)
-    arrays = _common("concatenate", arrays, dtype)
-    ranks = {np.ndim(x) for x in arrays}
+        return concatenate([ravel(x) for x in operands("concatenate", *given)], 0, dtype)
+    given = _common("concatenate", given, dtype)
+    ranks = {np.ndim(x) for x in given}
     if 0 in ranks:
         raise ValueError(
             "concatenate: arrays of rank 0 cannot be joined along a dimension; use stack."
         )
-    axis = canonical_axis(axis, np.ndim(arrays[0]))
+    axis = canonical_axis(axis, np.ndim(given[0]))
     if len(ranks) > 1:
         raise TypeError(
             "concatenate: the arrays differ in rank, by their shapes "
-            f"{', '.join(str(np.shape(x)) for x in arrays)}. Reshape them to one rank first."
+            f"{', '.join(str(np.shape(x)) for x in given)}. Reshape them to one rank first."
         )
-    if len(arrays) == 1:
-        return as_array(arrays[0])
-    return lax.concatenate(arrays, axis)
+    if len(given) == 1:
+        return as_array(given[0])
+    return lax.concatenate(given, axis)
 
 
-def _merge_rows(arrays: Any, axis: int | None, dtype: DTypeLike) -> Array:
+def _merge_rows(arrays: Any, axis: int | None, dtype: DTypeLike | None) -> Array:
     """``concatenate`` of the rows of one array."""
     (arrays,) = _common("concatenate", [arrays], dtype)
     shape = np.shape(arrays)
@@ -111,8 +117,8 @@ def _merge_rows(arrays: Any, axis: int | None, dtype: DTypeLike) -> Array:
     return reshape(moveaxis(arrays, 0, axis), tuple(sizes))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
-    """Join arrays along a dimension they have; see ``concatenate``.
+def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
+    """Join arrays along one of their dimensions; see ``concatenate``.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -124,12 +130,17 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(
+    arrays: Sequence[ArrayLike] | Array | np.ndarray,
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Join arrays of one shape along a new dimension.
 
     Args:
       arrays: a sequence of arrays or scalars; dtypes are promoted.
-      axis: where the new dimension stands in the result.
+      axis: the position of the new dimension in the result.
       out: must be ``None``.
       dtype: the result's dtype.
 
@@ -145,22 +156,25 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     Source: numpy.stack.
     """
     if out is not None:
-        raise NotImplementedError("stack: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError(
+            "stack: out= is not supported, since arrays do not change. Use the result."
+        )
     if _is_one_array(arrays):
         return _stack_rows(arrays, axis, dtype)
     if not len(arrays):
         raise ValueError("stack: the sequence of arrays is empty; give one or more.")
-    arrays = _common("stack", arrays, dtype)
-    shapes = [np.shape(x) for x in arrays]
+    given = _common("stack", list(arrays), dtype)
+    shapes = [np.shape(x) for x in given]
     if any(shape != shapes[0] for shape in shapes):
         raise ValueError(
             f"stack: the arrays differ in shape: {', '.join(map(str, shapes))}. Broadcast them "
             "first."
         )
-    return lax.stack(arrays, canonical_axis(axis, len(shapes[0]) + 1))
+    return lax.stack(given, canonical_axis(axis, len(shapes[0]) + 1))
 
 
-def _stack_rows(arrays: Any, axis: int, dtype: DTypeLike) -> Array:
+def _stack_rows(arrays: Any, axis: int, dtype: DTypeLike | None) -> Array:
+    """``stack`` of the rows of one array."""
     (arrays,) = _common("stack", [arrays], dtype)
     axis = canonical_axis(axis, np.ndim(arrays))
     if not is_recording():
@@ -170,7 +184,7 @@ def _stack_rows(arrays: Any, axis: int, dtype: DTypeLike) -> Array:
 
 
 def _parts(name: str, tup: Any) -> list[Any]:
-    """The arrays to join, each by itself."""
+    """The arrays to join: those of a sequence, or the rows of one array."""
     if _is_one_array(tup):
         return list(lax.unstack(tup, 0))
     if not isinstance(tup, Sequence):
@@ -179,11 +193,12 @@ def _parts(name: str, tup: Any) -> list[Any]:
     return list(tup)
 
 
-def _each(at_least: Any, name: str, tup: Any) -> list[Any]:
+def _each(at_least: Callable[[ArrayLike], Array], name: str, tup: Any) -> list[Array]:
+    """The arrays to join, with the least number of dimensions that ``at_least`` gives them."""
     return [at_least(x) for x in _parts(name, tup)]
 
 
-def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the second dimension, vectors and scalars along the first.
 
     Raises:
@@ -200,7 +215,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
-def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the first dimension, vectors as rows.
 
     Raises:
@@ -216,7 +231,7 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return concatenate(_each(atleast_2d, "vstack", tup), 0, dtype)
 
 
-def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def dstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the third dimension.
 
     Raises:
@@ -232,7 +247,7 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return concatenate(_each(atleast_3d, "dstack", tup), 2, dtype)
 
 
-def column_stack(tup: Any) -> Array:
+def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
     """Join vectors as the columns of a matrix, and matrices side by side.
 
     Raises:
@@ -301,6 +316,7 @@ def block(arrays: Any) -> Array:
 
 
 def _block_form(x: Any, leaves: list[Any]) -> Any:
+    """The nesting as tuples, with ``None`` for each block; the blocks are added to ``leaves``."""
     if isinstance(x, tuple):
         raise TypeError("block: nest lists, not tuples.")
     if isinstance(x, list):
@@ -312,13 +328,14 @@ def _block_form(x: Any, leaves: list[Any]) -> Any:
 
 
 def _depths(form: Any, depth: int) -> list[int]:
+    """How many lists each block stands in."""
     if form is None:
         return [depth]
     return [d for part in form for d in _depths(part, depth + 1)]
 
 
 @composite("block")
-def _block(*leaves: Any, form: Any, depth: int) -> Array:
+def _block(*leaves: Array, form: Any, depth: int) -> Array:
     rank = max(depth, *(np.ndim(x) for x in leaves))
     given = iter(leaves)
 
@@ -332,7 +349,9 @@ def _block(*leaves: Any, form: Any, depth: int) -> Array:
     return join(form, depth)
 
 
-def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
+) -> list[Array]:
     """Split an array into parts, nearly equal ones if their number is given.
 
     Args:
@@ -354,7 +373,9 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
+) -> list[Array]:
     """Split an array into parts, equal ones if their number is given.
 
     Args:
@@ -376,7 +397,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("split", ary, indices_or_sections, axis)
 
 
-def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Any]:
+def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
     (ary,) = operands(name, ary)
     axis = canonical_axis(axis, np.ndim(ary))
     size = np.shape(ary)[axis]
@@ -397,11 +418,11 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Any]:
         sizes = [part + 1] * rest + [part] * (count - rest)
     if len(sizes) == 1:
         return [as_array(ary)]
-    # NumPy integers, so that programs print as JAX's do.
+    # The sizes are NumPy integers, so that programs print as JAX's do.
     return list(lax.split_p.bind(ary, sizes=tuple(map(np.int64, sizes)), axis=axis))
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
     """Split an array along the second dimension, a vector along the first; see ``split``.
 
     Example:
@@ -415,7 +436,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     return _split("split", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
     """Split an array along the first dimension; see ``split``.
 
     Example:
@@ -428,7 +449,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     return _split("split", ary, indices_or_sections, 0)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
     """Split an array along the third dimension; see ``split``.
 
     Example:
@@ -441,7 +462,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     return _split("split", ary, indices_or_sections, 2)
 
 
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of an array along a dimension, as a tuple of arrays without it.
 
     Raises:

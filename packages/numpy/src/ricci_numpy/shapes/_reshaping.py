@@ -3,16 +3,25 @@
 from collections.abc import Sequence
 from math import prod
 from operator import index as as_int
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, ShapeLike, composite, is_recording
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Axis,
+    Composite,
+    Shape,
+    ShapeLike,
+    composite,
+    is_recording,
+)
 from ricci_numpy._promotion import check_arraylike, operands
 from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._filling import as_shape
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.arrays._selection import broadcast_shape
 
 __all__ = [
     "atleast_1d",
@@ -34,17 +43,17 @@ __all__ = [
 ]
 
 
-def canonical_axis(axis: Any, ndim: int) -> int:
+def canonical_axis(axis: SupportsIndex, ndim: int) -> int:
     """An axis counted from the start.
 
     Raises:
       numpy.exceptions.AxisError: if there is no such axis.
       TypeError: if it is no int.
     """
-    axis = as_int(axis)
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim)
-    return axis + ndim if axis < 0 else axis
+    number = as_int(axis)
+    if not -ndim <= number < ndim:
+        raise np.exceptions.AxisError(number, ndim)
+    return number + ndim if number < 0 else number
 
 
 def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
@@ -61,13 +70,14 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
 
 
 def _as_array(name: str, x: ArrayLike) -> Any:
+    """The operand of the function ``name``, checked."""
     if hasattr(type(x), "aval"):
         return x
     return operands(name, x)[0]
 
 
-def _inferred(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """``sizes`` with -1 replaced by what is left of an array's size."""
+def _inferred(shape: Shape, sizes: Shape) -> Shape:
+    """``sizes`` with -1 replaced by the size that keeps the number of elements."""
     if -1 not in sizes:
         return sizes
     if sizes.count(-1) > 1:
@@ -159,7 +169,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     return reshape(a, (prod(np.shape(a)),), order, out_sharding=out_sharding)
 
 
-def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
+def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """An array without dimensions of size 1: all, or those of ``axis``.
 
     Raises:
@@ -338,7 +348,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
-    """An array repeated to a shape that its own broadcasts to.
+    """An array repeated to a shape that its own shape broadcasts to.
 
     Args:
       array: an array or scalar.
@@ -369,11 +379,12 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
             f"an array of shape {own} does not broadcast to shape {shape}: sizes, counted from the "
             "last, must be equal or 1."
         )
-    return placed(broadcast(array, shape), None, out_sharding)
+    dimensions = tuple(range(len(shape) - rank, len(shape)))
+    return placed(lax.broadcast_in_dim(array, shape, dimensions), None, out_sharding)
 
 
-def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """Arrays repeated to the shape that theirs broadcast to.
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
+    """Arrays repeated to the shape that their shapes broadcast to.
 
     Raises:
       ValueError: if the shapes do not broadcast.
@@ -393,7 +404,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     return tuple(broadcast_to(x, shape) for x in args)
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: ShapeLike) -> Shape:
     """The shape that shapes broadcast to.
 
     Args:
@@ -411,10 +422,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """
     if not shapes:
         return ()
-    shapes = tuple(map(as_shape, shapes))
-    if any(n < 0 for shape in shapes for n in shape):
-        raise TypeError(f"broadcast_shapes: sizes must not be negative, got {shapes}.")
-    return broadcast_shape("broadcast_shapes", *shapes)
+    given = tuple(map(as_shape, shapes))
+    if any(n < 0 for shape in given for n in shape):
+        raise TypeError(f"broadcast_shapes: sizes must not be negative, got {given}.")
+    return broadcast_shape("broadcast_shapes", *given)
 
 
 @composite("atleast_1d")
@@ -433,9 +444,10 @@ def _atleast_3d(x: Array) -> Array:
     return lax.expand_dims(x, new) if new else x
 
 
-def _at_least(step: Any, rank: int, args: tuple) -> Any:
+def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Any:
+    """One array, or a list of several, with at least ``rank`` dimensions, which ``step`` adds."""
     check_arraylike(step.name, *args)
-    # Outside of programs an array of the rank is itself; programs show the call, as JAX's do.
+    # An array that has them is returned as it is; traced programs show the call, as JAX's do.
     found = [
         x if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording() else step(x)
         for x in operands(step.name, *args)
@@ -443,7 +455,11 @@ def _at_least(step: Any, rank: int, args: tuple) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def atleast_1d(*arys: Any) -> Array:
+@overload
+def atleast_1d(x: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays with one dimension at least; a list of them for several arguments.
 
     Raises:
@@ -459,7 +475,11 @@ def atleast_1d(*arys: Any) -> Array:
     return _at_least(_atleast_1d, 1, arys)
 
 
-def atleast_2d(*arys: Any) -> Array:
+@overload
+def atleast_2d(x: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays with two dimensions at least, new ones in front; a list for several arguments.
 
     Raises:
@@ -475,7 +495,11 @@ def atleast_2d(*arys: Any) -> Array:
     return _at_least(_atleast_2d, 2, arys)
 
 
-def atleast_3d(*arys: Any) -> Array:
+@overload
+def atleast_3d(x: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with three dimensions at least; a list of them for several arguments.
 
     A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
@@ -493,7 +517,7 @@ def atleast_3d(*arys: Any) -> Array:
     return _at_least(_atleast_3d, 3, arys)
 
 
-def reshape_method(x: ArrayLike, *sizes: Any, order: str = "C", out_sharding: Any = None) -> Array:
+def reshape_method(x: Array, *sizes: Any, order: str = "C", out_sharding: Any = None) -> Array:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
     shape: Any = sizes
     if len(sizes) == 1 and (
@@ -503,7 +527,7 @@ def reshape_method(x: ArrayLike, *sizes: Any, order: str = "C", out_sharding: An
     return reshape(x, shape, order, out_sharding=out_sharding)
 
 
-def transpose_method(x: ArrayLike, *args: Any) -> Array:
+def transpose_method(x: Array, *args: Any) -> Array:
     """``x.transpose(1, 0)`` or ``x.transpose((1, 0))``: see ``transpose``."""
     if not args:
         return transpose(x)

@@ -1,4 +1,4 @@
-"""Histograms, correlations, sums in segments, and sums of exponentials."""
+"""Histograms, correlations, reductions of segments, softmax and its relatives."""
 
 from ._correlations import *
 from ._histograms import *

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype, issubdtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
+    common_dtype,
     convert,
     operands,
     promote_dtypes_inexact,
@@ -36,9 +37,9 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Any = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariances of variables.
 
@@ -47,9 +48,9 @@ def cov(
       y: more variables, with as many observations.
       rowvar: whether variables are in rows; else in columns.
       bias: whether to divide by the number of observations ``n``, rather than by ``n - 1``.
-      ddof: what to divide by is ``n`` less this; it has precedence over ``bias``.
+      ddof: the sums are divided by ``n - ddof``; it has precedence over ``bias``.
       fweights: how often each observation occurs, a vector of integers.
-      aweights: how much each observation weighs, a vector.
+      aweights: the weight of each observation, a vector.
       dtype: the dtype of the result, a floating or complex one.
 
     Returns:
@@ -58,8 +59,8 @@ def cov(
     Raises:
       TypeError: if an operand is no array, or ``fweights`` no integers.
       ValueError: if ``m`` or ``y`` has more than 2 dimensions, their numbers of observations
-        differ, or ``dtype`` is no floating one.
-      RuntimeError: if weights are no vector of one for each observation.
+        differ, or ``dtype`` is not floating or complex.
+      RuntimeError: if the weights are not a vector with an element for each observation.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -76,12 +77,12 @@ def cov(
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)
 
 
-def _has_dtype(x: Array, family: Any) -> bool:
-    return issubdtype(get_aval(x).dtype, family)  # pyright: ignore[reportAttributeAccessIssue]
+def _has_dtype(x: ArrayLike, family: type[np.generic]) -> bool:
+    return issubdtype(common_dtype(x)[0], family)
 
 
-def _checked(name: str, *args: Any) -> list[Any]:
-    """The operands, of which only the first must be there; two are matrices, the others vectors."""
+def _checked(name: str, *args: ArrayLike | None) -> list[Any]:
+    """The operands; all but the first may be ``None``, and the first two must be matrices."""
     given: list[Any] = [x if x is None and i else operands(name, x)[0] for i, x in enumerate(args)]
     for x in given[:2]:
         if x is not None and np.ndim(x) > 2:
@@ -89,7 +90,8 @@ def _checked(name: str, *args: Any) -> list[Any]:
     return given
 
 
-def _result_dtype(name: str, dtype: DTypeLike | None) -> Any:
+def _result_dtype(name: str, dtype: DTypeLike | None) -> np.dtype | None:
+    """The dtype that the caller asks for, checked."""
     if dtype is None:
         return None
     found = explicit_dtype(dtype, name)
@@ -102,12 +104,12 @@ def _result_dtype(name: str, dtype: DTypeLike | None) -> Any:
 def _cov(
     m: Array,
     y: Array | None,
-    fweights: Any,
-    aweights: Any,
+    fweights: Array | None,
+    aweights: Array | None,
     *,
     rowvar: bool,
-    ddof: Any,
-    dtype: DTypeLike | None,
+    ddof: int,
+    dtype: np.dtype | None,
 ) -> Array:
     given = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
@@ -138,8 +140,8 @@ def _cov(
     return lax.squeeze(found, (0, 1)) if found.shape == (1, 1) else found
 
 
-def _weights(x: Array, fweights: Any, aweights: Any) -> Array | None:
-    """What each observation counts, as a vector; ``None`` if all are equal."""
+def _weights(x: Array, fweights: Array | None, aweights: Array | None) -> Array | None:
+    """The weight of each observation, as a vector; ``None`` if all are equal."""
     found = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is None:
@@ -153,8 +155,8 @@ def _weights(x: Array, fweights: Any, aweights: Any) -> Array | None:
     return found
 
 
-def _freedom(total: Any, weights: Array, aweights: Any, ddof: Any) -> Array:
-    """What the weighted sum of squares is divided by."""
+def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) -> Array:
+    """The degrees of freedom, by which the weighted sum of products is divided."""
     if not ddof:
         return total
     if aweights is None:
@@ -163,7 +165,7 @@ def _freedom(total: Any, weights: Array, aweights: Any, ddof: Any) -> Array:
 
 
 def corrcoef(
-    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
     """The correlation coefficients of variables: covariances divided by standard deviations.
 
@@ -189,7 +191,7 @@ def corrcoef(
 
 
 @composite("corrcoef")
-def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: DTypeLike | None) -> Array:
+def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: np.dtype | None) -> Array:
     found = cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
         return divide(found, found)

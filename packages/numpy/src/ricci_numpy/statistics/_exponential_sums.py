@@ -1,4 +1,4 @@
-"""Sums of exponentials along axes, without overflow on the way: softmax and its logarithm."""
+"""Softmax, its logarithm and ``logsumexp``, computed without overflow."""
 
 from operator import index
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, softmax_custom_jvp
+from ricci_ir import Array, ArrayLike, Axis, composite, softmax_custom_jvp
 from ricci_lax import custom_jvp
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._creation import asarray
@@ -28,11 +28,12 @@ def to_inexact(x: ArrayLike, name: str) -> Array:
     return lax.convert_element_type(x, result_type(float, x))
 
 
-def _maximum(x: Array, axis: Any, where: Any, keepdims: bool = True) -> Array:
+def _maximum(x: Array, axis: Axis, where: ArrayLike | None, keepdims: bool = True) -> Array:
+    """The largest of the elements that a mask selects, -inf if there are none."""
     return reductions.max(x, axis, where=where, initial=-np.inf, keepdims=keepdims)
 
 
-def _softmax(x: Array, axis: Any, where: Any) -> Array:
+def _softmax(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
     peak = _maximum(x, axis, where)
     x = x if where is None else choose(where, x, -np.inf)
     powers = exp(subtract(x, lax.stop_gradient(peak)))
@@ -40,7 +41,9 @@ def _softmax(x: Array, axis: Any, where: Any) -> Array:
     return result if where is None else choose(where, result, 0)
 
 
-def _softmax_rule(axis, primals, tangents):
+def _softmax_rule(
+    axis: Axis, primals: tuple[Array, Any], tangents: tuple[Array, Any]
+) -> tuple[Array, Array]:
     x, where = primals
     y = _softmax_with_rule(axis, x, where)
     weighted = multiply(y, tangents[0])
@@ -48,7 +51,7 @@ def _softmax_rule(axis, primals, tangents):
     return y, subtract(weighted, multiply(y, total))
 
 
-def _softmax_with_axis(axis, x, where):
+def _softmax_with_axis(axis: Axis, x: Array, where: ArrayLike | None) -> Array:
     return _softmax(x, axis, where)
 
 
@@ -56,17 +59,18 @@ _softmax_with_rule = custom_jvp(_softmax_with_axis, nondiff_argnums=(0,))
 _softmax_with_rule.defjvp(_softmax_rule)
 
 
-def as_axis(axis: Any) -> Any:
+def as_axis(axis: Axis) -> Any:
+    """The axis or axes as a hashable value."""
     return tuple(map(index, axis)) if isinstance(axis, tuple | list) else axis
 
 
-def softmax(x: Any, axis: int = -1, where: ArrayLike | None = None) -> Array:
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x), scaled to sum up to 1 along axes.
 
     Args:
       x: an array of real numbers.
       axis: an axis, a sequence of axes, or ``None`` for all.
-      where: a boolean array; elements where it is false count for nothing and become 0.
+      where: a boolean array; elements where it is false are left out and become 0.
 
     Returns:
       An array of the shape of ``x``.
@@ -85,7 +89,9 @@ def softmax(x: Any, axis: int = -1, where: ArrayLike | None = None) -> Array:
 
 
 @composite("log_softmax")
-def _log_softmax(x, where=None, *, axis):
+def _log_softmax(
+    x: Array, where: Array | None = None, *, axis: int | tuple[int, ...] | None
+) -> Array:
     peak = _maximum(x, axis, where)
     safe = x if where is None else choose(where, x, -np.inf)
     shifted = subtract(safe, lax.stop_gradient(peak))
@@ -94,7 +100,7 @@ def _log_softmax(x, where=None, *, axis):
     return result if where is None else choose(where, result, -np.inf)
 
 
-def log_softmax(x: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of ``softmax``, computed without overflow.
 
     Args:
@@ -109,8 +115,8 @@ def log_softmax(x: ArrayLike, axis: int = -1, where: ArrayLike | None = None) ->
 
 
 def logsumexp(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
@@ -136,22 +142,22 @@ def logsumexp(
 
     Source: scipy.special.logsumexp.
     """
-    a, axis = to_inexact(a, "logsumexp"), as_axis(axis)
+    x, axes = to_inexact(a, "logsumexp"), as_axis(axis)
     if b is not None:
         b = to_inexact(b, "logsumexp")
-        a = choose(not_equal(b, 0), a, -np.inf)
-        shape = np.broadcast_shapes(a.shape, b.shape)
-        a = broadcast_to(a, shape)
+        x = choose(not_equal(b, 0), x, -np.inf)
+        shape = np.broadcast_shapes(x.shape, b.shape)
+        x = broadcast_to(x, shape)
     if where is not None:
-        a = choose(where, a, 0)
-    peak = _maximum(real(a) if iscomplexobj(a) else a, axis, where, keepdims)
+        x = choose(where, x, 0)
+    peak = _maximum(real(x) if iscomplexobj(x) else x, axes, where, keepdims)
     peak = lax.select(lax.is_finite(peak), peak, lax.full_like(peak, 0))
     peak = lax.stop_gradient(peak)
-    shift = peak if keepdims else expand_dims(peak, reduced_axes(axis, a.ndim))
-    powers = exp(subtract(a, shift))
+    shift = peak if keepdims else expand_dims(peak, reduced_axes(axes, x.ndim))
+    powers = exp(subtract(x, shift))
     if b is not None:
         powers = multiply(powers, b)
-    total = reductions.sum(powers, axis, keepdims=keepdims, where=where)
+    total = reductions.sum(powers, axes, keepdims=keepdims, where=where)
     sign = lax.sign(total)
     if return_sign or not iscomplexobj(total):
         total = lax.abs(total)
@@ -163,7 +169,8 @@ def logsumexp(
     return result
 
 
-def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def reduced_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The axes to reduce, counted from the start."""
     if axis is None:
         return tuple(range(ndim))
     return tuple(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))

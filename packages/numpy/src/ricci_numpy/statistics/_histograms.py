@@ -1,4 +1,4 @@
-"""Counting: how often numbers occur, and how many elements fall into bins."""
+"""Counts: how often each integer occurs, and how many elements fall into each bin."""
 
 from collections.abc import Sequence
 from operator import index
@@ -48,9 +48,9 @@ def bincount(
     Args:
       x: a vector of integers; negative ones count as 0.
       weights: what each element adds to the count, an array of the same shape; 1 by default.
-      minlength: how long the result is at least.
-      length: how long the result is, for use in programs; larger numbers are left out. By default
-        one more than the largest number.
+      minlength: the least size of the result.
+      length: the size of the result, needed if ``x`` is traced; larger numbers are left out. By
+        default one more than the largest number.
       out_sharding: where the result goes.
 
     Raises:
@@ -93,8 +93,8 @@ def _bincount(x: Array, weights: Array | None = None, *, length: int) -> Array:
     return counted(places, lax.full(x.shape, 1, _INT32) if weights is None else weights, length)
 
 
-def counted(places: Any, weights: Any, length: int) -> Array:
-    """The sums of the weights at each place from 0 to ``length``; places are not negative."""
+def counted(places: Array, weights: Array, length: int) -> Array:
+    """The sum of the weights at each place below ``length``; places must not be negative."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
@@ -107,26 +107,26 @@ def counted(places: Any, weights: Any, length: int) -> Array:
     )
 
 
-def checked_bins(name: str, bins: Any) -> Any:
+def checked_bins(name: str, bins: ArrayLike | str) -> Any:
     """The number of bins, or the vector of their edges."""
     if isinstance(bins, str):
         raise NotImplementedError(
             f"{name}: bins={bins!r} is not supported; give the number of bins, or their edges."
         )
-    (bins,) = operands(name, bins)
-    if np.ndim(bins) == 1:
-        return bins
-    if np.ndim(bins):
+    (given,) = operands(name, bins)
+    if np.ndim(given) == 1:
+        return given
+    if np.ndim(given):
         raise TypeError(
-            f"{name}: bins must be a number or a vector of edges, got shape {np.shape(bins)}."
+            f"{name}: bins must be a number or a vector of edges, got shape {np.shape(given)}."
         )
-    count = index(bins)
+    count = index(given)
     if count < 0:
         raise IndexError(f"{name}: there cannot be {count} bins.")
     return count
 
 
-def checked_ends(name: str, range_: Any) -> tuple[Any, ...]:
+def checked_ends(name: str, range_: Sequence[ArrayLike] | None) -> tuple[Any, ...]:
     """The lower and the upper end of the range, if there is one."""
     if range_ is None:
         return ()
@@ -136,7 +136,7 @@ def checked_ends(name: str, range_: Any) -> tuple[Any, ...]:
     return ends
 
 
-def edges_of(a: Any, bins: Any, ends: tuple[Any, ...]) -> Array:
+def edges_of(a: Array, bins: int | Array, ends: Sequence[Array]) -> Array:
     """The edges of bins in the dtype of ``a``."""
     if not isinstance(bins, int):
         return convert(bins, a.dtype)
@@ -153,14 +153,17 @@ def edges_of(a: Any, bins: Any, ends: tuple[Any, ...]) -> Array:
 
 
 def _with_edges(bins: Any, *given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The operands and settings of a step that takes bins either way."""
+    """The operands and settings of a step: edges are an operand, a number of bins is a setting."""
     if isinstance(bins, int):
         return (None, *given), {"bins": bins}
     return (bins, *given), {"bins": None}
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The edges of the bins that ``histogram`` counts in.
 
@@ -187,19 +190,19 @@ def histogram_bin_edges(
 
 
 @composite("histogram_bin_edges")
-def _histogram_bin_edges(edges: Any, a: Array, *ends: Any, bins: int | None) -> Array:
+def _histogram_bin_edges(edges: Any, a: Array, *ends: Array, bins: int | None) -> Array:
     (a,) = promote_dtypes_inexact(a)
     return edges_of(asarray(a), edges if bins is None else bins, ends)
 
 
 def histogram(
     a: ArrayLike,
-    bins: Any = 10,
-    range: Sequence[Any] | None = None,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
     out_sharding: Any = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """How many elements fall into each of some bins.
 
     Args:
@@ -246,8 +249,8 @@ def histogram(
 
 @composite("histogram")
 def _histogram(
-    edges: Any, a: Array, weights: Array | None, *ends: Any, bins: int | None, density: bool
-) -> tuple[Any, Any]:
+    edges: Any, a: Array, weights: Array | None, *ends: Array, bins: int | None, density: bool
+) -> tuple[Array, Array]:
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
     else:
@@ -255,17 +258,19 @@ def _histogram(
         weights = ravel(weights)
     a = ravel(a)
     edges = edges_of(a, edges if bins is None else bins, ends)
-    if weights is None:
-        weights = lax.full(a.shape, strong_constant(a.dtype, 1))
+    weight: Array = lax.full(a.shape, strong_constant(a.dtype, 1)) if weights is None else weights
     count = edges.shape[0]
-    counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weights, count), 1, count)
+    counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weight, count), 1, count)
     if density:
         counts = divide(divide(counts, diff(edges)), sum(counts))
     return counts, edges
 
 
-def bin_numbers(a: ArrayLike, edges: Any) -> Array:
-    """The number of each element's bin, counted from 1; 0 and the number of edges are outside."""
+def bin_numbers(a: Array, edges: Array) -> Array:
+    """The number of each element's bin, counted from 1.
+
+    Elements below the first edge get 0, elements above the last one the number of edges.
+    """
     count = edges.shape[0]
     found = searchsorted(edges, a, side="right")
     is_last = lax.eq(a, lax.index_in_dim(edges, count - 1, keepdims=False))

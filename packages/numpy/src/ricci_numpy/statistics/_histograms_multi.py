@@ -28,10 +28,10 @@ def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
     bins: Any = 10,
-    range: Sequence[Any] | None = None,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array, Array, Array]:
     """How many points of a plane fall into each of some rectangles.
 
     Args:
@@ -67,12 +67,12 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: Any,
+    sample: ArrayLike,
     bins: Any = 10,
-    range: Sequence[Any] | None = None,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> tuple[Any, list[Any]]:
+) -> tuple[Array, list[Array]]:
     """How many points of a space fall into each of some boxes.
 
     Args:
@@ -138,25 +138,37 @@ def histogramdd(
 
 @composite("histogramdd")
 def _histogramdd(
-    sample: Any, weights: Array | None, *given: Any, bins: Any, ranged: Any, density: bool
-) -> list[Any]:
-    """The operands after the weights: the edges that are given, then the ends of ranges."""
+    sample: Array,
+    weights: Array | None,
+    *given: Array,
+    bins: tuple[int | None, ...],
+    ranged: tuple[bool, ...],
+    density: bool,
+) -> list[Array]:
+    """The counts, then the edges in each direction.
+
+    Args:
+      sample, weights: the points, and what each adds to the count.
+      given: the edges for each direction that has ``None`` in ``bins``, then the two ends for each
+        direction that has true in ``ranged``.
+      bins, ranged, density: the numbers of bins, and more; see ``given`` and ``histogramdd``.
+    """
     rest = iter(given)
-    bins = [next(rest) if each is None else each for each in bins]
+    all_bins = [next(rest) if each is None else each for each in bins]
     ends = [(next(rest), next(rest)) if each else () for each in ranged]
     if weights is None:
         (sample,) = promote_dtypes_inexact(sample)
     else:
         sample, weights = promote_dtypes_inexact(sample, weights)
     columns = [lax.index_in_dim(sample, i, 1, keepdims=False) for i in builtins.range(len(bins))]
-    edges = [edges_of(*each) for each in zip(columns, bins, ends, strict=True)]
+    edges = [edges_of(*each) for each in zip(columns, all_bins, ends, strict=True)]
     shape = tuple(each.shape[0] + 1 for each in edges)
     places = lax.full((sample.shape[0],), 0, np.int32)
     for column, each, size in zip(columns, edges, shape, strict=True):
         places = lax.add(lax.mul(places, np.int32(size)), bin_numbers(column, each))
-    weights = lax.full(places.shape, 1, np.int32) if weights is None else weights
-    counts = lax.reshape(counted(places, weights, prod(shape)), shape)
-    # The first and the last in each direction are outside.
+    weight: Array = lax.full(places.shape, 1, np.int32) if weights is None else weights
+    counts = lax.reshape(counted(places, weight, prod(shape)), shape)
+    # The first and the last place in each direction count the points outside of the bins.
     counts = lax.slice(counts, (1,) * len(shape), tuple(size - 1 for size in shape))
     if density:
         counts = divide(counts, sum(counts))

@@ -1,5 +1,6 @@
-"""Reductions of an array's rows in groups, each row's group being named by an integer."""
+"""Reductions of the rows of an array by segment; an integer says which segment a row belongs to."""
 
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -11,7 +12,6 @@ from ricci_ir import (
     Array,
     ArrayLike,
     ConcretizationTypeError,
-    DTypeLike,
     Tracer,
     finfo,
     get_aval,
@@ -26,8 +26,9 @@ from ricci_numpy.reductions._axis_reductions import max, min, prod, sum
 from ricci_numpy.sequences._ranges import arange
 from ricci_numpy.ufuncs._arithmetic import floor_divide
 
-# What joins the rows of a segment: the method of ``x.at``, and how rows of buckets are joined.
-_JOINS: dict[str, tuple[str, Any]] = {
+# For each reduction: the method of ``x.at`` that joins the rows of a segment, and the function
+# that joins the results of buckets.
+_JOINS: dict[str, tuple[str, Callable[..., Array]]] = {
     "segment_sum": ("add", sum),
     "segment_prod": ("multiply", prod),
     "segment_min": ("min", min),
@@ -35,8 +36,8 @@ _JOINS: dict[str, tuple[str, Any]] = {
 }
 
 
-def _neutral(name: str, dtype: DTypeLike) -> Any:
-    """What an empty segment gives."""
+def _neutral(name: str, dtype: np.dtype) -> Any:
+    """The value of a segment without rows."""
     if name in ("segment_sum", "segment_prod"):
         return int(name == "segment_prod")
     is_min = name == "segment_min"
@@ -51,6 +52,7 @@ def _neutral(name: str, dtype: DTypeLike) -> Any:
 
 
 def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
+    """The number of segments as an int, by default from the largest of the ids."""
     if num_segments is None:
         num_segments = as_operand(max(segment_ids)) + 1
     if isinstance(num_segments, Tracer) and num_segments.concrete() is None:
@@ -65,7 +67,8 @@ def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
     return count
 
 
-def _bucket_count(name: str, segment_ids: ArrayLike, bucket_size: Any) -> int | None:
+def _bucket_count(name: str, segment_ids: ArrayLike, bucket_size: int | None) -> int | None:
+    """How many buckets of rows there are; ``None`` if rows are not reduced in buckets."""
     if bucket_size is None:
         return None
     if bucket_size == 0:
@@ -91,9 +94,9 @@ def _joined(
     if np.ndim(segment_ids) > 1:
         shape = (count, *aval.shape[1:])
     options["wrap_negative_indices"] = False
-    if buckets is None:
+    if buckets is None or bucket_size is None:
         return getattr(at(lax.full(shape, start))[segment_ids], method)(data, **options)
-    # Numbers are added up within buckets first, so that rounding errors grow more slowly.
+    # Rows are joined within buckets first, so that rounding errors of sums grow more slowly.
     partial = lax.full((buckets, *shape), start)
     own = floor_divide(arange(np.shape(segment_ids)[0]), bucket_size)
     partial = at(partial)[own[None], segment_ids[None]]
@@ -105,13 +108,13 @@ _DOCUMENT = """{summary}
 Args:
   data: an array of shape (n, ...).
   segment_ids: integers of shape (n,): which segment each row belongs to. Rows of segments that
-    are not there (negative, or beyond the last) count for nothing.
+    do not exist (negative, or beyond the last) are left out.
   num_segments: how many segments the result has; by default up to the largest of
     ``segment_ids``, which must then be known while tracing.
   indices_are_sorted, unique_indices: promises about ``segment_ids`` that allow faster code.
-  bucket_size: if given, so many rows at a time are reduced, then what they gave: numbers of
-    many rows are added up more exactly.
-  mode: what to do with segments that are not there; see ``x.at``.
+  bucket_size: if given, rows are reduced in buckets of this size first, then the results of
+    the buckets; sums of many rows become more exact.
+  mode: what to do with rows of segments that do not exist; see ``x.at``.
   out_sharding: the result's sharding.
 
 Returns:
@@ -131,7 +134,7 @@ Source: StableHLO scatter.
 """
 
 
-def _segment_reduction(name: str, summary: str, example: list[float]) -> Any:
+def _segment_reduction(name: str, summary: str, example: list[float]) -> Callable[..., Array]:
     """One of the reductions in ``_JOINS``, with its documentation."""
 
     def reduction(

@@ -1,5 +1,6 @@
 """Arithmetic that takes several operations: division with remainder, powers, rounding, clipping."""
 
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -120,13 +121,13 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @composite("remainder")
 def _remainder(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_numeric("remainder", x1, x2)
-    x2 = _nonzero_divisor(x2)
-    rest = lax.rem(x1, x2)
+    divisor = _nonzero_divisor(x2)
+    rest = lax.rem(x1, divisor)
     zero = constant(rest, 0)
     inexact = lax.ne(rest, zero)
-    differs = lax.ne(lax.lt(rest, zero), lax.lt(x2, constant(x2, 0)))
+    differs = lax.ne(lax.lt(rest, zero), lax.lt(divisor, constant(divisor, 0)))
     wrong = lax.bitwise_and(differs, inexact)
-    return select_where(wrong, lax.add(rest, x2), rest)
+    return select_where(wrong, lax.add(rest, divisor), rest)
 
 
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -142,8 +143,8 @@ def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return remainder(x1, x2)
 
 
-def _nonzero_divisor(x: Array) -> Any:
-    """Integer divisors with 1 for 0: the remainder by 0 is 0, not an error of the machine."""
+def _nonzero_divisor(x: Any) -> ArrayLike:
+    """Integer divisors with 1 in place of 0, so that the remainder by 0 is 0, as in NumPy."""
     if common_dtype(x)[0] not in INTEGER_DTYPES:
         return x
     if not hasattr(type(x), "aval"):
@@ -173,7 +174,7 @@ def _fmod(x1: Array, x2: Array) -> Array:
     return lax.rem(x1, _nonzero_divisor(x2))
 
 
-def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The quotient rounded down, and the remainder; see ``floor_divide`` and ``remainder``.
 
     Example:
@@ -187,17 +188,18 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
 
 
 @composite("divmod")
-def _divmod(x1: Array, x2: Array) -> tuple[Any, Any]:
+def _divmod(x1: Array, x2: Array) -> tuple[Array, Array]:
     x1, x2 = promote_args_numeric("divmod", x1, x2)
     if common_dtype(x1, x2)[0] in FLOAT_DTYPES:
         return _float_divmod(x1, x2)
     return _floor_divide.fun(x1, x2), _remainder.fun(x1, x2)
 
 
-def _float_divmod(x1: Array, x2: Array) -> tuple[Any, Any]:
+def _float_divmod(x1: Array, x2: Array) -> tuple[Array, Array]:
+    """The quotient of floats rounded down, and the remainder."""
     rest = lax.rem(x1, x2)
-    # Dividing what the remainder leaves is exact, unlike rounding the quotient; by zero, NumPy
-    # divides the number itself.
+    # The dividend minus the remainder divides without a rest, where rounding the quotient would
+    # be inexact. For a divisor of 0 NumPy's result is the quotient itself.
     zero_divisor = lax.eq(x2, constant(x2, 0))
     whole = lax.div(select_where(zero_divisor, x1, lax.sub(x1, rest)), x2)
     wrong = lax.bitwise_and(lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest)))
@@ -210,13 +212,13 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand to the power of the second.
 
     Args:
-      x1, x2: arrays or scalars; dtypes are promoted and shapes broadcast. An integer that is
-        known, as exponent, multiplies, which is faster and differentiable everywhere; the result
-        has the dtype of the base.
+      x1, x2: arrays or scalars; dtypes are promoted and shapes broadcast. With a Python or
+        NumPy integer as exponent the base is multiplied by itself, which is faster and
+        differentiable everywhere; the result has the dtype of the base.
 
     Raises:
       TypeError: if an operand is no array or scalar, or an integer is raised to a negative
-        integer that is known.
+        Python or NumPy integer.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -225,34 +227,35 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Source: numpy.power.
     """
-    x1, x2 = operands("power", x1, x2)
-    if isinstance(x2, np.ndarray) and not x2.shape:
-        x2 = x2[()]
-    if isinstance(x2, int | np.integer | np.bool_):
-        base = asarray(x1) if not hasattr(type(x1), "aval") else x1
+    base, exponent = operands("power", x1, x2)
+    if isinstance(exponent, np.ndarray) and not exponent.shape:
+        exponent = exponent[()]
+    if isinstance(exponent, int | np.integer | np.bool_):
+        if not hasattr(type(base), "aval"):
+            base = asarray(base)
         if base.dtype == BOOL:
             base = convert(base, python_scalar_dtype(int))
-        return lax.integer_pow(base, int(x2))
-    exponent = _dtype_of(x2)
-    if type(x1) is int and exponent == BOOL:
-        x1 = python_scalar_dtype(int).type(x1)
-    dtype, weak = common_dtype(x1)
-    if dtype not in INEXACT_DTYPES or exponent not in INTEGER_DTYPES:
-        dtype, weak = common_dtype(x1, x2)
+        return lax.integer_pow(base, int(exponent))
+    exponent_dtype = _dtype_of(exponent)
+    if type(base) is int and exponent_dtype == BOOL:
+        base = python_scalar_dtype(int).type(base)
+    dtype, weak = common_dtype(base)
+    if dtype not in INEXACT_DTYPES or exponent_dtype not in INTEGER_DTYPES:
+        dtype, weak = common_dtype(base, exponent)
     if dtype in INEXACT_DTYPES:
-        x1 = scalar_or_array(x1, dtype, weak)
-        if _dtype_of(x2) not in INTEGER_DTYPES or not hasattr(type(x2), "aval"):
-            x2 = scalar_or_array(x2, dtype, weak)
-        return lax.pow(*promote_shapes("power", x1, x2))
-    return _integer_power(x1, x2)
+        base = scalar_or_array(base, dtype, weak)
+        if _dtype_of(exponent) not in INTEGER_DTYPES or not hasattr(type(exponent), "aval"):
+            exponent = scalar_or_array(exponent, dtype, weak)
+        return lax.pow(*promote_shapes("power", base, exponent))
+    return _integer_power(base, exponent)
 
 
-def _dtype_of(x: Array) -> np.dtype:
+def _dtype_of(x: ArrayLike) -> np.dtype:
     return common_dtype(x)[0]
 
 
 @inlined("power")
-def _integer_power(x: Array, n: Any) -> Array:
+def _integer_power(x: Array, n: Array) -> Array:
     """Integers to the power of integers, by squaring; negative powers are not defined."""
     x, n = promote_args_numeric("power", x, n)
     vanishes = lax.bitwise_and(lax.eq(x, constant(x, 0)), lax.ne(n, constant(n, 0)))
@@ -294,7 +297,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The larger of two elements, and the other one where one is NaN.
+    """The larger of two elements; where one is NaN, the other one.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -307,7 +310,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The smaller of two elements, and the other one where one is NaN.
+    """The smaller of two elements; where one is NaN, the other one.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -329,7 +332,8 @@ def _fmin(x1: Array, x2: Array) -> Array:
     return _better("fmin", x1, x2, lax.lt)
 
 
-def _better(name: str, x1: Array, x2: Array, beats: Any) -> Array:
+def _better(name: str, x1: Array, x2: Array, beats: Callable[[Array, Array], Array]) -> Array:
+    """The element that beats the other one, or the one that is not NaN."""
     x1, x2 = promote_args(name, x1, x2)
     if np.iscomplexobj(x1):
         equal = lax.eq(lax.real(x1), lax.real(x2))
@@ -394,7 +398,12 @@ def _heaviside(x1: Array, x2: Array) -> Array:
     return select_where(below, zero, select_where(above, one, result, "heaviside"), "heaviside")
 
 
-def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(
+    arr: ArrayLike | None = None,
+    /,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+) -> Array:
     """The elements limited to an interval.
 
     Args:
@@ -420,7 +429,7 @@ def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> A
 
 
 @composite("clip")
-def _clip(arr: Array, *bounds: Any, lower: bool) -> Array:
+def _clip(arr: Array, *bounds: Array, lower: bool) -> Array:
     if any(x.dtype in COMPLEX_DTYPES for x in (arr, *bounds)):
         raise ValueError("clip is not defined for complex numbers: they have no order.")
     for i, bound in enumerate(bounds):
@@ -434,7 +443,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 
     Args:
       a: an array.
-      decimals: how many digits after the point stay; negative for places before it.
+      decimals: how many digits after the decimal point stay; negative for places before it.
       out: not supported.
 
     Raises:
@@ -517,7 +526,7 @@ def _rint(x: Array) -> Array:
 
 
 def trunc(x: ArrayLike) -> Array:
-    """The elements with what follows the point cut off.
+    """The elements rounded towards zero.
 
     Example:
       >>> import ricci_numpy as jnp

@@ -1,15 +1,14 @@
-"""Functions of two arrays that act element by element and are one operation after promotion.
+"""Elementwise functions of two arrays that are one operation after promotion.
 
-Each is a row: its name, the operation, what it computes, and an example with its result.
+Each is a row of a table: its name, the operation, what it computes, and an example.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, array_dtypes
+from ricci_ir import BOOL, Array, ArrayLike, array_dtypes
 from ricci_lax.authoring import BinaryFunction
 from ricci_numpy._promotion import (
     FLOAT_DTYPES,
@@ -44,9 +43,10 @@ __all__ = [
     "true_divide",
 ]
 
-Operation = Callable[..., Any]
+Operation = Callable[..., Array]
 
-# For every function here, how it treats operands that need promotion: operators use it, too.
+# For each function: its operation, the dtypes that need no promotion, and the function that
+# promotes first. The operators of arrays are made from the same.
 general_forms: dict[str, tuple[Operation, frozenset, Operation]] = {}
 
 
@@ -73,7 +73,7 @@ def _numbers(
     accepted: frozenset,
     summary: str,
     example: str,
-    promote: Callable[..., Any] = promote_args,
+    promote: Callable[..., list[Array]] = promote_args,
     parameters: tuple[str, ...] = ("x1", "x2"),
 ) -> BinaryFunction:
     def general(x, y):
@@ -82,7 +82,7 @@ def _numbers(
     return _row(name, operation, accepted, general, summary, example, parameters)
 
 
-def _is_boolean(x: Array) -> bool:
+def _is_boolean(x: ArrayLike) -> bool:
     return type(x) is bool or getattr(x, "dtype", None) == BOOL
 
 

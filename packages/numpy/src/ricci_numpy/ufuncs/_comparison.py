@@ -1,12 +1,13 @@
-"""Questions about elements and arrays: which are finite, which are close, what kind they are."""
+"""Tests of elements and arrays: finite, infinite, NaN, close, equal, complex."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, composite, inlined, issubdtype
+from ricci_lax.authoring import UnaryFunction
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -48,14 +49,14 @@ __all__ = [
 
 def _by_kind(
     name: str,
-    on_floats: Callable[[Any], Any],
-    on_complex: Callable[[Any], Any],
+    on_floats: Callable[[Array], Array],
+    on_complex: Callable[[Array], Array],
     otherwise: bool,
     summary: str,
     argument: str,
     result: str,
-) -> Any:
-    """A question about floats that has one answer for all integers."""
+) -> UnaryFunction:
+    """A test of floats and complex numbers that has one result for all integers."""
 
     def general(x):
         (x,) = operands(name, x)
@@ -138,13 +139,15 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_infinity("isneginf", x, out, -np.inf)
 
 
-def _is_infinity(name: str, x: ArrayLike, out: Any, value: float) -> Array:
+def _is_infinity(name: str, x: ArrayLike, out: None, value: float) -> Array:
     if out is not None:
         raise NotImplementedError(f"{name}: out= is not supported, since arrays do not change.")
     (x,) = operands(name, x)
     x = asarray(x)
     if x.dtype in COMPLEX_DTYPES:
-        raise ValueError(f"{name} is not defined for complex numbers; ask about their parts.")
+        raise ValueError(
+            f"{name} is not defined for complex numbers; test their real and imaginary parts."
+        )
     if x.dtype in FLOAT_DTYPES:
         return lax.eq(x, strong_constant(x.dtype, value))
     return filled(x.shape, False, BOOL, False, name)
@@ -182,7 +185,7 @@ def iscomplex(x: ArrayLike) -> Array:
 
 
 @composite("iscomplex")
-def _iscomplex(x: Any) -> Array:
+def _iscomplex(x: Array) -> Array:
     part = imag(x)
     return lax.ne(part, constant(part, 0))
 
@@ -201,12 +204,12 @@ def isreal(x: ArrayLike) -> Array:
 
 
 @composite("isreal")
-def _isreal(x: Any) -> Array:
+def _isreal(x: Array) -> Array:
     part = imag(x)
     return lax.eq(part, constant(part, 0))
 
 
-def iscomplexobj(x: ArrayLike) -> bool:
+def iscomplexobj(x: Any) -> bool:
     """Whether an array or scalar has a complex dtype.
 
     Example:
@@ -222,7 +225,7 @@ def iscomplexobj(x: ArrayLike) -> bool:
     return issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
 
 
-def isrealobj(x: ArrayLike) -> bool:
+def isrealobj(x: Any) -> bool:
     """Whether an array or scalar has a dtype that is not complex.
 
     Example:
@@ -268,7 +271,11 @@ def iterable(y: Any) -> bool:
 
 
 def isclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
 ) -> Array:
     """Whether elements are equal within ``atol + rtol * abs(b)``.
 
@@ -292,7 +299,7 @@ def isclose(
 
 
 @composite("isclose")
-def _isclose(a: Array, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Array:
+def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
     if common_dtype(a, b)[0] == BOOL:
         return lax.eq(*promote_args("isclose", a, b))
     a, b = promote_args_inexact("isclose", a, b)
@@ -307,7 +314,11 @@ def _isclose(a: Array, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Arra
 
 
 def allclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
 ) -> Array:
     """Whether all elements are equal within a tolerance; see ``isclose``.
 
@@ -322,11 +333,13 @@ def allclose(
 
 
 @composite("allclose")
-def _allclose(a: Array, b: Array, rtol: Any, atol: Any, *, equal_nan: bool) -> Array:
+def _allclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
     return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
 
 
-def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
+def array_equal(
+    a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any], equal_nan: bool = False
+) -> Array:
     """Whether two arrays have one shape and equal elements.
 
     Args:
@@ -346,7 +359,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return _all_equal(a1, a2, equal_nan=bool(equal_nan))
 
 
-def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
+def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array:
     """Whether two arrays broadcast against each other and then are equal.
 
     Example:

@@ -1,7 +1,5 @@
 """Common divisors and multiples of integers."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_lax as lax
@@ -26,7 +24,8 @@ __all__ = [
 ]
 
 
-def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Any]:
+def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[ArrayLike]:
+    """The operands, checked to be integers."""
     given = operands(name, x1, x2)
     dtype, _ = common_dtype(*given)
     if dtype not in INTEGER_DTYPES:
@@ -58,18 +57,20 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 def _gcd(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args("gcd", x1, x2)
     shape = broadcast_shape("gcd", np.shape(x1), np.shape(x2))
-    pair = size_of(broadcast(x1, shape)), size_of(broadcast(x2, shape))
+    x1, x2 = size_of(broadcast(x1, shape)), size_of(broadcast(x2, shape))
     if shape:  # only scalars stay weakly typed
-        pair = tuple(convert(x, common_dtype(x)[0]) for x in pair)
-    return lax.while_loop(_some_left, _euclid_step, pair)[0]
+        x1, x2 = (convert(x, common_dtype(x)[0]) for x in (x1, x2))
+    return lax.while_loop(_some_left, _euclid_step, (x1, x2))[0]
 
 
-def _some_left(pair: tuple[Any, Any]) -> Array:
+def _some_left(pair: tuple[Array, Array]) -> Array:
+    """Whether a second number is not 0 yet, so that the loop goes on."""
     left = lax.ne(pair[1], constant_like(pair[1], 0))
     return lax.reduce_or_p.bind(left, axes=tuple(range(np.ndim(left))))
 
 
-def _euclid_step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+def _euclid_step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+    """A step of Euclid's algorithm, where the second number is not 0; the larger comes first."""
     x, y = pair
     zero = constant_like(y, 0)
     left = lax.ne(y, zero)

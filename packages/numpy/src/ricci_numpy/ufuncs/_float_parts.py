@@ -1,7 +1,6 @@
 """The parts of floats and complex numbers: signs, exponents, fractions, bits, angles."""
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from ricci_ir import (
     BOOL,
     Array,
     ArrayLike,
-    DTypeLike,
     composite,
     finfo,
     float0,
@@ -79,7 +77,9 @@ def signbit(x: ArrayLike, /) -> Array:
 @composite("signbit")
 def _signbit(x: Array) -> Array:
     if x.dtype in COMPLEX_DTYPES:
-        raise ValueError("signbit is not defined for complex numbers; ask about their parts.")
+        raise ValueError(
+            "signbit is not defined for complex numbers; test their real and imaginary parts."
+        )
     if x.dtype == BOOL:
         return filled(x.shape, False, BOOL, False, "signbit")
     if x.dtype in INTEGER_DTYPES:
@@ -114,8 +114,8 @@ def _copysign(x1: Array, x2: Array) -> Array:
     return select_where(_signbit.fun(asarray(x2)), lax.neg(size), size, "copysign")
 
 
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
-    """What follows the point of an element, and what precedes it, both with its sign.
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
+    """The fractional and the integral part of each element, both with its sign.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -130,19 +130,19 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
 
 
 @composite("modf")
-def _modf(x: Array) -> tuple[Any, Any]:
+def _modf(x: Array) -> tuple[Array, Array]:
     (x,) = promote_dtypes_inexact(x)
     whole = select_where(lax.ge(x, constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
     return lax.sub(x, whole), whole
 
 
-def _layout(dtype: DTypeLike) -> tuple[Any, int, int]:
-    """The integer dtype as wide as a float dtype, its mantissa's width, its exponent's bias."""
+def _layout(dtype: np.dtype) -> tuple[np.dtype, int, int]:
+    """An integer dtype of the width of a float dtype, the mantissa's width, the exponent's bias."""
     info = finfo(dtype)
     return np.dtype(f"int{info.bits}"), info.nmant, 1 - int(info.minexp)
 
 
-def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """The mantissas and exponents of floats: ``x == mantissa * 2**exponent``.
 
     Mantissas have absolute values from 0.5 to 1, or are 0, infinite or NaN.
@@ -161,7 +161,7 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
 
 
 @composite("frexp")
-def _frexp(x: Array) -> tuple[Any, Any]:
+def _frexp(x: Array) -> tuple[Array, Array]:
     (x,) = promote_dtypes_inexact(x)
     if x.dtype not in FLOAT_DTYPES:
         raise TypeError(f"frexp is not defined for dtype {x.dtype}.")
@@ -169,10 +169,10 @@ def _frexp(x: Array) -> tuple[Any, Any]:
 
 
 @lax.custom_jvp
-def _mantissa_and_power(x: Any) -> tuple[Any, Any]:
+def _mantissa_and_power(x: Array) -> tuple[Array, Array]:
     dtype = x.dtype
     integer, mantissa, bias = _layout(dtype)
-    # Subnormal numbers are first scaled to be normal; XLA may flush them to zero before.
+    # Subnormal numbers are scaled to be normal first, unless XLA has flushed them to zero.
     tiny = lax.lt(lax.abs(x), strong_constant(dtype, finfo(dtype).tiny))
     scaled = select_where(tiny, lax.mul(x, strong_constant(dtype, 2.0**mantissa)), x)
     bits = lax.bitcast_convert_type(scaled, integer)
@@ -197,7 +197,9 @@ def _mantissa_and_power(x: Any) -> tuple[Any, Any]:
 
 
 @_mantissa_and_power.defjvp
-def _mantissa_and_power_jvp(primals: Any, tangents: Any) -> Any:
+def _mantissa_and_power_jvp(
+    primals: tuple[Array], tangents: tuple[Array]
+) -> tuple[tuple[Array, Array], tuple[Array, np.ndarray]]:
     fraction, power = _mantissa_and_power(*primals)
     (t,) = tangents
     slope = lax.exp2(lax.neg(convert(power, t.dtype)))
@@ -231,7 +233,7 @@ def _ldexp(x1: Array, x2: Array) -> Array:
     (x,) = promote_dtypes_inexact(x1)
     x, n = promote_shapes("ldexp", x, convert(x2, np.dtype("int32")))
     _, mantissa, bias = _layout(x.dtype)
-    # The power is applied in parts, each of which is a normal number.
+    # A power of 2 beyond the range of normal numbers is applied as a product of several.
     limit = bias - 1
     for _ in range(3):
         low, high = (strong_constant(n.dtype, value) for value in (-limit, limit))
@@ -261,7 +263,7 @@ def _spacing(x: Array) -> Array:
     smallest = strong_constant(x.dtype, info.smallest_subnormal)
     infinity = strong_constant(x.dtype, np.inf)
     away, least = infinity, smallest
-    # As in NumPy: negative for negative numbers, but of float16.
+    # As in NumPy, the distance is negative for negative numbers, except in float16.
     if x.dtype != np.float16:
         below = _signbit.fun(x)
         away = select_where(below, lax.neg(infinity), infinity, "spacing")
@@ -303,7 +305,11 @@ def _angle(z: Array, *, deg: bool) -> Array:
 
 
 def nan_to_num(
-    x: ArrayLike, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
 ) -> Array:
     """The elements with NaN and infinities replaced.
 
@@ -330,14 +336,14 @@ def nan_to_num(
 
 
 @lru_cache(maxsize=64)
-def _ends(dtype: DTypeLike) -> tuple[Any, Any]:
+def _ends(dtype: np.dtype) -> tuple[np.floating, np.floating]:
     """The smallest and the largest finite number of a dtype."""
     info = finfo(dtype)
     return info.min, info.max
 
 
 @composite("nan_to_num")
-def _nan_to_num(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
+def _nan_to_num(x: Array, nan: Array, posinf: Array, neginf: Array) -> Array:
     if x.dtype in COMPLEX_DTYPES:
         parts = lax.real(x), lax.imag(x)
         return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
@@ -346,7 +352,7 @@ def _nan_to_num(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
     return _replace(lax.eq(x, strong_constant(x.dtype, -np.inf)), neginf, x)
 
 
-def _replace(mask: Array, value: Any, x: Array) -> Array:
+def _replace(mask: Array, value: Array, x: Array) -> Array:
     return convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 
@@ -389,14 +395,15 @@ def sinc(x: ArrayLike, /) -> Array:
 
 
 @composite("sinc")
-def _sinc(x: Any) -> Array:
+def _sinc(x: Array) -> Array:
     (x,) = promote_dtypes_inexact(x)
     infinite = isinf(x)
     scaled = lax.mul(constant(x, np.pi), x)
     one = constant(x, 1)
     scaled = select_where(infinite, one, scaled, "sinc")
-    # Near 0 the quotient loses accuracy, and its derivatives there do not exist: the series has
-    # both. It is exact to rounding below 1 (the first term left out is y**13 / 13!).
+    # At 0 the quotient and its derivatives are not defined, and near it they lose accuracy. The
+    # power series is used below 1, where it is exact up to rounding (the first term that it
+    # leaves out is y**14 / 15!).
     size = lax.abs(scaled)
     near = lax.lt(size, constant(size, 1))
     squared = lax.square(select_where(near, scaled, constant(x, 0), "sinc"))
@@ -433,12 +440,17 @@ def i0(x: ArrayLike) -> Array:
 
 
 @composite("i0")
-def _i0(x: Any) -> Array:
+def _i0(x: Array) -> Array:
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
-    """The angles along an axis with whole periods added, so that they do not jump.
+def unwrap(
+    p: ArrayLike,
+    discont: ArrayLike | None = None,
+    axis: int = -1,
+    period: ArrayLike = 2 * np.pi,
+) -> Array:
+    """The angles along an axis with multiples of the period added, so that they do not jump.
 
     Args:
       p: an array of real numbers.
@@ -457,22 +469,29 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     p = asarray(p)
     if p.dtype in COMPLEX_DTYPES:
         raise ValueError("unwrap is not defined for complex numbers; take angle of them first.")
-    dtype, _ = common_dtype(p, *operands("unwrap", period))
-    if dtype in INTEGER_DTYPES and not hasattr(type(period), "aval"):
-        half, rest = divmod(int(period), 2)
+    (turn,) = operands("unwrap", period)
+    dtype, _ = common_dtype(p, turn)
+    if dtype in INTEGER_DTYPES and not hasattr(type(turn), "aval"):
+        half, rest = divmod(int(turn), 2)
         ends_meet = rest == 0
     else:
         dtype, _ = inexact_dtype(dtype)
-        half, ends_meet = divide(period, 2), True
+        half, ends_meet = divide(turn, 2), True
     p = convert(p, dtype)
     (axis,) = reduced_axes("unwrap", axis, p.ndim)
-    given = (p, period, half) if discont is None else (p, period, half, discont)
+    given = (p, turn, half) if discont is None else (p, turn, half, discont)
     return _unwrap(*given, axis=axis, ends_meet=ends_meet)
 
 
 @composite("unwrap")
 def _unwrap(
-    p: Array, period: Any, half: Any, discont: Any = None, *, axis: int, ends_meet: bool
+    p: Array,
+    period: Array,
+    half: Array,
+    discont: Array | None = None,
+    *,
+    axis: int,
+    ends_meet: bool,
 ) -> Array:
     n = p.shape[axis]
     dtype = p.dtype

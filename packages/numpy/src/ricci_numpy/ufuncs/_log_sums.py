@@ -1,26 +1,22 @@
 """Logarithms of sums of exponentials, without overflow on the way."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, inlined
+from ricci_ir import Array, inlined
+from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy._promotion import constant, operands, promote_args_inexact
 from ricci_numpy.arrays._selection import select_where
 
 from ._makers import publish
 
 
-def _log_sum(
-    x1: Array, x2: Array, power: Callable[[Any], Any], scale: float, full_turn: float
-) -> Array:
+def _log_sum(x1: Array, x2: Array, power: UnaryFunction, scale: float, full_turn: float) -> Array:
     if np.iscomplexobj(x1):
         return _complex_log_sum(x1, x2, power, scale, full_turn)
     largest = lax.max(x1, x2)
     difference = lax.sub(x1, x2)
-    # Equal infinities have no difference; their sum is what they are.
+    # The difference of equal infinities is NaN; the result is that infinity, their sum.
     undefined = lax.ne(difference, difference)
     small = lax.log1p(power(lax.neg(lax.abs(difference))))
     if scale != 1:
@@ -28,7 +24,9 @@ def _log_sum(
     return select_where(undefined, lax.add(x1, x2), lax.add(largest, small), "logaddexp")
 
 
-def _complex_log_sum(x1: Array, x2: Array, power: Any, scale: float, full_turn: float) -> Array:
+def _complex_log_sum(
+    x1: Array, x2: Array, power: UnaryFunction, scale: float, full_turn: float
+) -> Array:
     first = lax.gt(lax.real(x1), lax.real(x2))
     largest = select_where(first, x1, x2, "logaddexp")
     difference = select_where(first, lax.sub(x2, x1), lax.sub(x1, x2), "logaddexp")
@@ -39,17 +37,28 @@ def _complex_log_sum(x1: Array, x2: Array, power: Any, scale: float, full_turn: 
     return lax.complex(lax.real(total), lax.sub(angle, lax.mul(turns, constant(angle, full_turn))))
 
 
-def _differentiable(name: str, power: Callable[[Any], Any], scale: float, full_turn: float) -> Any:
+def _differentiable(
+    name: str, power: UnaryFunction, scale: float, full_turn: float
+) -> BinaryFunction:
+    """The logarithm of the sum of two powers, with its derivative.
+
+    Args:
+      name: the function, for messages.
+      power: the exponential function of the base.
+      scale: the logarithm of e to the base.
+      full_turn: the imaginary part by which logarithms of one number differ.
+    """
+
     def value(x1, x2):
         return _log_sum(x1, x2, power, scale, full_turn)
 
     value.__name__ = name
     function = lax.custom_jvp(value)
 
-    def weight(x: ArrayLike, result: Any) -> Array:
-        """The share of one operand in the sum."""
+    def weight(x: Array, result: Array) -> Array:
+        """The derivative by one operand: the share of its power in the sum."""
         infinite = lax.eq(result, constant(result, np.inf))
-        # Kept finite where it is not chosen, so that its derivative is.
+        # Infinities are replaced first, so that second derivatives hold no NaN.
         finite = [select_where(infinite, constant(v, 0), v) for v in (x, result)]
         shares = power(lax.sub(*finite))
         chosen = lax.eq(x, result)

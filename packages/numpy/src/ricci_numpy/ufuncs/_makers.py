@@ -1,9 +1,9 @@
-"""Makers of elementwise functions, each with a short way for operands that need no promotion.
+"""Factories of elementwise functions, each with a fast path for operands that need no promotion.
 
-Most calls are on arrays of one type, or an array and a Python scalar. Those are recognised by
-identity (types and dtypes are interned) and handed to the operation as they are; everything else
-goes through the checks and conversions of ``_promotion``. What only shows the attributes of an
-array that it holds is no array: its class has no ``aval``.
+Most calls take arrays of one type, or an array and a Python scalar. The fast path recognises them
+by the identity of types and dtypes, which are interned, and passes them to the operation as they
+are; other operands go through the checks and conversions of ``_promotion``. An object that wraps
+an array and forwards its attributes is no array: its class has no ``aval``.
 """
 
 import inspect
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ricci_ir import boundary, leave, python_scalar_dtype
+from ricci_ir import Array, boundary, leave, python_scalar_dtype
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 
-Operation = Callable[..., Any]
+Operation = Callable[..., Array]
 
 
 def unary(operation: Operation, accepted: frozenset, general: Operation) -> UnaryFunction:
@@ -23,10 +23,10 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Unar
     Args:
       operation: applied to arrays whose dtype is among ``accepted``.
       accepted: the dtypes that need no promotion.
-      general: applied to all else; it checks and promotes its operand.
+      general: applied to other operands; it checks and promotes them.
     """
 
-    operation = getattr(operation, "bind", operation)  # without the operation's own wrapper
+    operation = getattr(operation, "bind", operation)  # without the wrapper of lax's function
 
     @boundary
     def function(x, /):
@@ -47,8 +47,8 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Unar
 def binary(operation: Operation, accepted: frozenset, general: Operation) -> BinaryFunction:
     """A function of two operands; see ``unary``.
 
-    Beside an array of the default float or integer dtype a Python scalar is passed on, as a weakly
-    typed literal. It is a float then, or an integer beside integers.
+    A Python scalar beside an array of the default float or integer dtype is passed on as a weakly
+    typed literal: a float beside floats, an integer beside integers.
     """
     operation = getattr(operation, "bind", operation)
 
@@ -94,13 +94,13 @@ def binary(operation: Operation, accepted: frozenset, general: Operation) -> Bin
 def publish[F: UnaryFunction | BinaryFunction](
     function: F, name: str, summary: str, example: str, result: str, *parameters: str
 ) -> F:
-    """Give a function that was made from a row of a table its name and its documentation.
+    """Give a function made from a row of a table its name, signature and documentation.
 
     Args:
-      function: what to name.
+      function: the function, which is returned.
       summary: a sentence on what it computes.
       example: an expression of ``jnp``.
-      result: how its value is printed.
+      result: the value of the example, as it is printed.
       parameters: the names of the positional arguments.
     """
     arguments = f"{', '.join(parameters)}: arrays or scalars"

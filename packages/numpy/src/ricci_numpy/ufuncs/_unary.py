@@ -1,6 +1,6 @@
-"""Functions of one array that act element by element and are one operation after promotion.
+"""Elementwise functions of one array that are one operation after promotion.
 
-Each is a row: its name, the operation, what it computes, and an example with its result.
+Each is a row of a table: its name, the operation, what it computes, and an example.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ __all__ = [
     "tanh",
 ]
 
-Operation = Callable[..., Any]
+Operation = Callable[..., Array]
 
 UNSIGNED_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.unsignedinteger))
 EXACT_DTYPES = frozenset((BOOL, *INTEGER_DTYPES))
@@ -88,7 +88,7 @@ EXACT_DTYPES = frozenset((BOOL, *INTEGER_DTYPES))
 def to_float(
     name: str, operation: Operation, summary: str, argument: str, result: str
 ) -> UnaryFunction:
-    """A function whose operand becomes a float, unless it is one or a complex number."""
+    """A function of floats and complex numbers; other operands become floats."""
 
     def general(x):
         return operation(*promote_dtypes_inexact(*operands(name, x)))
@@ -110,7 +110,7 @@ def _scaled(factor: float) -> Operation:
 _log10_of_e = float(np.log10(np.e))
 
 
-def _log10(x: Any) -> Array:
+def _log10(x: Array) -> Array:
     found = lax.log(x)
     if found.dtype in COMPLEX_DTYPES:
         parts = lax.real(found), lax.imag(found)
@@ -157,7 +157,7 @@ radians = alias(deg2rad, "radians")
 degrees = alias(rad2deg, "degrees")
 
 
-def _fabs(x: Array) -> Array:
+def _fabs(x: ArrayLike) -> Array:
     (x,) = promote_dtypes_inexact(*operands("fabs", x))
     if np.iscomplexobj(x):
         raise TypeError("fabs is not defined for complex numbers; abs gives the modulus.")
@@ -182,7 +182,7 @@ def _or_itself(
     argument: str,
     result: str,
 ) -> UnaryFunction:
-    """An operation that leaves arrays of some dtypes as they are."""
+    """A function that leaves arrays of the dtypes ``unchanged`` as they are."""
 
     def general(x):
         (x,) = operands(name, x)
@@ -210,7 +210,7 @@ conjugate = alias(conj, "conjugate")
 def _plain(
     name: str, operation: Operation, accepted: frozenset, summary: str, argument: str, result: str
 ) -> UnaryFunction:
-    """An operation on the dtypes that it accepts; it refuses others itself."""
+    """A function without promotion; the operation itself refuses other dtypes."""
 
     def general(x):
         return operation(*operands(name, x))
@@ -235,14 +235,14 @@ square = publish(
 )
 
 
-def truth(x: ArrayLike) -> Any:
-    """Which elements are not zero: a boolean array, or a Python boolean for such."""
+def truth(x: Any) -> ArrayLike:
+    """Whether elements are not zero; booleans, Python's included, are returned as they are."""
     if type(x) is bool or getattr(x, "dtype", None) == BOOL:
         return x
     return lax.ne(x, constant(x, 0))
 
 
-def _logical_not(x: Array) -> Array:
+def _logical_not(x: ArrayLike) -> Array:
     return lax.bitwise_not(truth(x))
 
 
@@ -256,7 +256,7 @@ logical_not = publish(
 )
 
 
-def _imag(x: Array) -> Array:
+def _imag(x: ArrayLike) -> Array:
     (x,) = operands("imag", x)
     return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(x, 0)
 
