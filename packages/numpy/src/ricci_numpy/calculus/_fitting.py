@@ -1,6 +1,6 @@
 """Polynomials through points, and the roots of polynomials."""
 
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
 
@@ -28,15 +28,35 @@ __all__ = [
 ]
 
 
+@overload
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,
     deg: int,
-    rcond: Any = None,
+    rcond: ArrayLike | None = None,
+    full: Literal[False] = False,
+    w: ArrayLike | None = None,
+    cov: Literal[False] = False,
+) -> Array: ...
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: ArrayLike | None = None,
     full: bool = False,
     w: ArrayLike | None = None,
     cov: bool | str = False,
-) -> Array:
+) -> Array | tuple[Array, ...]: ...
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: ArrayLike | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Array | tuple[Array, ...]:
     """The polynomial of a degree whose values are nearest to given ones, by least squares.
 
     Args:
@@ -92,8 +112,8 @@ def polyfit(
 
 @composite("polyfit")
 def _polyfit(
-    x: Array, y: Array, rcond: Any, w: Array | None = None, *, deg: int, wanted: str | None
-) -> Any:
+    x: Array, y: Array, rcond: Array, w: Array | None = None, *, deg: int, wanted: str | None
+) -> Array | tuple[Array, ...]:
     (x,), (y,) = promote_dtypes_inexact(x), promote_dtypes_inexact(y)
     powers = vander(x, deg + 1)
     if w is not None:
@@ -154,7 +174,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return _roots(p, first=first)
 
 
-def _complex_dtype(x: Array) -> Any:
+def _complex_dtype(x: Array) -> np.dtype:
     return np.result_type(x.dtype, np.complex64)
 
 

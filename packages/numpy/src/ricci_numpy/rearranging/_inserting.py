@@ -1,6 +1,4 @@
-"""Arrays with parts left out or put in."""
-
-from typing import Any
+"""Arrays with parts deleted or inserted."""
 
 import numpy as np
 
@@ -23,8 +21,12 @@ __all__ = [
 
 
 def delete(
-    arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
-):
+    arr: ArrayLike,
+    obj: ArrayLike | slice,
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
+) -> Array:
     """An array without some of its parts along a dimension.
 
     Args:
@@ -67,7 +69,7 @@ def delete(
     return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
 
 
-def _delete_unique(arr: Array, obj: Any, axis: int, size: int) -> Array:
+def _delete_unique(arr: Array, obj: Array, axis: int, size: int) -> Array:
     if dtype_of(obj) == BOOL:
         raise NotImplementedError("delete: a mask cannot come with assume_unique_indices.")
     obj = lax.convert_element_type(obj, np.int32)
@@ -81,7 +83,9 @@ def _delete_unique(arr: Array, obj: Any, axis: int, size: int) -> Array:
     return take(arr, lax.add(left, jumps), axis=axis, mode="clip")
 
 
-def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+def insert(
+    arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None
+) -> Array:
     """An array with values inserted before given positions.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, get_aval
 from ricci_numpy._promotion import operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -66,7 +66,7 @@ def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
     return getitem(a, (..., i, j))
 
 
-def _on_diagonal(shape: tuple[int, int], offset: Any) -> Array:
+def _on_diagonal(shape: Shape, offset: ArrayLike) -> Array:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
     if hasattr(type(offset), "aval"):
@@ -78,7 +78,7 @@ def _on_diagonal(shape: tuple[int, int], offset: Any) -> Array:
 
 def trace(
     a: ArrayLike,
-    offset: Any = 0,
+    offset: ArrayLike = 0,
     axis1: int = 0,
     axis2: int = 1,
     dtype: DTypeLike | None = None,
@@ -118,11 +118,15 @@ def _trace(a: Array, *, offset: int, axes: tuple[int, ...], dtype: DTypeLike | N
 
 
 @composite("trace")
-def _trace_at(a: Array, offset: Any, *, axes: tuple[int, ...], dtype: DTypeLike) -> Array:
+def _trace_at(
+    a: Array, offset: ArrayLike, *, axes: tuple[int, ...], dtype: DTypeLike | None
+) -> Array:
     return _masked_sum(a, offset, axes, dtype)
 
 
-def _masked_sum(a: Array, offset: Any, axes: tuple[int, ...], dtype: DTypeLike | None) -> Array:
+def _masked_sum(
+    a: Array, offset: ArrayLike, axes: tuple[int, ...], dtype: DTypeLike | None
+) -> Array:
     a = moveaxis(a, axes, (-2, -1))
     shape = np.shape(a)
     mask = _on_diagonal(shape[-2:], offset)

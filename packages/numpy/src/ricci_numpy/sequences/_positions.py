@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     """Positions in a flattened array as an index array for each dimension.
 
     Args:
@@ -48,7 +48,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Any, ...]:
 
 
 @composite("unravel_index")
-def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> Any:
+def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ...]:
     total = int(np.prod(sizes, dtype=object))
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":
@@ -62,7 +62,7 @@ def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> Any:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any],
+    multi_index: Sequence[ArrayLike],
     dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
@@ -131,7 +131,7 @@ def ravel_multi_index(
     return result
 
 
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Index arrays for the parts of an array at all combinations of positions.
 
     Args:
