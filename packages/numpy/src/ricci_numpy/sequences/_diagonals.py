@@ -66,19 +66,19 @@ def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
     return getitem(a, (..., i, j))
 
 
-def _on_diagonal(shape: Shape, offset: ArrayLike) -> Array:
+def _on_diagonal(shape: Shape, offset: int | Array) -> Array:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
     if hasattr(type(offset), "aval"):
-        offset = lax.convert_element_type(offset, _INT32)
+        moved = lax.add(rows, lax.convert_element_type(offset, _INT32))
     else:
-        offset = np.int32(offset)
-    return lax.eq(lax.add(rows, offset), columns)
+        moved = lax.add(rows, np.int32(offset))
+    return lax.eq(moved, columns)
 
 
 def trace(
     a: ArrayLike,
-    offset: ArrayLike = 0,
+    offset: int | Array = 0,
     axis1: int = 0,
     axis2: int = 1,
     dtype: DTypeLike | None = None,
@@ -119,13 +119,13 @@ def _trace(a: Array, *, offset: int, axes: tuple[int, ...], dtype: DTypeLike | N
 
 @composite("trace")
 def _trace_at(
-    a: Array, offset: ArrayLike, *, axes: tuple[int, ...], dtype: DTypeLike | None
+    a: Array, offset: int | Array, *, axes: tuple[int, ...], dtype: DTypeLike | None
 ) -> Array:
     return _masked_sum(a, offset, axes, dtype)
 
 
 def _masked_sum(
-    a: Array, offset: ArrayLike, axes: tuple[int, ...], dtype: DTypeLike | None
+    a: Array, offset: int | Array, axes: tuple[int, ...], dtype: DTypeLike | None
 ) -> Array:
     a = moveaxis(a, axes, (-2, -1))
     shape = np.shape(a)

@@ -64,7 +64,9 @@ def _concrete(name: str, x: ArrayLike) -> Any:
         )
     value = np.asarray(x)[()] if hasattr(type(x), "aval") else x
     if np.shape(value):
-        raise ValueError(f"arange: {name} must be a scalar, got an array of shape {value.shape}.")
+        raise ValueError(
+            f"arange: {name} must be a scalar, got an array of shape {np.shape(value)}."
+        )
     if isinstance(value, complex | np.complexfloating):
         raise ValueError(f"arange: {name} must be real, got {value}.")
     return value
@@ -283,7 +285,7 @@ def _of_dtype(x: ArrayLike, dtype: DTypeLike) -> ArrayLike:
 
 
 def _between(
-    start: Array, stop: Array, count: int, endpoint: bool, dtype: np.dtype, axis: int
+    start: ArrayLike, stop: ArrayLike, count: int, endpoint: bool, dtype: np.dtype, axis: int
 ) -> Array:
     shape = np.shape(start)
     real = np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
@@ -484,16 +486,16 @@ def indices(
 
     Source: numpy.indices.
     """
-    dtype = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
-    dtype = checked_dtype(dtype, "indices")
+    wanted = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
+    found = checked_dtype(wanted, "indices")
     shape = tuple(index(n) for n in dimensions)
     rank = len(shape)
     results = []
     for i, n in enumerate(shape):
         full = shape if not sparse else tuple(n if j == i else 1 for j in range(rank))
-        results.append(lax.broadcast_in_dim(lax.iota(dtype, n), full, (i,)))
+        results.append(lax.broadcast_in_dim(lax.iota(found, n), full, (i,)))
     if sparse:
         return tuple(results)
     if not results:
-        return filled((0,), 0, dtype, False, "indices")
+        return filled((0,), 0, found, False, "indices")
     return lax.concatenate([lax.expand_dims(x, (0,)) for x in results], 0)
