@@ -234,11 +234,12 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     axes = tuple(canonical_axis(d, ndim) for d in axes)
     if isinstance(shift, int | np.integer):
         return _roll_static(a, shifts=(as_int(shift),) * len(axes), axes=axes)
-    if isinstance(shift, Sequence) and all(isinstance(s, int | np.integer) for s in shift):
-        shifts = _matched(tuple(map(as_int, shift)), axes)
-        repeats = len(shifts) // len(axes) if axes else 0
-        return _roll_static(a, shifts=shifts, axes=axes * repeats)
     if isinstance(shift, Sequence):
+        known = tuple([as_int(s) for s in shift if isinstance(s, int | np.integer)])
+        if len(known) == len(shift):
+            shifts = _matched(known, axes)
+            repeats = len(shifts) // len(axes) if axes else 0
+            return _roll_static(a, shifts=shifts, axes=axes * repeats)
         shift = lax.stack([lax.convert_element_type(s, _INT32) for s in shift], 0)
     elif isinstance(shift, np.ndarray):
         return roll(a, shift.tolist(), axis)
