@@ -314,7 +314,7 @@ def top_k(
 
 
 @composite("top_k")
-def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> tuple[Array, Array]:
+def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> Sequence[Array]:
     if not smallest:
         return lax.top_k(a, k, axis=axis)
     values, places = lax.top_k(_negated(a), k, axis=axis)
