@@ -107,7 +107,7 @@ def _slid(
         "same": (size // 2, size - size // 2 - 1),
         "full": (size - 1, size - 1),
     }[mode]
-    # The operands are floating, so a sum in integers is a floating one that is converted at the end.
+    # The operands are floating, so a result in integers is converted from a floating one.
     is_integer = preferred is not None and explicit_dtype(preferred).kind in "iu"
     integer = preferred if is_integer else None
     found = lax.conv_general_dilated(
