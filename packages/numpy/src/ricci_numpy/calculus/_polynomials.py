@@ -39,8 +39,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the polynomial with given roots, and 1 before the highest power.
 
     Args:
-      seq_of_zeros: a vector of roots, or a square matrix, of whose characteristic polynomial the
-        coefficients are.
+      seq_of_zeros: a vector of roots, or a square matrix, whose characteristic polynomial is meant.
 
     Raises:
       ValueError: for arrays of other shapes.
@@ -199,7 +198,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     quotient, remainder = _polydiv(u, v)
     if not trim_leading_zeros:
         return quotient, remainder
-    # What rounding leaves of a zero counts as one.
+    # Coefficients as small as rounding errors count as zeros.
     advice = "How long the remainder is depends on values; polydiv(...) alone keeps the zeros."
     large = np.abs(known_values(remainder, advice)) > np.sqrt(finfo(remainder.dtype).eps)
     first = int(np.argmax(large)) if large.any() else len(large)

@@ -39,7 +39,7 @@ def transform(
       a: an array.
       s: the lengths along the axes; ``None`` for those that the array has.
       axes: the axes; ``None`` for the last ones of as many as ``s`` has, or all.
-      norm: by what to scale.
+      norm: the name of the scaling; see ``fft``.
       only: how many axes there must be.
       hermitian: whether the complex end is conjugated, and scaled as for the other direction.
 

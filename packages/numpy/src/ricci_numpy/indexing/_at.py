@@ -132,7 +132,7 @@ class IndexUpdateRef(_ShownBySlots):
         return placed(result, None, out_sharding)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """A copy of ``x`` with ``x[index] = values``; of repeated indices, any one counts."""
+        """A copy of ``x`` with ``x[index] = values``; of repeated indices, one is written."""
         return _update("set", self, values, **options)
 
     def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:

@@ -1,8 +1,9 @@
 """Indexing with brackets: slices, single elements, and arrays of indices.
 
-A program gets the operations that an index needs: ``slice`` if all is known, ``dynamic_slice`` if
-a single index is not, ``gather`` for arrays of indices. Outside of a program the positions are
-operands of a compiled step, so that one serves all indices of the same form.
+While a program is traced, an index becomes the operations that it needs: ``slice`` if all positions
+are known, ``dynamic_slice`` if some of them are traced, ``gather`` for arrays of indices. An eager
+call runs a compiled step that takes the positions as operands, so that indices of the same form
+share one step.
 """
 
 from collections.abc import Sequence
@@ -212,7 +213,7 @@ def _windows_now(x: Array, index: tuple) -> Array | None:
     return eval_trace.process(staged_call.call, (x, *starts), params)[0]
 
 
-# Of a window that spans its dimension: its stride, and whether it is reversed or squeezed.
+# The stride of a window that spans its dimension, and whether it is reversed or squeezed.
 _WHOLE = (1, False, False)
 _NO_WINDOW = None, 0
 

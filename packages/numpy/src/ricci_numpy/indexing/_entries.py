@@ -1,4 +1,4 @@
-"""Reading an index: what each of its parts selects along the dimensions of an array."""
+"""Reading an index: which positions each of its parts selects along the dimensions of an array."""
 
 from operator import index as as_int
 from typing import Any, NamedTuple, SupportsIndex, overload
@@ -200,7 +200,7 @@ def read_index(shape: tuple[int, ...], index: Index) -> ParsedIndex:
 
     Args:
       shape: the array's.
-      index: what stands in the brackets.
+      index: the value in the brackets.
 
     Raises:
       IndexError: if the index has too many parts, or one that is no index, or a mask that does

@@ -89,7 +89,7 @@ def gather_form(
     """Split an index into its form and its operands.
 
     Args:
-      index: what was read.
+      index: the index.
       wrap: whether negative positions count from the end.
       positions_as_operands: whether ints are operands, too, rather than part of the form.
     """
@@ -115,7 +115,7 @@ def gather_form(
 
 
 def _in_int32(value: int) -> int:
-    """An int as 32-bit arithmetic sees it."""
+    """An int wrapped around to 32 bits, signed."""
     return (value + 0x80000000) % 0x100000000 - 0x80000000
 
 
@@ -138,7 +138,7 @@ def indexed_operand[T: ArrayLike](x: T, added: tuple[int, ...]) -> T | Array:
 
 
 class _Planner:
-    """Goes over the entries once, collecting positions and dimension numbers."""
+    """Collects positions and dimension numbers in one pass over the entries."""
 
     def __init__(self, form: GatherForm, operands: list[ArrayLike]):
         self.form = form
@@ -162,7 +162,7 @@ class _Planner:
             common = broadcast_shape("indexing", *(np.shape(v) for _, _, v in looked_up))
             looked_up = [(p, a, strong_int32(broadcast(v, common))) for p, a, v in looked_up]
         positions = [position for position, _, _ in looked_up]
-        together = bool(positions) and self._adjoin(positions)
+        together = bool(positions) and self._are_adjacent(positions)
         if form.has_array and not together:
             self._place(looked_up, common)
         axis = 0
@@ -194,8 +194,8 @@ class _Planner:
             not form.has_array,
         )
 
-    def _adjoin(self, positions: list[int]) -> bool:
-        """Whether nothing stands between these entries, not even an ellipsis for no dimension."""
+    def _are_adjacent(self, positions: list[int]) -> bool:
+        """Whether these entries are adjacent; an ellipsis between them separates them."""
         first, last = positions[0], positions[-1]
         gap = self.form.gap
         return last - first == len(positions) - 1 and (gap is None or not first < gap <= last)

@@ -1,4 +1,4 @@
-"""Looking elements up with arrays of indices: ``take`` and its kin."""
+"""Functions that read or write elements at arrays of indices: ``take``, ``put`` and others."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -78,7 +78,7 @@ def take(
     Source: numpy.take.
     """
     if out is not None:
-        raise NotImplementedError("take: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("take: arrays cannot be written to; leave out= out.")
     if mode == "raise":
         raise NotImplementedError("take: programs cannot raise; use mode 'fill', 'clip' or 'wrap'.")
     a, indices = operands("take", a, indices)
@@ -374,7 +374,7 @@ def choose(
     Source: numpy.choose.
     """
     if out is not None:
-        raise NotImplementedError("choose: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("choose: arrays cannot be written to; leave out= out.")
     cases = list(choices) if isinstance(choices, Sequence) else list(lax.unstack(choices, 0))
     a, *cases = operands("choose", a, *cases)
     check_integers("choose", a, ValueError)
@@ -431,7 +431,7 @@ def compress(
     Source: numpy.compress.
     """
     if out is not None:
-        raise NotImplementedError("compress: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("compress: arrays cannot be written to; leave out= out.")
     condition, a, fill_value = operands("compress", condition, a, fill_value)
     if np.ndim(condition) != 1:
         raise ValueError(

@@ -75,7 +75,7 @@ def _slogdet(a: Array, *, method: str | None) -> tuple[Array, Array]:
     if method == "qr":
         if dtype_of(a) in COMPLEX_DTYPES:
             raise NotImplementedError(
-                "slogdet: method='qr' is for real matrices only; leave it away for complex ones."
+                "slogdet: method='qr' is for real matrices only; leave it out for complex ones."
             )
         return _slogdet_qr(a)
     return _slogdet_small(a) if np.shape(a)[-1] in (1, 2) else _slogdet_lu(a)
@@ -129,7 +129,7 @@ def _slogdet_qr(a: Array) -> tuple[Array, Array]:
     diagonals = diagonal(reflectors, axis1=-2, axis2=-1)
     log = sum(lax.log(lax.abs(diagonals)), axis=-1)
     sign = prod(lax.sign(diagonals), axis=-1)
-    # Each reflection of which the factor is not zero has determinant -1.
+    # A Householder reflection has determinant -1; one with factor 0 is the identity.
     last = np.ndim(factors) - 1
     count = max(np.shape(a)[-1] - 1, 0)
     inner = lax.slice_in_dim(factors, 0, count, axis=last)

@@ -100,7 +100,7 @@ def _check_sizes(subscripts: str, terms: list[str], shapes: tuple[Shape, ...]) -
             sizes[label] = max(known, size)
 
 
-# The steps.
+# The steps: sums, diagonals and products of two operands.
 
 
 def _sum_over(x: Array, labels: str, summed: str) -> tuple[Array, str]:
@@ -151,7 +151,7 @@ class _Operand(NamedTuple):
 
 
 def _prepared(x: _Operand, kept: set[str], other: str) -> _Operand:
-    """An operand with repeated labels and those that nothing else needs summed away."""
+    """An operand summed over repeated labels and over those that nothing else needs."""
     needed = "".join(kept) + other
     value, labels = _mask_diagonals(*x, needed)
     return _Operand(*_sum_over(value, labels, "".join(c for c in labels if c not in needed)))
@@ -183,6 +183,7 @@ def _pair(
     first, second = _without_ones(first, second), _without_ones(second, first)
     # A label whose dimension of size 1 was removed is left in one operand only, where it is summed.
     first, second = (_prepared(x, kept, y.labels) for x, y in ((first, second), (second, first)))
+    # Shared labels are batch dimensions if the result keeps them, else they are contracted.
     shared = [c for c in first.labels if c in second.labels]
     batch = [c for c in result if c in shared]
     summed = [c for c in shared if c not in kept]
@@ -321,7 +322,7 @@ def einsum(
     Source: numpy.einsum.
     """
     if out is not None:
-        raise NotImplementedError("einsum: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("einsum: arrays cannot be written to; leave out= out.")
     given: Sequence[Any] = operands
     if not isinstance(subscripts, str):
         subscripts, given = _interleaved((subscripts, *operands))

@@ -12,7 +12,7 @@ from ricci_numpy.shapes._reshaping import canonical_axes, expand_dims, moveaxis
 
 from ._decompositions import svd
 
-# A traced number is an order of vectors only.
+# The order of a norm; a traced one is for norms of vectors only.
 Order = float | Array | str | None
 
 

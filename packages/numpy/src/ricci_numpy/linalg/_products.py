@@ -387,7 +387,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Source: numpy.outer.
     """
     if out is not None:
-        raise NotImplementedError("outer: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("outer: arrays cannot be written to; leave out= out.")
     a, b = promote_dtypes(*operands("outer", a, b))
     aval: Any = get_aval(a)
     times = lax.bitwise_and if aval.dtype == BOOL else lax.mul

@@ -324,11 +324,11 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of an array for ``tensordot``: that of a matrix of its first and last dimensions.
 
     Args:
-      a: an array of which the first ``ind`` sizes have the product of the others.
+      a: an array; the product of its first ``ind`` sizes equals that of the others.
       ind: how many dimensions are those of rows.
 
     Returns:
-      An array of which the dimensions are those of ``a``, the last ones first.
+      An array with the dimensions of ``a``: the last ones, then the first ``ind``.
 
     Raises:
       TypeError: if ``a`` is no array.

@@ -76,6 +76,8 @@ def _delete_unique(arr: Array, obj: Array, axis: int, size: int) -> Array:
     obj = wrapped(obj, size)
     gone = lax.sort(clip(obj, 0, size))
     count = np.shape(gone)[0]
+    # The result's element ``r`` comes after the k-th deleted one (from 0), which stands at
+    # ``gone[k]`` after ``k`` others, if ``r >= gone[k] - k``; so many positions it has moved.
     starts = lax.sub(gone, lax.iota(np.dtype(np.int32), count))
     left = lax.iota(np.dtype(np.int32), size - count)
     passed = lax.ge(lax.expand_dims(left, (0,)), lax.expand_dims(starts, (1,)))
@@ -120,7 +122,7 @@ def insert(
     check_integers("insert", obj, ValueError)
     positions = ravel(obj)
     if np.ndim(values):
-        # One position takes the values as they are; several, one part each.
+        # A single position takes all the values; several positions take one part of them each.
         lead = (1,) * (np.ndim(arr) - np.ndim(values))
         values = lax.reshape(values, (*lead, *np.shape(values)))
         values = moveaxis(values, 0 if is_scalar and axis else axis, 0)
@@ -132,6 +134,8 @@ def insert(
         positions = lax.broadcast_in_dim(positions, (count,), (0,))
     values = broadcast(values, (count, *np.shape(arr)[1:]))
     turn = lax.iota(np.dtype(np.int32), count)
+    # Sorted, the i-th inserted part has ``i`` others before it, which move its place in the result.
+    # The old parts take the places that are left.
     positions, order = lax.sort_key_val(positions, turn)
     places = lax.add(positions, turn)
     values = take(values, order, axis=0, mode="clip")

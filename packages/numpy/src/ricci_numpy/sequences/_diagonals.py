@@ -165,7 +165,7 @@ def _diag(v: Array, *, k: int) -> Array:
     if np.ndim(v) == 2:
         return diagonal(v, k)
     zero = np.zeros((), get_aval(v).dtype)[()]  # pyright: ignore[reportAttributeAccessIssue]
-    # Row ``i`` of the result holds element ``i`` of this.
+    # Row ``i`` of the result holds element ``i`` of ``rows``.
     rows = lax.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     size = np.shape(v)[0] + abs(k)
     mask = _on_diagonal((size, size), k)

@@ -101,7 +101,7 @@ class OGrid:
 
 
 class _Directive:
-    """How to join: along which axis, of what rank, where an array's own dimensions are put.
+    """How to join: along which axis, at what rank, and where an array's own dimensions go.
 
     Args:
       text: ``"axis"``, ``"axis,rank"`` or ``"axis,rank,place"``; ``"r"`` or ``"c"`` for a matrix
@@ -168,5 +168,5 @@ def _part(entry: Any) -> Any:
 
 
 mgrid, ogrid = MGrid(), OGrid()
-# Along the first axis; as columns.
+# ``r_`` joins along the first axis, ``c_`` joins vectors as columns.
 r_, c_ = _Joiner(0, 1, -1), _Joiner(-1, 2, 0)

@@ -1,15 +1,15 @@
 """Positions in several dimensions and in the flattened array, and grids of positions."""
 
 from collections.abc import Sequence
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, composite
+from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, ShapeLike, composite
 from ricci_numpy._promotion import constant, convert, operands
 from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
 from ricci_numpy.indexing._take import check_integers
 from ricci_numpy.indexing._where import nonzero
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """Positions in a flattened array as an index array for each dimension.
 
     Args:
@@ -43,8 +43,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     """
     (indices,) = operands("unravel_index", indices)
     check_integers("unravel_index", indices)
-    sizes = tuple(map(as_int, shape)) if np.ndim(shape) else (as_int(shape),)
-    return _unravel_index(indices, sizes=sizes)
+    return _unravel_index(indices, sizes=as_shape(shape))
 
 
 @composite("unravel_index")

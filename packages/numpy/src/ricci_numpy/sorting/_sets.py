@@ -1,7 +1,7 @@
 """Arrays as sets: unique elements, membership, unions and differences."""
 
 from operator import index
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def _known(name: str, x: Array) -> np.ndarray:
-    """The array behind ``x``, whose values decide the result's size."""
+    """The values of ``x``, which decide the result's size."""
     return known_values(
         x,
         f"The size of the result of {name} depends on values: give it with size=... to use it in "
@@ -43,6 +43,20 @@ def _known(name: str, x: Array) -> np.ndarray:
     )
 
 
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array: ...
+@overload
 def unique(
     ar: ArrayLike,
     return_index: bool = False,
@@ -54,7 +68,19 @@ def unique(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
-) -> Any:
+) -> Array | tuple[Array, ...]: ...
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]:
     """The different elements of an array, sorted.
 
     Args:
@@ -115,7 +141,7 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
     if not len(x):
         return 0
     if rows.shape[1] == 1:
-        # NumPy's own order puts NaNs of dtypes it does not know anywhere; floats serve for all.
+        # NumPy does not sort NaNs of extension dtypes such as bfloat16 last, so it gets float32.
         column = rows[:, 0]
         if column.dtype.kind not in "biufc":
             column = column.astype(np.float32)

@@ -132,7 +132,7 @@ def _argsort(
         a, axis = ravel(a), 0
     places = lax.broadcasted_iota(dtype, np.shape(a), axis)
     if descending:
-        # Sorted backwards, so that equal elements keep their order when all is reversed.
+        # A stable sort of the reversed array, reversed, keeps the order of equal elements.
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
     _, found = lax.sort((a, places), axis, is_stable=stable, num_keys=1)
     return lax.rev(found, (axis,)) if descending else found
@@ -242,6 +242,7 @@ def _negated(a: Array) -> Array:
 @composite("partition")
 def _partition(a: Array, *, kth: int, axis: int) -> Array:
     size = np.shape(a)[axis]
+    # The smallest elements, ascending: the last of them is the one at ``kth``.
     below, _ = lax.top_k(_negated(a), kth + 1, axis=axis)
     above, _ = lax.top_k(a, size - kth - 1, axis=axis)
     return lax.concatenate([_negated(below), above], axis)
