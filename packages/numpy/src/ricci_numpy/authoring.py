@@ -1,7 +1,7 @@
-"""What functions in the manner of the NumPy API are written with; ``docs/extending.md`` shows how.
+"""Tools for writing functions in the manner of the NumPy API; ``docs/extending.md`` shows how.
 
-Their arguments are promoted, checked and named in messages by the same functions as NumPy's own.
-Users have no need of them, so they are not among the names of ``ricci_numpy``.
+They promote and check arguments, and name them in messages, as ``ricci_numpy`` does for its own
+functions. Users do not need them, so they are not among the names of ``ricci_numpy``.
 """
 
 from ._promotion import COMPLEX_DTYPES as COMPLEX_DTYPES

@@ -518,7 +518,7 @@ class IndexedUpdates(Protocol):
 
     @property
     def set(self) -> Update:
-        """A copy of ``x`` with ``x[index] = values``; of repeated indices, any one counts."""
+        """A copy of ``x`` with ``x[index] = values``; of repeated indices, one is written."""
 
     @property
     def add(self) -> Update:

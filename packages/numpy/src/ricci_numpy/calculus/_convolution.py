@@ -1,7 +1,5 @@
 """Convolution and correlation of sequences."""
 
-from typing import Any
-
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype
 from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact
@@ -17,7 +15,7 @@ def convolve(
     v: ArrayLike,
     mode: str = "full",
     *,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The discrete convolution of two sequences: sums of products with the second one reversed.
@@ -52,7 +50,7 @@ def correlate(
     v: ArrayLike,
     mode: str = "valid",
     *,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The cross-correlation of two sequences: sums of products with the second one conjugated.
@@ -79,7 +77,7 @@ def correlate(
     )
 
 
-def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Any]:
+def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Array]:
     check_arraylike(name, a, v)
     x, y = promote_dtypes_inexact(a, v)
     if x.ndim != 1 or y.ndim != 1:
@@ -93,13 +91,15 @@ def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Any]:
     return [x, y]
 
 
-def _checked(mode: str, preferred: Any) -> Any:
+def _checked(mode: str, preferred: DTypeLike | None) -> DTypeLike | None:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be 'full', 'same' or 'valid', got {mode!r}.")
     return preferred
 
 
-def _slid(x: Array, y: Array, mode: str, precision: Any, preferred: Any) -> Array:
+def _slid(
+    x: Array, y: Array, mode: str, precision: lax.PrecisionLike, preferred: DTypeLike | None
+) -> Array:
     """The sums of products as the shorter ``y`` slides along ``x``."""
     size = y.shape[0]
     padding = {
@@ -107,28 +107,33 @@ def _slid(x: Array, y: Array, mode: str, precision: Any, preferred: Any) -> Arra
         "same": (size // 2, size - size // 2 - 1),
         "full": (size - 1, size - 1),
     }[mode]
-    # The operands are floating: what is to be integers is converted after that.
-    afterwards = preferred is not None and explicit_dtype(preferred).kind in "iu"
+    # The operands are floating, so a result in integers is converted from a floating one.
+    is_integer = preferred is not None and explicit_dtype(preferred).kind in "iu"
+    integer = preferred if is_integer else None
     found = lax.conv_general_dilated(
         lax.expand_dims(x, (0, 1)),
         lax.expand_dims(y, (0, 1)),
         (1,),
         [padding],
         precision=precision,
-        preferred_element_type=None if afterwards else preferred,
+        preferred_element_type=preferred if integer is None else None,
     )
-    return lax.convert_element_type(found, preferred) if afterwards else found
+    return found if integer is None else lax.convert_element_type(found, integer)
 
 
 @composite("convolve")
-def _convolve(a: Array, v: Array, *, mode: str, precision: Any, preferred: Any) -> Array:
+def _convolve(
+    a: Array, v: Array, *, mode: str, precision: lax.PrecisionLike, preferred: DTypeLike | None
+) -> Array:
     if a.shape[0] < v.shape[0]:
         a, v = v, a
     return lax.squeeze(_slid(a, lax.rev(v, (0,)), mode, precision, preferred), (0, 1))
 
 
 @composite("correlate")
-def _correlate(a: Array, v: Array, *, mode: str, precision: Any, preferred: Any) -> Array:
+def _correlate(
+    a: Array, v: Array, *, mode: str, precision: lax.PrecisionLike, preferred: DTypeLike | None
+) -> Array:
     v = lax.conj(v) if lax.dtype(v).kind == "c" else v
     if a.shape[0] >= v.shape[0]:
         return lax.squeeze(_slid(a, v, mode, precision, preferred), (0, 1))

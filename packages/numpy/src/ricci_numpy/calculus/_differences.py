@@ -1,13 +1,12 @@
 """Differences of neighbours, derivatives and integrals of sampled functions."""
 
-from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval
+from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval
 from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.reductions._axis_reductions import sum
@@ -23,13 +22,17 @@ __all__ = [
 ]
 
 
-def _given(name: str, *args: Any) -> list[Any]:
+def _given(name: str, *args: ArrayLike | None) -> list[Any]:
     """The operands, of which some may be ``None``."""
     return [x if x is None else operands(name, x)[0] for x in args]
 
 
 def diff(
-    a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
 ) -> Array:
     """The differences of neighbouring elements along a dimension.
 
@@ -59,7 +62,9 @@ def diff(
 
 
 @composite("diff")
-def _diff(a: Array, prepend: Any, append: Any, *, n: int, axis: int) -> Array:
+def _diff(
+    a: Array, prepend: ArrayLike | None, append: ArrayLike | None, *, n: int, axis: int
+) -> Array:
     if n == 0:
         return a
     if n < 0:
@@ -85,7 +90,9 @@ def _step(a: Array, axis: int) -> Array:
     return lax.ne(after, before) if a.dtype == BOOL else lax.sub(after, before)
 
 
-def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """The differences of neighbours in the flattened array.
 
     Args:
@@ -110,7 +117,7 @@ def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 @composite("ediff1d")
-def _ediff1d(ary: Array, to_end: Any, to_begin: Any) -> Array:
+def _ediff1d(ary: Array, to_end: ArrayLike | None, to_begin: ArrayLike | None) -> Array:
     found = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
     begin, end = (x if x is None else ravel(convert(x, found.dtype)) for x in (to_begin, to_end))
     parts = [x for x in (begin, found, end) if x is not None]
@@ -118,8 +125,8 @@ def _ediff1d(ary: Array, to_end: Any, to_begin: Any) -> Array:
 
 
 def gradient(
-    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
-) -> Any:
+    f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None
+) -> Array | list[Array]:
     """The derivatives of a sampled function, by central differences inside and one-sided at ends.
 
     Args:
@@ -176,16 +183,16 @@ def gradient(
 
 
 @composite("gradient")
-def _gradient(f: Any, *distances: Any, axes: tuple[int, ...]) -> Any:
+def _gradient(f: Array, *distances: ArrayLike, axes: tuple[int, ...]) -> Array | list[Array]:
     f, *steps = promote_dtypes_inexact(f, *distances)
     found = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return found if len(found) > 1 else found[0]
 
 
-def _derivative(f: Any, h: Any, axis: int) -> Array:
+def _derivative(f: Array, h: Array, axis: int) -> Array:
     size = f.shape[axis]
 
-    def part(x: ArrayLike, start: int, stop: int) -> Array:
+    def part(x: Array, start: int, stop: int) -> Array:
         return lax.slice_in_dim(x, start, stop, axis=axis)
 
     first = lax.sub(part(f, 1, 2), part(f, 0, 1))
@@ -211,7 +218,9 @@ def _derivative(f: Any, h: Any, axis: int) -> Array:
     return lax.concatenate([first, inner, last], axis)
 
 
-def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """The integral of a sampled function along a dimension, by the trapezoidal rule.
 
     Args:
@@ -243,7 +252,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
 
 
 @composite("trapezoid")
-def _trapezoid(y: Array, dx: Any, *, axis: int) -> Array:
+def _trapezoid(y: Array, dx: Array, *, axis: int) -> Array:
     y, dx = promote_dtypes_inexact(y, dx)
     y = moveaxis(y, axis, -1)
     half = strong_constant(y.dtype, 0.5)

@@ -1,6 +1,6 @@
 """Polynomials through points, and the roots of polynomials."""
 
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
 
@@ -28,16 +28,36 @@ __all__ = [
 ]
 
 
+@overload
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,
     deg: int,
-    rcond: Any = None,
+    rcond: ArrayLike | None = None,
+    full: Literal[False] = False,
+    w: ArrayLike | None = None,
+    cov: Literal[False] = False,
+) -> Array: ...
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: ArrayLike | None = None,
     full: bool = False,
     w: ArrayLike | None = None,
     cov: bool | str = False,
-) -> Array:
-    """The polynomial of a degree whose values are nearest to given ones, by least squares.
+) -> Array | tuple[Array, ...]: ...
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: ArrayLike | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Array | tuple[Array, ...]:
+    """The polynomial of a given degree that fits given values best, by least squares.
 
     Args:
       x: the points, a vector of at least one.
@@ -48,7 +68,7 @@ def polyfit(
       full: also return the sum of squared errors, the rank, the singular values and ``rcond``.
       w: weights of the errors, before they are squared: a vector of as many.
       cov: also return the estimated covariance of the coefficients; ``"unscaled"`` leaves out the
-        factor that makes the sum of squared errors what is expected. ``full`` has precedence.
+        factor estimated from the sum of squared errors. ``full`` has precedence.
 
     Returns:
       The coefficients, that of the highest power first, of shape ``(deg + 1,)``, or a matrix with a
@@ -92,14 +112,14 @@ def polyfit(
 
 @composite("polyfit")
 def _polyfit(
-    x: Array, y: Array, rcond: Any, w: Array | None = None, *, deg: int, wanted: str | None
-) -> Any:
+    x: Array, y: Array, rcond: Array, w: Array | None = None, *, deg: int, wanted: str | None
+) -> Array | tuple[Array, ...]:
     (x,), (y,) = promote_dtypes_inexact(x), promote_dtypes_inexact(y)
     powers = vander(x, deg + 1)
     if w is not None:
         powers = multiply(powers, lax.expand_dims(w, (1,)))
         y = multiply(y, lax.expand_dims(w, (1,)) if np.ndim(y) == 2 else w)
-    # Columns of one length make the powers better conditioned.
+    # Columns scaled to length 1 make the matrix of powers better conditioned.
     lengths = sqrt(sum(multiply(powers, powers), 0))
     powers = divide(powers, lax.expand_dims(lengths, (0,)))
     found, residuals, rank, s = lstsq(powers, y, rcond)
@@ -154,7 +174,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return _roots(p, first=first)
 
 
-def _complex_dtype(x: Array) -> Any:
+def _complex_dtype(x: Array) -> np.dtype:
     return np.result_type(x.dtype, np.complex64)
 
 
@@ -180,7 +200,8 @@ def _padded_roots(p: Array) -> Array:
     size, int32 = p.shape[0], np.dtype("int32")
     is_zero = lax.eq(p, strong_constant(p.dtype, 0))
     leading = sum(lax.cumprod(lax.convert_element_type(is_zero, int32)))
-    # Without any coefficient the matrix would have no finite elements.
+    # Coefficients that are all zero would give a matrix of NaNs; ones take their place, and the
+    # roots of these are replaced by NaN below.
     none = lax.eq(leading, np.int32(size))
     found = _eigenvalues(roll(where_step(none, strong_constant(p.dtype, 1), p), lax.neg(leading)))
     _, found = lax.sort((lax.eq(found, strong_constant(found.dtype, 0)), found), num_keys=1)

@@ -1,7 +1,5 @@
 """Linear interpolation between points."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_lax as lax
@@ -25,9 +23,9 @@ def interp(
     x: ArrayLike,
     xp: ArrayLike,
     fp: ArrayLike,
-    left: Any = None,
-    right: Any = None,
-    period: Any = None,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
 ) -> Array:
     """The values between given points of a function, by straight lines.
 
@@ -84,9 +82,12 @@ def _dtype(x: Array) -> np.dtype:
 
 
 @composite("_interp")
-def _interp(x: Array, xp: Array, fp: Array, *given: Any, modes: Any) -> Array:
+def _interp(
+    x: Array, xp: Array, fp: Array, *given: ArrayLike, modes: tuple[tuple[str, str], ...]
+) -> Array:
     rest = iter(given)
-    values = {name: mode if mode == _EXTRAPOLATE else next(rest) for name, mode in modes}
+    values = {name: next(rest) for name, mode in modes if mode != _EXTRAPOLATE}
+    extrapolated = {name for name, mode in modes if mode == _EXTRAPOLATE}
     x, xp = promote_dtypes_inexact(x, xp)
     (fp,) = promote_dtypes_inexact(fp)
     if "period" in values:
@@ -96,7 +97,7 @@ def _interp(x: Array, xp: Array, fp: Array, *given: Any, modes: Any) -> Array:
     before = lax.sub(after, np.int32(1))
     x0, f0 = getitem(xp, before), getitem(fp, before)
     width, rise = lax.sub(getitem(xp, after), x0), lax.sub(getitem(fp, after), f0)
-    # Points in one place have no line between them.
+    # Between points in one place there is no line: the value there is that of the first.
     least = strong_constant(width.dtype, float(finfo(width.dtype).eps) ** 2)
     coincide = lax.le(lax.abs(width), least)
     fraction = lax.div(lax.sub(x, x0), where_step(coincide, strong_constant(width.dtype, 1), width))
@@ -105,14 +106,14 @@ def _interp(x: Array, xp: Array, fp: Array, *given: Any, modes: Any) -> Array:
         return found
     for name, outside, place in (("left", less, 0), ("right", greater, -1)):
         value = values.get(name, lax.index_in_dim(fp, place, keepdims=False))
-        if not isinstance(value, str):
+        if name not in extrapolated:
             end = lax.index_in_dim(xp, place, keepdims=False)
             found = where_step(outside(x, end), value, found)
     return found
 
 
-def _periodic(x: Array, xp: Array, fp: Array, period: Any) -> tuple[Any, Any, Any]:
-    """The points within one period in order, with the nearest of the periods about it."""
+def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Array, Array]:
+    """The points within one period in order, with one more from the period on either side."""
     x, xp = remainder(x, period), remainder(xp, period)
     xp, fp = lax.sort((xp, fp), num_keys=1)
     first = [lax.slice_in_dim(each, 0, 1) for each in (xp, fp)]

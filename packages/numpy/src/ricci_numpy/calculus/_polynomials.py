@@ -1,7 +1,6 @@
 """Polynomials by their coefficients, that of the highest power first."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -36,12 +35,11 @@ __all__ = [
 ]
 
 
-def poly(seq_of_zeros: Any) -> Array:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the polynomial with given roots, and 1 before the highest power.
 
     Args:
-      seq_of_zeros: a vector of roots, or a square matrix, of whose characteristic polynomial the
-        coefficients are.
+      seq_of_zeros: a vector of roots, or a square matrix, whose characteristic polynomial is meant.
 
     Raises:
       ValueError: for arrays of other shapes.
@@ -62,7 +60,7 @@ def poly(seq_of_zeros: Any) -> Array:
 
 
 @composite("poly")
-def _poly(roots: Any) -> Any:
+def _poly(roots: Array) -> Array:
     (roots,) = promote_dtypes_inexact(roots)
     roots = eigvals(roots) if np.ndim(roots) == 2 else atleast_1d(roots)
     if not roots.size:
@@ -70,7 +68,7 @@ def _poly(roots: Any) -> Any:
     zero, one = (strong_constant(roots.dtype, x) for x in (0, 1))
     start = lax.pad(lax.full((1,), one), zero, ((0, roots.size, 0),))
 
-    def with_root(coefficients: Any, root: Any) -> tuple[Any, None]:
+    def with_root(coefficients: Array, root: Array) -> tuple[Array, None]:
         lower = lax.pad(coefficients, zero, ((1, -1, 0),))
         return lax.sub(coefficients, lax.mul(lower, root)), None
 
@@ -78,8 +76,8 @@ def _poly(roots: Any) -> Any:
 
 
 def _coefficients(
-    name: str, *polynomials: Any, error: type[Exception] = TypeError, rank: int | None = 1
-) -> list[Any]:
+    name: str, *polynomials: ArrayLike, error: type[Exception] = TypeError, rank: int | None = 1
+) -> list[Array]:
     """The operands, checked to be vectors, or arrays of any rank but 0 if ``rank`` is ``None``."""
     given = operands(name, *polynomials)
     for p in given:
@@ -169,7 +167,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(a1, a2)
 
 
-def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """The quotient and the remainder of two polynomials.
 
     Args:
@@ -200,7 +198,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     quotient, remainder = _polydiv(u, v)
     if not trim_leading_zeros:
         return quotient, remainder
-    # What rounding leaves of a zero counts as one.
+    # Coefficients as small as rounding errors count as zeros.
     advice = "How long the remainder is depends on values; polydiv(...) alone keeps the zeros."
     large = np.abs(known_values(remainder, advice)) > np.sqrt(finfo(remainder.dtype).eps)
     first = int(np.argmax(large)) if large.any() else len(large)
@@ -208,14 +206,14 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 
 @composite("polydiv")
-def _polydiv(u: Array, v: Array) -> Any:
+def _polydiv(u: Array, v: Array) -> tuple[Array, Array]:
     u, v = promote_dtypes_inexact(u, v)
     count = np.shape(u)[0] - np.shape(v)[0] + 1
     if count < 1:
         return lax.full((1,), _zero(u)), u
     scale = lax.div(strong_constant(u.dtype, 1), lax.index_in_dim(v, 0, keepdims=False))
 
-    def divide(remainder: Any, place: Any) -> tuple[Any, Any]:
+    def divide(remainder: Array, place: Array) -> tuple[Array, Array]:
         top = lax.dynamic_slice(remainder, (place,), v.shape)
         factor = lax.mul(scale, lax.index_in_dim(top, 0, keepdims=False))
         rest = lax.sub(top, lax.mul(factor, v))
@@ -259,15 +257,18 @@ def _polyval(p: Array, x: Array, *, unroll: int) -> Array:
     return lax.scan(lambda y, c: (add(multiply(y, x), c), None), start, p, unroll=unroll)[0]
 
 
-def _order(name: str, m: Any) -> int:
+def _order(name: str, m: int) -> int:
     m = index(m)
     if m < 0:
         raise ValueError(f"{name}: m is how often to do it, got {m}.")
     return m
 
 
-def _factors(size: int, m: int, dtype: DTypeLike) -> Any:
-    """What the last ``size`` powers are multiplied by when derived ``m`` times, at least 1 each."""
+def _factors(size: int, m: int, dtype: DTypeLike) -> np.ndarray:
+    """The factors of ``size`` powers in an ``m``-th derivative: products of ``m`` exponents.
+
+    A factor of an exponent below 1 counts as 1.
+    """
     powers = np.arange(size)[::-1, None] - np.arange(m)
     return np.prod(np.maximum(powers, 1), 1, dtype=np.float64).astype(dtype)
 
@@ -303,7 +304,7 @@ def _polyder(p: Array, *, m: int) -> Array:
     return lax.mul(lax.slice_in_dim(p, 0, kept), _factors(size, m, p.dtype)[:kept])
 
 
-def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The coefficients of an integral of a polynomial.
 
     Args:
@@ -334,7 +335,7 @@ def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
 
 
 @composite("polyint")
-def _polyint(p: Array, k: Any, *, m: int) -> Array:
+def _polyint(p: Array, k: Array, *, m: int) -> Array:
     p, k = promote_dtypes_inexact(p, k)
     if not m:
         return p

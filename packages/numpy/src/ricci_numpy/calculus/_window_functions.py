@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, python_scalar_dtype
+from ricci_ir import Array, ArrayLike, python_scalar_dtype
 from ricci_numpy._promotion import strong_constant
 from ricci_numpy.arrays._filling import ones
 from ricci_numpy.ufuncs._binary import divide, multiply, subtract
@@ -22,14 +21,14 @@ __all__ = [
 ]
 
 
-def _weights(M: Any, weights: Callable[[Any, int], Any]) -> Array:
+def _weights(M: int, weights: Callable[[Array, int], Array]) -> Array:
     size = index(M)
     if size <= 1:
         return ones(size)
     return weights(lax.iota(python_scalar_dtype(float), size), size)
 
 
-def _cosine(n: Any, size: int, turns: int = 1) -> Array:
+def _cosine(n: Array, size: int, turns: int = 1) -> Array:
     angle = lax.div(multiply(2 * np.pi * turns, n), strong_constant(n.dtype, size - 1))
     return lax.cos(angle)
 
@@ -45,7 +44,7 @@ def bartlett(M: int) -> Array:
     Source: numpy.bartlett.
     """
 
-    def weights(n, size):
+    def weights(n: Array, size: int) -> Array:
         distance = lax.abs(subtract(multiply(2.0, n), float(size - 1)))
         return subtract(1.0, divide(distance, float(size - 1)))
 
@@ -89,14 +88,14 @@ def blackman(M: int) -> Array:
     Source: numpy.blackman.
     """
 
-    def weights(n, size):
+    def weights(n: Array, size: int) -> Array:
         first = subtract(0.42, multiply(0.5, _cosine(n, size)))
         return lax.add(first, multiply(0.08, _cosine(n, size, 2)))
 
     return _weights(M, weights)
 
 
-def kaiser(M: int, beta: Any) -> Array:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """A window of ``M`` weights made of Bessel functions; larger ``beta`` makes it narrower.
 
     Example:
@@ -107,7 +106,7 @@ def kaiser(M: int, beta: Any) -> Array:
     Source: numpy.kaiser.
     """
 
-    def weights(n, size):
+    def weights(n: Array, size: int) -> Array:
         half = 0.5 * (size - 1)
         place = divide(subtract(n, half), half)
         return divide(i0(multiply(beta, lax.sqrt(subtract(1.0, lax.square(place))))), i0(beta))

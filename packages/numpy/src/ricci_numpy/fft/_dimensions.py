@@ -1,5 +1,6 @@
 """Discrete Fourier transforms along any dimensions, with NumPy's lengths and norms."""
 
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import index as as_int
 from typing import Any
@@ -14,7 +15,7 @@ from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis
 from ricci_numpy.ufuncs._unary import conj
 
 _GREATEST_RANK = 3  # of the transforms that ``lax.fft`` has
-# The norm that scales one direction as another one does the opposite direction.
+# The norm under which a transform is scaled as the inverse is under the given norm.
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 _INVERSES = (FftType.IFFT, FftType.IRFFT)
 
@@ -23,14 +24,14 @@ def transform(
     name: str,
     kind: FftType,
     a: ArrayLike,
-    s: Any,
-    axes: Any,
+    s: Sequence[int] | None,
+    axes: Sequence[int] | None,
     norm: str | None,
     *,
     only: int | None = None,
     hermitian: bool = False,
 ) -> Array:
-    """Any of the transforms: its arguments checked, and all of it applied as one step.
+    """Apply a transform of any kind, as one step, after checking its arguments.
 
     Args:
       name: the function, for messages.
@@ -38,7 +39,7 @@ def transform(
       a: an array.
       s: the lengths along the axes; ``None`` for those that the array has.
       axes: the axes; ``None`` for the last ones of as many as ``s`` has, or all.
-      norm: by what to scale.
+      norm: the name of the scaling; see ``fft``.
       only: how many axes there must be.
       hermitian: whether the complex end is conjugated, and scaled as for the other direction.
 
@@ -124,8 +125,8 @@ def _with_sizes(x: Array, sizes: tuple[int, ...]) -> Array:
 def _over_last(x: Array, kind: FftType, lengths: tuple[int, ...]) -> Array:
     """Transform the last dimensions, by groups that ``lax.fft`` takes.
 
-    Where one end of the transform is real, the group of the last dimension is the one that meets
-    it, and the others are transformed as complex numbers.
+    A real transform (RFFT, IRFFT) applies to the group that has the last dimension: an RFFT takes
+    that group first, an IRFFT takes it last. The other groups are transformed as complex numbers.
     """
     groups = _groups(len(lengths))
     if len(groups) <= 1:
@@ -152,7 +153,7 @@ def _groups(count: int) -> list[tuple[int, int]]:
 
 
 def _over(x: Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> Array:
-    """Transform some of the last dimensions, of which ``lengths`` is one for each."""
+    """Transform the dimensions ``start`` to ``stop`` of the last ones, whose lengths are given."""
     ndim, count = np.ndim(x), len(lengths)
     if stop == count:
         return lax.fft(x, kind, lengths[start:stop])
@@ -161,8 +162,8 @@ def _over(x: Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: i
     return moveaxis(lax.fft(moveaxis(x, here, end), kind, lengths[start:stop]), end, here)
 
 
-def _scale(kind: FftType, count: int, norm: str | None) -> Any:
-    """What to multiply by, as a function of a floating-point type; ``None`` for nothing."""
+def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any] | None:
+    """The factor of the result, as a function of a floating-point type; ``None`` stands for 1."""
     if norm is None or norm == "backward":
         return None
     inverse = kind in _INVERSES
@@ -175,8 +176,8 @@ def transform_1d(
     name: str,
     kind: FftType,
     a: ArrayLike,
-    n: Any,
-    axis: Any,
+    n: int | None,
+    axis: int | None,
     norm: str | None,
     hermitian: bool = False,
 ) -> Array:

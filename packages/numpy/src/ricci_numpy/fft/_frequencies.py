@@ -1,4 +1,4 @@
-"""The frequencies that Fourier transforms are of, and their order."""
+"""The frequencies of the elements of Fourier transforms, and their order."""
 
 from collections.abc import Sequence
 from operator import index as as_int
@@ -13,8 +13,10 @@ from ricci_numpy.rearranging._moving import roll
 from ricci_numpy.ufuncs._binary import divide, multiply
 
 
-def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies that ``fft`` gives the parts of, in cycles per unit of ``d``.
+def fftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Array:
+    """The frequencies of the elements of an ``fft``, in cycles per unit of ``d``.
 
     Args:
       n: the length of the transform.
@@ -38,8 +40,10 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
     return placed(_frequencies("fftfreq", n, d, dtype), device)
 
 
-def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies that ``rfft`` gives the parts of, in cycles per unit of ``d``.
+def rfftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Array:
+    """The frequencies of the elements of an ``rfft``, in cycles per unit of ``d``.
 
     Args:
       n: the length of the transform.
@@ -63,7 +67,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
     return placed(_frequencies("rfftfreq", n, d, dtype), device)
 
 
-def _frequencies(name: str, n: Any, d: ArrayLike, dtype: DTypeLike | None) -> Array:
+def _frequencies(name: str, n: int, d: ArrayLike, dtype: DTypeLike | None) -> Array:
     for argument, value in (("n", n), ("d", d)):
         if isinstance(value, list | tuple):
             raise ValueError(f"{name}: {argument} must be one number, got {value!r}.")
@@ -73,13 +77,13 @@ def _frequencies(name: str, n: Any, d: ArrayLike, dtype: DTypeLike | None) -> Ar
     if np.iscomplexobj(d):
         raise TypeError(f"{name}: d must be a real number, got {d!r}.")
     dtype = python_scalar_dtype(float) if dtype is None else explicit_dtype(dtype, name)
-    # Of host numbers the product is taken there, in double precision.
+    # Numbers of the host are multiplied there, in double precision.
     extent = d * n if isinstance(d, int | float | np.generic) else multiply(d, n)
     return _frequencies_of(extent, half=name == "rfftfreq", n=n, dtype=dtype)
 
 
 @inlined("fftfreq")
-def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: DTypeLike) -> Array:
+def _frequencies_of(extent: ArrayLike, *, half: bool, n: int, dtype: DTypeLike) -> Array:
     if half:
         places = np.arange(0, n // 2 + 1)
     else:
@@ -87,7 +91,7 @@ def _frequencies_of(extent: Any, *, half: bool, n: Any, dtype: DTypeLike) -> Arr
     return convert(divide(places.astype(dtype), extent), dtype)
 
 
-def _shifted(name: str, x: ArrayLike, axes: Any, sign: int) -> Array:
+def _shifted(name: str, x: ArrayLike, axes: int | Sequence[int] | None, sign: int) -> Array:
     (x,) = operands(name, x)
     shape = np.shape(x)
     if axes is None:

@@ -114,7 +114,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The transform of numbers whose second half is the first one's conjugate.
+    """The transform of a Hermitian signal: its second half is the conjugate of the first, reversed.
 
     Args:
       a: an array.

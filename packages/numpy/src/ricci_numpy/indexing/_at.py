@@ -10,6 +10,7 @@ import ricci_lax as lax
 from ricci_ir import (
     Array,
     ArrayLike,
+    Index,
     composite,
     get_aval,
     is_recording,
@@ -22,13 +23,13 @@ from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import divide
 
-from ._brackets import as_mode, get_at
+from ._brackets import ModeLike, as_mode, get_at
 from ._entries import check_single_positions, read_index
 from ._gather_form import GatherForm, gather_form, indexed_operand
 
 _MODES = lax.GatherScatterMode
 
-_SCATTERS: dict[str, Callable[..., Any]] = {
+_SCATTERS: dict[str, Callable[..., Array]] = {
     "set": lax.scatter,
     "add": lax.scatter_add,
     "subtract": lax.scatter_sub,
@@ -39,17 +40,17 @@ _SCATTERS: dict[str, Callable[..., Any]] = {
 
 
 class UpdateOptions(TypedDict, total=False):
-    """What every method of ``x.at[index]`` that updates takes by name; see ``IndexUpdateRef``."""
+    """The keywords of the methods of ``x.at[index]`` that update; see ``IndexUpdateRef``."""
 
     indices_are_sorted: bool
     unique_indices: bool
-    mode: Any
+    mode: ModeLike
     out_sharding: Any
     wrap_negative_indices: bool
 
 
 class _ShownBySlots:
-    """Shows itself as a call with its attributes, under the private name that JAX gives it."""
+    """A ``repr`` that looks like a call with the attributes, under the private name JAX uses."""
 
     __slots__ = ()
 
@@ -63,10 +64,10 @@ class IndexUpdateHelper(_ShownBySlots):
 
     __slots__ = ("array",)
 
-    def __init__(self, array: ArrayLike):
+    def __init__(self, array: Array):
         self.array = array
 
-    def __getitem__(self, index: Any) -> "IndexUpdateRef":
+    def __getitem__(self, index: Index) -> "IndexUpdateRef":
         return IndexUpdateRef(self.array, index)
 
 
@@ -92,7 +93,7 @@ class IndexUpdateRef(_ShownBySlots):
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: ArrayLike, index: Any):
+    def __init__(self, array: Array, index: Index):
         self.array = array
         self.index = index
 
@@ -101,7 +102,7 @@ class IndexUpdateRef(_ShownBySlots):
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
+        mode: ModeLike = None,
         fill_value: ArrayLike | None = None,
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
@@ -131,7 +132,7 @@ class IndexUpdateRef(_ShownBySlots):
         return placed(result, None, out_sharding)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """A copy of ``x`` with ``x[index] = values``; of repeated indices, any one counts."""
+        """A copy of ``x`` with ``x[index] = values``; of repeated indices, one is written."""
         return _update("set", self, values, **options)
 
     def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
@@ -164,20 +165,20 @@ class IndexUpdateRef(_ShownBySlots):
         """A copy of ``x`` with ``x[index] **= values``."""
         return power(*self._with_factors(values, options))
 
-    def _with_factors(self, values: ArrayLike, options: UpdateOptions) -> tuple[Any, Any]:
+    def _with_factors(self, values: ArrayLike, options: UpdateOptions) -> tuple[Array, Array]:
         ones = lax.full_like(self.array, 1)
         factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
         return self.array, factors
 
     def apply(
         self,
-        func: Callable[[Any], Any],
+        func: Callable[[Array], ArrayLike],
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
+        mode: ModeLike = None,
         wrap_negative_indices: bool = True,
-    ) -> Any:
+    ) -> Array:
         """A copy of ``x`` with ``x[index] = func(x[index])``, ``func`` being elementwise.
 
         Repeated indices apply it repeatedly.
@@ -204,7 +205,7 @@ class IndexUpdateRef(_ShownBySlots):
         return lax.squeeze(updated, form.added) if form.added else updated
 
 
-def _static_fill(value: Any) -> Array:
+def _static_fill(value: ArrayLike) -> ArrayLike:
     value = np.asarray(value) if hasattr(type(value), "aval") else value
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
@@ -220,7 +221,7 @@ def _update(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: Any = None,
+    mode: ModeLike = None,
     out_sharding: Any = None,
     wrap_negative_indices: bool = True,
 ) -> Array:
@@ -250,7 +251,7 @@ def _update(
 
 
 def _introduce_updates() -> None:
-    """Give the methods that update the signature which their options spell out."""
+    """Replace ``**options`` in the signatures of the methods that update by the keywords."""
     options = list(signature(_update).parameters.values())[3:]
     kind = Parameter.POSITIONAL_OR_KEYWORD
     own = [Parameter("self", kind), Parameter("values", kind)]
@@ -261,7 +262,7 @@ def _introduce_updates() -> None:
 _introduce_updates()
 
 
-def _check_dtypes(x: ArrayLike, values: ArrayLike) -> None:
+def _check_dtypes(x: Array, values: ArrayLike) -> None:
     aval: Any = get_aval(x)
     given: Any = get_aval(values)
     if given.dtype == aval.dtype:
@@ -277,15 +278,15 @@ def _check_dtypes(x: ArrayLike, values: ArrayLike) -> None:
 
 
 def _scatter(
-    x: ArrayLike,
+    x: Array,
     values: ArrayLike,
-    *operands: Any,
+    *operands: ArrayLike,
     form: GatherForm,
     operation: str,
-    mode: Any,
+    mode: lax.GatherScatterMode | None,
     indices_are_sorted: bool,
     unique_indices: bool,
-) -> Any:
+) -> Array:
     own: Any = get_aval(x)
     given: Any = get_aval(values)
     plan = form.plan(list(operands))
@@ -330,6 +331,6 @@ def _fit(values: ArrayLike, shape: tuple[int, ...]) -> Array:
 _scatter_step = composite("at_update")(_scatter)
 
 
-def at(x: ArrayLike) -> IndexUpdateHelper:
+def at(x: Array) -> IndexUpdateHelper:
     """Updated copies of ``x``: ``x.at[index].set(values)`` and more; see ``IndexUpdateRef``."""
     return IndexUpdateHelper(x)

@@ -1,10 +1,12 @@
 """Indexing with brackets: slices, single elements, and arrays of indices.
 
-A program gets the operations that an index needs: ``slice`` if all is known, ``dynamic_slice`` if
-a single index is not, ``gather`` for arrays of indices. Outside of a program the positions are
-operands of a compiled step, so that one serves all indices of the same form.
+While a program is traced, an index becomes the operations that it needs: ``slice`` if all positions
+are known, ``dynamic_slice`` if some of them are traced, ``gather`` for arrays of indices. An eager
+call runs a compiled step that takes the positions as operands, so that indices of the same form
+share one step.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     Cache,
+    Index,
     ShapedArray,
     composite,
     config,
@@ -32,7 +35,7 @@ from ._entries import (
     NEW,
     SLICE,
     WINDOW,
-    Index,
+    ParsedIndex,
     check_not_empty,
     read_index,
 )
@@ -40,10 +43,13 @@ from ._gather_form import GatherForm, dtype_of, gather_form, indexed_operand, wi
 
 _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
+ModeLike = str | lax.GatherScatterMode | None
+"""What is taken for a treatment of indices out of bounds."""
+
 _check_static = config.state("jax_check_static_indices")
 
 
-def as_mode(mode: Any) -> Any:
+def as_mode(mode: ModeLike) -> lax.GatherScatterMode | None:
     """What to do about indices out of bounds, given by name or as ``lax.GatherScatterMode``.
 
     Raises:
@@ -68,7 +74,7 @@ _mode_names = {
 }
 
 
-def getitem(x: Any, index: Any) -> Array:
+def getitem(x: Array, index: Index) -> Array:
     """``x[index]``, by NumPy's rules.
 
     Indices out of bounds are moved to the nearest element, since a program cannot raise.
@@ -98,7 +104,7 @@ def getitem(x: Any, index: Any) -> Array:
     return _getitem(x, found)
 
 
-def _check_positions(index: Index) -> None:
+def _check_positions(index: ParsedIndex) -> None:
     """Raise IndexError if an int in an index is out of bounds."""
     axis = 0
     for kind, *rest in index.entries:
@@ -118,12 +124,12 @@ def _check_position(index: int, size: int, axis: int) -> None:
 # The hot paths: ints and slices, outside of any trace. Positions are operands of a compiled step,
 # kept by type and by the form of the index.
 
-_rows: Cache[Any, tuple[int, dict[str, Any]]] = Cache("rows", 4096)
-_steps: Cache[Any, dict[str, Any]] = Cache("index steps", 4096)
+_rows: Cache[tuple[ShapedArray, bool], tuple[int, dict[str, Any]]] = Cache("rows", 4096)
+_steps: Cache[tuple, dict[str, Any]] = Cache("index steps", 4096)
 _INT_FORM = (1, 1, False, True)
 
 
-def _row(x: ArrayLike, index: int) -> Array:
+def _row(x: Array, index: int) -> Array:
     key = x.aval, enable_x64.value
     row = _rows.entries.get(key)
     if row is None:
@@ -158,18 +164,18 @@ def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
 def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
     """The staged call that cuts windows at ``count`` given positions."""
 
-    def windows(x, *starts):
+    def windows(x: Array, *starts: Array) -> list[Array]:
         return [_cut(x, starts, forms)]
 
     jaxpr = trace_to_jaxpr(windows, (aval, *(get_aval(0),) * count))
     return {"jaxpr": jaxpr, "name": "getitem"}
 
 
-def _windows_now(x: ArrayLike, index: tuple) -> Any:
+def _windows_now(x: Array, index: tuple) -> Array | None:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
     aval = x.aval
     sizes = aval.shape
-    forms: list[Any] = []
+    forms: list[tuple | None] = []
     starts: list[int] = []
     axis = 0
     for part in index:
@@ -207,7 +213,7 @@ def _windows_now(x: ArrayLike, index: tuple) -> Any:
     return eval_trace.process(staged_call.call, (x, *starts), params)[0]
 
 
-# Of a window that spans its dimension: its stride, and whether it is reversed or squeezed.
+# The stride of a window that spans its dimension, and whether it is reversed or squeezed.
 _WHOLE = (1, False, False)
 _NO_WINDOW = None, 0
 
@@ -219,7 +225,7 @@ def _left_out(index: tuple, rank: int) -> int:
     return rank - taken if ellipses == 1 and taken <= rank else rank + 1
 
 
-def _window(part: slice, size: int) -> tuple[Any, int]:
+def _window(part: slice, size: int) -> tuple[tuple | None, int]:
     """The form of a slice's window, ``None`` if the slice holds arrays, and its lowest position."""
     try:
         start, stop, step = part.indices(size)
@@ -238,14 +244,14 @@ def _window_at(x: Array, starts: tuple, sizes: tuple[int, ...]) -> Array:
     return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
 
-def _cut(x: Array, starts: tuple, forms: tuple) -> Array:
+def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
     """Windows of an array, each form ``(span, stride, reversed, squeezed)`` or ``None``.
 
-    A window that spans its dimension has no start; ``None`` is a new dimension.
+    A window that spans its dimension has no start in ``starts``; ``None`` is a new dimension.
     """
     given = iter(starts)
     entries: list[tuple] = []
-    begin: list[Any] = []
+    begin: list[ArrayLike] = []
     sizes: list[int] = []
     strides: list[int] = []
     reverse: list[int] = []
@@ -273,18 +279,18 @@ def _cut(x: Array, starts: tuple, forms: tuple) -> Array:
 
 
 @composite("getitem")
-def _windows(x: Array, *starts: Any, forms: tuple) -> Array:
+def _windows(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
     return _cut(x, starts, forms)
 
 
 def _getitem(
-    x: ArrayLike,
-    index: Index,
+    x: Array,
+    index: ParsedIndex,
     *,
-    mode: Any = None,
+    mode: lax.GatherScatterMode | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     wrap: bool = True,
 ) -> Array:
     clips = mode is None or mode is _MODES.CLIP or mode is _MODES.PROMISE_IN_BOUNDS
@@ -307,7 +313,7 @@ def _getitem(
     return _gather_step(x, *operands, form=form, options=options)
 
 
-def _is_in_bounds(index: Index, wrap: bool) -> bool:
+def _is_in_bounds(index: ParsedIndex, wrap: bool) -> bool:
     sizes = iter(index.shape)
     for entry in index.entries:
         if entry[0] == NEW:
@@ -321,7 +327,7 @@ def _is_in_bounds(index: Index, wrap: bool) -> bool:
 # All positions known: slice, rev, squeeze, broadcast_in_dim.
 
 
-def _static(x: Array, index: Index) -> Array:
+def _static(x: Array, index: ParsedIndex) -> Array:
     starts: list[int] = []
     limits: list[int] = []
     strides: list[int] = []
@@ -382,9 +388,9 @@ def new_dimensions(entries: list[tuple]) -> tuple[int, ...]:
     return tuple(i for i, kind in enumerate(kept) if kind == NEW)
 
 
-def _static_step(x: Array, index: Index) -> Array:
-    starts: list[Any] = []
-    forms: list[Any] = []
+def _static_step(x: Array, index: ParsedIndex) -> Array:
+    starts: list[int] = []
+    forms: list[tuple | None] = []
     for entry in index.entries:
         kind = entry[0]
         if kind == NEW:
@@ -409,8 +415,8 @@ def _static_step(x: Array, index: Index) -> Array:
 # A single index that is traced, or out of bounds: dynamic_slice.
 
 
-def _dynamic(x: Array, index: Index, wrap: bool) -> Array:
-    positions: list[Any] = []
+def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
+    positions: list[ArrayLike] = []
     sizes: list[int] = []
     reverse: list[int] = []
     squeeze: list[int] = []
@@ -441,7 +447,7 @@ def _dynamic(x: Array, index: Index, wrap: bool) -> Array:
     return _arranged(_window_at(x, tuple(starts), tuple(sizes)), reverse, squeeze, index.entries)
 
 
-def _common_dtype(positions: list[Any]) -> list[Any]:
+def _common_dtype(positions: list[ArrayLike]) -> list[ArrayLike]:
     """Positions of one dtype: that of all if they are arrays of one, else int32."""
     dtypes = {None if type(p) is int else dtype_of(p) for p in positions}
     if len(dtypes) == 1:
@@ -449,13 +455,13 @@ def _common_dtype(positions: list[Any]) -> list[Any]:
     return [p if type(p) is int or dtype_of(p) == np.int32 else _as_int32(p) for p in positions]
 
 
-def _as_int32(x: Array) -> Array:
+def _as_int32(x: ArrayLike) -> ArrayLike:
     if isinstance(x, np.ndarray):
         return x.astype(np.int32)[()]
     return lax.convert_element_type(x, np.int32)
 
 
-def _wrap_start(start: Any, size: int) -> Array:
+def _wrap_start(start: ArrayLike, size: int) -> ArrayLike:
     if type(start) is not int and dtype_of(start).kind == "u":
         return start
     if isinstance(start, np.ndarray):
@@ -465,9 +471,9 @@ def _wrap_start(start: Any, size: int) -> Array:
     return lax.select_n(lax.lt(start, 0), start, lax.add(start, size))
 
 
-def _dynamic_step(x: Array, index: Index, wrap: bool) -> Array:
+def _dynamic_step(x: Array, index: ParsedIndex, wrap: bool) -> Array:
     form: list[tuple] = []
-    operands: list[Any] = []
+    operands: list[ArrayLike] = []
     for entry in index.entries:
         if entry[0] in (INT, DYNAMIC):
             form.append((DYNAMIC,))
@@ -481,7 +487,9 @@ def _dynamic_step(x: Array, index: Index, wrap: bool) -> Array:
 
 
 @composite("getitem")
-def _dynamic_windows(x: Array, *operands: Any, form: tuple, shape: tuple, wrap: bool) -> Array:
+def _dynamic_windows(
+    x: Array, *operands: ArrayLike, form: tuple, shape: tuple, wrap: bool
+) -> Array:
     given = iter(operands)
     entries = []
     for entry in form:
@@ -490,7 +498,7 @@ def _dynamic_windows(x: Array, *operands: Any, form: tuple, shape: tuple, wrap: 
         elif entry[0] == WINDOW:
             entry = (WINDOW, next(given), entry[1])
         entries.append(entry)
-    return _dynamic(x, Index(entries, shape, (), False, True), wrap)
+    return _dynamic(x, ParsedIndex(entries, shape, (), False, True), wrap)
 
 
 # Arrays of indices: gather.
@@ -498,12 +506,12 @@ def _dynamic_windows(x: Array, *operands: Any, form: tuple, shape: tuple, wrap: 
 
 def _gather(
     x: Array,
-    operands: list[Any],
+    operands: list[ArrayLike],
     form: GatherForm,
-    mode: Any,
+    mode: lax.GatherScatterMode,
     indices_are_sorted: bool,
     unique_indices: bool,
-    fill_value: Any,
+    fill_value: ArrayLike | None,
 ) -> Array:
     plan = form.plan(operands)
     if plan.indices is None:
@@ -529,15 +537,15 @@ def _gather(
 
 
 @composite("getitem")
-def _gather_step(x: Array, *operands: Any, form: GatherForm, options: tuple) -> Array:
+def _gather_step(x: Array, *operands: ArrayLike, form: GatherForm, options: tuple) -> Array:
     return _gather(x, list(operands), form, *options)
 
 
 def get_at(
-    x: Any,
-    index: Any,
+    x: Array,
+    index: Index,
     *,
-    mode: Any = None,
+    mode: ModeLike = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     fill_value: ArrayLike | None = None,

@@ -1,12 +1,14 @@
-"""Reading an index: what each of its parts selects along the dimensions of an array."""
+"""Reading an index: which positions each of its parts selects along the dimensions of an array."""
 
 from operator import index as as_int
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
 from ricci_ir import (
     BOOL,
+    Array,
+    Index,
     NonConcreteBooleanIndexError,
     Tracer,
     canonicalize_dtype,
@@ -16,7 +18,7 @@ from ricci_ir import (
 from ricci_numpy._promotion import as_operand
 from ricci_numpy.arrays._creation import asarray
 
-# What an entry is, its first element; the rest depends on it:
+# The kinds of entries. An entry is a tuple of its kind and what that kind needs:
 INT = 0  # (INT, value): a Python int
 DYNAMIC = 1  # (DYNAMIC, x): an integer array of rank 0
 SLICE = 2  # (SLICE, start, size, step, limit): start is the first element's position
@@ -34,12 +36,16 @@ class Window(NamedTuple):
       stride: the distance between elements.
     """
 
-    start: Any
+    start: SupportsIndex
     size: int
     stride: int = 1
 
 
-def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
+@overload
+def ds(start: SupportsIndex, size: None = None, stride: int | None = None) -> slice: ...
+@overload
+def ds(start: SupportsIndex | None, size: int, stride: int | None = None) -> Window: ...
+def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice | Window:
     """An index for ``size`` elements from ``start``, which may be traced.
 
     Args:
@@ -61,8 +67,8 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
     return Window(0 if start is None else start, as_int(size), 1 if stride is None else stride)
 
 
-class Index(NamedTuple):
-    """An index that was read.
+class ParsedIndex(NamedTuple):
+    """An index, read into one entry for each of its parts.
 
     Attributes:
       entries: what each part selects, in order; all dimensions are covered.
@@ -70,7 +76,8 @@ class Index(NamedTuple):
       added: the positions of those dimensions.
       has_array: whether an entry is an array of rank 1 or more.
       has_dynamic: whether an entry is an array of rank 0, or a window.
-      gap: before which entry an ellipsis stands for no dimension: it separates those around it.
+      gap: the position in ``entries`` of an ellipsis that stands for no dimension, or ``None``; it
+        separates the entries around it.
     """
 
     entries: list[tuple]
@@ -87,7 +94,7 @@ def check_not_empty(size: int, axis: int) -> None:
         raise IndexError(f"axis {axis} has size 0, so no index lies in it.")
 
 
-def check_single_positions(index: Index) -> None:
+def check_single_positions(index: ParsedIndex) -> None:
     """Raise IndexError if an index without arrays has a position in a dimension of size 0."""
     if index.has_array or 0 not in index.shape:
         return
@@ -98,7 +105,7 @@ def check_single_positions(index: Index) -> None:
         axis += kind != NEW
 
 
-def _refused(part: Any) -> Exception:
+def _refused(part: object) -> Exception:
     if isinstance(part, str | bytes | bytearray):
         return TypeError(
             f"an array cannot be indexed with a string, got {part!r}: arrays have no named fields."
@@ -150,7 +157,7 @@ def _as_index_array(part: Any) -> Any:
     return part
 
 
-def _as_mask(mask: Any) -> Any:
+def _as_mask(mask: Array | np.ndarray) -> np.ndarray | bool:
     """A mask with its values: a ``bool`` or a NumPy array."""
     if isinstance(mask, Tracer):
         value = mask.concrete()
@@ -161,7 +168,7 @@ def _as_mask(mask: Any) -> Any:
     return values if values.ndim else bool(values)
 
 
-def _width(part: Any) -> int:
+def _width(part: object) -> int:
     """How many dimensions a part selects from."""
     if part is None or part is Ellipsis or isinstance(part, bool | np.bool_):
         return 0
@@ -188,12 +195,12 @@ def _read_slice(part: slice, size: int, position: int) -> tuple:
     return SLICE, start, count, step, stop
 
 
-def read_index(shape: tuple[int, ...], index: Any) -> Index:
+def read_index(shape: tuple[int, ...], index: Index) -> ParsedIndex:
     """Read an index of an array.
 
     Args:
       shape: the array's.
-      index: what stands in the brackets.
+      index: the value in the brackets.
 
     Raises:
       IndexError: if the index has too many parts, or one that is no index, or a mask that does
@@ -229,7 +236,7 @@ def read_index(shape: tuple[int, ...], index: Any) -> Index:
     return _read_parts(shape, parts, missing)
 
 
-def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> Index:
+def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedIndex:
     entries: list[tuple] = []
     sizes: list[int] = []
     added: list[int] = []
@@ -276,7 +283,7 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> Index:
             has_dynamic = True
         sizes.append(size)
         axis += 1
-    return Index(entries, tuple(sizes), tuple(added), has_array, has_dynamic, gap)
+    return ParsedIndex(entries, tuple(sizes), tuple(added), has_array, has_dynamic, gap)
 
 
 def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int, position: int) -> None:

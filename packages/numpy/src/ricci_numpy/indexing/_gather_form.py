@@ -1,6 +1,7 @@
 """The form of an index for ``gather`` and ``scatter``: which dimensions are windows, which are
 looked up, and the array of start positions."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from ricci_ir import Array, ArrayLike, canonicalize_dtype, get_aval
 from ricci_numpy._promotion import constant
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 
-from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, Index
+from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex
 
 _INT32 = np.dtype(np.int32)
 
@@ -34,7 +35,7 @@ class GatherPlan(NamedTuple):
       is_regular: whether the positions are known to be sorted and different.
     """
 
-    indices: Any
+    indices: Array | None
     shape: tuple[int, ...]
     offset: tuple[int, ...]
     collapsed: tuple[int, ...]
@@ -44,7 +45,7 @@ class GatherPlan(NamedTuple):
     new: tuple[int, ...]
     is_regular: bool
 
-    def gather_dimensions(self) -> Any:
+    def gather_dimensions(self) -> lax.GatherDimensionNumbers:
         """The dimension numbers of ``lax.gather``."""
         return lax.GatherDimensionNumbers(
             offset_dims=self.offset,
@@ -52,7 +53,7 @@ class GatherPlan(NamedTuple):
             start_index_map=self.mapped,
         )
 
-    def scatter_dimensions(self) -> Any:
+    def scatter_dimensions(self) -> lax.ScatterDimensionNumbers:
         """The dimension numbers of ``lax.scatter``."""
         return lax.ScatterDimensionNumbers(
             update_window_dims=self.offset,
@@ -77,23 +78,23 @@ class GatherForm(NamedTuple):
     wrap: bool
     gap: int | None
 
-    def plan(self, operands: list[Any]) -> GatherPlan:
+    def plan(self, operands: list[ArrayLike]) -> GatherPlan:
         """The plan for given operands: one for each entry that has no value in the form."""
         return _Planner(self, operands).plan()
 
 
 def gather_form(
-    index: Index, wrap: bool, *, positions_as_operands: bool
-) -> tuple[GatherForm, list[Any]]:
-    """Part an index into its form and its operands.
+    index: ParsedIndex, wrap: bool, *, positions_as_operands: bool
+) -> tuple[GatherForm, list[ArrayLike]]:
+    """Split an index into its form and its operands.
 
     Args:
-      index: what was read.
+      index: the index.
       wrap: whether negative positions count from the end.
       positions_as_operands: whether ints are operands, too, rather than part of the form.
     """
     entries: list[tuple] = []
-    operands: list[Any] = []
+    operands: list[ArrayLike] = []
     sizes, axis = index.shape, 0
     for entry in index.entries:
         kind = entry[0]
@@ -114,7 +115,7 @@ def gather_form(
 
 
 def _in_int32(value: int) -> int:
-    """An int as 32-bit arithmetic sees it."""
+    """An int wrapped around to 32 bits, signed."""
     return (value + 0x80000000) % 0x100000000 - 0x80000000
 
 
@@ -123,7 +124,7 @@ def wrapped(x: ArrayLike, size: int) -> Array:
     return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
 
 
-def widened(x: ArrayLike, size: int) -> Any:
+def widened[T: ArrayLike](x: T, size: int) -> T | Array:
     """Positions of a dtype that counts to ``size``."""
     dtype = dtype_of(x)
     if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
@@ -131,18 +132,18 @@ def widened(x: ArrayLike, size: int) -> Any:
     return x
 
 
-def indexed_operand(x: ArrayLike, added: tuple[int, ...]) -> Any:
+def indexed_operand[T: ArrayLike](x: T, added: tuple[int, ...]) -> T | Array:
     """The array that is looked up: with a dimension of size 1 for each scalar mask."""
     return lax.expand_dims(x, added) if added else x
 
 
 class _Planner:
-    """Goes over the entries once, collecting positions and dimension numbers."""
+    """Collects positions and dimension numbers in one pass over the entries."""
 
-    def __init__(self, form: GatherForm, operands: list[Any]):
+    def __init__(self, form: GatherForm, operands: list[ArrayLike]):
         self.form = form
         self.operands = iter(operands)
-        self.components: list[tuple[Any, tuple[int, ...]]] = []
+        self.components: list[tuple[ArrayLike, tuple[int, ...]]] = []
         self.batch: list[int] = []
         self.shape: list[int] = []
         self.offset: list[int] = []
@@ -161,7 +162,7 @@ class _Planner:
             common = broadcast_shape("indexing", *(np.shape(v) for _, _, v in looked_up))
             looked_up = [(p, a, strong_int32(broadcast(v, common))) for p, a, v in looked_up]
         positions = [position for position, _, _ in looked_up]
-        together = bool(positions) and self._adjoin(positions)
+        together = bool(positions) and self._are_adjacent(positions)
         if form.has_array and not together:
             self._place(looked_up, common)
         axis = 0
@@ -193,16 +194,16 @@ class _Planner:
             not form.has_array,
         )
 
-    def _adjoin(self, positions: list[int]) -> bool:
-        """Whether nothing stands between these entries, not even an ellipsis for no dimension."""
+    def _are_adjacent(self, positions: list[int]) -> bool:
+        """Whether these entries are adjacent; an ellipsis between them separates them."""
         first, last = positions[0], positions[-1]
         gap = self.form.gap
         return last - first == len(positions) - 1 and (gap is None or not first < gap <= last)
 
-    def _looked_up(self) -> list[tuple[int, int, Any]]:
+    def _looked_up(self) -> list[tuple[int, int, ArrayLike]]:
         """The entry's position, the dimension and the wrapped value of each position."""
         found = []
-        self.windows: list[tuple[int, int, Any]] = []
+        self.windows: list[tuple[int, int, ArrayLike]] = []
         axis = 0
         for position, entry in enumerate(self.form.entries):
             kind = entry[0]
@@ -218,7 +219,7 @@ class _Planner:
             axis += 1
         return found
 
-    def _wrapped(self, x: Array, size: int) -> Array:
+    def _wrapped(self, x: ArrayLike, size: int) -> ArrayLike:
         if type(x) is int:
             return x + size if x < 0 and self.form.wrap else _in_int32(x)
         dtype = dtype_of(x)
@@ -232,7 +233,7 @@ class _Planner:
             return lax.select_n(negative, x, lax.add(x, x.dtype.type(size)))
         return wrapped(x, size)
 
-    def _place(self, items: list[tuple[int, int, Any]], common: tuple[int, ...]) -> None:
+    def _place(self, items: Sequence[tuple[int, int, ArrayLike]], common: tuple[int, ...]) -> None:
         dims = tuple(range(len(self.batch), len(self.batch) + len(common)))
         for _, axis, value in items:
             self.components.append((value, dims))
@@ -255,7 +256,7 @@ class _Planner:
         self.shape.append(size)
         self.final += 1
 
-    def _strided(self, axis: int, start: Any, size: int, step: int) -> None:
+    def _strided(self, axis: int, start: ArrayLike, size: int, step: int) -> None:
         steps = lax.mul(step, lax.iota(_INT32, size))
         places = lax.add(start, steps)
         if step < 0:
@@ -267,7 +268,7 @@ class _Planner:
         self.slice_sizes[axis] = 1
         self.batch.append(size)
 
-    def _window(self, axis: int, start: Any, size: int, step: int) -> None:
+    def _window(self, axis: int, start: ArrayLike, size: int, step: int) -> None:
         if step != 1:
             self._strided(axis, strong_int32(start), size, step)
             self.shape.append(size)
@@ -280,7 +281,7 @@ class _Planner:
         self.shape.append(size)
         self.final += 1
 
-    def _indices(self) -> Any:
+    def _indices(self) -> Array | None:
         if not self.components:
             return None
         shape = (*self.batch, 1)
@@ -290,7 +291,7 @@ class _Planner:
         return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape) - 1)
 
 
-def strong_int32(x: ArrayLike) -> Any:
+def strong_int32[T: ArrayLike](x: T) -> T | Array:
     """An array of positions as ``int32``, and not weakly typed."""
     aval: Any = get_aval(x)
     if aval.dtype == _INT32 and not aval.weak_type:
@@ -298,7 +299,7 @@ def strong_int32(x: ArrayLike) -> Any:
     return lax.convert_element_type_p.bind(x, new_dtype=_INT32, weak_type=False, sharding=None)
 
 
-def _int32(x: Array) -> Array:
+def _int32(x: ArrayLike) -> ArrayLike:
     if type(x) is int or dtype_of(x) == _INT32:
         return x
     return lax.convert_element_type(x, _INT32)

@@ -1,4 +1,4 @@
-"""Looking elements up with arrays of indices: ``take`` and its kin."""
+"""Functions that read or write elements at arrays of indices: ``take``, ``put`` and others."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from ricci_numpy.shapes._reshaping import canonical_axis, ravel
 from ricci_numpy.ufuncs._arithmetic import clip, remainder
 
 from ._at import at
-from ._brackets import as_mode, getitem
+from ._brackets import ModeLike, as_mode, getitem
 from ._gather_form import dtype_of, strong_int32, widened, wrapped
 from ._where import nonzero, where_step
 
@@ -78,7 +78,7 @@ def take(
     Source: numpy.take.
     """
     if out is not None:
-        raise NotImplementedError("take: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("take: arrays cannot be written to; leave out= out.")
     if mode == "raise":
         raise NotImplementedError("take: programs cannot raise; use mode 'fill', 'clip' or 'wrap'.")
     a, indices = operands("take", a, indices)
@@ -102,10 +102,10 @@ def _take(
     indices: Array,
     *,
     axis: int | None,
-    mode: Any,
+    mode: lax.GatherScatterMode | str,
     unique_indices: bool,
     indices_are_sorted: bool,
-    fill_value: Any,
+    fill_value: ArrayLike | None,
 ) -> Array:
     if axis is None:
         a, axis = ravel(a), 0
@@ -141,7 +141,7 @@ def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
     axis: int | None = -1,
-    mode: Any = None,
+    mode: ModeLike = None,
     fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool = True,
@@ -191,7 +191,13 @@ def take_along_axis(
 
 @composite("take_along_axis")
 def _take_along_axis(
-    arr: Array, indices: Array, *, axis: int | None, mode: Any, fill_value: Any, wrap: bool
+    arr: Array,
+    indices: Array,
+    *,
+    axis: int | None,
+    mode: lax.GatherScatterMode,
+    fill_value: ArrayLike | None,
+    wrap: bool,
 ) -> Array:
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -284,7 +290,7 @@ def _check_not_inplace(name: str, inplace: bool, error: type[Exception] = ValueE
 
 @composite("put_along_axis")
 def _put_along_axis(
-    arr: Array, indices: Array, values: Array, *, axis: int | None, mode: Any
+    arr: Array, indices: Array, values: Array, *, axis: int | None, mode: str | None
 ) -> Array:
     shape = np.shape(arr)
     if axis is None:
@@ -292,7 +298,7 @@ def _put_along_axis(
         return lax.reshape(flat, shape)
     axis = canonical_axis(axis, len(shape))
     values = broadcast(values, np.shape(indices))
-    places: list[Any] = []
+    places: list[Array] = []
     for d, n in enumerate(shape):
         if d == axis:
             places.append(indices)
@@ -303,7 +309,7 @@ def _put_along_axis(
 
 
 def put(
-    a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
     """A copy of an array with values written at positions of the flattened array.
 
@@ -344,7 +350,9 @@ def put(
     return lax.reshape(at(flat)[positions].set(values, mode="drop"), np.shape(a))
 
 
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(
+    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
     """The elements of several arrays, chosen by number.
 
     Args:
@@ -366,7 +374,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     Source: numpy.choose.
     """
     if out is not None:
-        raise NotImplementedError("choose: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("choose: arrays cannot be written to; leave out= out.")
     cases = list(choices) if isinstance(choices, Sequence) else list(lax.unstack(choices, 0))
     a, *cases = operands("choose", a, *cases)
     check_integers("choose", a, ValueError)
@@ -423,7 +431,7 @@ def compress(
     Source: numpy.compress.
     """
     if out is not None:
-        raise NotImplementedError("compress: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("compress: arrays cannot be written to; leave out= out.")
     condition, a, fill_value = operands("compress", condition, a, fill_value)
     if np.ndim(condition) != 1:
         raise ValueError(
@@ -474,7 +482,7 @@ def extract(
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
-def place(arr: ArrayLike, mask: ArrayLike, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of an array with values written where a mask holds, one after another.
 
     Args:
@@ -514,7 +522,9 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: Any, *, inplace: bool = True) -
     return lax.reshape(where_step(flat_mask, written, ravel(arr)), np.shape(arr))
 
 
-def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """A copy of an array with values written on its main diagonal.
 
     Args:

@@ -1,8 +1,8 @@
 """Choosing by a mask: ``where``, ``select``, and the positions where a mask holds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index as as_int
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def _as_mask(x: Array) -> Array:
+def _as_mask(x: ArrayLike) -> ArrayLike:
     aval: Any = get_aval(x)
     return x if aval.dtype == BOOL else lax.ne(x, np.zeros((), aval.dtype)[()])
 
@@ -50,6 +50,18 @@ def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     return lax.select_n(condition, y, x)
 
 
+@overload
+def where(
+    condition: ArrayLike,
+    x: None = None,
+    y: None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> tuple[Array, ...]: ...
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -57,8 +69,8 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Any:
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> Array | tuple[Array, ...]:
     """The elements of ``x`` where a condition holds, those of ``y`` elsewhere.
 
     Args:
@@ -90,7 +102,9 @@ def where(
     return where_step(condition, x, y)
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
     """The elements of the first choice whose condition holds.
 
     Args:
@@ -124,7 +138,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return _select_step(*given, count=count)
 
 
-def _select(*given: Any, count: int) -> Array:
+def _select(*given: ArrayLike, count: int) -> Array:
     conditions = [_as_mask(x) for x in given[:count]]
     *choices, default = promote_dtypes(*given[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
@@ -139,8 +153,11 @@ _select_step = composite("select")(_select)
 
 
 def nonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> tuple[Any, ...]:
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> tuple[Array, ...]:
     """The positions of the elements that are not zero: an index array for each dimension.
 
     Args:
@@ -181,7 +198,7 @@ def nonzero(
     return tuple(step(a, *fills, size=size))
 
 
-def _fills(fill_value: Any, ndim: int) -> tuple[Any, ...]:
+def _fills(fill_value: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> tuple[Array, ...]:
     if not isinstance(fill_value, tuple):
         fill_value = (fill_value,) * ndim
     if len(fill_value) != ndim:
@@ -191,7 +208,7 @@ def _fills(fill_value: Any, ndim: int) -> tuple[Any, ...]:
     return tuple(operands("nonzero", *fill_value))
 
 
-def _positions(a: Array, *fills: Any, size: int) -> list[Any]:
+def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     shape = np.shape(a)
     mask = _as_mask(a)
     if not size or not all(shape):
@@ -199,7 +216,8 @@ def _positions(a: Array, *fills: Any, size: int) -> list[Any]:
         if not fills:
             return empty
         return [_filled(i, f, np.int32(0)) for i, f in zip(empty, fills, strict=True)]
-    # How many hold up to each element; an element that holds is counted one before.
+    # Before the r-th true element (from 0) stand the elements whose count is at most r, so the
+    # cumulative histogram of the counts is the array of positions.
     counts = lax.cumsum(lax.convert_element_type(ravel(mask), np.int32), 0)
     per_rank = _bincount(counts, size)
     flat = lax.cumsum(per_rank, 0)
@@ -214,7 +232,7 @@ def _positions(a: Array, *fills: Any, size: int) -> list[Any]:
     return [_filled(i, f, total) for i, f in zip(found, fills, strict=True)]
 
 
-def _filled(positions: Any, fill: Any, count: Any) -> Array:
+def _filled(positions: Array, fill: ArrayLike, count: ArrayLike) -> Array:
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
     return where_step(lax.lt(places, count), positions, lax.convert_element_type(fill, np.int32))
 
@@ -238,7 +256,10 @@ _positions_step = composite("nonzero")(_positions)
 
 
 def flatnonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
     """The positions of the elements that are not zero, in the flattened array.
 
@@ -260,7 +281,10 @@ def flatnonzero(
 
 
 def argwhere(
-    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
     """The positions of the elements that are not zero, one a row.
 
@@ -284,7 +308,13 @@ def argwhere(
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike,
+    condlist: Sequence[ArrayLike] | Array | np.ndarray,
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    *args: Any,
+    **kw: Any,
+) -> Array:
     """A function defined by cases.
 
     Args:

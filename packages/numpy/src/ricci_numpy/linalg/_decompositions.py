@@ -1,6 +1,6 @@
 """Decompositions of matrices: Cholesky, QR, singular values, eigenvalues."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -21,33 +21,33 @@ from ricci_numpy.ufuncs._unary import conj
 class EigResult(NamedTuple):
     """What ``eig`` returns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
     """What ``eigh`` returns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class QRResult(NamedTuple):
     """What ``qr`` returns."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 class SVDResult(NamedTuple):
     """What ``svd`` returns."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
-def matrices(name: str, *args: Any) -> list[Any]:
+def matrices(name: str, *args: ArrayLike) -> list[Array]:
     """Checked operands as arrays of one dtype of floats or complex numbers."""
     return promote_dtypes_inexact(*operands(name, *args))
 
@@ -128,7 +128,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 
 @composite("eigh")
-def _eigh(a: Array, *, lower: bool, symmetrize_input: bool) -> tuple[Any, Any]:
+def _eigh(a: Array, *, lower: bool, symmetrize_input: bool) -> tuple[Array, Array]:
     (a,) = promote_dtypes_inexact(a)
     vectors, values = lax_eigh(a, lower=lower, symmetrize_input=symmetrize_input)
     return values, vectors
@@ -188,7 +188,7 @@ def eig(a: ArrayLike) -> EigResult:
 
 
 @inlined("eig")
-def _eig(a: Array) -> tuple[Any, Any]:
+def _eig(a: Array) -> tuple[Array, Array]:
     (a,) = promote_dtypes_inexact(a)
     values, vectors = lax_eig(a, compute_left_eigenvectors=False)
     return values, vectors
@@ -227,7 +227,15 @@ def _eigvals(a: Array) -> Array:
 _QR_MODES = ("reduced", "complete", "full", "r", "raw")
 
 
-def qr(a: ArrayLike, mode: str = "reduced") -> Any:
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+@overload
+def qr(
+    a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = "reduced"
+) -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
+def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Decompose matrices into unitary ones times upper triangular ones, ``a = Q @ R``.
 
     Args:
@@ -260,7 +268,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 
 @composite("qr")
-def _qr(a: Array, *, mode: str) -> Any:
+def _qr(a: Array, *, mode: str) -> Array | tuple[Array, Array]:
     (a,) = promote_dtypes_inexact(a)
     if mode == "raw":
         reflectors, factors = geqrf_p.bind(a)
@@ -269,13 +277,38 @@ def _qr(a: Array, *, mode: str) -> Any:
     return r if mode == "r" else (q, r)
 
 
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> SVDResult: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
+@overload
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
-) -> Any:
+) -> Array | SVDResult: ...
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array | SVDResult:
     """The singular value decomposition of matrices, ``a = U @ diag(S) @ Vh``.
 
     Args:
@@ -312,7 +345,14 @@ def svd(
 
 
 @composite("svd")
-def _svd(a: Array, *, full_matrices, compute_uv, hermitian, subset_by_index) -> Any:
+def _svd(
+    a: Array,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    hermitian: bool,
+    subset_by_index: tuple[int, int] | None,
+) -> Array | tuple[Array, Array, Array]:
     (a,) = promote_dtypes_inexact(a)
     if hermitian:
         return _svd_of_hermitian(a, compute_uv, subset_by_index)
@@ -328,8 +368,13 @@ def _svd(a: Array, *, full_matrices, compute_uv, hermitian, subset_by_index) -> 
     return u, s, vh
 
 
-def _svd_of_hermitian(a: Array, compute_uv: bool, subset: Any) -> Any:
-    """Singular values are the sizes of eigenvalues, whose signs one set of vectors takes."""
+def _svd_of_hermitian(
+    a: Array, compute_uv: bool, subset: tuple[int, int] | None
+) -> Array | tuple[Array, Array, Array]:
+    """The decomposition from eigenvalues ``w``: ``U`` are the eigenvectors, ``S`` is ``abs(w)``.
+
+    The vectors of ``Vh`` are those of ``U`` times the signs of ``w``.
+    """
     vectors, values = lax_eigh(a, subset_by_index=subset)
     last = np.ndim(values) - 1
     size = lax.abs(values)

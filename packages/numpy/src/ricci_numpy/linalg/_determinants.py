@@ -1,6 +1,6 @@
 """Determinants of square matrices, and their signs and logarithms."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from ._decompositions import dtype_of
 from ._solvers import solve
 
 _INT32 = np.dtype(np.int32)
-_GREATEST_EXPANDED = 3  # sizes up to this are eliminated without a factorisation
+_LARGEST_ELIMINATED = 3  # sizes up to this are eliminated without a factorisation
 
 
 class SlogdetResult(NamedTuple):
     """What ``slogdet`` returns."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
 def _check_square(name: str, a: Array) -> None:
@@ -35,7 +35,7 @@ def _check_square(name: str, a: Array) -> None:
 
 
 def _unit(x: Array) -> Array:
-    """Numbers divided by their sizes."""
+    """Numbers divided by their absolute values."""
     return lax.div(x, lax.convert_element_type(lax.abs(x), dtype_of(x)))
 
 
@@ -70,18 +70,18 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 
 @composite("slogdet")
-def _slogdet(a: Array, *, method: str | None) -> Array:
+def _slogdet(a: Array, *, method: str | None) -> tuple[Array, Array]:
     (a,) = promote_dtypes_inexact(a)
     if method == "qr":
         if dtype_of(a) in COMPLEX_DTYPES:
             raise NotImplementedError(
-                "slogdet: method='qr' is for real matrices only; leave it away for complex ones."
+                "slogdet: method='qr' is for real matrices only; leave it out for complex ones."
             )
         return _slogdet_qr(a)
     return _slogdet_small(a) if np.shape(a)[-1] in (1, 2) else _slogdet_lu(a)
 
 
-def _elements(a: Array) -> list[Any]:
+def _elements(a: Array) -> list[Array]:
     """The elements of small matrices, row by row."""
     rank, size = np.ndim(a), np.shape(a)[-1]
     column = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
@@ -89,7 +89,7 @@ def _elements(a: Array) -> list[Any]:
     return [column(row, j) for row in rows for j in range(size)]
 
 
-def _small_det(elements: list[Any]) -> Array:
+def _small_det(elements: list[Array]) -> Array:
     if len(elements) == 1:
         return elements[0]
     a, b, c, d = elements
@@ -97,13 +97,13 @@ def _small_det(elements: list[Any]) -> Array:
 
 
 @lax.custom_jvp
-def _slogdet_small(a: Array) -> Any:
+def _slogdet_small(a: Array) -> tuple[Array, Array]:
     x = _small_det(_elements(a))
     return lax.sign(x), lax.log(lax.abs(x))
 
 
 @lax.custom_jvp
-def _slogdet_lu(a: Array) -> Any:
+def _slogdet_lu(a: Array) -> tuple[Array, Array]:
     dtype = dtype_of(a)
     factors, pivots, _ = lu(a)
     diagonals = diagonal(factors, axis1=-2, axis2=-1)
@@ -123,13 +123,13 @@ def _slogdet_lu(a: Array) -> Any:
 
 
 @lax.custom_jvp
-def _slogdet_qr(a: Array) -> Any:
+def _slogdet_qr(a: Array) -> tuple[Array, Array]:
     dtype = dtype_of(a)
     reflectors, factors = geqrf_p.bind(a)
     diagonals = diagonal(reflectors, axis1=-2, axis2=-1)
     log = sum(lax.log(lax.abs(diagonals)), axis=-1)
     sign = prod(lax.sign(diagonals), axis=-1)
-    # Each reflection of which the factor is not zero has determinant -1.
+    # A Householder reflection has determinant -1; one with factor 0 is the identity.
     last = np.ndim(factors) - 1
     count = max(np.shape(a)[-1] - 1, 0)
     inner = lax.slice_in_dim(factors, 0, count, axis=last)
@@ -137,13 +137,13 @@ def _slogdet_qr(a: Array) -> Any:
     return lax.mul(sign, _parity(count_nonzero(reflects, axis=-1), dtype)), log
 
 
-def _moved(pivots: Any) -> Array:
+def _moved(pivots: Array) -> Array:
     """Where a pivot exchanges a row with another one."""
     shape = np.shape(pivots)
     return lax.ne(pivots, lax.broadcasted_iota(np.int32, shape, len(shape) - 1))
 
 
-def _parity(count: Any, dtype: DTypeLike) -> Array:
+def _parity(count: Array, dtype: DTypeLike) -> Array:
     """-1 to the power of a count."""
     odd = lax.rem(count, strong_constant(dtype_of(count), 2))
     sign = lax.add(
@@ -152,7 +152,9 @@ def _parity(count: Any, dtype: DTypeLike) -> Array:
     return lax.convert_element_type(sign, dtype)
 
 
-def _slogdet_small_jvp(primals: Any, tangents: Any) -> Any:
+def _slogdet_small_jvp(
+    primals: tuple[Array, ...], tangents: tuple[Array, ...]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     (a,), (t,) = primals, tangents
     sign, log = _slogdet_small(a)
     elements, changes = _elements(a), _elements(t)
@@ -165,14 +167,16 @@ def _slogdet_small_jvp(primals: Any, tangents: Any) -> Any:
     return (sign, log), _slogdet_tangents(sign, log, lax.div(change, _small_det(elements)))
 
 
-def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
-    """The logarithm of the determinant moves by the trace of ``a⁻¹ da``."""
+def _slogdet_jvp(
+    primals: tuple[Array, ...], tangents: tuple[Array, ...]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The tangent of the logarithm of the determinant is the trace of ``a⁻¹ da``."""
     (a,), (t,) = primals, tangents
     sign, log = slogdet(a)
     return (sign, log), _slogdet_tangents(sign, log, trace(solve(a, t), axis1=-1, axis2=-2))
 
 
-def _slogdet_tangents(sign: Any, log: Any, change: Any) -> Any:
+def _slogdet_tangents(sign: Array, log: Array, change: Array) -> tuple[Array, Array]:
     if dtype_of(change) not in COMPLEX_DTYPES:
         return lax.full_like(sign, 0), change
     size = lax.real(change)
@@ -214,7 +218,7 @@ def det(a: ArrayLike) -> Array:
 def _det_of(a: Array) -> Array:
     (a,) = promote_dtypes_inexact(a)
     size = np.shape(a)[-1]
-    return _det_by_elimination(a) if 2 <= size <= _GREATEST_EXPANDED else _det(a)
+    return _det_by_elimination(a) if 2 <= size <= _LARGEST_ELIMINATED else _det(a)
 
 
 @lax.custom_jvp
@@ -235,7 +239,7 @@ def _det_by_elimination(a: Array) -> Array:
     zero, one = strong_constant(dtype, 0), strong_constant(dtype, 1)
     rows = [lax.index_in_dim(a, i, rank - 2, keepdims=False) for i in range(size)]
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
-    exchanges: list[Any] = []
+    exchanges: list[Array] = []
     for k in range(size - 1):
         for i in range(k + 1, size):
             larger = lax.gt(lax.abs(at(rows[i], k)), lax.abs(at(rows[k], k)))
@@ -258,7 +262,7 @@ def _det_by_elimination(a: Array) -> Array:
     return found
 
 
-def _det_jvp(primals: Any, tangents: Any) -> Any:
+def _det_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     """By Jacobi's formula: the trace of the adjugate of ``a`` times ``da``."""
     (a,), (t,) = primals, tangents
     if np.shape(a)[-1] == 0:
@@ -266,7 +270,7 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
         return found, lax.full_like(found, 0)
     if np.shape(a)[-1] == 1:
         rank = np.ndim(a)
-        return tuple(lax.squeeze(x, (rank - 2, rank - 1)) for x in (a, t))
+        return lax.squeeze(a, (rank - 2, rank - 1)), lax.squeeze(t, (rank - 2, rank - 1))
     found, change = _adjugate_product(a, t)
     return found, trace(change, axis1=-1, axis2=-2)
 
@@ -275,7 +279,7 @@ _det.defjvp(_det_jvp)
 _det_by_elimination.defjvp(_det_jvp)
 
 
-def _adjugate_product(a: Array, b: Array) -> tuple[Any, Any]:
+def _adjugate_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The determinants of ``a``, and ``adjugate(a) @ b``, for ranks down to one less than full.
 
     With ``a = P L U``, the adjugate is ``det(a) U⁻¹ L⁻¹ P⁻¹``. The last pivot may be zero, but its
@@ -320,7 +324,7 @@ def _is_corner(size: int) -> Array:
     return lax.bitwise_and(at_last(0), at_last(1))
 
 
-def _solves(upper: Any) -> Array:
+def _solves(upper: Array) -> Array:
     """Whether systems with upper triangular matrices have finite solutions."""
     shape = np.shape(upper)
     dtype = dtype_of(upper)

@@ -6,14 +6,15 @@ depend on shapes only and are kept. With more than two operands opt_einsum finds
 
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from opt_einsum import contract_path
+from opt_einsum.contract import PathInfo
 
 import ricci_lax as lax
-from ricci_ir import Array, Cache, DTypeLike, composite, get_aval, is_recording
+from ricci_ir import Array, ArrayLike, Cache, DTypeLike, Shape, composite, get_aval, is_recording
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 from ricci_numpy.arrays._creation import placed
@@ -27,13 +28,13 @@ __all__ = [
 
 
 class Expression(NamedTuple):
-    """An expression that was read: labels of each operand's dimensions, and of the result's."""
+    """The labels of each operand's dimensions, and of the result's."""
 
     inputs: tuple[str, ...]
     output: str
 
 
-def _read(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> Expression:
+def _read(subscripts: str, shapes: tuple[Shape, ...]) -> Expression:
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -63,7 +64,9 @@ def _read(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> Expression:
     return Expression(tuple(terms), output)
 
 
-def _expand_dots(subscripts, terms, shapes) -> tuple[list[str], str]:
+def _expand_dots(
+    subscripts: str, terms: list[str], shapes: tuple[Shape, ...]
+) -> tuple[list[str], str]:
     free = [c for c in string.ascii_letters if c not in subscripts]
     widths = []
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
@@ -75,7 +78,7 @@ def _expand_dots(subscripts, terms, shapes) -> tuple[list[str], str]:
                 f"shape {shape}."
             )
         widths.append(width if "..." in term else 0)
-    # Letters from the end, so that dimensions line up from the last.
+    # A shorter ``...`` takes the last letters, so that dimensions are aligned from the last.
     dots = "".join(free[: max(widths, default=0)])
     found = [
         term.replace("...", dots[len(dots) - width :])
@@ -84,7 +87,7 @@ def _expand_dots(subscripts, terms, shapes) -> tuple[list[str], str]:
     return found, dots
 
 
-def _check_sizes(subscripts, terms, shapes) -> None:
+def _check_sizes(subscripts: str, terms: list[str], shapes: tuple[Shape, ...]) -> None:
     sizes: dict[str, int] = {}
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         for label, size in zip(term, shape, strict=True):
@@ -97,18 +100,18 @@ def _check_sizes(subscripts, terms, shapes) -> None:
             sizes[label] = max(known, size)
 
 
-# The steps.
+# The steps: sums, diagonals and products of two operands.
 
 
-def _sum_over(x: Array, labels: str, summed: str) -> tuple[Any, str]:
+def _sum_over(x: Array, labels: str, summed: str) -> tuple[Array, str]:
     axes = tuple(i for i, label in enumerate(labels) if label in summed)
     if not axes:
         return x, labels
     return lax.reduce_sum(x, axes), "".join(c for c in labels if c not in summed)
 
 
-def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Any, str]:
-    """Sum away repeated labels: what is off their diagonal is set to zero first."""
+def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Array, str]:
+    """Sum over repeated labels, after setting what is off their diagonal to zero."""
     for label, count in Counter(labels).items():
         if count == 1:
             continue
@@ -143,12 +146,12 @@ def _single(x: Array, labels: str, output: str) -> Array:
 
 
 class _Operand(NamedTuple):
-    value: Any
+    value: Array
     labels: str
 
 
 def _prepared(x: _Operand, kept: set[str], other: str) -> _Operand:
-    """An operand with repeated labels and those that nothing else needs summed away."""
+    """An operand summed over repeated labels and over those that nothing else needs."""
     needed = "".join(kept) + other
     value, labels = _mask_diagonals(*x, needed)
     return _Operand(*_sum_over(value, labels, "".join(c for c in labels if c not in needed)))
@@ -170,16 +173,17 @@ def _pair(
     first: _Operand,
     second: _Operand,
     result: str,
-    precision: Any,
+    precision: lax.PrecisionLike,
     dtype: DTypeLike,
-    contractor: Any,
+    contractor: Callable[..., Array],
 ) -> _Operand:
     kept = set(result)
     second = _prepared(second, kept, first.labels)
     first = _prepared(first, kept, second.labels)
     first, second = _without_ones(first, second), _without_ones(second, first)
-    # What stood against a dimension of size 1 stands alone now.
+    # A label whose dimension of size 1 was removed is left in one operand only, where it is summed.
     first, second = (_prepared(x, kept, y.labels) for x, y in ((first, second), (second, first)))
+    # Shared labels are batch dimensions if the result keeps them, else they are contracted.
     shared = [c for c in first.labels if c in second.labels]
     batch = [c for c in result if c in shared]
     summed = [c for c in shared if c not in kept]
@@ -199,12 +203,12 @@ def _pair(
 
 
 def _run(
-    arrays: Sequence[Any],
+    arrays: Sequence[Array],
     expression: Expression,
     order: Sequence[tuple[int, ...]],
-    precision: Any,
+    precision: lax.PrecisionLike,
     dtype: DTypeLike,
-    contractor: Any,
+    contractor: Callable[..., Array],
 ) -> Array:
     work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
     for step, chosen in enumerate(order):
@@ -223,10 +227,14 @@ def _run(
     return value if labels == expression.output else _single(value, labels, expression.output)
 
 
-_programs: Cache[Any, tuple[Expression, tuple]] = Cache("einsum", 1024)
+# A strategy of opt_einsum, whether to use the best one, or the order itself.
+Optimize = str | bool | Sequence[tuple[int, ...]]
+_programs: Cache[tuple, tuple[Expression, tuple]] = Cache("einsum", 1024)
 
 
-def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression, Any]:
+def _program(
+    subscripts: str, shapes: tuple[Shape, ...], optimize: Optimize
+) -> tuple[Expression, tuple]:
     if isinstance(optimize, list | tuple):
         optimize = tuple(map(tuple, optimize))
     key = (subscripts, shapes, optimize)
@@ -238,16 +246,18 @@ def _program(subscripts: str, shapes: tuple, optimize: Any) -> tuple[Expression,
     return found
 
 
-def _description(expression: Expression, shapes: tuple, optimize: Any) -> tuple[Any, Any]:
+def _description(
+    expression: Expression, shapes: tuple[Shape, ...], optimize: Optimize
+) -> tuple[list, PathInfo]:
     """The order of contractions, and opt_einsum's description of it."""
     text = f"{','.join(expression.inputs)}->{expression.output}"
-    if optimize is True:
-        optimize = "optimal"
-    elif optimize is False:
-        optimize = [(0, 1)] * (len(shapes) - 1) or [(0,)]
+    strategy: Any = "optimal" if optimize is True else optimize
+    if optimize is False:
+        strategy = [(0, 1)] * (len(shapes) - 1) or [(0,)]
     elif isinstance(optimize, tuple):
-        optimize = list(optimize)
-    return contract_path(text, *shapes, shapes=True, optimize=optimize)
+        strategy = list(optimize)
+    order, description = contract_path(text, *shapes, shapes=True, optimize=strategy)
+    return list(order), description
 
 
 def _interleaved(args: tuple) -> tuple[str, list[Any]]:
@@ -274,14 +284,14 @@ def _interleaved(args: tuple) -> tuple[str, list[Any]]:
 
 
 def einsum(
-    subscripts: Any,
+    subscripts: str | ArrayLike,
     /,
-    *operands: Any,
+    *operands: ArrayLike | Sequence[Any],
     out: None = None,
-    optimize: Any = "auto",
-    precision: Any = None,
+    optimize: Optimize = "auto",
+    precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    _dot_general: Any = None,
+    _dot_general: Callable[..., Array] | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """Sums of products, written with a letter for each dimension.
@@ -312,7 +322,7 @@ def einsum(
     Source: numpy.einsum.
     """
     if out is not None:
-        raise NotImplementedError("einsum: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("einsum: arrays cannot be written to; leave out= out.")
     given: Sequence[Any] = operands
     if not isinstance(subscripts, str):
         subscripts, given = _interleaved((subscripts, *operands))
@@ -335,11 +345,17 @@ def einsum(
     return placed(result, None, out_sharding)
 
 
-def _contract(lhs: Array, rhs: Array, dims: Any, precision: Any, dtype: DTypeLike) -> Array:
+def _contract(
+    lhs: Array,
+    rhs: Array,
+    dims: lax.DotDimensionNumbers,
+    precision: lax.PrecisionLike,
+    dtype: DTypeLike,
+) -> Array:
     return contract("einsum", lhs, rhs, dims, precision, dtype)
 
 
-def _given(dot_general: Any) -> Any:
+def _given(dot_general: Callable[..., Array]) -> Callable[..., Array]:
     def contractor(lhs, rhs, dims, precision, dtype):
         return dot_general(lhs, rhs, dims, precision=precision, preferred_element_type=dtype)
 
@@ -347,11 +363,16 @@ def _given(dot_general: Any) -> Any:
 
 
 @composite("einsum")
-def _einsum_step(*arrays: Any, **settings: Any) -> Array:
+def _einsum_step(*arrays: Array, **settings: Any) -> Array:
     return _run(arrays, **settings, contractor=_contract)
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, Any]:
+def einsum_path(
+    subscripts: str | ArrayLike,
+    /,
+    *operands: ArrayLike | Sequence[Any],
+    optimize: Optimize = "auto",
+) -> tuple[list, PathInfo]:
     """The order in which ``einsum`` contracts its operands, and a description of it.
 
     Args:

@@ -69,7 +69,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 @composite("matrix_power")
-def _matrix_power(a: Array, *, n: int) -> Any:
+def _matrix_power(a: Array, *, n: int) -> Array:
     if n == 0:
         shape = np.shape(a)
         return broadcast(eye(shape[-1], dtype=dtype_of(a)), shape)
@@ -84,11 +84,16 @@ def _matrix_power(a: Array, *, n: int) -> Any:
             found = power if found is None else matmul_to(found, power)
         if n:
             power = matmul_to(power, power)
+    assert found is not None  # since n was positive
     return found
 
 
 def matrix_rank(
-    M: ArrayLike, rtol: Any = None, *, hermitian: bool = False, tol: Any = None
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
 ) -> Array:
     """How many singular values of matrices are not negligible.
 
@@ -125,7 +130,7 @@ def matrix_rank(
 
 
 @composite("matrix_rank")
-def _matrix_rank(M: Any, tolerance: Any, *, hermitian: bool) -> Array:
+def _matrix_rank(M: Array, tolerance: ArrayLike | None, *, hermitian: bool) -> Array:
     (M,) = promote_dtypes_inexact(M)
     if np.ndim(M) < 2:
         nonzero = any(lax.ne(M, strong_constant(dtype_of(M), 0)))
@@ -133,13 +138,14 @@ def _matrix_rank(M: Any, tolerance: Any, *, hermitian: bool) -> Array:
     s = svd(M, compute_uv=False, full_matrices=False, hermitian=hermitian)
     dtype = dtype_of(s)
     if tolerance is None:
-        larger = strong_constant(dtype, np.maximum(*np.shape(M)[-2:]))
+        rows, columns = np.shape(M)[-2:]
+        larger = strong_constant(dtype, np.maximum(rows, columns))
         tolerance = lax.mul(lax.mul(max(s, axis=-1), larger), real_eps(dtype))
     counts = greater(s, expand_dims(convert(tolerance, dtype), -1))
     return sum(counts, axis=-1)
 
 
-def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
+def cond(x: ArrayLike, p: float | str | None = None) -> Array:
     """The condition numbers of matrices: the norm times that of the inverse.
 
     Args:
@@ -170,7 +176,7 @@ def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
 
 
 @composite("cond")
-def _cond(x: Array, *, p: Array | None) -> Array:
+def _cond(x: Array, *, p: float | str | None) -> Array:
     if p is None or p in (2, -2):
         s = svd(x, compute_uv=False)
         last = np.ndim(s) - 1
@@ -184,7 +190,7 @@ def _cond(x: Array, *, p: Array | None) -> Array:
     return where(arisen, strong_constant(dtype_of(found), np.inf), found)
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = None) -> Array:
     """The product of several matrices, in the order that is cheapest.
 
     Args:
@@ -226,7 +232,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
         letters[0] = [1]
     if np.ndim(arrays[-1]) == 1:
         letters[-1] = [count - 1]
-    given = [item for pair in zip(arrays, letters, strict=True) for item in pair]
+    given: list[Any] = [item for pair in zip(arrays, letters, strict=True) for item in pair]
     kept = [0] * (np.ndim(arrays[0]) == 2) + [count] * (np.ndim(arrays[-1]) == 2)
     return einsum(*given, kept, optimize="optimal", precision=precision)
 
@@ -330,7 +336,7 @@ def matmul(
     x2: ArrayLike,
     /,
     *,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The matrix product, over leading dimensions that broadcast.
@@ -358,7 +364,7 @@ def vecdot(
     /,
     *,
     axis: int = -1,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The sums of products along a dimension, ``x1`` conjugated.
@@ -388,7 +394,7 @@ def tensordot(
     /,
     *,
     axes: int | tuple[Sequence[int], Sequence[int]] = 2,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:

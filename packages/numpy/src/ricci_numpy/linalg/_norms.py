@@ -12,6 +12,9 @@ from ricci_numpy.shapes._reshaping import canonical_axes, expand_dims, moveaxis
 
 from ._decompositions import svd
 
+# The order of a norm; a traced one is for norms of vectors only.
+Order = float | Array | str | None
+
 
 def _squares(x: Array) -> Array:
     if get_aval(x).dtype in COMPLEX_DTYPES:  # pyright: ignore[reportAttributeAccessIssue]
@@ -19,7 +22,7 @@ def _squares(x: Array) -> Array:
     return lax.mul(x, x)
 
 
-def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Array:
+def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The norm of vectors or of matrices.
 
     Args:
@@ -60,7 +63,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
 
 
 @composite("norm")
-def _norm(x: Any, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
+def _norm(x: Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
     (x,) = promote_dtypes_inexact(x)
     if axes is None:
         return lax.sqrt(sum(_squares(x), keepdims=keepdims))
@@ -69,7 +72,9 @@ def _norm(x: Any, *, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> 
     return _matrix_norm(x, ord, axes, keepdims)
 
 
-def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _vector_norm(
+    x: Array, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
+) -> Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: there is no norm {ord!r} of vectors.")
     if ord == 2:
@@ -103,11 +108,11 @@ def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
-def _scalar(value: Any, dtype: DTypeLike) -> Any:
+def _scalar(value: float | Array, dtype: DTypeLike) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _matrix_norm(x: Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> Array:
     if ord is None or ord in ("f", "fro"):
         return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
     row, column = axes
@@ -130,7 +135,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Arr
 
 
 def vector_norm(
-    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2
+    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float | Array | str = 2
 ) -> Array:
     """The norm of vectors; of all elements if no axis is given.
 
@@ -157,12 +162,14 @@ def vector_norm(
 
 
 @inlined("vector_norm")
-def _norm_of_vectors(x: Array, *, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _norm_of_vectors(
+    x: Array, *, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
+) -> Array:
     (x,) = promote_dtypes_inexact(x)
     return _vector_norm(x, ord, axes, keepdims)
 
 
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """The norm of the matrices in the last two dimensions.
 
     Args:

@@ -14,6 +14,7 @@ from ricci_ir import (
     Cache,
     DTypeLike,
     Operation,
+    Shape,
     composite,
     default_matmul_precision,
     explicit_dtype,
@@ -40,7 +41,9 @@ __all__ = [
 ]
 
 
-def preferred_type(name: str, preferred: Any, *args: Any) -> tuple[Any, bool]:
+def preferred_type(
+    name: str, preferred: DTypeLike | None, *args: ArrayLike
+) -> tuple[np.dtype, bool]:
     """The dtype of a product and whether it is weak: what was asked for, or by promotion."""
     if preferred is not None:
         return explicit_dtype(preferred, name), False
@@ -51,9 +54,9 @@ def contract(
     name: str,
     a: ArrayLike,
     b: ArrayLike,
-    dimensions: Any,
-    precision: Any,
-    preferred_element_type: DTypeLike,
+    dimensions: lax.DotDimensionNumbers,
+    precision: lax.PrecisionLike,
+    preferred_element_type: DTypeLike | None,
     out_sharding: Any = None,
 ) -> Array:
     """``dot_general`` with NumPy's promotion of the result's dtype."""
@@ -72,7 +75,7 @@ def contract(
     return convert(result, dtype, weak)
 
 
-def conjugate_if_complex(x: ArrayLike) -> Any:
+def conjugate_if_complex[T: ArrayLike](x: T) -> T | Array:
     """The complex conjugate; a real array is returned as it is."""
     aval: Any = get_aval(x)
     return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
@@ -82,8 +85,8 @@ def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """The sum of products over the last dimension of ``a`` and the last but one of ``b``.
@@ -126,8 +129,8 @@ def matmul(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """The matrix product, over leading dimensions that broadcast.
@@ -170,9 +173,9 @@ def matmul(
     return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
 
 
-# By the operands' types, the products of arrays that need no promotion. The classes belong to the
-# key: what holds an array may show that array's type.
-_products: Cache[Any, Operation] = Cache("products", 4096)
+# The products of arrays that need no promotion, by the operands' types. The classes belong to the
+# key, since an object that wraps an array may show that array's ``aval``.
+_products: Cache[tuple, Operation] = Cache("products", 4096)
 
 
 def known_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
@@ -181,11 +184,11 @@ def known_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
     return _products.entries.get((types, type(a), type(b), trace_key()))
 
 
-def _know_product(a: ArrayLike, b: ArrayLike, dims: Any) -> None:
+def _know_product(a: ArrayLike, b: ArrayLike, dims: lax.DotDimensionNumbers) -> None:
     """Keep a product for the next call, if it is of arrays of one dtype, and neither is weak."""
     if not (hasattr(type(a), "aval") and hasattr(type(b), "aval")):
         return
-    types = a.aval, b.aval
+    types: tuple[Any, Any] = get_aval(a), get_aval(b)
     weak = types[0].weak_type or types[1].weak_type
     if types[0].dtype == types[1].dtype and not weak and default_matmul_precision.value is None:
         product = Operation(
@@ -198,7 +201,15 @@ def _know_product(a: ArrayLike, b: ArrayLike, dims: Any) -> None:
         _products.add((types, type(a), type(b), trace_key()), product)
 
 
-def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) -> Array:
+def _batched_matmul(
+    a: Array,
+    b: Array,
+    shape_a: Shape,
+    shape_b: Shape,
+    precision: lax.PrecisionLike,
+    preferred: DTypeLike | None,
+    out_sharding: Any,
+) -> Array:
     rows, columns = len(shape_a) > 1, len(shape_b) > 1
     lead_a, lead_b = shape_a[: -2 if rows else -1], shape_b[: -2 if columns else -1]
     broadcast_shape("matmul", lead_a or (1,), lead_b or (1,))
@@ -207,7 +218,7 @@ def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) 
     squeeze_b: list[int] = []
     batch_a: list[int] = []
     batch_b: list[int] = []
-    # Where each leading dimension of the result comes from: both, one operand, or neither.
+    # Which operands each leading dimension of the result comes from.
     origins: list[str] = []
     for d in range(rank):
         i, j = d - rank + len(lead_a), d - rank + len(lead_b)
@@ -234,7 +245,9 @@ def _batched_matmul(a, b, shape_a, shape_b, precision, preferred, out_sharding) 
     return _reordered(out, origins, rows, columns, out_sharding)
 
 
-def _reordered(out: Any, origins: list[str], rows: bool, columns: bool, out_sharding: Any) -> Array:
+def _reordered(
+    out: Array, origins: list[str], rows: bool, columns: bool, out_sharding: Any
+) -> Array:
     """``dot_general``'s result, its dimensions in the order of the operands' leading ones."""
     both = origins.count("both")
     from_a = both + origins.count("a")
@@ -257,7 +270,7 @@ def vdot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The sum of products of all elements, those of ``a`` conjugated.
@@ -289,8 +302,8 @@ def vecdot(
     /,
     *,
     axis: int = -1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The sum of products along a dimension, ``x1`` conjugated.
 
@@ -332,8 +345,8 @@ def inner(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The sums of products over the last dimensions.
 
@@ -374,7 +387,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Source: numpy.outer.
     """
     if out is not None:
-        raise NotImplementedError("outer: arrays cannot be written to; leave out=... away.")
+        raise NotImplementedError("outer: arrays cannot be written to; leave out= out.")
     a, b = promote_dtypes(*operands("outer", a, b))
     aval: Any = get_aval(a)
     times = lax.bitwise_and if aval.dtype == BOOL else lax.mul
@@ -386,8 +399,8 @@ def tensordot(
     b: ArrayLike,
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
     """The sums of products over several pairs of dimensions.
@@ -433,11 +446,11 @@ def tensordot(
     return contract("tensordot", a, b, dims, precision, preferred_element_type, out_sharding)
 
 
-# Of each operand the rank that it has at least, and the dimension that is summed over.
+# For each operand, its smallest rank and the dimension that is summed over.
 _CORES = {"matvec": ((2, -1), (1, -1)), "vecmat": ((1, -1), (2, -2))}
 
 
-def _core_operands(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Any, Any]:
+def _core_operands(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     """Check the operands of a product of vectors and matrices with leading dimensions."""
     x1, x2 = operands(name, x1, x2)
     shapes = np.shape(x1), np.shape(x2)
@@ -593,8 +606,9 @@ def _cross(a: Array, b: Array, *, axisa: int, axisb: int, axisc: int) -> Array:
 
 
 def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:
+    """The components of vectors of size 2 or 3; the third of size 2 is ``None``."""
     last = np.ndim(x) - 1
-    found: list[Any] = []
+    found: list[Array] = []
     for i in range(np.shape(x)[-1]):
         starts = (*(0,) * last, i)
         limits = (*np.shape(x)[:-1], i + 1)
@@ -603,11 +617,12 @@ def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:
     return found if len(found) == 3 else [*found, None]
 
 
-def _product(x: Any, y: Array) -> Any:
+def _product(x: Array | None, y: Array | None) -> Array | None:
     return None if x is None or y is None else lax.mul(x, y)
 
 
-def _difference(x: Array, y: Array) -> Array:
-    if x is None:
-        return lax.neg(y)
-    return x if y is None else lax.sub(x, y)
+def _difference(x: Array | None, y: Array | None) -> Any:
+    """``x - y``, where one of them may be ``None``, for zero."""
+    if x is None or y is None:
+        return x if y is None else lax.neg(y)
+    return lax.sub(x, y)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from math import prod
 from operator import index as as_int
-from typing import Any
 
 import numpy as np
 
@@ -82,7 +81,7 @@ def _solve_broadcast(a: Array, b: Array) -> Array:
     return lax.expand_dims(x, [d for d, size in enumerate(lead) if size == 1])
 
 
-def _without_ones(x: Array, rank: int) -> tuple[Any, list[int]]:
+def _without_ones(x: Array, rank: int) -> tuple[Array, list[int]]:
     """``x`` without leading dimensions of size 1, and which of the result's the others are."""
     lead = np.shape(x)[:-2]
     ones = [d for d, size in enumerate(lead) if size == 1]
@@ -144,8 +143,8 @@ def real_eps(dtype: DTypeLike) -> Array:
 
 
 def lstsq(
-    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
-) -> tuple[Any, Any, Any, Any]:
+    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """The solutions ``x`` of least norm that make the norm of ``a @ x - b`` least.
 
     Args:
@@ -190,7 +189,7 @@ def lstsq(
 
 
 @composite("_lstsq")
-def _lstsq(a: Array, b: Array, rcond: Any) -> Any:
+def _lstsq(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, Array, Array]:
     a, b = promote_dtypes_inexact(a, b)
     dtype = dtype_of(a)
     rows, columns = np.shape(a)
@@ -207,7 +206,7 @@ def _lstsq(a: Array, b: Array, rcond: Any) -> Any:
     return reshape(x, (columns,)) if is_vector else x, residuals, rank, s
 
 
-def _least_squares(a: Array, b: Array, rcond: Any) -> tuple[Any, Any, Any]:
+def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, Array]:
     """The solutions for matrices of right-hand sides, the rank and the singular values."""
     dtype = dtype_of(a)
     u, s, vh = svd(a, full_matrices=False)
@@ -215,8 +214,8 @@ def _least_squares(a: Array, b: Array, rcond: Any) -> tuple[Any, Any, Any]:
     if rcond is None:
         least = strong_constant(eps.dtype, eps * max(np.shape(a)))
     else:
-        rcond = convert(rcond, eps.dtype)
-        least = where(lax.lt(rcond, strong_constant(eps.dtype, 0)), eps, rcond)
+        given = convert(rcond, eps.dtype)
+        least = where(lax.lt(given, strong_constant(eps.dtype, 0)), eps, given)
     zero, one = strong_constant(eps.dtype, 0), strong_constant(eps.dtype, 1)
     largest = lax.index_in_dim(s, 0, keepdims=False)
     counts = lax.bitwise_and(lax.gt(s, zero), lax.ge(s, lax.mul(least, largest)))
@@ -227,7 +226,13 @@ def _least_squares(a: Array, b: Array, rcond: Any) -> tuple[Any, Any, Any]:
     return matmul(adjoint(vh), lax.mul(inverse, projected), precision=_HIGHEST), rank, s
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
     """The pseudo-inverses of matrices, of Moore and Penrose.
 
     Args:
@@ -259,7 +264,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     return _pinv_with_rule(a, rtol, bool(hermitian))
 
 
-def _pinv_of(a: Array, rtol: Any, hermitian: bool) -> Array:
+def _pinv_of(a: ArrayLike, rtol: ArrayLike | None, hermitian: bool) -> Array:
     (a,) = operands("pinv", a)
     return _pinv(a, None if rtol is None else asarray(rtol), hermitian=hermitian)
 
@@ -269,7 +274,7 @@ _pinv_with_rule = lax.custom_jvp(_pinv_of, nondiff_argnums=(1, 2))
 
 
 @composite("_pinv")
-def _pinv(a: Array, rtol: Any, *, hermitian: bool) -> Array:
+def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
     (a,) = promote_dtypes_inexact(a)
     *lead, rows, columns = np.shape(a)
     dtype = dtype_of(a)
@@ -288,7 +293,12 @@ def _pinv(a: Array, rtol: Any, *, hermitian: bool) -> Array:
     return matmul(matrix_transpose(vh), scaled, precision=_HIGHEST)
 
 
-def _pinv_jvp(rtol: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
+def _pinv_jvp(
+    rtol: ArrayLike | None,
+    hermitian: bool,
+    primals: tuple[Array, ...],
+    tangents: tuple[Array, ...],
+) -> tuple[Array, Array]:
     """``dP = -P da P + P Pᴴ daᴴ (1 - a P) + (1 - P a) daᴴ Pᴴ P``, for a constant rank."""
     (a,), (t,) = primals, tangents
     p = _pinv_with_rule(a, rtol, hermitian)
@@ -314,11 +324,11 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of an array for ``tensordot``: that of a matrix of its first and last dimensions.
 
     Args:
-      a: an array of which the first ``ind`` sizes have the product of the others.
+      a: an array; the product of its first ``ind`` sizes equals that of the others.
       ind: how many dimensions are those of rows.
 
     Returns:
-      An array of which the dimensions are those of ``a``, the last ones first.
+      An array with the dimensions of ``a``: the last ones, then the first ``ind``.
 
     Raises:
       TypeError: if ``a`` is no array.

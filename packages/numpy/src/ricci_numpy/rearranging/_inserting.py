@@ -1,6 +1,4 @@
-"""Arrays with parts left out or put in."""
-
-from typing import Any
+"""Arrays with parts deleted or inserted."""
 
 import numpy as np
 
@@ -23,8 +21,12 @@ __all__ = [
 
 
 def delete(
-    arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
-):
+    arr: ArrayLike,
+    obj: ArrayLike | slice,
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
+) -> Array:
     """An array without some of its parts along a dimension.
 
     Args:
@@ -67,13 +69,15 @@ def delete(
     return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
 
 
-def _delete_unique(arr: Array, obj: Any, axis: int, size: int) -> Array:
+def _delete_unique(arr: Array, obj: Array, axis: int, size: int) -> Array:
     if dtype_of(obj) == BOOL:
         raise NotImplementedError("delete: a mask cannot come with assume_unique_indices.")
     obj = lax.convert_element_type(obj, np.int32)
     obj = wrapped(obj, size)
     gone = lax.sort(clip(obj, 0, size))
     count = np.shape(gone)[0]
+    # The result's element ``r`` comes after the k-th deleted one (from 0), which stands at
+    # ``gone[k]`` after ``k`` others, if ``r >= gone[k] - k``; so many positions it has moved.
     starts = lax.sub(gone, lax.iota(np.dtype(np.int32), count))
     left = lax.iota(np.dtype(np.int32), size - count)
     passed = lax.ge(lax.expand_dims(left, (0,)), lax.expand_dims(starts, (1,)))
@@ -81,7 +85,9 @@ def _delete_unique(arr: Array, obj: Any, axis: int, size: int) -> Array:
     return take(arr, lax.add(left, jumps), axis=axis, mode="clip")
 
 
-def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+def insert(
+    arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None
+) -> Array:
     """An array with values inserted before given positions.
 
     Args:
@@ -116,7 +122,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     check_integers("insert", obj, ValueError)
     positions = ravel(obj)
     if np.ndim(values):
-        # One position takes the values as they are; several, one part each.
+        # A single position takes all the values; several positions take one part of them each.
         lead = (1,) * (np.ndim(arr) - np.ndim(values))
         values = lax.reshape(values, (*lead, *np.shape(values)))
         values = moveaxis(values, 0 if is_scalar and axis else axis, 0)
@@ -128,6 +134,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         positions = lax.broadcast_in_dim(positions, (count,), (0,))
     values = broadcast(values, (count, *np.shape(arr)[1:]))
     turn = lax.iota(np.dtype(np.int32), count)
+    # Sorted, the i-th inserted part has ``i`` others before it, which move its place in the result.
+    # The old parts take the places that are left.
     positions, order = lax.sort_key_val(positions, turn)
     places = lax.add(positions, turn)
     values = take(values, order, axis=0, mode="clip")

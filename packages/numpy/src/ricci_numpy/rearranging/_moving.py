@@ -1,6 +1,6 @@
 """Functions that repeat, reverse or shift the elements of an array."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index as as_int
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, as_array, composite, get_aval
+from ricci_ir import Array, ArrayLike, Axis, ShapeLike, as_array, composite, get_aval
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._creation import placed
@@ -35,7 +35,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def tile(A: ArrayLike, reps: Any) -> Array:
+def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     """An array repeated as a whole.
 
     Args:
@@ -63,7 +63,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
 
 def repeat(
     a: ArrayLike,
-    repeats: Any,
+    repeats: ArrayLike,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
@@ -130,7 +130,7 @@ def _repeat_each(a: Array, count: int, axis: int) -> Array:
 
 
 @composite("repeat")
-def _repeat_to(a: Array, counts: Any, *, axis: int, total: int) -> Array:
+def _repeat_to(a: Array, counts: Array, *, axis: int, total: int) -> Array:
     size = np.shape(a)[axis]
     counts = lax.convert_element_type(counts, _INT32)
     ends = lax.cumsum(counts, 0)
@@ -149,7 +149,7 @@ def _repeat_to(a: Array, counts: Any, *, axis: int, total: int) -> Array:
     return take(a, lax.sub(lax.cumsum(marks, 0), np.int32(1)), axis=axis)
 
 
-def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
+def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """An array with its elements in reverse order along some dimensions, by default all.
 
     Raises:
@@ -206,7 +206,7 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
-def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None) -> Array:
     """An array with its elements shifted; those that leave at the end come in at the start.
 
     Args:
@@ -234,11 +234,12 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     axes = tuple(canonical_axis(d, ndim) for d in axes)
     if isinstance(shift, int | np.integer):
         return _roll_static(a, shifts=(as_int(shift),) * len(axes), axes=axes)
-    if isinstance(shift, Sequence) and all(isinstance(s, int | np.integer) for s in shift):
-        shifts = _matched(tuple(map(as_int, shift)), axes)
-        repeats = len(shifts) // len(axes) if axes else 0
-        return _roll_static(a, shifts=shifts, axes=axes * repeats)
     if isinstance(shift, Sequence):
+        known = tuple([as_int(s) for s in shift if isinstance(s, int | np.integer)])
+        if len(known) == len(shift):
+            shifts = _matched(known, axes)
+            repeats = len(shifts) // len(axes) if axes else 0
+            return _roll_static(a, shifts=shifts, axes=axes * repeats)
         shift = lax.stack([lax.convert_element_type(s, _INT32) for s in shift], 0)
     elif isinstance(shift, np.ndarray):
         return roll(a, shift.tolist(), axis)
@@ -269,7 +270,7 @@ def _roll_static(a: Array, *, shifts: tuple[int, ...], axes: tuple[int, ...]) ->
 
 
 @composite("_roll_dynamic")
-def _roll_dynamic(a: Array, shift: Any, *, axes: tuple[int, ...]) -> Array:
+def _roll_dynamic(a: Array, shift: ArrayLike, *, axes: tuple[int, ...]) -> Array:
     count = max(len(axes), np.shape(shift)[0] if np.ndim(shift) else 1)
     shifts = lax.unstack(broadcast(shift, (count,)), 0)
     for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
@@ -319,7 +320,7 @@ def _rot90(m: Array, *, k: int, axes: tuple[int, int]) -> Array:
     return flip(lax.transpose(m, order), second)
 
 
-def resize(a: ArrayLike, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     """An array of another shape and size, filled with the elements in order, repeated.
 
     Raises:
@@ -352,7 +353,9 @@ def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
     return lax.reshape(lax.slice(flat, (0,), (wanted,)), shape)
 
 
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+) -> Array:
     """A function of vectors applied along a dimension.
 
     Args:
@@ -374,12 +377,14 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     (arr,) = operands("apply_along_axis", arr)
     ndim = np.ndim(arr)
     axis = canonical_axis(axis, ndim)
-    # The dimensions before stay in front of what the function returns, those after behind it.
+    # The dimensions before ``axis`` come before those of the function's result, the others after.
     mapped = vmap_over(lambda x: func1d(x, *args, **kwargs), ndim - 1 - axis, -1, -1)
     return vmap_over(mapped, axis, 0, 0)(arr)
 
 
-def apply_over_axes(func: Any, a: ArrayLike, axes: Sequence[int]) -> Any:
+def apply_over_axes(
+    func: Callable[[Array, int], Array], a: ArrayLike, axes: Sequence[int]
+) -> Array:
     """A reduction applied along several dimensions, one after another, which are kept.
 
     Args:
@@ -412,14 +417,16 @@ def apply_over_axes(func: Any, a: ArrayLike, axes: Sequence[int]) -> Any:
     return a
 
 
-def vmap_over(fun: Any, count: int, in_axis: int, out_axis: int) -> Any:
+def vmap_over(
+    fun: Callable[..., Any], count: int, in_axis: int, out_axis: int
+) -> Callable[..., Any]:
     """``fun`` mapped over ``count`` dimensions, one inside the other."""
     for _ in range(count):
         fun = vmap(fun, in_axes=in_axis, out_axes=out_axis)
     return fun
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     """An array without the zeros at its ends; its values must be known.
 
     Args:

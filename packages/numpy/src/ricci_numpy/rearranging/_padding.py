@@ -1,6 +1,6 @@
 """``pad``: an array with its edges extended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import index as as_int
 from typing import Any
 
@@ -23,10 +23,16 @@ __all__ = [
     "pad",
 ]
 
+WidthsLike = ArrayLike | Sequence[Any] | Mapping[int, Any]
 Widths = tuple[tuple[int, int], ...]
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+def pad(
+    array: ArrayLike,
+    pad_width: WidthsLike,
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: Any,
+) -> Array:
     """An array with elements added before and after each dimension.
 
     Args:
@@ -105,7 +111,7 @@ _allowed: dict[str, tuple[str, ...]] = {
 }
 
 
-def _widths(pad_width: Any, ndim: int) -> Widths:
+def _widths(pad_width: WidthsLike, ndim: int) -> Widths:
     if isinstance(pad_width, Mapping):
         found = [(0, 0)] * ndim
         for axis, width in pad_width.items():
@@ -141,8 +147,8 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
         )
 
 
-def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Any], tuple]:
-    """The different values that a keyword holds, and for each dimension which two are its."""
+def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Array], tuple]:
+    """The different values of a keyword, and for each dimension the numbers of its two values."""
     if isinstance(value, np.ndarray) or hasattr(type(value), "aval"):
         shape = np.shape(value)
         flat = (
@@ -164,7 +170,7 @@ def _dtype_of(x: Array) -> np.dtype:
 
 
 @composite("_pad")
-def _pad_constant(x: Array, *values: Any, widths: Widths, form: tuple) -> Array:
+def _pad_constant(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Array:
     dtype = _dtype_of(x)
     values = tuple(convert(v, dtype) for v in values)
     if len(values) == 1:
@@ -192,7 +198,7 @@ def _part(x: Array, axis: int, start: int, limit: int) -> Array:
     return lax.slice_in_dim(x, start, limit, axis=axis)
 
 
-def _repeated(edge: Any, axis: int, count: int) -> Array:
+def _repeated(edge: Array, axis: int, count: int) -> Array:
     """A part of size 1, repeated."""
     shape = np.shape(edge)
     return lax.broadcast_in_dim(edge, (*shape[:axis], count, *shape[axis + 1 :]), range(len(shape)))
@@ -228,8 +234,8 @@ def _mirrored(x: Array, axis: int, before: int, after: int, offset: int, odd: bo
     return x
 
 
-def _opposite(edge: Any, image: Any) -> Array:
-    """What lies as far on the other side of an edge."""
+def _opposite(edge: Array, image: Array) -> Array:
+    """The reflection of ``image`` in the value of an edge: twice the edge minus it."""
     two = np.asarray(2).astype(_dtype_of(edge))[()]
     return lax.sub(lax.mul(two, edge), image)
 
@@ -267,7 +273,7 @@ def _empty(x: Array, axis: int, before: int, after: int) -> Array:
     return lax.concatenate([anything(before), x, anything(after)], axis)
 
 
-_modes: dict[str, Callable[..., Any]] = {
+_modes: dict[str, Callable[..., Array]] = {
     "edge": _edge,
     "empty": _empty,
     "reflect": _reflect,
@@ -277,7 +283,7 @@ _modes: dict[str, Callable[..., Any]] = {
 
 
 @composite("_pad")
-def _pad_ramp(x: Array, *values: Any, widths: Widths, form: tuple) -> Array:
+def _pad_ramp(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Array:
     for axis, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
         size = np.shape(x)[axis]
         first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
@@ -290,7 +296,7 @@ def _pad_ramp(x: Array, *values: Any, widths: Widths, form: tuple) -> Array:
     return x
 
 
-def _ramp(start: Any, edge: Any, axis: int, count: int) -> Array:
+def _ramp(start: ArrayLike, edge: Array, axis: int, count: int) -> Array:
     """Evenly spaced steps from a value towards an edge, which is not reached."""
     dtype = _dtype_of(edge)
     inner = dtype if issubdtype(dtype, np.inexact) else np.dtype(np.float32)
@@ -306,7 +312,7 @@ def _ramp(start: Any, edge: Any, axis: int, count: int) -> Array:
     return lax.convert_element_type(ramp, dtype)
 
 
-_statistics: dict[str, Callable[..., Any]] = {
+_statistics: dict[str, Callable[..., Array]] = {
     "maximum": maximum_of,
     "mean": mean,
     "median": lambda x, axis, keepdims: _median(x, axis),

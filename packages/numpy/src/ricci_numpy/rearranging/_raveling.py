@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, DTypeLike, get_aval, inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, PyTree, get_aval, inlined
 from ricci_numpy._promotion import common_dtype, convert
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import ravel
@@ -18,7 +18,7 @@ from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 @dataclass(frozen=True, slots=True)
 class Unravel:
-    """What turns a vector made by ``ravel_pytree`` into a pytree of the structure it came from.
+    """The function that turns a vector made by ``ravel_pytree`` back into a pytree.
 
     Two of them are equal if they give the same structure, shapes and dtypes, so that either may be
     given as a static argument.
@@ -26,11 +26,11 @@ class Unravel:
 
     structure: PyTreeDef
     shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[Any, ...]
-    dtype: Any
+    dtypes: tuple[np.dtype, ...]
+    dtype: np.dtype
 
-    def __call__(self, flat: Any) -> Any:
-        """The pytree whose leaves, one after the other, ``flat`` holds.
+    def __call__(self, flat: ArrayLike) -> PyTree:
+        """The pytree whose leaves are the parts of ``flat``, in order.
 
         Args:
           flat: a vector of the length of the raveled one; of its dtype, unless all leaves have it.
@@ -56,14 +56,16 @@ class Unravel:
             )
         dtypes = None if is_uniform else self.dtypes
         with warnings.catch_warnings():
-            # The imaginary parts of what was real are no one's values.
+            # Real leaves drop the imaginary parts of a complex vector; that deserves no warning.
             warnings.simplefilter("ignore")
             leaves = _cut(flat, shapes=self.shapes, dtypes=dtypes)
         return tree_unflatten(self.structure, list(leaves))
 
 
 @inlined("unravel")
-def _cut(flat: Any, *, shapes: tuple[tuple[int, ...], ...], dtypes: Any) -> tuple[Any, ...]:
+def _cut(
+    flat: ArrayLike, *, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...] | None
+) -> tuple[Array, ...]:
     parts = lax.split(flat, tuple(map(prod, shapes)))
     leaves = [lax.reshape(x, shape) for x, shape in zip(parts, shapes, strict=True)]
     if dtypes is None:
@@ -72,7 +74,7 @@ def _cut(flat: Any, *, shapes: tuple[tuple[int, ...], ...], dtypes: Any) -> tupl
 
 
 @inlined("ravel")
-def _joined(*leaves: Any, dtype: DTypeLike) -> Array:
+def _joined(*leaves: ArrayLike, dtype: DTypeLike) -> Array:
     own: list[Any] = [get_aval(x) for x in leaves]
     return concatenate(
         [
@@ -82,7 +84,7 @@ def _joined(*leaves: Any, dtype: DTypeLike) -> Array:
     )
 
 
-def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[ArrayLike], PyTree]]:
     """A pytree's arrays one after the other in a vector, and the function that undoes this.
 
     Args:

@@ -1,6 +1,6 @@
-"""Grids and rows written as indices: ``mgrid``, ``ogrid``, ``r_`` and ``c_``."""
+"""Grids and joined arrays, written as indices: ``mgrid``, ``ogrid``, ``r_`` and ``c_``."""
 
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def _points(entry: Any) -> Array:
+def _points(entry: slice) -> Array:
     """The numbers of a slice; an imaginary step says how many, the end then included."""
     start, step = entry.start or 0, entry.step or 1
     if isinstance(step, complex):
@@ -33,7 +33,7 @@ def _points(entry: Any) -> Array:
 
 
 @composite("mgrid")
-def _dense(*vectors: Any) -> Array:
+def _dense(*vectors: Array) -> Array:
     shape = (1, *(x.shape[0] for x in vectors))
     parts = [
         lax.broadcast_in_dim(x, shape, (axis,))
@@ -43,7 +43,7 @@ def _dense(*vectors: Any) -> Array:
 
 
 @composite("ogrid")
-def _open(*vectors: Any) -> Any:
+def _open(*vectors: Array) -> tuple[Array, ...]:
     ones = (1,) * len(vectors)
     return tuple(
         lax.reshape(x, (*ones[:axis], x.shape[0], *ones[axis + 1 :]))
@@ -51,7 +51,7 @@ def _open(*vectors: Any) -> Any:
     )
 
 
-def _vectors(name: str, key: Any) -> list[Any]:
+def _vectors(name: str, key: tuple[slice, ...]) -> list[Array]:
     for entry in key if isinstance(key, tuple) else (key,):
         if not isinstance(entry, slice):
             raise TypeError(f"{name} takes slices such as {name}[0:3, 0:1:5j], got {entry!r}.")
@@ -70,7 +70,7 @@ class MGrid:
     Source: numpy.mgrid.
     """
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("mgrid", key)
@@ -89,7 +89,11 @@ class OGrid:
     Source: numpy.ogrid.
     """
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: slice) -> Array: ...
+    @overload
+    def __getitem__(self, key: tuple[slice, ...]) -> list[Array]: ...
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array | list[Array]:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("ogrid", key)
@@ -97,16 +101,16 @@ class OGrid:
 
 
 class _Directive:
-    """How to join: along which axis, of what rank, where an array's own dimensions are put.
+    """How to join: along which axis, at what rank, and where an array's own dimensions go.
 
     Args:
       text: ``"axis"``, ``"axis,rank"`` or ``"axis,rank,place"``; ``"r"`` or ``"c"`` for a matrix
         of one row or column.
-      place: where the last dimension of an array of lower rank comes in the result; the others
-        are turned with it.
+      place: which dimension of the result the last dimension of an array of lower rank becomes; its
+        other dimensions are rotated with it.
     """
 
-    def __init__(self, text: Any, axis: int, rank: int, place: int):
+    def __init__(self, text: str | None, axis: int, rank: int, place: int):
         self.axis, self.rank, self.place = axis, rank, place
         self.matrix = text if text in ("r", "c") else None
         if text is None or self.matrix:
@@ -130,8 +134,8 @@ class _Directive:
         turn = (self.rank - 1 - self.place) % self.rank
         return lax.transpose(x, (*range(turn, self.rank), *range(turn))) if turn else x
 
-    def joined(self, parts: list[Any]) -> Array:
-        """The arrays put together."""
+    def joined(self, parts: list[ArrayLike]) -> Array:
+        """The concatenated arrays."""
         found = concatenate([self.shaped(part) for part in parts], self.axis)
         if self.matrix is None or found.ndim != 1:
             return found
@@ -139,7 +143,7 @@ class _Directive:
 
 
 class _Joiner:
-    """What ``r_`` and ``c_`` have in common."""
+    """The class of ``r_`` and ``c_``, which differ in how they join by default."""
 
     __slots__ = ("_defaults",)
 
@@ -164,5 +168,5 @@ def _part(entry: Any) -> Any:
 
 
 mgrid, ogrid = MGrid(), OGrid()
-# Along the first axis; as columns.
+# ``r_`` joins along the first axis, ``c_`` joins vectors as columns.
 r_, c_ = _Joiner(0, 1, -1), _Joiner(-1, 2, 0)

@@ -1,15 +1,15 @@
 """Positions in several dimensions and in the flattened array, and grids of positions."""
 
 from collections.abc import Sequence
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, composite
+from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, ShapeLike, composite
 from ricci_numpy._promotion import constant, convert, operands
 from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
 from ricci_numpy.indexing._take import check_integers
 from ricci_numpy.indexing._where import nonzero
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """Positions in a flattened array as an index array for each dimension.
 
     Args:
@@ -43,12 +43,11 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Any, ...]:
     """
     (indices,) = operands("unravel_index", indices)
     check_integers("unravel_index", indices)
-    sizes = tuple(map(as_int, shape)) if np.ndim(shape) else (as_int(shape),)
-    return _unravel_index(indices, sizes=sizes)
+    return _unravel_index(indices, sizes=as_shape(shape))
 
 
 @composite("unravel_index")
-def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> Any:
+def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ...]:
     total = int(np.prod(sizes, dtype=object))
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":
@@ -62,7 +61,7 @@ def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> Any:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any],
+    multi_index: Sequence[ArrayLike],
     dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
@@ -131,7 +130,7 @@ def ravel_multi_index(
     return result
 
 
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Index arrays for the parts of an array at all combinations of positions.
 
     Args:

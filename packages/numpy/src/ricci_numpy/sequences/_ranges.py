@@ -1,14 +1,16 @@
 """Arrays of evenly spaced numbers."""
 
+from collections.abc import Sequence
 from math import ceil, isfinite
 from operator import index
-from typing import Any
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
     Array,
+    ArrayLike,
     ConcretizationTypeError,
     DTypeLike,
     Tracer,
@@ -54,7 +56,7 @@ __all__ = [
 _COUNTED_ON_HOST = 1 << 14
 
 
-def _concrete(name: str, x: Array) -> Any:
+def _concrete(name: str, x: ArrayLike) -> Any:
     """The value of an end of a range as a Python or NumPy scalar."""
     if isinstance(x, Tracer) and x.concrete() is None:
         raise ConcretizationTypeError(
@@ -62,16 +64,18 @@ def _concrete(name: str, x: Array) -> Any:
         )
     value = np.asarray(x)[()] if hasattr(type(x), "aval") else x
     if np.shape(value):
-        raise ValueError(f"arange: {name} must be a scalar, got an array of shape {value.shape}.")
+        raise ValueError(
+            f"arange: {name} must be a scalar, got an array of shape {np.shape(value)}."
+        )
     if isinstance(value, complex | np.complexfloating):
         raise ValueError(f"arange: {name} must be real, got {value}.")
     return value
 
 
 def arange(
-    start: Any,
-    stop: Any = None,
-    step: Any = None,
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
@@ -145,7 +149,7 @@ def _steps(start: Any, stop: Any, step: Any) -> int:
     return ceil(quotient)
 
 
-def _whole(name: str, num: Any) -> int:
+def _whole(name: str, num: SupportsIndex) -> int:
     if isinstance(num, Tracer) and num.concrete() is None:
         raise ConcretizationTypeError(num, f"The argument 'num' of {name} decides its shape.")
     num = index(num)
@@ -154,9 +158,33 @@ def _whole(name: str, num: Any) -> int:
     return num
 
 
+@overload
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Array: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: Any = None,
+) -> tuple[Array, Array]: ...
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
@@ -164,7 +192,7 @@ def linspace(
     axis: int = 0,
     *,
     device: Any = None,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """A number of values from ``start`` to ``stop`` at equal distances.
 
     Args:
@@ -203,16 +231,25 @@ def linspace(
 
 
 @composite("_linspace")
-def _linspace(start: Any, stop: Any, **settings: Any) -> Array:
+def _linspace(start: ArrayLike, stop: ArrayLike, **settings: Any) -> Array:
     return _spaced("linspace", start, stop, **settings)[0]
 
 
 @composite("_linspace")
-def _linspace_and_step(start: Any, stop: Any, **settings: Any) -> tuple[Any, Any]:
+def _linspace_and_step(start: ArrayLike, stop: ArrayLike, **settings: Any) -> tuple[Array, Array]:
     return _spaced("linspace", start, stop, **settings)
 
 
-def _spaced(name: str, start, stop, *, num, endpoint, dtype, axis) -> tuple[Any, Any]:
+def _spaced(
+    name: str,
+    start: ArrayLike,
+    stop: ArrayLike,
+    *,
+    num: int,
+    endpoint: bool,
+    dtype: DTypeLike | None,
+    axis: int,
+) -> tuple[Array, Array]:
     computed = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     result_dtype = computed
     computed = inexact_dtype(computed)[0]
@@ -226,7 +263,7 @@ def _spaced(name: str, start, stop, *, num, endpoint, dtype, axis) -> tuple[Any,
     count = num - 1 if endpoint else num
     if num > 1:
         step = lax.div(lax.sub(stop, start), strong_constant(computed, count))
-        result = _between(start, stop, num, count, endpoint, computed, axis)
+        result = _between(start, stop, count, endpoint, computed, axis)
     else:
         step = lax.sub(stop, start) if num and not endpoint else _nan(computed)
         result = lax.reshape(broadcast(start, shape), (*shape[:axis], 1, *shape[axis:]))
@@ -241,13 +278,15 @@ def _nan(dtype: DTypeLike) -> Array:
     return asarray(np.asarray(np.nan).astype(dtype))
 
 
-def _of_dtype(x: Array, dtype: DTypeLike) -> Any:
+def _of_dtype(x: ArrayLike, dtype: DTypeLike) -> ArrayLike:
     if hasattr(type(x), "aval"):
         return convert(x, dtype)
     return np.asarray(x).astype(dtype)[()]
 
 
-def _between(start, stop, num: int, count: int, endpoint: bool, dtype, axis: int) -> Array:
+def _between(
+    start: ArrayLike, stop: ArrayLike, count: int, endpoint: bool, dtype: np.dtype, axis: int
+) -> Array:
     shape = np.shape(start)
     real = np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
     fractions = lax.iota(real, count)
@@ -266,11 +305,11 @@ def _between(start, stop, num: int, count: int, endpoint: bool, dtype, axis: int
 
 
 def logspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
+    base: ArrayLike = 10.0,
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
@@ -299,7 +338,16 @@ def logspace(
 
 
 @composite("_logspace")
-def _logspace(start: Any, stop: Any, base: Any, *, num, endpoint, dtype, axis) -> Array:
+def _logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    base: ArrayLike,
+    *,
+    num: int,
+    endpoint: bool,
+    dtype: DTypeLike | None,
+    axis: int,
+) -> Array:
     found = inexact_dtype(common_dtype(start, stop, base)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
     exponents, _ = _spaced(
@@ -310,8 +358,8 @@ def _logspace(start: Any, stop: Any, base: Any, *, num, endpoint, dtype, axis) -
 
 
 def geomspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     dtype: DTypeLike | None = None,
@@ -338,7 +386,15 @@ def geomspace(
 
 
 @composite("_geomspace")
-def _geomspace(start: Any, stop: Any, *, num, endpoint, dtype, axis) -> Array:
+def _geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    *,
+    num: int,
+    endpoint: bool,
+    dtype: DTypeLike | None,
+    axis: int,
+) -> Array:
     found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
@@ -356,8 +412,8 @@ def _geomspace(start: Any, stop: Any, *, num, endpoint, dtype, axis) -> Array:
 
 
 def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Any, ...]:
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Array, ...]:
     """The coordinates of the points of a grid.
 
     Args:
@@ -405,7 +461,17 @@ def meshgrid(
     return tuple(results[place] for place in places)
 
 
-def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: Literal[False] = False
+) -> Array: ...
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+) -> Array | tuple[Array, ...]:
     """The indices of the elements of an array of a given shape.
 
     Args:
@@ -420,16 +486,16 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
 
     Source: numpy.indices.
     """
-    dtype = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
-    dtype = checked_dtype(dtype, "indices")
+    wanted = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
+    found = checked_dtype(wanted, "indices")
     shape = tuple(index(n) for n in dimensions)
     rank = len(shape)
     results = []
     for i, n in enumerate(shape):
         full = shape if not sparse else tuple(n if j == i else 1 for j in range(rank))
-        results.append(lax.broadcast_in_dim(lax.iota(dtype, n), full, (i,)))
+        results.append(lax.broadcast_in_dim(lax.iota(found, n), full, (i,)))
     if sparse:
         return tuple(results)
     if not results:
-        return filled((0,), 0, dtype, False, "indices")
+        return filled((0,), 0, found, False, "indices")
     return lax.concatenate([lax.expand_dims(x, (0,)) for x in results], 0)

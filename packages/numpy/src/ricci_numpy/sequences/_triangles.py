@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -32,7 +32,7 @@ __all__ = [
 _INT = np.dtype("int32")
 
 
-def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
+def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, int]:
     n = index(n)
     m = n if m is None else index(m)
     if n < 0 or m < 0:
@@ -41,16 +41,16 @@ def _sides(name: str, n: Any, m: Any) -> tuple[int, int]:
     return n, m
 
 
-def _row_and_column(shape: tuple[int, int], k: int) -> tuple[Any, Any]:
+def _row_and_column(shape: Shape, k: int) -> tuple[Array, Array]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
     rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), strong_constant(_INT, k))
     return rows, lax.broadcasted_iota(_INT, shape, 1)
 
 
 def eye(
-    N: Any,
-    M: ArrayLike | None = None,
-    k: Any = 0,
+    N: int,
+    M: int | None = None,
+    k: int | Array = 0,
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
@@ -79,22 +79,22 @@ def eye(
     return placed(_eye(*_offset(k), shape=shape, k=_known(k), dtype=dtype), device)
 
 
-def _known(k: Any) -> int | None:
+def _known(k: int | Array) -> int | None:
     return None if hasattr(type(k), "aval") else index(k)
 
 
-def _offset(k: Any) -> tuple[Any, ...]:
+def _offset(k: int | Array) -> tuple[int | Array, ...]:
     return (k,) if hasattr(type(k), "aval") else ()
 
 
 @inlined("eye")
-def _eye(offset: Any = None, *, shape: Shape, k: Any, dtype: DTypeLike) -> Array:
+def _eye(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike) -> Array:
     offset = convert(offset, _INT) if k is None else strong_constant(_INT, k)
     rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
     return convert(lax.eq(lax.add(rows, offset), columns), dtype)
 
 
-def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """A square matrix with ones on the main diagonal; see ``eye``.
 
     Example:
@@ -127,12 +127,12 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 
 @inlined("tri")
-def _tri(*, shape: Any, k: int, dtype: DTypeLike) -> Array:
+def _tri(*, shape: Shape, k: int, dtype: DTypeLike) -> Array:
     rows, columns = _row_and_column(shape, k)
     return convert(lax.ge(rows, columns), dtype)
 
 
-def _triangle(name: str, m: ArrayLike, k: Any, lower: bool) -> Array:
+def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     (m,) = operands(name, m)
     m = asarray(m)
     if m.ndim < 2:
@@ -150,7 +150,7 @@ def _triu(m: Array, *, k: int) -> Array:
     return _cut("triu", m, k - 1, False)
 
 
-def _cut(name: str, m: Any, offset: int, lower: bool) -> Array:
+def _cut(name: str, m: Array, offset: int, lower: bool) -> Array:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
     zero = constant_like(m, 0)
@@ -190,7 +190,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on and below a diagonal of a matrix.
 
     Args:
@@ -208,7 +208,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     return from_host(rows), from_host(columns)
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on and above a diagonal of a matrix; see ``tril_indices``.
 
     Example:
@@ -229,7 +229,7 @@ def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
     return shape
 
 
-def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements on and below a diagonal of a given matrix.
 
     Raises:
@@ -246,7 +246,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements on and above a diagonal of a given matrix.
 
     Raises:
@@ -264,8 +264,8 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
 
 
 def mask_indices(
-    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
-) -> tuple[Any, Any]:
+    n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0, *, size: int | None = None
+) -> tuple[Array, Array]:
     """The rows and columns of the elements that a function such as ``triu`` keeps.
 
     Args:
@@ -288,7 +288,7 @@ def mask_indices(
     return rows, columns
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array with equal sizes.
 
     Raises:
@@ -307,7 +307,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     return (from_host(np.arange(n)),) * ndim
 
 
-def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of a given array with equal sizes.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Sorting, searching in what is sorted, and arrays as sets."""
+"""Sorting, searching in sorted arrays, and arrays as sets."""
 
 from ._searching import *
 from ._sets import *

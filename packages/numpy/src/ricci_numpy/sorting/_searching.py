@@ -1,6 +1,4 @@
-"""Searching in what is sorted."""
-
-from typing import Any
+"""Searching in sorted arrays."""
 
 import numpy as np
 
@@ -17,12 +15,17 @@ __all__ = [
 ]
 
 _INT32 = np.dtype(np.int32)
-# In a longer vector each step looks all values up at once, rather than each value alone.
+# The binary search of a vector up to this length is written out; that of a longer one is a scan.
 _UNROLLED_LENGTH = 32
 
 
 def searchsorted(
-    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = None, *, method: str = "scan"
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
 ) -> Array:
     """Where values would be inserted in a sorted vector to keep it sorted.
 
@@ -63,7 +66,7 @@ def searchsorted(
 
 
 @composite("searchsorted")
-def _searchsorted_by(a: Array, v: Array, sorter: Any, *, side: str, method: str) -> Array:
+def _searchsorted_by(a: Array, v: Array, sorter: Array, *, side: str, method: str) -> Array:
     return _search(_looked_up(a, sorter), v, side, method)
 
 
@@ -87,8 +90,8 @@ def _search(a: Array, v: Array, side: str, method: str) -> Array:
     return lax.reduce_sum(lax.convert_element_type(found, _INT32), (0,))
 
 
-def _integer_keys(x: Array) -> list[Any]:
-    """Integers in NumPy's order of the elements: zeros are equal, NaNs are and come last."""
+def _integer_keys(x: Array) -> list[Array]:
+    """Integers in NumPy's order of the elements: -0 equals 0, all NaNs are equal and come last."""
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if dtype in COMPLEX_DTYPES:
         return [*_integer_keys(lax.real(x)), *_integer_keys(lax.imag(x))]
@@ -101,12 +104,13 @@ def _integer_keys(x: Array) -> list[Any]:
     x = lax.select_n(lax.ne(x, x), x, nan)
     integer = np.dtype(f"int{8 * dtype.itemsize}")
     bits = lax.bitcast_convert_type(x, integer)
-    # Of negative numbers the magnitude is turned, as greater ones have smaller magnitudes.
+    # The bits of a float are a sign and a magnitude. Those of the magnitude are inverted where the
+    # sign is set, since among negative numbers the larger magnitude is the smaller number.
     sign = lax.shift_right_arithmetic(bits, integer.type(8 * integer.itemsize - 1))
     return [lax.bitwise_xor(bits, lax.bitwise_and(sign, np.iinfo(integer).max))]
 
 
-def _before(keys: list[Any], values: list[Any], side: str) -> Array:
+def _before(keys: list[Array], values: list[Array], side: str) -> Array:
     """Whether elements of the sorted vector stand before where values are inserted."""
     *earlier, (key, value) = zip(keys, values, strict=True)
     found = lax.lt(key, value) if side == "left" else lax.le(key, value)
@@ -116,12 +120,12 @@ def _before(keys: list[Any], values: list[Any], side: str) -> Array:
     return found
 
 
-def _search_by_halving(keys: list[Any], values: list[Any], side: str, unrolled: bool) -> Any:
+def _search_by_halving(keys: list[Array], values: list[Array], side: str, unrolled: bool) -> Array:
     """The number of elements before each value, found bit by bit from the highest."""
     size = np.shape(keys[0])[0]
     last, one = np.uint32(size), np.uint32(1)
 
-    def add_bit(count: Any, bit: Any) -> tuple[Any, None]:
+    def add_bit(count: Array, bit: ArrayLike) -> tuple[Array, None]:
         larger = lax.add(count, bit)
         elements = [_looked_up(key, lax.sub(larger, one)) for key in keys]
         fits = lax.bitwise_and(lax.le(larger, last), _before(elements, values, side))
@@ -137,7 +141,7 @@ def _search_by_halving(keys: list[Any], values: list[Any], side: str, unrolled: 
     return lax.convert_element_type(count, _INT32)
 
 
-def _looked_up(a: Array, positions: Any) -> Array:
+def _looked_up(a: Array, positions: ArrayLike) -> Array:
     rank = np.ndim(positions)
     dims = lax.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)
@@ -169,7 +173,9 @@ def _ranks(x: Array) -> Array:
     return at(lax.full((size,), 0, _INT32))[order].set(turn)
 
 
-def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
     """The number of the bin that each element falls into.
 
     Args:
@@ -196,7 +202,7 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
 
 
 @composite("digitize")
-def _digitize(x: Array, bins: Any, *, right: bool, method: str) -> Array:
+def _digitize(x: Array, bins: Array, *, right: bool, method: str) -> Array:
     size = np.shape(bins)[0]
     if not size:
         return lax.full(np.shape(x), 0, _INT32)

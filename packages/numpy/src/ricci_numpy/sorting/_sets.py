@@ -1,7 +1,7 @@
 """Arrays as sets: unique elements, membership, unions and differences."""
 
 from operator import index
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def _known(name: str, x: Array) -> np.ndarray:
-    """The array behind ``x``, whose values decide the result's size."""
+    """The values of ``x``, which decide the result's size."""
     return known_values(
         x,
         f"The size of the result of {name} depends on values: give it with size=... to use it in "
@@ -43,8 +43,22 @@ def _known(name: str, x: Array) -> np.ndarray:
     )
 
 
+@overload
 def unique(
-    ar: Any,
+    ar: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array: ...
+@overload
+def unique(
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -54,7 +68,19 @@ def unique(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
-) -> Any:
+) -> Array | tuple[Array, ...]: ...
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]:
     """The different elements of an array, sorted.
 
     Args:
@@ -115,7 +141,7 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
     if not len(x):
         return 0
     if rows.shape[1] == 1:
-        # NumPy's own order puts NaNs of dtypes it does not know anywhere; floats serve for all.
+        # NumPy does not sort NaNs of extension dtypes such as bfloat16 last, so it gets float32.
         column = rows[:, 0]
         if column.dtype.kind not in "biufc":
             column = column.astype(np.float32)
@@ -124,8 +150,8 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
 
 
 @composite("_unique_sorted_mask")
-def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> Any:
-    """The rows in order, whether each differs from the one before, and where it was."""
+def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> tuple[Array, Array, Array]:
+    """The rows in order, whether each differs from the one before, and its position in ``x``."""
     shape = np.shape(x)
     if not shape[0]:
         return x, lax.full((0,), True, BOOL), lax.iota(_INT32, 0)
@@ -144,8 +170,8 @@ def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> Any:
 
 
 def _unique(
-    x: Array, *fills: Any, size: int, equal_nan: bool, wanted: tuple, has_fill: bool
-) -> list[Any]:
+    x: Array, *fills: ArrayLike, size: int, equal_nan: bool, wanted: tuple, has_fill: bool
+) -> list[Array]:
     return_index, return_inverse, return_counts = wanted
     count = np.shape(x)[0]
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
@@ -175,7 +201,9 @@ def _unique(
     return [values, *(lax.convert_element_type(x, integer) for x in results[1:])]
 
 
-def _nothing_unique(x: Array, fills: Any, size: int, wanted: tuple) -> list[Any]:
+def _nothing_unique(
+    x: Array, fills: tuple[ArrayLike, ...], size: int, wanted: tuple[bool, ...]
+) -> list[Array]:
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     shape = (size, *np.shape(x)[1:])
     fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]
@@ -192,24 +220,24 @@ _unique_step = composite("unique")(_unique)
 class UniqueAllResult(NamedTuple):
     """What ``unique_all`` returns."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
 class UniqueCountsResult(NamedTuple):
     """What ``unique_counts`` returns."""
 
-    values: Any
-    counts: Any
+    values: Array
+    counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
     """What ``unique_inverse`` returns."""
 
-    values: Any
-    inverse_indices: Any
+    values: Array
+    inverse_indices: Array
 
 
 def unique_all(
@@ -276,8 +304,8 @@ def unique_values(
 
 
 def isin(
-    element: Any,
-    test_elements: Any,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
@@ -315,7 +343,7 @@ def isin(
 
 
 @composite("_in1d")
-def _isin(element: Any, others: Any, *, invert: bool, method: str) -> Array:
+def _isin(element: Array, others: Array, *, invert: bool, method: str) -> Array:
     element, others = promote_dtypes(element, others)
     count = np.shape(others)[0]
     if not count or not np.shape(element)[0]:
@@ -331,7 +359,7 @@ def _isin(element: Any, others: Any, *, invert: bool, method: str) -> Array:
     return lax.ne(nearest, element) if invert else lax.eq(nearest, element)
 
 
-def _pair(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Any, Any]:
+def _pair(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     x, y = promote_dtypes(*operands(name, ar1, ar2))
     return ravel(x), ravel(y)
 
@@ -391,13 +419,13 @@ def setdiff1d(
     return _gathered(x, outside, size, fill_value)
 
 
-def _setdiff_sized(x: Array, y: Array, size: int, fill_value: Any) -> Array:
+def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) -> Array:
     rows, first, _ = _sorted_with_firsts(x, equal_nan=True)
     wanted = lax.bitwise_and(first, isin(rows, y, invert=True))
     return _gathered(rows, wanted, size, fill_value)
 
 
-def _gathered(x: Array, mask: Array, size: int, fill_value: Any) -> Array:
+def _gathered(x: Array, mask: Array, size: int, fill_value: ArrayLike | None) -> Array:
     """The elements that a mask picks, as many as ``size``."""
     places = nonzero(mask, size=size)[0]
     found = lax.reduce_sum(lax.convert_element_type(mask, _INT32), (0,))
@@ -415,7 +443,7 @@ def intersect1d(
     *,
     size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Any:
+) -> Array | tuple[Array, Array, Array]:
     """The elements of both arrays, sorted, each once.
 
     Args:

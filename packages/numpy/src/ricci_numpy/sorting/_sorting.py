@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from operator import index as as_int
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def _check_kind(name: str, kind: Any, order: Any) -> None:
+def _check_kind(name: str, kind: object, order: object) -> None:
     if kind is not None:
         raise TypeError(
             f"{name}: kind= chooses no algorithm here; leave it out, or say stable=True or "
@@ -133,13 +132,13 @@ def _argsort(
         a, axis = ravel(a), 0
     places = lax.broadcasted_iota(dtype, np.shape(a), axis)
     if descending:
-        # Sorted backwards, so that equal elements keep their order when all is reversed.
+        # A stable sort of the reversed array, reversed, keeps the order of equal elements.
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
     _, found = lax.sort((a, places), axis, is_stable=stable, num_keys=1)
     return lax.rev(found, (axis,)) if descending else found
 
 
-def lexsort(keys: Any, axis: int = -1) -> Array:
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     """The positions that sort by several keys, the last one first.
 
     Args:
@@ -170,7 +169,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 
 
 @composite("lexsort")
-def _lexsort(*keys: Any, axis: int) -> Array:
+def _lexsort(*keys: ArrayLike, axis: int) -> Array:
     places = lax.broadcasted_iota(python_scalar_dtype(int), np.shape(keys[0]), axis)
     return lax.sort((*keys[::-1], places), axis, num_keys=len(keys))[-1]
 
@@ -199,7 +198,7 @@ def _sort_complex(a: Array) -> Array:
     return lax.convert_element_type(found, np.complex128 if wide else np.complex64)
 
 
-def _check_kth(name: str, a: Array, kth: Any, axis: Any) -> tuple[int, int]:
+def _check_kth(name: str, a: Array, kth: int, axis: int) -> tuple[int, int]:
     axis = canonical_axis(axis, np.ndim(a))
     size = np.shape(a)[axis]
     kth = as_int(kth)
@@ -235,7 +234,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def _negated(a: Array) -> Array:
-    """An array in the reverse order; unsigned numbers are counted from the largest."""
+    """Numbers in the reverse order: negated, or unsigned ones subtracted from the largest."""
     dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
     return lax.sub(np.array(np.iinfo(dtype).max, dtype)[()], a) if dtype.kind == "u" else lax.neg(a)
 
@@ -243,6 +242,7 @@ def _negated(a: Array) -> Array:
 @composite("partition")
 def _partition(a: Array, *, kth: int, axis: int) -> Array:
     size = np.shape(a)[axis]
+    # The smallest elements, ascending: the last of them is the one at ``kth``.
     below, _ = lax.top_k(_negated(a), kth + 1, axis=axis)
     above, _ = lax.top_k(a, size - kth - 1, axis=axis)
     return lax.concatenate([_negated(below), above], axis)
@@ -276,7 +276,8 @@ def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
     shape = np.shape(a)
     last = len(shape) - 1
     _, below = lax.top_k(_negated(a), kth + 1, axis=last)
-    # The others, in order: those found are marked by the smallest value of a mask.
+    # The positions not found so far: those found are 0 in a mask of ones, whose largest elements
+    # ``top_k`` gives in order.
     left = lax.full(shape, 1.0, np.float32)
     lead = [lax.broadcasted_iota(_INT32, np.shape(below), d) for d in range(last)]
     left = at(left)[(*lead, below)].set(0.0)
@@ -286,7 +287,7 @@ def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
 
 def top_k(
     a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The largest or smallest elements along a dimension, and their positions.
 
     Args:
@@ -314,7 +315,7 @@ def top_k(
 
 
 @composite("top_k")
-def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> Any:
+def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> Sequence[Array]:
     if not smallest:
         return lax.top_k(a, k, axis=axis)
     values, places = lax.top_k(_negated(a), k, axis=axis)
