@@ -1,4 +1,4 @@
-"""Values between the elements of arrays."""
+"""Interpolation: values between the elements of arrays, and between the points of grids."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -8,21 +8,26 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, inlined
+from ricci_ir import Array, ArrayLike, Tracer, inlined
 from ricci_numpy.authoring import check_arraylike, operands
 
 
-def _mirror(i: Any, size: int) -> Array:
+def _mirror(i: Array, size: int) -> Array:
+    """The index in an array that is mirrored about its outermost elements."""
     period = max(2 * (size - 1), 1)
     return jnp.abs((i + (size - 1)) % period - (size - 1))
 
 
-def _reflect(i: Any, size: int) -> Array:
-    # The edges count twice: as mirror with half places between.
+def _reflect(i: Array, size: int) -> Array:
+    """The index in an array that is mirrored about its outer edges.
+
+    On a grid twice as fine the edges are elements, so ``_mirror`` applies.
+    """
     return jnp.floor_divide(_mirror(2 * i + 1, 2 * size + 1), 2)
 
 
-_PLACES: dict[str, Callable[[Any, int], Any]] = {
+# By mode, the index of the element that a given index stands for.
+_INDICES: dict[str, Callable[[Array, int], Array]] = {
     "constant": lambda i, size: i,
     "nearest": lambda i, size: jnp.clip(i, 0, size - 1),
     "wrap": lambda i, size: i % size,
@@ -32,18 +37,22 @@ _PLACES: dict[str, Callable[[Any, int], Any]] = {
 
 
 def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+    input: ArrayLike,
+    coordinates: Sequence[ArrayLike],
+    order: int,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
 ) -> Array:
-    """The values of an array at places between its elements.
+    """The values of an array at coordinates between its elements.
 
     Args:
       input: an array of rank n.
-      coordinates: n arrays of one shape: the places along each dimension.
+      coordinates: n arrays of one shape: the coordinates along each dimension.
       order: 0 for the nearest element's value, 1 for linear interpolation.
-      mode: what lies outside of the array: ``"constant"`` the value ``cval``, ``"nearest"`` the
-        nearest element, ``"wrap"`` the array again, ``"mirror"`` the array mirrored about its
-        outermost elements, ``"reflect"`` mirrored about their outer edges.
-      cval: see ``mode``.
+      mode: what lies outside of the array: ``"constant"`` for the value ``cval``, ``"nearest"`` for
+        the nearest element, ``"wrap"`` for the array repeated, ``"mirror"`` for the array mirrored
+        about its outermost elements, ``"reflect"`` for the array mirrored about its outer edges.
+      cval: the value outside of the array in mode ``"constant"``.
 
     Returns:
       An array of the shape of the coordinates and the dtype of ``input``.
@@ -67,10 +76,10 @@ def map_coordinates(
             f"map_coordinates: an array of rank {x.ndim} needs as many arrays of coordinates, got "
             f"{len(places)}."
         )
-    if mode not in _PLACES:
+    if mode not in _INDICES:
         raise NotImplementedError(
             f"map_coordinates: mode={mode!r} is not available; there are "
-            f"{', '.join(map(repr, _PLACES))}."
+            f"{', '.join(map(repr, _INDICES))}."
         )
     if order not in (0, 1):
         raise NotImplementedError(
@@ -80,15 +89,15 @@ def map_coordinates(
 
 
 @inlined("map_coordinates")
-def _mapped(x: Array, cval: Any, *places: Any, order: int, mode: str) -> Array:
+def _mapped(x: Array, cval: ArrayLike, *places: Array, order: int, mode: str) -> Array:
     cval = jnp.asarray(cval, x.dtype)
-    # For each dimension its neighbours: their index, whether it exists, and their weight.
+    # For each dimension, the neighbours of the coordinates: index, whether it is inside, weight.
     neighbours = []
     for place, size in zip(places, x.shape, strict=True):
         around = []
         for i, weight in _around(place, order):
             inside = jnp.logical_and(i >= 0, i < size) if mode == "constant" else None
-            around.append((_PLACES[mode](i, size), inside, weight))
+            around.append((_INDICES[mode](i, size), inside, weight))
         neighbours.append(around)
     total: Any = None
     for corner in product(*neighbours):
@@ -105,8 +114,8 @@ def _mapped(x: Array, cval: Any, *places: Any, order: int, mode: str) -> Array:
     return total.astype(x.dtype)
 
 
-def _around(place: Any, order: int) -> list[tuple[Any, Any]]:
-    """The indices that count for a place along one dimension, with their weights."""
+def _around(place: Array, order: int) -> list[tuple[Array, Array | None]]:
+    """The indices next to coordinates along one dimension, with their weights (``None`` for 1)."""
     if order == 0:
         is_integer = jnp.issubdtype(place.dtype, np.integer)
         nearest = place if is_integer else lax.round(place)
@@ -118,14 +127,14 @@ def _around(place: Any, order: int) -> list[tuple[Any, Any]]:
 
 
 class RegularGridInterpolator:
-    """The values of a function between the points of a grid on which it is known.
+    """Interpolation of a function that is known on a grid.
 
     Args:
-      points: vectors of ascending coordinates, one for each dimension.
-      values: an array, whose leading dimensions have the sizes of these vectors.
+      points: for each dimension of the grid, a vector of ascending coordinates.
+      values: the function's values, an array whose leading dimensions are those of the grid.
       method: ``"linear"`` or ``"nearest"``.
-      bounds_error: must be false: whether a point lies outside cannot be known while tracing.
-      fill_value: what points outside of the grid give; ``None`` to extrapolate.
+      bounds_error: must be false, since a traced point cannot be checked.
+      fill_value: the value at points outside of the grid; ``None`` to extrapolate.
 
     Raises:
       ValueError: if the method is unknown, sizes do not fit, or the fill value is complex.
@@ -141,11 +150,11 @@ class RegularGridInterpolator:
 
     def __init__(
         self,
-        points: tuple[Any, ...],
-        values: Array,
+        points: Sequence[ArrayLike],
+        values: ArrayLike,
         method: str = "linear",
         bounds_error: bool = False,
-        fill_value: Any = np.nan,
+        fill_value: ArrayLike | None = np.nan,
     ):
         _check_method(method)
         if bounds_error:
@@ -160,7 +169,8 @@ class RegularGridInterpolator:
         values = jnp.asarray(values)
         if jnp.issubdtype(values.dtype, np.integer):
             values = values.astype(jnp.result_type(float))
-        if np.iscomplexobj(fill_value) and not np.iscomplexobj(values):
+        is_complex = fill_value is not None and np.iscomplexobj(fill_value)
+        if is_complex and not np.iscomplexobj(values):
             raise ValueError(
                 f"RegularGridInterpolator: fill_value={fill_value!r} is complex, but values are "
                 "real."
@@ -174,18 +184,18 @@ class RegularGridInterpolator:
                 f"values, of shape {values.shape}; got shapes {[p.shape for p in self.grid]}."
             )
         for i, p in enumerate(self.grid):
-            known = p.concrete() if hasattr(p, "concrete") else p
+            known = p.concrete() if isinstance(p, Tracer) else p
             if known is not None and not np.all(np.diff(np.asarray(known)) > 0):
                 raise ValueError(
                     f"RegularGridInterpolator: the points of dimension {i} must ascend strictly."
                 )
 
-    def __call__(self, xi: Any, method: str | None = None) -> Array:
+    def __call__(self, xi: ArrayLike | tuple[ArrayLike, ...], method: str | None = None) -> Array:
         """The values at points.
 
         Args:
           xi: points of shape ``(..., n)`` for n dimensions, or a tuple of n arrays that broadcast.
-          method: another method than that of the interpolator.
+          method: a method in place of the interpolator's.
 
         Raises:
           ValueError: if the points have another number of coordinates, or the method is unknown.
@@ -215,14 +225,16 @@ def _check_method(method: str) -> None:
         )
 
 
-def _outside(found: Any, xi: Any, grid: Sequence[Any], fill: Any) -> Array:
+def _outside(found: Array, xi: Array, grid: Sequence[Array], fill: ArrayLike) -> Array:
+    """``found``, with ``fill`` at the points outside of the grid."""
     ends = jnp.stack([p[0] for p in grid]), jnp.stack([p[-1] for p in grid])
     is_out = jnp.any(jnp.logical_or(xi < ends[0], xi > ends[1]), axis=-1)
     return jnp.where(is_out.reshape(-1, *[1] * (found.ndim - 1)), fill, found)
 
 
 @inlined("interpolate")
-def _interpolated(values: Array, xi: Any, *grid: Any, method: str) -> Array:
+def _interpolated(values: Array, xi: Array, *grid: Array, method: str) -> Array:
+    """The values at the points ``xi``: of the nearest corner of their cell, or the weighted sum."""
     cells, shares = [], []
     for d, points in enumerate(grid):
         i = jnp.clip(jnp.searchsorted(points, xi[:, d]) - 1, 0, points.shape[0] - 2)

@@ -1,22 +1,20 @@
 """Vector quantization."""
 
-from typing import Any
-
 import ricci_numpy as jnp
-from ricci_ir import Array, inlined
+from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import operands, promote_dtypes_inexact
 
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The nearest code of each observation.
 
     Args:
-      obs: observations, of shape ``(m, k)``, or ``(m,)`` for numbers.
+      obs: observations, of shape ``(m, k)``, or ``(m,)`` for scalars.
       code_book: codes, of shape ``(n, k)``, or ``(n,)``.
       check_finite: ignored; SciPy has it.
 
     Returns:
-      The codes' places, int32 of shape ``(m,)``, and the distances to them.
+      The indices of the codes, int32 of shape ``(m,)``, and the distances to them.
 
     Raises:
       TypeError: if an operand is no array.
@@ -43,11 +41,11 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
         )
     if x.ndim == 1:
         x, codes = x[:, None], codes[:, None]
-    return tuple(_vq(x, codes))
+    return _vq(x, codes)
 
 
 @inlined("vq")
-def _vq(x: Array, codes: Any) -> tuple[Any, Any]:
+def _vq(x: Array, codes: Array) -> tuple[Array, Array]:
     distances = jnp.linalg.norm(x[:, None] - codes[None], axis=-1)
     place = jnp.argmin(distances, axis=-1)
     return place, jnp.take_along_axis(distances, place[:, None], axis=-1)[:, 0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Array:
 
 
 def _fitted(name: str, x: Array, sizes: dict[int, int]) -> Array:
-    """``x`` cut off or filled up with zeros to sizes along axes."""
+    """``x`` truncated or padded with zeros to the given sizes along axes."""
     for axis, size in sizes.items():
         if size < 1:
             raise ValueError(f"{name}: sizes must be positive, got {size} for axis {axis}.")
@@ -33,6 +33,7 @@ def _fitted(name: str, x: Array, sizes: dict[int, int]) -> Array:
 
 
 def _transform(name: str, x: Array, axes: tuple[int, ...], norm: str | None) -> Array:
+    """Apply the transform called ``name`` along axes, to real and imaginary parts by themselves."""
     if jnp.iscomplexobj(x):
         parts = [_transform(name, part, axes, norm) for part in (x.real, x.imag)]
         return lax.complex(*parts)
@@ -43,11 +44,12 @@ def _transform(name: str, x: Array, axes: tuple[int, ...], norm: str | None) -> 
 
 
 def _turns(n: int, sign: float) -> np.ndarray:
+    """The factors between the Fourier transform of reordered elements and the cosine transform."""
     return np.exp(sign * 1j * np.pi * np.arange(n) / (2 * n))
 
 
 def _weights(n: int) -> np.ndarray:
-    """What makes the transform orthogonal."""
+    """The factors that make the transform orthogonal."""
     weights = np.full(n, np.sqrt(1 / (2 * n)))
     weights[0] = np.sqrt(1 / (4 * n))
     return weights
@@ -57,7 +59,7 @@ def _weights(n: int) -> np.ndarray:
 def _forward(x: Array, *, axis: int, ortho: bool) -> Array:
     n = x.shape[axis]
     x = jnp.moveaxis(x, axis, -1)
-    # Even places upwards, then odd ones downwards (Makhoul 1980).
+    # The even indices ascending, then the odd ones descending (Makhoul 1980).
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
     spectrum = jnp.fft.fft(x[..., order])
     turns = jnp.asarray(2 * _turns(n, -1), spectrum.dtype)
@@ -89,11 +91,20 @@ def _one(name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: str
     return _transform(name, x, (axis,), norm)
 
 
-def _many(name: str, x: ArrayLike, type: int, s: Any, axes: Any, norm: str | None) -> Array:
+def _many(
+    name: str,
+    x: ArrayLike,
+    type: int,
+    s: Sequence[int] | None,
+    axes: int | Sequence[int] | None,
+    norm: str | None,
+) -> Array:
     x = _checked(name, x, type, norm)
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-    dims = canonical_axes(axes if np.ndim(axes) == 0 else tuple(axes), x.ndim, "axes")
+    dims = canonical_axes(
+        axes if np.ndim(axes) == 0 else tuple(cast(Sequence[int], axes)), x.ndim, "axes"
+    )
     if s is not None:
         x = _fitted(name, x, dict(zip(dims, map(index, s), strict=False)))
     return _transform(name, x, dims, norm)
@@ -107,13 +118,13 @@ def dct(
     Args:
       x: an array; integers and 16-bit floats become float32.
       type: which transform; only the second, 2 Σ x[j] cos(π k (2j + 1) / 2n), is available.
-      n: to which size ``x`` is cut off or filled up with zeros.
+      n: the size to which ``x`` is truncated or padded with zeros.
       axis: the axis.
       norm: ``"ortho"`` for an orthogonal transform, ``None`` or ``"backward"``.
 
     Raises:
       TypeError: if ``x`` is no array.
-      ValueError: if an axis does not exist, or the norm is another.
+      ValueError: if an axis does not exist, or the norm is unknown.
       NotImplementedError: for another type.
 
     Example:
@@ -156,8 +167,8 @@ def dctn(
 
     Args:
       x, type, norm: as for ``dct``.
-      s: to which sizes ``x`` is cut off or filled up with zeros.
-      axes: the axes, by default the last ones that ``s`` speaks of, or all.
+      s: the sizes to which ``x`` is truncated or padded with zeros.
+      axes: the axes, by default as many of the last ones as ``s`` has sizes, or all.
 
     Raises:
       TypeError, ValueError, NotImplementedError: as ``dct``.

@@ -1,6 +1,7 @@
-"""Factors of matrices."""
+"""Decompositions of matrices into factors."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, overload
 
 import ricci_lax as lax
 import ricci_numpy as jnp
@@ -15,6 +16,94 @@ from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import svd as svd_of
 from ricci_numpy.authoring import adjoint, matrices
 
+if TYPE_CHECKING:
+    # Flags decide whether one array is returned or several.
+
+    @overload
+    def svd(
+        a: ArrayLike,
+        full_matrices: bool = True,
+        compute_uv: Literal[True] = True,
+        overwrite_a: bool = False,
+        check_finite: bool = True,
+        lapack_driver: str = "gesdd",
+    ) -> tuple[Array, Array, Array]: ...
+    @overload
+    def svd(
+        a: ArrayLike,
+        full_matrices: bool = True,
+        *,
+        compute_uv: Literal[False],
+        overwrite_a: bool = False,
+        check_finite: bool = True,
+        lapack_driver: str = "gesdd",
+    ) -> Array: ...
+    @overload
+    def svd(
+        a: ArrayLike,
+        full_matrices: bool = True,
+        compute_uv: bool = True,
+        overwrite_a: bool = False,
+        check_finite: bool = True,
+        lapack_driver: str = "gesdd",
+    ) -> Array | tuple[Array, Array, Array]: ...
+    @overload
+    def eigh(
+        a: ArrayLike,
+        b: None = None,
+        lower: bool = True,
+        eigvals_only: Literal[False] = False,
+        overwrite_a: bool = False,
+        overwrite_b: bool = False,
+        turbo: bool = True,
+        eigvals: None = None,
+        type: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def eigh(
+        a: ArrayLike,
+        b: None = None,
+        lower: bool = True,
+        *,
+        eigvals_only: Literal[True],
+        overwrite_a: bool = False,
+        overwrite_b: bool = False,
+        turbo: bool = True,
+        eigvals: None = None,
+        type: int = 1,
+        check_finite: bool = True,
+    ) -> Array: ...
+    @overload
+    def eigh(
+        a: ArrayLike,
+        b: ArrayLike | None = None,
+        lower: bool = True,
+        eigvals_only: bool = False,
+        overwrite_a: bool = False,
+        overwrite_b: bool = False,
+        turbo: bool = True,
+        eigvals: None = None,
+        type: int = 1,
+        check_finite: bool = True,
+    ) -> Array | tuple[Array, Array]: ...
+    @overload
+    def hessenberg(
+        a: ArrayLike,
+        *,
+        calc_q: Literal[False] = False,
+        overwrite_a: bool = False,
+        check_finite: bool = True,
+    ) -> Array: ...
+    @overload
+    def hessenberg(
+        a: ArrayLike, *, calc_q: Literal[True], overwrite_a: bool = False, check_finite: bool = True
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def hessenberg(
+        a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    ) -> Array | tuple[Array, Array]: ...
+
 
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
@@ -22,13 +111,13 @@ def cholesky(
     """The Cholesky factors of positive definite matrices.
 
     Args:
-      a: Hermitian matrices of shape ``(..., n, n)``, of which one triangle is looked at.
+      a: Hermitian matrices of shape ``(..., n, n)``, of which only one triangle is used.
       lower: whether to use the lower triangle and return a lower triangular ``l`` with
         ``a = l @ lᴴ``, or an upper triangular ``u`` with ``a = uᴴ @ u``.
       overwrite_a, check_finite: ignored; SciPy has them.
 
     Returns:
-      Factors of the shape of ``a``; of a matrix that is not positive definite they are NaN.
+      Factors of the shape of ``a``; NaN for a matrix that is not positive definite.
 
     Raises:
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
@@ -57,7 +146,7 @@ def svd(
     overwrite_a: bool = False,
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Any:
+) -> Array | tuple[Array, Array, Array]:
     """The singular value decomposition ``a = u @ diag(s) @ vh``.
 
     Args:
@@ -85,18 +174,18 @@ def svd(
 
 
 @composite("_svd")
-def _svd(a: Array, *, full_matrices: bool, compute_uv: bool) -> Array:
+def _svd(a: Array, *, full_matrices: bool, compute_uv: bool) -> Array | list[Array]:
     return svd_of(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: Any = None,
+    lwork: int | None = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
-) -> tuple[Any, ...]:
+) -> tuple[Array, ...]:
     """The decomposition ``a = q @ r`` with a unitary ``q`` and an upper triangular ``r``.
 
     Args:
@@ -112,7 +201,7 @@ def qr(
 
     Raises:
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
-      ValueError: if the mode is another.
+      ValueError: if the mode is unknown.
 
     Example:
       >>> q, r = qr(np.float32([[3.0, 1.0], [4.0, 2.0]]))
@@ -128,13 +217,13 @@ def qr(
 
 
 @composite("_qr")
-def _qr(a: Array, *, is_full: bool, pivoting: bool) -> Any:
+def _qr(a: Array, *, is_full: bool, pivoting: bool) -> tuple[Array, ...]:
     return tuple(qr_of(a, pivoting=pivoting, full_matrices=is_full))
 
 
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Any, ...]:
+) -> tuple[Array, ...]:
     """The decomposition ``a = p @ l @ u`` into a permutation and triangular matrices.
 
     Args:
@@ -160,7 +249,7 @@ def lu(
 
 
 @composite("_lu")
-def _lu(a: Array, *, permute_l: bool) -> tuple[Any, ...]:
+def _lu(a: Array, *, permute_l: bool) -> tuple[Array, ...]:
     factors, _, order = lu_of(a)
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -185,13 +274,13 @@ def eigh(
     eigvals: None = None,
     type: int = 1,
     check_finite: bool = True,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """The eigenvalues of Hermitian matrices in ascending order, and their eigenvectors.
 
     Args:
       a: matrices of shape ``(..., n, n)``.
       b: not available; ``None``.
-      lower: whether the lower triangle is used, or the upper one.
+      lower: whether to use the lower triangle, or the upper one.
       eigvals_only: whether to return the eigenvalues alone.
       eigvals: not available; ``None``.
       type: which problem to solve; only 1 is available.
@@ -232,7 +321,7 @@ def polar(
     method: str = "qdwh",
     eps: float | None = None,
     max_iterations: int | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The polar decomposition ``a = u @ p``, or ``a = p @ u``.
 
     Args:
@@ -241,7 +330,7 @@ def polar(
       method: ``"qdwh"``, an iteration that needs ``m >= n`` (``m < n`` for the left side), or
         ``"svd"``.
       eps: the iteration's relative precision, by default the dtype's.
-      max_iterations: how many steps it takes at most.
+      max_iterations: the limit of the number of steps.
 
     Returns:
       ``u``, of the shape of ``a``, with orthonormal columns or rows, and ``p``, Hermitian and
@@ -249,8 +338,8 @@ def polar(
 
     Raises:
       TypeError: if ``a`` is no array.
-      ValueError: if ``side`` or ``method`` is another, or ``a`` holds no matrices.
-      NotImplementedError: if the method ``"qdwh"`` is asked for a shape that it does not take.
+      ValueError: if ``side`` or ``method`` is unknown, or ``a`` has less than 2 dimensions.
+      NotImplementedError: if the method is ``"qdwh"`` and the shape is not one that it takes.
 
     Example:
       >>> u, p = polar(np.float32([[0.0, 2.0], [3.0, 0.0]]))
@@ -273,15 +362,18 @@ def polar(
             f"polar: method 'qdwh' with side={side!r} does not take a matrix of shape {a.shape}; "
             "use method='svd', or the other side."
         )
-    settings = {"side": side, "method": method, "eps": eps, "max_iterations": max_iterations}
-    return tuple(_polar(a, **settings))
+    return _polar(a, side=side, method=method, eps=eps, max_iterations=max_iterations)
 
 
 @inlined("polar")
-def _polar(a: Array, *, side: str, method: str, eps: Any, max_iterations: Any) -> tuple[Any, Any]:
+def _polar(
+    a: Array, *, side: str, method: str, eps: float | None, max_iterations: int | None
+) -> tuple[Array, Array]:
     if method == "qdwh":
         tall = a if side == "right" else adjoint(a)
-        steps = lambda x: qdwh(x, eps=eps, max_iterations=max_iterations)[:2]
+        steps: Callable[[Array], tuple[Array, Array]] = lambda x: qdwh(
+            x, eps=eps, max_iterations=max_iterations
+        )[:2]
         for _ in range(a.ndim - 2):
             steps = vmap(steps)
         unitary, posdef = steps(tall)
@@ -294,8 +386,8 @@ def _polar(a: Array, *, side: str, method: str, eps: Any, max_iterations: Any) -
     return unitary, (u * s[..., None, :]) @ adjoint(u)
 
 
-def schur(a: ArrayLike, output: str = "real") -> tuple[Any, Any]:
-    """The Schur decomposition ``a = z @ t @ zᴴ`` with a unitary ``z``; on CPU.
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
+    """The Schur decomposition ``a = z @ t @ zᴴ`` with a unitary ``z``; on CPUs only.
 
     Args:
       a: matrices of shape ``(..., n, n)``.
@@ -307,7 +399,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Any, Any]:
 
     Raises:
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
-      ValueError: if its matrices are not square, or ``output`` is another.
+      ValueError: if its matrices are not square, or ``output`` is unknown.
 
     Example:
       >>> t, z = schur(np.float32([[1.0, 2.0], [0.0, 3.0]]))
@@ -318,20 +410,22 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Any, Any]:
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: output={output!r} is unknown; it is 'real' or 'complex'.")
-    return tuple(_schur(*matrices("schur", a), is_complex=output == "complex"))
+    t, z = _schur(*matrices("schur", a), is_complex=output == "complex")
+    return t, z
 
 
 @composite("_schur")
-def _schur(a: Array, *, is_complex: bool) -> tuple[Any, Any]:
+def _schur(a: Array, *, is_complex: bool) -> tuple[Array, Array]:
     if is_complex:
         a = a.astype(jnp.promote_types(a.dtype, "complex64"))
-    return tuple(schur_of(a))
+    t, z = schur_of(a)
+    return t, z
 
 
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
-    """Matrices in Hessenberg form, zero below the first subdiagonal: ``a = q @ h @ qᴴ``; on CPU.
+) -> Array | tuple[Array, Array]:
+    """Matrices in Hessenberg form, zero below the first subdiagonal: ``a = q @ h @ qᴴ``; on CPUs.
 
     Args:
       a: square matrices of shape ``(..., n, n)``.
@@ -358,7 +452,7 @@ def hessenberg(
 
 
 @inlined("hessenberg")
-def _hessenberg(a: Array, *, calc_q: bool) -> Any:
+def _hessenberg(a: Array, *, calc_q: bool) -> Array | tuple[Array, Array]:
     reflectors, taus = hessenberg_of(a)
     h = jnp.triu(reflectors, -1)
     if not calc_q:
@@ -371,8 +465,8 @@ def _hessenberg(a: Array, *, calc_q: bool) -> Any:
     return h, q.at[..., 0, 0].set(1)
 
 
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """A real Schur decomposition made a complex one, whose ``T`` is triangular.
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
+    """Convert a real Schur decomposition to a complex one, whose ``T`` is triangular.
 
     Args:
       T, Z: matrices of shape ``(n, n)`` as ``schur`` returns them.
@@ -392,24 +486,25 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
     Source: scipy.linalg.rsf2csf.
     """
-    T, Z = (jnp.asarray(x) for x in matrices("rsf2csf", T, Z))
-    for name, x in (("T", T), ("Z", Z)):
+    t, z = (jnp.asarray(x) for x in matrices("rsf2csf", T, Z))
+    for name, x in (("T", t), ("Z", z)):
         if x.ndim != 2 or x.shape[0] != x.shape[1]:
             raise ValueError(f"rsf2csf: {name} must be a square matrix, got shape {x.shape}.")
-    if T.shape != Z.shape:
-        raise ValueError(f"rsf2csf: T and Z must have one shape, got {T.shape} and {Z.shape}.")
-    return tuple(_rsf2csf(T, Z))
+    if t.shape != z.shape:
+        raise ValueError(f"rsf2csf: T and Z must have one shape, got {t.shape} and {z.shape}.")
+    return _rsf2csf(t, z)
 
 
 @inlined("rsf2csf")
-def _rsf2csf(T: Any, Z: Any) -> tuple[Any, Any]:
+def _rsf2csf(T: Array, Z: Array) -> tuple[Array, Array]:
+    """Rotate the 2 by 2 blocks on the diagonal of ``T`` to triangles, from the last one up."""
     dtype = jnp.promote_types(jnp.promote_types(T.dtype, Z.dtype), "complex64")
     T, Z = T.astype(dtype), Z.astype(dtype)
     n = T.shape[0]
     eps = jnp.finfo(dtype).eps
     columns = lax.iota("int32", n)
 
-    def eliminate(step: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+    def eliminate(step: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         m = n - 1 - step
         T, Z = carry
         rows = lax.dynamic_slice(T, (m - 1, m - 1), (2, 2))

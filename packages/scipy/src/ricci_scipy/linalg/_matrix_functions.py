@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 import numpy as np
 
@@ -17,8 +17,36 @@ from ricci_numpy.authoring import adjoint, promote_dtypes
 from ._factors import rsf2csf, schur
 from ._systems import square_matrices
 
-# For each order of Padé's approximation the greatest 1-norm of a matrix it is exact enough for
-# (Higham 2005, table 2.3), by how many bits its numbers have.
+if TYPE_CHECKING:
+
+    @overload
+    def expm_frechet(
+        A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[True] = True
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def expm_frechet(
+        A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[False]
+    ) -> Array: ...
+    @overload
+    def expm_frechet(
+        A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+    ) -> Array | tuple[Array, Array]: ...
+    @overload
+    def funm(
+        A: ArrayLike, func: Callable[[Array], ArrayLike], disp: Literal[True] = True
+    ) -> Array: ...
+    @overload
+    def funm(
+        A: ArrayLike, func: Callable[[Array], ArrayLike], disp: Literal[False]
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def funm(
+        A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True
+    ) -> Array | tuple[Array, Array]: ...
+
+
+# By the bits of a real number: for each order of Padé's approximation, the largest 1-norm of a
+# matrix for which it is exact to working precision (Higham 2005, table 2.3).
 _ORDERS = {
     32: {3: 4.258730016922831e-01, 5: 1.880152677804762, 7: 3.925724783138660},
     64: {
@@ -32,22 +60,22 @@ _ORDERS = {
 
 
 def _coefficients(order: int) -> list[float]:
-    """Those of Padé's numerator, by power, scaled so that the last one is 1."""
+    """The coefficients of Padé's numerator, by ascending powers; the last one is scaled to 1."""
     found = [1.0]
     for k in range(order, 0, -1):
         found.append(found[-1] * k * (2 * order - k + 1) / (order - k + 1))
     return found[::-1]
 
 
-def _dot(x: ArrayLike, y: Any) -> Array:
+def _dot(x: ArrayLike, y: ArrayLike) -> Array:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
-def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
-    """The odd and the even part of Padé's numerator."""
+def _pade(order: int) -> Callable[[Array], tuple[Array, Array]]:
+    """A function that gives the odd and the even part of Padé's numerator at a matrix."""
     c = _coefficients(order)
 
-    def parts(a: Any) -> tuple[Any, Any]:
+    def parts(a: Array) -> tuple[Array, Array]:
         one = jnp.eye(a.shape[-1], dtype=a.dtype)
         square = _dot(a, a)
         if order < 13:
@@ -55,7 +83,7 @@ def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
             while len(powers) <= order // 2:
                 powers.append(_dot(powers[-1], square))
             odd = sum(c[2 * i + 1] * p for i, p in enumerate(powers))
-            even = sum(c[2 * i] * p for i, p in enumerate(powers))
+            even = cast(Array, sum(c[2 * i] * p for i, p in enumerate(powers)))
             return _dot(a, odd), even
         fourth = _dot(square, square)
         low, sixth = (one, square, fourth), _dot(fourth, square)
@@ -85,7 +113,7 @@ def _expm_of_one(a: Array, upper_triangular: bool, max_squarings: int) -> Array:
     else:
         result = jnp.linalg.solve(q, p)
 
-    def square(i: Any, x: ArrayLike) -> Array:
+    def square(i: Array, x: Array) -> Array:
         return lax.cond(i < squarings, lambda x: _dot(x, x), lambda x: x, x)
 
     result = lax.fori_loop(0, max_squarings, square, result)
@@ -106,8 +134,8 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     Args:
       A: matrices of shape ``(..., n, n)``.
       upper_triangular: whether the matrices are upper triangular, which saves time.
-      max_squarings: how often results may be squared, after scaling; a matrix that needs more
-        gives NaN.
+      max_squarings: how often the exponential of the scaled matrix may be squared; a matrix that
+        needs more squarings gives NaN.
 
     Raises:
       TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
@@ -124,8 +152,8 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
 
 def expm_frechet(
-    A: ArrayLike, E: Any, *, method: str | None = None, compute_expm: bool = True
-) -> Any:
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Array | tuple[Array, Array]:
     """The derivative of the exponential at a matrix in a direction.
 
     Args:
@@ -139,7 +167,7 @@ def expm_frechet(
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if shapes differ or are not square, or the method is another.
+      ValueError: if shapes differ or are not square, or the method is unknown.
 
     Example:
       >>> a = np.zeros((2, 2), np.float32)
@@ -162,7 +190,7 @@ def expm_frechet(
 
 
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
-    """The principal square root of a matrix; on CPU.
+    """The principal square root of a matrix; on CPUs only.
 
     Args:
       A: a matrix of shape ``(n, n)``.
@@ -198,13 +226,14 @@ def _sqrtm(a: Array) -> Array:
 
 
 def _root_of_triangle(t: Array) -> Array:
+    """The square root of an upper triangular matrix, by columns, each from the diagonal up."""
     n = t.shape[0]
     diagonal = jnp.sqrt(jnp.diagonal(t))
 
-    def column(j: Any, root: Any) -> Array:
-        def row(step: Any, root: Any) -> Array:
+    def column(j: Array, root: Array) -> Array:
+        def row(step: Array, root: Array) -> Array:
             i = j - 1 - step
-            # Elements that are not there yet are 0, so that only those between i and j count.
+            # Elements not computed yet are 0, so that the product sums over those between i and j.
             rest = t[i, j] - jnp.dot(root[i], root[:, j], precision=lax.Precision.HIGHEST)
             divisor = diagonal[i] + diagonal[j]
             value = jnp.where(rest == 0, 0, rest / jnp.where(rest == 0, 1, divisor))
@@ -215,8 +244,10 @@ def _root_of_triangle(t: Array) -> Array:
     return lax.fori_loop(0, n, column, jnp.diag(diagonal))
 
 
-def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """A function of a square matrix; on CPU.
+def funm(
+    A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True
+) -> Array | tuple[Array, Array]:
+    """A function of a square matrix; on CPUs only.
 
     Args:
       A: a matrix of shape ``(n, n)`` with distinct eigenvalues.
@@ -224,7 +255,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
       disp: if false, an estimate of the relative error is returned as well.
 
     Returns:
-      A matrix of the shape of ``A``, complex; with ``disp=False`` and a scalar.
+      A complex matrix of the shape of ``A``; with ``disp=False`` also the estimate, a scalar.
 
     Raises:
       TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
@@ -251,12 +282,15 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     return result, jnp.where(jnp.all(~jnp.isfinite(result)), np.inf, error)
 
 
-def _parlett(t: Array, diagonal: Any) -> tuple[Any, Any]:
-    """The function's values for a triangular matrix, and the least difference divided by."""
+def _parlett(t: Array, diagonal: ArrayLike) -> tuple[Array, Array]:
+    """The function of a triangular matrix, and the least difference of eigenvalues divided by.
+
+    ``diagonal`` holds the function's values at the eigenvalues; the superdiagonals follow in order.
+    """
     n = t.shape[0]
 
-    def superdiagonal(p: ArrayLike, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-        def element(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+    def superdiagonal(p: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        def element(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             f, smallest = carry
             j = i + p
             row, column = f[i].at[i].set(0), f[:, j].at[j].set(0)

@@ -1,8 +1,7 @@
-"""Matrices of a given structure, made of vectors or numbers."""
+"""Matrices with a structure: Toeplitz, Hankel, companion, Hilbert, Pascal and others."""
 
 from math import comb
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -12,13 +11,13 @@ from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined
 from ricci_numpy.authoring import operands, promote_dtypes, promote_dtypes_inexact
 
 
-def _vectors(name: str, *args: Any) -> list[Any]:
+def _vectors(name: str, *args: ArrayLike) -> list[Array]:
     """Operands of rank 1 or more; scalars become vectors of one element."""
     return [jnp.atleast_1d(x) for x in operands(name, *args)]
 
 
-def block_diag(*arrs: Any) -> Array:
-    """Matrices along the diagonal of one that is 0 elsewhere.
+def block_diag(*arrs: ArrayLike) -> Array:
+    """A matrix with the given matrices along its diagonal, and 0 elsewhere.
 
     Args:
       *arrs: arrays of rank 2 or less; vectors are rows.
@@ -46,7 +45,7 @@ def block_diag(*arrs: Any) -> Array:
 
 
 @inlined("block_diag")
-def _block_diag(*blocks: Any) -> Array:
+def _block_diag(*blocks: Array) -> Array:
     width = sum(x.shape[1] for x in blocks)
     rows, before = [], 0
     for x in blocks:
@@ -57,12 +56,12 @@ def _block_diag(*blocks: Any) -> Array:
     return lax.concatenate(rows, 0)
 
 
-def toeplitz(c: ArrayLike, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Matrices whose diagonals are constant.
 
     Args:
       c: first columns, of shape ``(..., m)``.
-      r: first rows, of shape ``(..., n)``, of which the first element is not looked at; by default
+      r: first rows, of shape ``(..., n)``, of which the first element is ignored; by default
         the conjugate of ``c``. Leading dimensions broadcast.
 
     Returns:
@@ -97,13 +96,13 @@ def _band(x: Array, y: Array, *, first: int, step: int, rows: int, columns: int)
     return jnp.concatenate(parts, -1)[..., places]
 
 
-def hankel(c: ArrayLike, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Matrices whose antidiagonals are constant.
 
     Args:
       c: first columns, of shape ``(..., m)``.
-      r: last rows, of shape ``(..., n)``, of which the first element is not looked at; by default
-        zeros, as many as ``c`` has.
+      r: last rows, of shape ``(..., n)``, of which the first element is ignored; by default
+        zeros, as many as ``c`` has elements.
 
     Raises:
       TypeError: if an operand is no array.
@@ -124,8 +123,8 @@ def hankel(c: ArrayLike, r: Any = None) -> Array:
     return _band(c, r[..., 1:], first=0, step=1, rows=m, columns=n)
 
 
-def circulant(c: Any) -> Any:
-    """Matrices whose columns are a vector, turned by one place from column to column.
+def circulant(c: ArrayLike) -> Array:
+    """Matrices whose columns are one vector, rotated by one place more in each column.
 
     Args:
       c: first columns, of shape ``(..., n)``.
@@ -174,7 +173,7 @@ def companion(a: ArrayLike) -> Array:
     return jnp.concatenate([row[..., None, :], below], -2)
 
 
-def fiedler(a: Any) -> Array:
+def fiedler(a: ArrayLike) -> Array:
     """Matrices of the distances between a vector's elements.
 
     Args:
@@ -225,7 +224,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     return result.at[..., rows, columns].set(1)
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """Matrices whose product with a vector is its convolution with another.
 
     Args:
@@ -238,7 +237,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
 
     Raises:
       TypeError: if ``a`` is no array.
-      ValueError: if ``a`` is empty, ``n`` is not positive or the mode is another.
+      ValueError: if ``a`` is empty, ``n`` is not positive or the mode is unknown.
 
     Example:
       >>> convolution_matrix(np.array([1, 2]), 2).tolist()
@@ -269,10 +268,10 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     Args:
       n: its size.
       scale: ``None``, ``"sqrtn"`` to divide by the root of n, or ``"n"`` to divide by n.
-      dtype: complex; by default the default one.
+      dtype: a complex dtype; by default the default one.
 
     Raises:
-      ValueError: if the scale is another.
+      ValueError: if the scale is unknown.
 
     Example:
       >>> dft(2).real.tolist()
@@ -320,7 +319,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Args:
       n: how many columns it has.
-      full: whether the vector of ones, scaled, is put before them as first row.
+      full: whether to prepend a first row of equal elements.
 
     Returns:
       An array of shape ``(n - 1, n)``, or ``(n, n)``.
@@ -391,8 +390,8 @@ def invhilbert(n: int) -> Array:
     return jnp.asarray(found.reshape(n, n), jnp.result_type(float))
 
 
-def leslie(f: Any, s: Any) -> Array:
-    """Matrices by which a population by age grows from one time to the next.
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
+    """Leslie matrices, which take a population by age to that of the next time step.
 
     Args:
       f: fecundities of shape ``(..., n)``: the first row.
@@ -422,6 +421,7 @@ def leslie(f: Any, s: Any) -> Array:
 
 
 def _binomials(name: str, n: int, kind: str | None, sign: int) -> Array:
+    """Pascal's matrix for ``sign`` 1, and its inverse for -1."""
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(
             f"{name}: kind={kind!r} is unknown; it is 'symmetric', 'lower' or 'upper'."
@@ -448,7 +448,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
         product of the first with the second.
 
     Raises:
-      ValueError: if the kind is another.
+      ValueError: if the kind is unknown.
 
     Example:
       >>> pascal(3).tolist()
@@ -466,7 +466,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
       n, kind: as for ``pascal``.
 
     Raises:
-      ValueError: if the kind is another.
+      ValueError: if the kind is unknown.
 
     Example:
       >>> invpascal(2, "lower").tolist()

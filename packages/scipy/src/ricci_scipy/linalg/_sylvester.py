@@ -1,6 +1,4 @@
-"""Equations of matrices, and products with the factors of others."""
-
-from typing import Any
+"""Sylvester's matrix equation, and products with the unitary factor of a matrix."""
 
 import ricci_lax as lax
 import ricci_numpy as jnp
@@ -14,7 +12,7 @@ from ._systems import square_matrices
 
 
 def solve_sylvester(
-    A: ArrayLike, B: ArrayLike, C: Any, *, method: str = "schur", tol: float = 1e-8
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:
     """The solution ``X`` of ``A @ X + X @ B = C``.
 
@@ -22,17 +20,17 @@ def solve_sylvester(
       A: a matrix of shape ``(m, m)``.
       B: a matrix of shape ``(n, n)``.
       C: a matrix of shape ``(m, n)``.
-      method: ``"schur"``, by the Schur forms of ``A`` and ``B``, on CPU; or ``"eigen"``, by their
+      method: ``"schur"``, by the Schur forms of ``A`` and ``B``, on CPUs; or ``"eigen"``, by their
         eigenvectors, which is less exact.
-      tol: eigenvalues of ``A`` and ``-B`` nearer than this count as equal: then there is no
-        solution, and the result is NaN.
+      tol: eigenvalues of ``A`` and ``-B`` that differ by no more than this count as equal; then
+        no unique solution exists, and the result is NaN.
 
     Returns:
       An array of shape ``(m, n)``.
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if shapes do not fit, or the method is another.
+      ValueError: if shapes do not fit, or the method is unknown.
 
     Example:
       >>> a, b = np.float32([[2.0]]), np.float32([[3.0]])
@@ -68,20 +66,22 @@ def _sylvester(a: Array, b: Array, c: Array, *, method: str, tol: float) -> Arra
     return jnp.real(x) if is_real else x
 
 
-def _by_eigenvectors(a: Array, b: Array, c: Array) -> tuple[Any, Any]:
+def _by_eigenvectors(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """The solution by eigenvectors, and the sums of eigenvalues divided by."""
     (la, ua), (lb, ub) = jnp.linalg.eig(a), jnp.linalg.eig(b)
     apart = la[:, None] + lb[None, :]
     y = jnp.linalg.solve(ua, c) @ ub / apart
     return ua @ y @ jnp.linalg.inv(ub), apart
 
 
-def _by_schur(a: Array, b: Array, c: Array) -> tuple[Any, Any]:
+def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """The solution by Schur forms, column by column, and the sums of eigenvalues divided by."""
     (r, u), (s, v) = schur_of(a), schur_of(b)
     f = adjoint(u) @ c @ v
     n, one = s.shape[0], jnp.eye(r.shape[0], dtype=r.dtype)
 
-    def column(k: Any, y: Any) -> Array:
-        # The columns from k on are still 0, so that only those before it count.
+    def column(k: Array, y: Array) -> Array:
+        # The columns of y from k on are still 0, so that the product sums over those before k.
         right = f[:, k] - y @ s[:, k]
         found = triangular_solve(r + s[k, k] * one, right[:, None], left_side=True)
         return y.at[:, k].set(found[:, 0])
@@ -98,7 +98,7 @@ def qr_multiply(
     conjugate: bool = False,
     overwrite_a: bool = False,
     overwrite_c: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Array, ...]:
     """Products with the ``q`` of the decomposition ``a = q @ r``.
 
     Args:
@@ -115,7 +115,7 @@ def qr_multiply(
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if shapes do not fit, or the mode is another.
+      ValueError: if shapes do not fit, or the mode is unknown.
 
     Example:
       >>> product, r = qr_multiply(np.float32([[3.0], [4.0]]), np.float32([3.0, 4.0]))

@@ -1,4 +1,4 @@
-"""Systems of linear equations, by the factors of their matrices."""
+"""Systems of linear equations, solved by factoring their matrices."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from ._factors import cholesky
 _TRANSPOSITIONS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
 
 
-def square_matrices(name: str, *args: Any) -> list[Any]:
+def square_matrices(name: str, *args: ArrayLike) -> list[Array]:
     """Operands as matrices of one inexact dtype, each square.
 
     Raises:
@@ -30,10 +30,10 @@ def square_matrices(name: str, *args: Any) -> list[Any]:
     return found
 
 
-def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any, bool]:
+def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     """Matrices and right-hand sides with their leading dimensions broadcast.
 
-    The last result tells whether ``b`` holds vectors, which have become matrices of one column.
+    The last result tells whether ``b`` holds vectors; they are returned as matrices of one column.
     """
     a, b = (jnp.asarray(x) for x in matrices(name, a, b))
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or not b.ndim:
@@ -61,24 +61,24 @@ def solve_triangular(
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
-    debug: Any = None,
+    debug: bool | None = None,
     check_finite: bool = True,
 ) -> Array:
     """The solutions ``x`` of ``a @ x = b`` for triangular matrices ``a``.
 
     Args:
-      a: matrices of shape ``(..., n, n)``, of which one triangle is looked at.
+      a: matrices of shape ``(..., n, n)``, of which only one triangle is used.
       b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``; leading dimensions
         broadcast.
       trans: which system to solve: 0 or ``"N"`` for ``a``, 1 or ``"T"`` for its transpose, 2 or
         ``"C"`` for its adjoint.
-      lower: whether the lower triangle counts, or the upper one.
-      unit_diagonal: whether the diagonal is taken to be ones, not looked at.
+      lower: whether to use the lower triangle, or the upper one.
+      unit_diagonal: whether the diagonal is assumed to be ones; its elements are then not used.
       overwrite_b, debug, check_finite: ignored; SciPy has them.
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if shapes do not fit, or ``trans`` is another.
+      ValueError: if shapes do not fit, or ``trans`` is unknown.
 
     Example:
       >>> a = np.array([[2.0, 0.0], [1.0, 4.0]], np.float32)
@@ -112,7 +112,7 @@ def _solve_triangular(a: Array, b: Array, *, kind: int, lower: bool, unit_diagon
 
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Any, bool]:
+) -> tuple[Array, bool]:
     """The Cholesky factors of positive definite matrices, for ``cho_solve``.
 
     Args:
@@ -137,7 +137,7 @@ def cho_factor(
 
 
 def cho_solve(
-    c_and_lower: tuple[Any, bool],
+    c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
     overwrite_b: bool = False,
     check_finite: bool = True,
@@ -191,14 +191,15 @@ def solve(
     Args:
       a: square matrices of shape ``(..., n, n)``.
       b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``.
-      lower: whether the lower triangle is used of matrices that are positive definite.
-      assume_a: what is known of the matrices: ``"gen"`` nothing, ``"sym"`` and ``"her"`` that they
-        are symmetric or Hermitian (not made use of), ``"pos"`` that they are positive definite.
+      lower: whether to use the lower triangle of positive definite matrices, or the upper one.
+      assume_a: the structure of the matrices: ``"gen"`` for general ones, ``"sym"`` and ``"her"``
+        for symmetric and Hermitian ones (solved like general ones), ``"pos"`` for positive
+        definite ones.
       overwrite_a, overwrite_b, debug, check_finite: ignored; SciPy has them.
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if shapes do not fit, or ``assume_a`` is another.
+      ValueError: if shapes do not fit, or ``assume_a`` is unknown.
 
     Example:
       >>> a = np.float32([[2.0, 1.0], [1.0, 3.0]])
@@ -231,7 +232,7 @@ def _solve_positive(a: Array, b: Array, *, lower: bool) -> Array:
 
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The LU factors of matrices and the pivots, for ``lu_solve``.
 
     Args:
@@ -258,7 +259,7 @@ def lu_factor(
 
 
 def lu_solve(
-    lu_and_piv: tuple[Any, Any],
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
     b: ArrayLike,
     trans: int = 0,
     overwrite_b: bool = False,
@@ -275,7 +276,7 @@ def lu_solve(
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if shapes do not fit, or ``trans`` is another.
+      ValueError: if shapes do not fit, or ``trans`` is unknown.
 
     Example:
       >>> factors = lu_factor(np.float32([[0.0, 2.0], [4.0, 0.0]]))
@@ -294,10 +295,10 @@ def lu_solve(
 
 
 @composite("lu_solve")
-def _lu_solve(factors: Any, pivots: Any, b: Array, *, kind: int) -> Array:
+def _lu_solve(factors: Array, pivots: Array, b: Array, *, kind: int) -> Array:
     order = lu_pivots_to_permutation(pivots, factors.shape[-1])
-    lower = {"left_side": True, "lower": True, "unit_diagonal": True}
-    upper = {"left_side": True, "lower": False}
+    lower: dict[str, Any] = {"left_side": True, "lower": True, "unit_diagonal": True}
+    upper: dict[str, Any] = {"left_side": True, "lower": False}
     if kind == 0:
         x = jnp.take_along_axis(b, order[..., None], axis=-2)
         return triangular_solve(factors, triangular_solve(factors, x, **lower), **upper)

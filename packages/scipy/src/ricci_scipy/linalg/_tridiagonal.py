@@ -1,6 +1,6 @@
 """Eigenvalues of tridiagonal matrices."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -8,17 +8,53 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import operands
 
+if TYPE_CHECKING:
+
+    @overload
+    def eigh_tridiagonal(
+        d: ArrayLike,
+        e: ArrayLike,
+        *,
+        eigvals_only: Literal[False] = False,
+        select: str = "a",
+        select_range: tuple[float, float] | None = None,
+        tol: float | None = None,
+        key: Array | None = None,
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def eigh_tridiagonal(
+        d: ArrayLike,
+        e: ArrayLike,
+        *,
+        eigvals_only: Literal[True],
+        select: str = "a",
+        select_range: tuple[float, float] | None = None,
+        tol: float | None = None,
+        key: Array | None = None,
+    ) -> Array: ...
+    @overload
+    def eigh_tridiagonal(
+        d: ArrayLike,
+        e: ArrayLike,
+        *,
+        eigvals_only: bool = False,
+        select: str = "a",
+        select_range: tuple[float, float] | None = None,
+        tol: float | None = None,
+        key: Array | None = None,
+    ) -> Array | tuple[Array, Array]: ...
+
 
 def eigh_tridiagonal(
     d: ArrayLike,
-    e: Any,
+    e: ArrayLike,
     *,
     eigvals_only: bool = False,
     select: str = "a",
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
-    key: Any = None,
-) -> Array:
+    key: Array | None = None,
+) -> Array | tuple[Array, Array]:
     """The eigenvalues of Hermitian tridiagonal matrices in ascending order, and eigenvectors.
 
     Args:
@@ -36,7 +72,7 @@ def eigh_tridiagonal(
 
     Raises:
       TypeError: if an operand is no array, dtypes differ, or sizes do not fit.
-      ValueError: if ``select`` is another, or the range is missing or not in order.
+      ValueError: if ``select`` is unknown, or the range is missing or not ascending.
       NotImplementedError: for ``select="v"``, a range of values.
 
     Example:
@@ -58,7 +94,10 @@ def eigh_tridiagonal(
     return _eigh_tridiagonal(d, e, first=first, last=last, eigvals_only=bool(eigvals_only))
 
 
-def _chosen(name: str, size: int, select: str, select_range: Any) -> tuple[int, int]:
+def _chosen(
+    name: str, size: int, select: str, select_range: tuple[float, float] | None
+) -> tuple[int, int]:
+    """The indices of the first and the last eigenvalue to return."""
     if select == "a":
         return 0, size - 1
     if select == "v":
@@ -79,7 +118,9 @@ def _chosen(name: str, size: int, select: str, select_range: Any) -> tuple[int, 
 
 
 @inlined("eigh_tridiagonal")
-def _eigh_tridiagonal(d: Array, e: Any, *, first: int, last: int, eigvals_only: bool) -> Any:
+def _eigh_tridiagonal(
+    d: Array, e: Array, *, first: int, last: int, eigvals_only: bool
+) -> Array | tuple[Array, Array]:
     n = d.shape[-1]
     i = np.arange(n)
     lead = np.broadcast_shapes(d.shape[:-1], e.shape[:-1])

@@ -1,39 +1,46 @@
-"""Line search: how far to go in a direction that leads downwards."""
+"""Line search: the length of a step in a direction of descent."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array
 
+# The constants of Wolfe's conditions: sufficient decrease, and curvature.
 _DECREASE, _CURVATURE = 1e-4, 0.9
 
 
 class Point(NamedTuple):
-    """A place on the line: how far it is, the value there, the slope and the gradient."""
+    """A point on the line: the step that leads to it, and the function's value, slope, gradient."""
 
-    step: Any
-    value: Any
-    slope: Any
-    gradient: Any
+    step: Array
+    value: Array
+    slope: Array
+    gradient: Array
 
 
 class Found(NamedTuple):
-    """What a search found: the place, whether both conditions hold there, its evaluations."""
+    """The result: a point, whether both conditions hold there, and the number of evaluations."""
 
     point: Point
-    success: Any
-    evaluations: Any
+    success: Array | bool
+    evaluations: Array | int
 
 
 class _State(NamedTuple):
+    """The state of the search.
+
+    Before there is a bracket, ``low`` is the last point tried. Then a solution lies between
+    ``low``, the lowest point so far with enough decrease, and ``high``.
+    """
+
     low: Point
     high: Point
     best: Point
-    has_bracket: Any
-    done: Any
-    count: Any
+    has_bracket: Array | bool
+    done: Array | bool
+    tries: Array | int
 
 
 def _choose(condition: Array, x: Point, y: Point) -> Point:
@@ -41,14 +48,14 @@ def _choose(condition: Array, x: Point, y: Point) -> Point:
 
 
 def _cubic_minimum(a: Point, b: Point) -> Array:
-    """Where the cubic through two places, with their slopes, is least; NaN if nowhere."""
+    """The minimum of the cubic with the values and slopes of two points; NaN if there is none."""
     d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step)
     d2 = jnp.sign(b.step - a.step) * jnp.sqrt(d1 * d1 - a.slope * b.slope)
     return b.step - (b.step - a.step) * (b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2)
 
 
 def _between(low: Point, high: Point) -> Array:
-    """A place inside of a bracket: by interpolation, if that lies well inside, else the middle."""
+    """A step inside a bracket: the cubic's minimum if it is well inside, else the midpoint."""
     guess = _cubic_minimum(low, high)
     start, end = jnp.minimum(low.step, high.step), jnp.maximum(low.step, high.step)
     margin = 0.1 * (end - start)
@@ -57,32 +64,32 @@ def _between(low: Point, high: Point) -> Array:
 
 
 def line_search(
-    fun: Callable[[Any], tuple[Any, Any]],
-    x: ArrayLike,
-    direction: Any,
-    value: Any,
-    gradient: Any,
-    first_step: Any,
+    fun: Callable[[Array], tuple[Array, Array]],
+    x: Array,
+    direction: Array,
+    value: Array,
+    gradient: Array,
+    first_step: Array,
     maxiter: int,
 ) -> Found:
-    """A place in a direction where Wolfe's strong conditions hold.
+    """Search a direction for a point where the strong Wolfe conditions hold.
 
     Args:
-      fun: the value and the gradient at a vector.
-      x: where to start, a vector.
+      fun: gives the value and the gradient at a vector.
+      x: the start, a vector.
       direction: a vector along which the function decreases.
-      value, gradient: those at ``x``.
+      value, gradient: the function's value and gradient at ``x``.
       first_step: the multiple of ``direction`` to try first.
-      maxiter: how many places to try at most.
+      maxiter: the limit of the number of evaluations.
 
     Returns:
-      The place that was found, or, where ``success`` is false, the lowest one seen.
+      The point found or, where ``success`` is false, the lowest one with enough decrease.
 
     Source: Nocedal and Wright, "Numerical optimization", algorithms 3.5 and 3.6.
     """
     dot = lambda u, v: jnp.vdot(u, v, precision=lax.Precision.HIGHEST)
 
-    def at(step: Any) -> Point:
+    def at(step: Array) -> Point:
         found, slope = fun(x + step * direction)
         return Point(step, found, dot(slope, direction), slope)
 
@@ -90,15 +97,15 @@ def line_search(
 
     def advance(state: _State) -> _State:
         low, high = state.low, state.high
-        grown = jnp.where(state.count == 0, first_step, 2 * low.step)
+        grown = jnp.where(state.tries == 0, first_step, 2 * low.step)
         new = at(jnp.where(state.has_bracket, _between(low, high), grown))
         allowed = start.value + _DECREASE * new.step * start.slope
-        # A value that is no number is too high, too.
+        # Negated comparisons, so that NaN counts as too high.
         too_high = jnp.logical_not(jnp.logical_and(new.value <= allowed, new.value < low.value))
-        too_high = jnp.where(state.count == 0, jnp.logical_not(new.value <= allowed), too_high)
+        too_high = jnp.where(state.tries == 0, jnp.logical_not(new.value <= allowed), too_high)
         is_flat = jnp.abs(new.slope) <= -_CURVATURE * start.slope
         done = jnp.logical_and(jnp.logical_not(too_high), is_flat)
-        # In a bracket the slope at its low end points to the high one.
+        # In a bracket, a slope that rises towards the high end means that the minimum was passed.
         ahead = jnp.where(state.has_bracket, high.step - low.step, 1)
         passed = jnp.logical_and(jnp.logical_not(too_high), new.slope * ahead >= 0)
         next_high = _choose(too_high, new, _choose(passed, low, high))
@@ -106,10 +113,10 @@ def line_search(
         is_better = jnp.logical_and(new.value < state.best.value, new.value <= allowed)
         best = _choose(jnp.logical_or(done, is_better), new, state.best)
         has_bracket = jnp.logical_or(state.has_bracket, jnp.logical_or(too_high, passed))
-        return _State(next_low, next_high, best, has_bracket, done, state.count + 1)
+        return _State(next_low, next_high, best, has_bracket, done, state.tries + 1)
 
     def goes_on(state: _State) -> Array:
-        return jnp.logical_and(jnp.logical_not(state.done), state.count < maxiter)
+        return jnp.logical_and(jnp.logical_not(state.done), state.tries < maxiter)
 
     final = lax.while_loop(goes_on, advance, _State(start, start, start, False, False, 0))
-    return Found(final.best, final.done, final.count)
+    return Found(final.best, final.done, final.tries)

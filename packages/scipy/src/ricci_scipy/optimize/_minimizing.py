@@ -1,4 +1,4 @@
-"""Minimising a function of a vector by quasi-Newton methods."""
+"""Minimisation of functions of vectors by quasi-Newton methods."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -8,25 +8,26 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import value_and_grad
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array, ArrayLike, PyTree
 
 from ._line_search import line_search
 
 _LBFGS = "l-bfgs-experimental-do-not-rely-on-this"
 
-# How a run ended.
+# Values of ``status``; a state that goes on has _UNFINISHED.
 _CONVERGED, _OUT_OF_STEPS, _OUT_OF_CALLS, _STUCK = 0, 1, 2, 5
+_UNFINISHED = -1
 
 
 class OptimizeResults(NamedTuple):
-    """What ``minimize`` found.
+    """The result of ``minimize``.
 
-    - ``x``: the place; ``fun`` and ``jac`` are the value and the gradient there.
-    - ``success``: whether it is a minimum, to the tolerance asked for.
-    - ``status``: how the run ended: 0 at a minimum, 1 after ``maxiter`` steps, 2 after ``maxfun``
-      or ``maxgrad`` evaluations, 5 where the line search found nothing lower.
+    - ``x``: the solution; ``fun`` and ``jac`` are the value and the gradient there.
+    - ``success``: whether it is a minimum to the given tolerance.
+    - ``status``: why the run ended: 0 for convergence, 1 after ``maxiter`` steps, 2 after
+      ``maxfun`` or ``maxgrad`` evaluations, 5 if the line search found no lower value.
     - ``hess_inv``: an estimate of the inverse of the Hessian, or ``None``.
-    - ``nfev``, ``njev``, ``nit``: how many values, gradients and steps were computed.
+    - ``nfev``, ``njev``, ``nit``: the numbers of values, gradients and steps computed.
 
     Example:
       >>> bowl = lambda x: jnp.sum((x - 1.0) ** 2)
@@ -35,57 +36,57 @@ class OptimizeResults(NamedTuple):
       ([1.0, 1.0], True)
     """
 
-    x: Any
-    success: Any
-    status: Any
-    fun: Any
-    jac: Any
-    hess_inv: Any
-    nfev: Any
-    njev: Any
-    nit: Any
+    x: Array
+    success: Array
+    status: Array
+    fun: Array
+    jac: Array
+    hess_inv: Array | None
+    nfev: Array | int
+    njev: Array | int
+    nit: Array | int
 
 
 class _State(NamedTuple):
-    x: Any
-    value: Any
-    gradient: Any
-    memory: Any
-    status: Any
-    evaluations: Any
-    steps: Any
+    """The state of a run; ``memory`` is the method's estimate of the inverse Hessian."""
 
-
-_UNFINISHED = -1
+    x: Array
+    value: Array
+    gradient: Array
+    memory: PyTree
+    status: Array
+    evaluations: Array | int
+    steps: Array | int
 
 
 def minimize(
-    fun: Callable[..., Any],
-    x0: Any,
-    args: tuple = (),
+    fun: Callable[..., ArrayLike],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
     *,
     method: str,
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """A minimum of a function of a vector, found by going downwards from a start.
+    """Find a local minimum of a function of a vector, from a start.
 
-    It can be part of a program: staged, mapped over starts; not differentiated in reverse.
+    ``jit`` and ``vmap`` (over starts) apply; reverse-mode differentiation does not.
 
     Args:
-      fun: ``fun(x, *args)`` gives a scalar; its gradient is taken.
-      x0: where to start, a vector of floats.
+      fun: ``fun(x, *args)`` gives a scalar, and is differentiable in ``x``.
+      x0: the start, a vector of floats.
       args: further arguments of ``fun``.
-      method: ``"BFGS"``, or ``"l-bfgs-experimental-do-not-rely-on-this"``, which keeps no matrix.
+      method: ``"BFGS"``, or ``"l-bfgs-experimental-do-not-rely-on-this"``, which stores no
+        matrix.
       tol: ignored; use ``options``.
       options: for both methods ``maxiter``, ``norm`` (the order of the gradient's norm) and
         ``gtol`` (the norm at which to stop); for BFGS ``line_search_maxiter``; for the other
-        ``maxcor`` (how many steps to remember), ``ftol`` (the relative decrease at which to stop),
+        ``maxcor`` (how many steps to store), ``ftol`` (the relative decrease at which to stop),
         ``maxfun``, ``maxgrad`` and ``maxls``.
 
     Raises:
-      TypeError: if ``args`` is no tuple, an option is unknown, or ``x0`` holds no floats.
-      ValueError: if the method is unknown, or ``x0`` is no vector.
+      TypeError: if ``args`` is not a tuple, an option is unknown, or ``x0`` is not floating.
+      ValueError: if the method is unknown, or ``x0`` is not a vector.
 
     Example:
       >>> rosenbrock = lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2
@@ -105,30 +106,34 @@ def minimize(
     return run(value_and_grad(lambda x: fun(x, *args)), x0, **(options or {}))
 
 
-def _norm(x: Array, order: Any) -> Array:
+def _norm(x: Array, order: float | str | None) -> Array:
     return jnp.linalg.norm(x, ord=order)
 
 
 def _descend(
-    fun: Callable[[Any], tuple[Any, Any]],
-    x0: Any,
-    memory: Any,
-    direction_of: Callable[[Any, Any], Any],
-    remember: Callable[..., Any],
+    fun: Callable[[Array], tuple[Array, Array]],
+    x0: Array,
+    memory: PyTree,
+    direction_of: Callable[[Array, PyTree], Array],
+    remember: Callable[[PyTree, Array, Array, Array | int], PyTree],
     *,
-    maxiter: Any,
-    norm: Any,
+    maxiter: int,
+    norm: float | str | None,
     gtol: float,
     maxls: int,
     ftol: float = 0.0,
-    maxcalls: Any = None,
+    maxcalls: float | None = None,
 ) -> _State:
-    """Line searches in directions that follow from the gradient and what is remembered."""
+    """Minimise by line searches, in directions computed from the gradient and the memory.
+
+    ``remember`` updates the memory from the last step, the change of the gradient and the number
+    of steps.
+    """
 
     def step(state: _State) -> _State:
         direction = direction_of(state.gradient, state.memory)
         size = jnp.sum(jnp.abs(state.gradient))
-        # Nothing is known of the scale yet: the first step is a short one.
+        # The scale of the function is not known yet, so the first step has a length of 1 or less.
         first = jnp.where(state.steps == 0, jnp.minimum(1.0, 1.0 / jnp.where(size > 0, size, 1)), 1)
         found = line_search(
             fun,
@@ -151,7 +156,7 @@ def _descend(
         if maxcalls is not None:
             status = jnp.where(evaluations >= maxcalls, _OUT_OF_CALLS, status)
         status = jnp.where(jnp.logical_and(found.success, is_flat), _CONVERGED, status)
-        # Without a step that satisfies both conditions a lower place will do, if there is one.
+        # If no step satisfies both conditions, the run goes on from a lower point, if there is one.
         status = jnp.where(new.step > 0, status, _STUCK)
         status = jnp.where(is_minimum, _CONVERGED, status)
         x = state.x + change
@@ -163,7 +168,7 @@ def _descend(
     return lax.while_loop(lambda s: s.status == _UNFINISHED, step, state)
 
 
-def _results(state: _State, hess_inv: Any) -> OptimizeResults:
+def _results(state: _State, hess_inv: Array | None) -> OptimizeResults:
     return OptimizeResults(
         x=state.x,
         success=lax.convert_element_type(state.status == _CONVERGED, np.bool_),
@@ -178,11 +183,11 @@ def _results(state: _State, hess_inv: Any) -> OptimizeResults:
 
 
 def _bfgs(
-    fun: Any,
-    x0: Any,
+    fun: Callable[[Array], tuple[Array, Array]],
+    x0: Array,
     *,
     maxiter: int | None = None,
-    norm: Any = np.inf,
+    norm: float | str | None = np.inf,
     gtol: float = 1e-5,
     line_search_maxiter: int = 20,
 ) -> OptimizeResults:
@@ -190,11 +195,11 @@ def _bfgs(
     one = jnp.eye(size, dtype=x0.dtype)
     dot = lambda a, b: jnp.dot(a, b, precision=lax.Precision.HIGHEST)
 
-    def remember(h: Any, s: Any, y: Any, steps: Any) -> Array:
+    def remember(h: Array, s: Array, y: Array, steps: Array | int) -> Array:
         product = dot(s, y)
         is_curved = product > 0
         rho = 1 / jnp.where(is_curved, product, 1)
-        # The first estimate has the scale of the curvature just seen.
+        # The first estimate is scaled by the curvature along the first step (section 6.1).
         scale = product / jnp.where(is_curved, dot(y, y), 1)
         h = jnp.where(jnp.logical_and(steps == 0, is_curved), scale * one, h)
         left = one - rho * s[:, None] * y[None, :]
@@ -216,11 +221,11 @@ def _bfgs(
 
 
 def _lbfgs(
-    fun: Any,
-    x0: Any,
+    fun: Callable[[Array], tuple[Array, Array]],
+    x0: Array,
     *,
     maxiter: int | None = None,
-    norm: Any = np.inf,
+    norm: float | str | None = np.inf,
     maxcor: int = 10,
     ftol: float = 2.220446049250313e-09,
     gtol: float = 1e-05,
@@ -231,10 +236,13 @@ def _lbfgs(
     size = x0.shape[0]
     dot = lambda a, b: jnp.dot(a, b, precision=lax.Precision.HIGHEST)
     zeros = jnp.zeros((maxcor, size), x0.dtype)
-    # The last steps, the changes of the gradient, 1 / (s·y), which is 0 where there is none yet.
+    # The last steps s, the changes y of the gradient, 1 / (s·y), and the scale of the first
+    # estimate. Rows that are not filled yet are 0, and so add nothing below.
     memory = (zeros, zeros, jnp.zeros(maxcor, x0.dtype), jnp.ones((), x0.dtype))
 
-    def remember(memory: Any, s: Any, y: ArrayLike, steps: Any) -> Any:
+    def remember(
+        memory: tuple[Array, ...], s: Array, y: Array, steps: Array | int
+    ) -> tuple[Array, ...]:
         product = dot(s, y)
         is_curved = product > 0
         rho = 1 / jnp.where(is_curved, product, 1)
@@ -247,16 +255,17 @@ def _lbfgs(
             [jnp.where(is_curved, a, b) for a, b in zip((*shifted, gamma), memory, strict=True)]
         )
 
-    def direction_of(gradient: Any, memory: Any) -> Any:
+    # The product of the estimate and the gradient, by the two loops of algorithm 7.4.
+    def direction_of(gradient: Array, memory: tuple[Array, ...]) -> Array:
         steps, changes, rho, gamma = memory
 
-        def backwards(i: Any, carry: Any) -> Any:
+        def backwards(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             q, shares = carry
             j = maxcor - 1 - i
             share = rho[j] * dot(steps[j], q)
             return q - share * changes[j], shares.at[j].set(share)
 
-        def forwards(j: Any, r: Any) -> Array:
+        def forwards(j: Array, r: Array) -> Array:
             return r + steps[j] * (shares[j] - rho[j] * dot(changes[j], r))
 
         shares = jnp.zeros(maxcor, x0.dtype)

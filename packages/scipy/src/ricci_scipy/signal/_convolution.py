@@ -1,19 +1,19 @@
 """Convolution and correlation of arrays of any rank."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, composite
+from ricci_ir import Array, ArrayLike, composite
 from ricci_numpy.authoring import canonical_axes, operands, promote_dtypes_inexact
 
 _MODES = ("full", "same", "valid")
 
 
-def _arrays(name: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
+def _arrays(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> tuple[Array, Array]:
+    """The operands as arrays of one inexact dtype and one rank, with elements."""
     if mode not in _MODES:
         raise ValueError(f"{name}: mode={mode!r} is unknown; it is 'full', 'same' or 'valid'.")
     x, y = (jnp.asarray(v) for v in promote_dtypes_inexact(*operands(name, in1, in2)))
@@ -26,8 +26,8 @@ def _arrays(name: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
     return x, y
 
 
-def _in_order(name: str, x: Array, y: Array, mode: str) -> tuple[Any, Any, bool]:
-    """The larger operand first, where the mode needs that, and whether they were exchanged."""
+def _in_order(name: str, x: Array, y: Array, mode: str) -> tuple[Array, Array, bool]:
+    """The operands, the larger one first if the mode needs it, and whether they were exchanged."""
     if mode == "same":
         return x, y, False
     fits = all(m >= n for m, n in zip(x.shape, y.shape, strict=True))
@@ -42,7 +42,7 @@ def _in_order(name: str, x: Array, y: Array, mode: str) -> tuple[Any, Any, bool]
 
 
 @composite("_convolve_nd")
-def _convolve_nd(x: Array, y: Array, *, mode: str, precision: Any) -> Array:
+def _convolve_nd(x: Array, y: Array, *, mode: str, precision: lax.PrecisionLike) -> Array:
     if not x.ndim:
         return x * y
     y = lax.rev(y, tuple(range(y.ndim)))
@@ -58,12 +58,16 @@ def _convolve_nd(x: Array, y: Array, *, mode: str, precision: Any) -> Array:
 
 
 def convolve(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: lax.PrecisionLike = None,
 ) -> Array:
     """The discrete convolution of two arrays along all their dimensions.
 
     Args:
-      in1, in2: arrays of one rank; integers are taken as floating.
+      in1, in2: arrays of one rank; integers are converted to the default float dtype.
       mode: ``"full"`` for all overlaps, ``"same"`` for the middle of them, in the shape of ``in1``,
         ``"valid"`` for those where one array lies within the other.
       method: ``"direct"``, ``"fft"`` by Fourier transforms, or ``"auto"``, which is direct.
@@ -71,7 +75,7 @@ def convolve(
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if ranks differ, an operand is empty, or the mode or method is another.
+      ValueError: if ranks differ, an operand is empty, or the mode or method is unknown.
 
     Example:
       >>> convolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0, 1.0])).tolist()
@@ -91,7 +95,11 @@ def convolve(
 
 
 def correlate(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: lax.PrecisionLike = None,
 ) -> Array:
     """The cross-correlation of two arrays: sums of products with the conjugate of the second.
 
@@ -115,7 +123,10 @@ def correlate(
     return convolve(x, jnp.conj(jnp.flip(y)), mode, method, precision)
 
 
-def _plane(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
+def _plane(
+    name: str, in1: ArrayLike, in2: ArrayLike, mode: str, boundary: str, fillvalue: float
+) -> tuple[Array, Array]:
+    """The operands as arrays of rank 2, after a check of the boundary."""
     if boundary != "fill" or not (np.isscalar(fillvalue) and fillvalue == 0):
         raise NotImplementedError(
             f"{name}: only boundary='fill' with fillvalue=0 is available; pad the first operand "
@@ -128,22 +139,22 @@ def _plane(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: A
 
 
 def convolve2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
 ) -> Array:
     """The discrete convolution of two arrays of rank 2.
 
     Args:
       in1, in2, mode, precision: as for ``convolve``.
-      boundary, fillvalue: what lies outside of the first operand: only zeros.
+      boundary, fillvalue: the values outside of the first operand; only zeros are available.
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if ranks are not 2, an operand is empty, or the mode is another.
+      ValueError: if ranks are not 2, an operand is empty, or the mode is unknown.
       NotImplementedError: for another boundary or fill value.
 
     Example:
@@ -158,18 +169,18 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
 ) -> Array:
     """The cross-correlation of two arrays of rank 2.
 
     Args:
       in1, in2, mode, precision: as for ``convolve``.
-      boundary, fillvalue: what lies outside of the first operand: only zeros.
+      boundary, fillvalue: the values outside of the first operand; only zeros are available.
 
     Raises:
       TypeError, ValueError, NotImplementedError: as ``convolve2d``.
@@ -182,7 +193,8 @@ def correlate2d(
     """
     x, y = _plane("correlate2d", in1, in2, mode, boundary, fillvalue)
     if mode == "same":
-        # The middle is that of the correlation, which lies before that of the convolution.
+        # The middle of a correlation begins earlier than that of a convolution, so it is sliced
+        # from the full result.
         full = _convolve_nd(x, jnp.conj(jnp.flip(y)), mode="full", precision=precision)
         starts = [(n - 1) // 2 if n % 2 else n // 2 for n in y.shape]
         return lax.slice(full, starts, [s + m for s, m in zip(starts, x.shape, strict=True)])
@@ -194,18 +206,18 @@ def correlate2d(
 
 
 def fftconvolve(
-    in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
 ) -> Array:
     """The convolution of two arrays by Fourier transforms, along some dimensions.
 
     Args:
-      in1, in2: arrays of one rank; outside of ``axes`` of one shape.
+      in1, in2: arrays of one rank and, outside of ``axes``, one shape.
       mode: as for ``convolve``.
       axes: the dimensions to convolve along, by default all.
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if ranks or shapes do not fit, or the mode is another.
+      ValueError: if ranks or shapes do not fit, or the mode is unknown.
 
     Example:
       >>> fftconvolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0])).round(4).tolist()
@@ -231,7 +243,7 @@ def _fftconvolve(x: Array, y: Array, *, mode: str, dims: tuple[int, ...]) -> Arr
     if not dims:
         return x * y
     full = [x.shape[d] + y.shape[d] - 1 for d in dims]
-    # Sizes whose factors are small are transformed faster.
+    # Fourier transforms are faster for sizes with small prime factors.
     sizes = [_smooth_size(n) for n in full]
     if jnp.iscomplexobj(x):
         spectrum = jnp.fft.fftn(x, sizes, dims) * jnp.fft.fftn(y, sizes, dims)
@@ -248,7 +260,7 @@ def _fftconvolve(x: Array, y: Array, *, mode: str, dims: tuple[int, ...]) -> Arr
 
 
 def _smooth_size(size: int) -> int:
-    """The least size not below ``size`` that has no prime factors but 2, 3 and 5."""
+    """The least number from ``size`` up that has no prime factors other than 2, 3 and 5."""
     while True:
         rest = size
         for factor in (2, 3, 5):

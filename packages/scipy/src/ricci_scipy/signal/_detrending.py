@@ -1,6 +1,6 @@
-"""Taking out the mean or a straight line."""
+"""Removal of the mean or of straight lines from signals."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,20 +10,24 @@ from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexa
 
 
 def detrend(
-    data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None
+    data: ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: int | Sequence[int] | np.ndarray = 0,
+    overwrite_data: bool | None = None,
 ) -> Array:
-    """An array less the straight lines, or the mean, that fit it best along an axis.
+    """Subtract the mean, or the straight lines that fit best, along an axis.
 
     Args:
-      data: an array; integers are taken as floating.
+      data: an array; integers are converted to the default float dtype.
       axis: the axis.
       type: ``"linear"`` for lines by least squares, ``"constant"`` for the mean.
-      bp: for lines, the places where another line begins: an integer or a sequence.
+      bp: for lines, the indices where another line begins: an integer or a sequence.
       overwrite_data: ignored; SciPy has it.
 
     Raises:
       TypeError: if ``data`` is no array.
-      ValueError: if the type is another, or a place lies outside of the data.
+      ValueError: if the type is unknown, or an index lies outside of the data.
 
     Example:
       >>> detrend(np.float32([1.0, 2.0, 3.0]), type="constant").tolist()
@@ -50,7 +54,7 @@ def _less_lines(x: Array, *, axis: int, places: tuple[int, ...]) -> Array:
     parts = []
     for start, end in zip(places, places[1:], strict=False):
         part, n = x[start:end], end - start
-        # An orthonormal basis of the lines: what lies in it is taken out.
+        # The projection on an orthonormal basis of the lines is subtracted.
         lines = np.stack([np.arange(1, n + 1) / n, np.ones(n)], axis=1)
         u, s, _ = np.linalg.svd(lines, full_matrices=False)
         basis = jnp.asarray(u[:, s > 1e-12], x.dtype)

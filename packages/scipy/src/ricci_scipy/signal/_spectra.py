@@ -12,12 +12,15 @@ from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
 
 from ._detrending import detrend as detrend_along
-from ._windows import as_window
+from ._windows import Window, as_window
 
+# What to subtract from segments: a kind of ``detrend``, a function of segments, or nothing.
+Detrend = str | Callable[[Array], Array] | bool
 _BOUNDARIES = ("even", "odd", "constant", "zeros", None)
 
 
-def _overlaps(name: str, nperseg: int, noverlap: Any, nfft: Any) -> tuple[int, int]:
+def _overlaps(name: str, nperseg: int, noverlap: int | None, nfft: int | None) -> tuple[int, int]:
+    """The overlap of segments and the length of transforms, with their defaults."""
     noverlap = nperseg // 2 if noverlap is None else int(noverlap)
     nfft = nperseg if nfft is None else int(nfft)
     if noverlap >= nperseg > 0:
@@ -27,7 +30,7 @@ def _overlaps(name: str, nperseg: int, noverlap: Any, nfft: Any) -> tuple[int, i
     return noverlap, nfft
 
 
-def _extended(x: Any, n: int, boundary: str | None) -> Any:
+def _extended(x: Array, n: int, boundary: str | None) -> Array:
     """``x`` with n more elements at both ends of its last axis."""
     if boundary is None or not n:
         return x
@@ -41,14 +44,14 @@ def _extended(x: Any, n: int, boundary: str | None) -> Any:
     return jnp.concatenate([left, x, right], -1)
 
 
-def _segments(x: Any, nperseg: int, noverlap: int) -> Any:
+def _segments(x: Array, nperseg: int, noverlap: int) -> Array:
     """The overlapping segments of the last axis, as two axes."""
     step = nperseg - noverlap
     starts = np.arange(0, x.shape[-1] - nperseg + 1, step)
     return x[..., starts[:, None] + np.arange(nperseg)]
 
 
-def _detrended(x: Array, detrend: Any) -> Any:
+def _detrended(x: Array, detrend: Detrend) -> Array:
     if isinstance(detrend, str):
         return detrend_along(x, -1, detrend)
     return detrend(x) if callable(detrend) else x
@@ -58,12 +61,12 @@ def _detrended(x: Array, detrend: Any) -> Any:
 def _spectrum(
     x: Array,
     y: Array | None,
-    window: Any,
-    fs: Any,
+    window: Array,
+    fs: ArrayLike,
     *,
     noverlap: int,
     nfft: int,
-    detrend: Any,
+    detrend: Detrend,
     onesided: bool,
     scaling: str,
     is_power: bool,
@@ -74,7 +77,7 @@ def _spectrum(
     nperseg = window.shape[0]
     step = nperseg - noverlap
 
-    def transform(v: Any) -> Array:
+    def transform(v: Array) -> Array:
         v = _extended(v, nperseg // 2, boundary)
         if padded:
             missing = (-(v.shape[-1] - nperseg) % step) % nperseg
@@ -92,7 +95,8 @@ def _spectrum(
     other = found if y is None else transform(y)
     result = jnp.conj(found) * other * scale
     if onesided:
-        # What the other half holds is added to this one; 0 and the highest have no other.
+        # Positive frequencies get the power of negative ones, too; 0 and, for an even size, the
+        # highest frequency have no negative one.
         last = result.shape[-1] - (nfft % 2 == 0)
         result = result.at[..., 1:last].multiply(2)
     return jnp.swapaxes(result, -1, -2)
@@ -103,18 +107,18 @@ def _checked_scaling(name: str, scaling: str) -> None:
         raise ValueError(f"{name}: scaling={scaling!r} is unknown; it is 'density' or 'spectrum'.")
 
 
-def _as_signals(name: str, axis: int, *args: Any) -> list[Any]:
-    """The operands as arrays of one inexact dtype, the axis last."""
+def _as_signals(name: str, axis: int, *args: ArrayLike) -> list[Array]:
+    """The operands as arrays of one inexact dtype, with the axis of time moved to the end."""
     found = [jnp.asarray(v) for v in promote_dtypes_inexact(*operands(name, *args))]
     return [jnp.moveaxis(v, canonical_axis(axis, v.ndim), -1) for v in found]
 
 
-def _frequencies(nfft: int, fs: Any, onesided: bool) -> Array:
+def _frequencies(nfft: int, fs: ArrayLike, onesided: bool) -> Array:
     grid = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
     return jnp.asarray(grid, jnp.result_type(float)) * fs
 
 
-def _is_onesided(name: str, wanted: bool, *args: Any) -> bool:
+def _is_onesided(name: str, wanted: bool, *args: Array | None) -> bool:
     if wanted and any(v is not None and jnp.iscomplexobj(v) for v in args):
         warnings.warn(
             f"{name}: the spectrum of complex values has two sides, so return_onesided=True is "
@@ -125,7 +129,7 @@ def _is_onesided(name: str, wanted: bool, *args: Any) -> bool:
     return bool(wanted)
 
 
-def _warn_of_length(name: str, nperseg: Any, window: Any, size: int) -> None:
+def _warn_of_length(name: str, nperseg: int | None, window: Window, size: int) -> None:
     if nperseg is not None and isinstance(window, str | tuple) and int(nperseg) > size:
         warnings.warn(
             f"{name}: nperseg={nperseg} is more than the {size} elements there are; {size} is "
@@ -135,28 +139,29 @@ def _warn_of_length(name: str, nperseg: Any, window: Any, size: int) -> None:
 
 
 def stft(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = False,
+    detrend: Detrend = False,
     return_onesided: bool = True,
     boundary: str | None = "zeros",
     padded: bool = True,
     axis: int = -1,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array, Array, Array]:
     """The short-time Fourier transform: the spectra of overlapping segments.
 
     Args:
-      x: an array; integers are taken as floating.
-      fs: how many elements there are per unit of time.
+      x: an array; integers are converted to the default float dtype.
+      fs: the sampling frequency: elements per unit of time.
       window: a name, a tuple of a name and parameters, or a vector.
       nperseg: the length of segments.
-      noverlap: how many elements neighbours share, by default half of them.
-      nfft: to which length segments are filled up with zeros, by default their own.
-      detrend: what to take out of segments: ``"constant"``, ``"linear"``, a function, or ``False``.
+      noverlap: how many elements adjacent segments share, by default half of them.
+      nfft: the length to which segments are padded with zeros, by default their own.
+      detrend: what to subtract from segments: ``"constant"``, ``"linear"``, a function, or
+        ``False`` for nothing.
       return_onesided: whether to leave out negative frequencies, where ``x`` is real.
       boundary: how ``x`` is extended by half a segment at both ends: ``"zeros"``, ``"even"``,
         ``"odd"``, ``"constant"``, or ``None``.
@@ -164,8 +169,8 @@ def stft(
       axis: the axis of time.
 
     Returns:
-      Frequencies of shape ``(f,)``, times of shape ``(t,)``, and the transform, where ``axis`` has
-      become that of frequencies and times are the last axis.
+      Frequencies of shape ``(f,)``, times of shape ``(t,)``, and the transform, with the
+      frequencies along ``axis`` and the times along the last axis.
 
     Raises:
       TypeError: if ``x`` is no array.
@@ -211,29 +216,29 @@ def stft(
 
 
 def csd(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: Detrend = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The cross spectral density of two signals, by Welch's method.
 
     Args:
-      x, y: arrays whose shapes broadcast, but for the axis of time; the shorter one is filled up
-        with zeros. ``None`` for ``y`` is ``x``.
+      x, y: arrays whose shapes broadcast, but for the axis of time; the shorter one is padded
+        with zeros. ``None`` for ``y`` means ``x``.
       fs, window, noverlap, nfft, return_onesided: as for ``stft``.
       nperseg: the length of segments, by default that of the signals.
-      detrend: what to take out of segments, by default their mean.
+      detrend: what to subtract from segments, by default their mean.
       scaling: ``"density"`` for power per unit of frequency, ``"spectrum"`` for power.
-      axis: the axis of time, which becomes that of frequencies.
+      axis: the axis of time, and of frequencies in the result.
       average: how segments are averaged: ``"mean"``, or ``"median"``, corrected for its bias.
 
     Returns:
@@ -280,7 +285,8 @@ def csd(
     return frequencies, jnp.moveaxis(found, -1, canonical_axis(axis, max(ndim, found.ndim)))
 
 
-def _broadcast_signals(x: Array, y: Array) -> list[Any]:
+def _broadcast_signals(x: Array, y: Array) -> list[Array]:
+    """The signals with one shape, the shorter one padded with zeros."""
     try:
         lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     except ValueError:
@@ -293,7 +299,7 @@ def _broadcast_signals(x: Array, y: Array) -> list[Any]:
     return [jnp.broadcast_to(v, (*lead, size)) for v in filled]
 
 
-def _averaged(found: Any, average: str) -> Array:
+def _averaged(found: Array, average: str) -> Array:
     """The average over segments, which are the last axis."""
     count = found.shape[-1]
     if count <= 1:
@@ -312,21 +318,21 @@ def _averaged(found: Any, average: str) -> Array:
 
 def welch(
     x: ArrayLike,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: Detrend = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The power spectral density of a signal, by Welch's method.
 
     Args:
-      x: an array; integers are taken as floating.
+      x: an array; integers are converted to the default float dtype.
       fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average: as for
         ``csd``.
 
@@ -360,9 +366,9 @@ def welch(
 
 
 def istft(
-    Zxx: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -370,20 +376,20 @@ def istft(
     boundary: bool = True,
     time_axis: int = -1,
     freq_axis: int = -2,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The signal whose short-time Fourier transform is nearest to a given one.
 
     Args:
       Zxx: what ``stft`` returns as its last result.
       fs, window, noverlap: as they were given to ``stft``.
-      nperseg: the length of segments, by default as the number of frequencies has it.
-      nfft: the length of the inverse transforms, by default that too.
+      nperseg: the length of segments, by default the one that the number of frequencies implies.
+      nfft: the length of the inverse transforms, with the same default.
       input_onesided: whether negative frequencies were left out.
-      boundary: whether the signal was extended at its ends, which is undone.
+      boundary: whether the signal was extended at its ends; the extension is removed.
       time_axis, freq_axis: the axes of times and frequencies.
 
     Returns:
-      Times of shape ``(n,)``, and the signal, its axis of time being the last.
+      Times of shape ``(n,)``, and the signal.
 
     Raises:
       TypeError: if ``Zxx`` is no array.
@@ -419,11 +425,11 @@ def istft(
 
 @inlined("istft")
 def _istft(
-    z: Array, window: Any, *, noverlap: int, nfft: int, boundary: bool, onesided: bool
+    z: Array, window: Array, *, noverlap: int, nfft: int, boundary: bool, onesided: bool
 ) -> Array:
     nperseg = window.shape[0]
     step = nperseg - noverlap
-    inverse: Callable[..., Any] = jnp.fft.irfft if onesided else jnp.fft.ifft
+    inverse: Callable[..., Array] = jnp.fft.irfft if onesided else jnp.fft.ifft
     parts = inverse(jnp.swapaxes(z, -1, -2), nfft)[..., :nperseg]
     parts = parts.astype(z.real.dtype if onesided else z.dtype)
     squares = jnp.broadcast_to(window * window, (parts.shape[-2], nperseg))
@@ -435,8 +441,8 @@ def _istft(
     return x / jnp.where(norm > 1e-10, norm, 1)
 
 
-def _added(parts: Any, step: int) -> Array:
-    """The sum of segments, each ``step`` elements after the one before; they are the last axis."""
+def _added(parts: Array, step: int) -> Array:
+    """The sum of overlapping segments (the last axis), each shifted by ``step`` from the last."""
     *lead, count, size = parts.shape
     blocks = -(-size // step)
     parts = jnp.pad(parts, [(0, 0)] * (len(lead) + 1) + [(0, blocks * step - size)])

@@ -1,4 +1,4 @@
-"""Windows: weights by which a segment of a signal is faded in and out."""
+"""Windows: the weights of the elements of a segment of a signal."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,10 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike
+
+# A window's name, a tuple of a name and parameters, Kaiser's beta, or the window itself.
+Window = str | tuple[Any, ...] | ArrayLike
 
 # Sums of cosines: the coefficients of cos(0), cos(2πx), ..., for x from 0 to 1.
 _COSINES: dict[str, tuple[float, ...]] = {
@@ -75,15 +79,15 @@ _SHAPES: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
-def get_window(window: Any, size: int) -> np.ndarray:
+def get_window(window: str | tuple[Any, ...] | float, size: int) -> np.ndarray:
     """A periodic window: one of ``size + 1`` elements that is symmetric, less its last.
 
     Args:
       window: a name, a tuple of a name and parameters, or a number, Kaiser's beta.
-      size: how many elements it has.
+      size: the number of elements.
 
     Raises:
-      ValueError: if there is no such window, or its parameters do not fit.
+      ValueError: if the name is unknown, or the parameters do not fit.
     """
     if isinstance(window, int | float):
         window = ("kaiser", float(window))
@@ -106,18 +110,20 @@ def get_window(window: Any, size: int) -> np.ndarray:
         ) from None
 
 
-def as_window(name: str, window: Any, nperseg: Any, size: int | None, default: int) -> Any:
+def as_window(
+    name: str, window: Window, nperseg: int | None, size: int | None, default: int
+) -> tuple[Array, int]:
     """A window as a vector, and its length.
 
     Args:
-      name: the function that asks.
+      name: the calling function, for messages.
       window: an array, or what ``get_window`` takes.
-      nperseg: its length, as given by the user, or ``None``.
-      size: the signal's length, which bounds the window's, or ``None``.
-      default: the length where none is given.
+      nperseg: the window's length as given by the user, or ``None``.
+      size: the signal's length, which limits the window's, or ``None``.
+      default: the length if none is given.
 
     Raises:
-      ValueError: if the window does not exist or its length does not fit.
+      ValueError: if the window is unknown or its length does not fit.
     """
     if nperseg is not None and int(nperseg) < 1:
         raise ValueError(f"{name}: nperseg must be positive, got {nperseg}.")

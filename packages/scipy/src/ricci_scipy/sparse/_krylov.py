@@ -1,43 +1,62 @@
-"""Iterative solvers of linear systems, over pytrees of arrays."""
+"""Iterative solvers of linear systems whose unknowns are pytrees of arrays."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, eval_shape
+from ricci_ir import Array, ArrayLike, PyTree, eval_shape
 from ricci_numpy.flatten_util import ravel_pytree
 from ricci_pytree import tree_leaves, tree_map, tree_structure
 
 _dot = partial(jnp.vdot, precision=lax.Precision.HIGHEST)
 
+Operator = Callable[[PyTree], PyTree]
 
-def _real_dot(x: Array, y: Array) -> Any:
+
+class _Method(Protocol):
+    """An iteration from ``x0`` that solves ``A x = b`` with the preconditioner ``M``."""
+
+    def __call__(
+        self,
+        A: Operator,
+        b: PyTree,
+        x0: PyTree,
+        *,
+        tol: float,
+        atol: float,
+        maxiter: int,
+        M: Operator,
+    ) -> PyTree: ...
+
+
+def _real_dot(x: PyTree, y: PyTree) -> Any:
     """The real part of the inner product of two pytrees."""
     pairs = zip(tree_leaves(x), tree_leaves(y), strict=True)
     return sum(jnp.real(_dot(a, b)) for a, b in pairs)
 
 
-def _full_dot(x: Array, y: Array) -> Any:
+def _full_dot(x: PyTree, y: PyTree) -> Any:
+    """The inner product of two pytrees."""
     return sum(_dot(a, b) for a, b in zip(tree_leaves(x), tree_leaves(y), strict=True))
 
 
-def _scaled(factor: Any, x: Array) -> Array:
+def _scaled(factor: Array, x: PyTree) -> PyTree:
     return tree_map(lambda a: factor * a, x)
 
 
-def _add(x: Array, y: Array) -> Array:
+def _add(x: PyTree, y: PyTree) -> PyTree:
     return tree_map(jnp.add, x, y)
 
 
-def _sub(x: Array, y: Array) -> Array:
+def _sub(x: PyTree, y: PyTree) -> PyTree:
     return tree_map(jnp.subtract, x, y)
 
 
-def _operator(name: str, what: str, a: Array, b: Array) -> Callable[[Any], Any]:
+def _operator(name: str, what: str, a: Operator | Array | np.ndarray) -> Operator:
     """A linear operator, given as a function or as a matrix, as a function."""
     if callable(a):
         return a
@@ -50,26 +69,27 @@ def _operator(name: str, what: str, a: Array, b: Array) -> Callable[[Any], Any]:
     return partial(jnp.matmul, a, precision=lax.Precision.HIGHEST)
 
 
-def _identity(x: Array) -> Array:
+def _identity(x: PyTree) -> PyTree:
     return x
 
 
 def _solved(
     name: str,
-    method: Callable[..., Any],
-    A: ArrayLike,
-    b: ArrayLike,
-    x0: Any,
+    method: _Method,
+    A: Operator | Array | np.ndarray,
+    b: PyTree,
+    x0: PyTree | None,
     tol: float,
     atol: float,
     maxiter: int | None,
-    M: ArrayLike | None,
+    M: Operator | Array | np.ndarray | None,
     *,
     is_symmetric: bool,
-) -> tuple[Any, None]:
+) -> tuple[PyTree, None]:
+    """Check the arguments of a solver, and run its method as a linear solve with derivatives."""
     b = tree_map(_as_inexact, b)
-    operator = _operator(name, "A", A, b)
-    precondition = _identity if M is None else _operator(name, "M", M, b)
+    operator = _operator(name, "A", A)
+    precondition = _identity if M is None else _operator(name, "M", M)
     x0 = tree_map(jnp.zeros_like, b) if x0 is None else tree_map(_as_inexact, x0)
     structure = tree_structure(b)
     if tree_structure(x0) != structure:
@@ -85,7 +105,7 @@ def _solved(
     if maxiter is None:
         maxiter = 10 * sum(np.size(x) for x in tree_leaves(b))
 
-    def solve(matvec: Callable[[Any], Any], rhs: ArrayLike) -> Array:
+    def solve(matvec: Operator, rhs: PyTree) -> PyTree:
         return method(matvec, rhs, x0, tol=tol, atol=atol, maxiter=maxiter, M=precondition)
 
     is_real = not any(jnp.iscomplexobj(x) for x in tree_leaves(b))
@@ -95,25 +115,39 @@ def _solved(
     return x, None
 
 
-def _as_inexact(x: Array) -> Array:
+def _as_inexact(x: ArrayLike) -> Array:
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, np.inexact) else x.astype(jnp.result_type(float))
 
 
-def _limit(b: Array, tol: float, atol: float) -> Array:
+def _limit(b: PyTree, tol: float, atol: float) -> Array:
     """The square of the residual's norm at which to stop."""
     return jnp.maximum(jnp.square(tol) * _real_dot(b, b), jnp.square(atol))
 
 
-def _cg(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Any:
+def _cg(
+    A: Operator,
+    b: PyTree,
+    x0: PyTree,
+    *,
+    tol: float,
+    atol: float,
+    maxiter: int,
+    M: Operator,
+) -> PyTree:
+    """Conjugate gradients.
+
+    The state is the solution, its residual ``r``, the inner product of ``r`` and ``M r``, the
+    direction of the next step and the number of steps.
+    """
     limit = _limit(b, tol, atol)
 
-    def goes_on(state: Any) -> Array:
+    def goes_on(state: tuple[Any, ...]) -> Array:
         _, r, gamma, _, k = state
         size = jnp.real(gamma) if M is _identity else _real_dot(r, r)
         return jnp.logical_and(size > limit, k < maxiter)
 
-    def step(state: Any) -> Any:
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
         x, r, gamma, p, k = state
         Ap = A(p)
         alpha = gamma / _real_dot(p, Ap).astype(gamma.dtype)
@@ -128,31 +162,39 @@ def _cg(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: 
 
 
 class _Stabilised(NamedTuple):
-    """How far Bi-CGSTAB has come, in the letters of its paper.
+    """The state of Bi-CGSTAB, in the letters of its paper.
 
     Attributes:
       x: the solution so far.
       r: its residual, b - A x.
       p: the direction of the next step.
       rho: the inner product of the first residual and ``r``.
-      steps: how many have been taken.
-      is_stuck: whether a coefficient is zero, so that no direction follows from the last one.
+      steps: the number of steps taken.
+      is_stuck: whether a coefficient is zero, so that the next direction is undefined.
     """
 
-    x: Any
-    r: Any
-    p: Any
-    rho: Any
-    steps: Any
-    is_stuck: Any
+    x: PyTree
+    r: PyTree
+    p: PyTree
+    rho: Array
+    steps: Array | int
+    is_stuck: Array | bool
 
 
-def _bicgstab(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any) -> Array:
+def _bicgstab(
+    A: Operator,
+    b: PyTree,
+    x0: PyTree,
+    *,
+    tol: float,
+    atol: float,
+    maxiter: int,
+    M: Operator,
+) -> PyTree:
     """Bi-CGSTAB, preconditioned from the right.
 
-    A step is one of the biconjugate gradients, which makes the residual orthogonal to what A has
-    made of the first one, and then one that stabilises: along the residual's own direction to
-    where the residual is smallest.
+    A step has two parts: a step of biconjugate gradients along ``p``, with length ``alpha``, and a
+    stabilising step along the residual, with the length ``omega`` that makes the residual smallest.
     """
     limit = _limit(b, tol, atol)
     first = _sub(b, A(x0))
@@ -169,7 +211,8 @@ def _bicgstab(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: in
         s_hat = M(s)
         t = A(s_hat)
         omega = _full_dot(t, s) / _full_dot(t, t)
-        # Where s is small enough already, t may be nothing but rounding, and omega anything.
+        # If s is small enough already, t may consist of rounding errors and omega be arbitrary;
+        # then the second part is left out.
         stays = partial(jnp.where, _real_dot(s, s) < limit)
         x = tree_map(stays, x, _add(x, _scaled(omega, s_hat)))
         r = tree_map(stays, s, _sub(s, _scaled(omega, t)))
@@ -184,24 +227,32 @@ def _bicgstab(A: Any, b: Array, x0: Any, *, tol: float, atol: float, maxiter: in
 
 
 def _gmres(
-    A: Any, b: Any, x0: Any, *, tol: float, atol: float, maxiter: int, M: Any, restart: int
-) -> Any:
-    """GMRES on vectors, preconditioned from the left."""
+    A: Operator,
+    b: PyTree,
+    x0: PyTree,
+    *,
+    tol: float,
+    atol: float,
+    maxiter: int,
+    M: Operator,
+    restart: int,
+) -> PyTree:
+    """GMRES, preconditioned from the left; pytrees are flattened to vectors."""
     flat_b, unravel = ravel_pytree(b)
     start, _ = ravel_pytree(x0)
     apply = lambda v: ravel_pytree(M(A(unravel(v))))[0]
     target = ravel_pytree(M(b))[0]
     restart = min(restart, flat_b.size)
     size = jnp.linalg.norm(flat_b)
-    # As much smaller than M b as the true residual is to be than b.
+    # The preconditioned residual is to be reduced by the same factor as the true one.
     share = jnp.minimum(1.0, jnp.maximum(tol * size, atol) / jnp.where(size == 0, 1, size))
     limit = jnp.linalg.norm(target) * share
 
-    def goes_on(state: Any) -> Array:
+    def goes_on(state: tuple[Any, ...]) -> Array:
         _, r, k = state
         return jnp.logical_and(jnp.linalg.norm(r) > limit, k < maxiter)
 
-    def step(state: Any) -> Any:
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
         x, r, k = state
         x = x + _best_in_krylov_space(apply, r, restart)
         return x, target - apply(x), k + 1
@@ -210,27 +261,31 @@ def _gmres(
     return unravel(x)
 
 
-def _best_in_krylov_space(apply: Any, r: Any, restart: int) -> Any:
-    """What makes the residual ``r`` smallest, of the space of r, A r, A² r, ..."""
+def _best_in_krylov_space(apply: Callable[[Array], Array], r: Array, restart: int) -> Array:
+    """The correction in the space of r, A r, A² r, ... that makes the residual smallest.
+
+    Arnoldi's process gives an orthonormal basis of the space and the Hessenberg matrix ``h`` of A
+    in it, so that the correction is the solution of a small least squares problem.
+    """
     eps = jnp.finfo(r.dtype).eps
     norm = jnp.linalg.norm(r)
 
-    def extend(k: Any, carry: Any) -> Any:
+    def extend(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         basis, h = carry
         w = apply(basis[k])
         before = jnp.linalg.norm(w)
         column = jnp.zeros(restart + 1, r.dtype)
-        # Twice is enough to be orthogonal to working precision (Giraud et al. 2005).
+        # Two passes of Gram-Schmidt are orthogonal to working precision (Giraud et al. 2005).
         for _ in range(2):
             shares = jnp.matmul(jnp.conj(basis), w, precision=lax.Precision.HIGHEST)
             w = w - jnp.matmul(shares, basis, precision=lax.Precision.HIGHEST)
             column = column + shares
         length = jnp.linalg.norm(w)
-        # No new direction: the space holds the solution.
+        # Without a new direction the space holds the solution.
         is_done = length <= eps * before
         w = jnp.where(is_done, 0, w / jnp.where(is_done, 1, length).astype(w.dtype))
         column = column.at[k + 1].set(jnp.where(is_done, 0, length).astype(w.dtype))
-        # A column without a direction of its own must not make the matrix singular.
+        # A column of zeros would make the matrix singular.
         column = jnp.where(before == 0, jnp.zeros_like(column).at[k].set(1), column)
         return basis.at[k + 1].set(w), h.at[:, k].set(column)
 
@@ -244,32 +299,33 @@ def _best_in_krylov_space(apply: Any, r: Any, restart: int) -> Any:
 
 
 def cg(
-    A: ArrayLike,
-    b: ArrayLike,
-    x0: Any = None,
+    A: Operator | Array | np.ndarray,
+    b: PyTree,
+    x0: PyTree | None = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: ArrayLike | None = None,
-) -> tuple[Any, None]:
+    M: Operator | Array | np.ndarray | None = None,
+) -> tuple[PyTree, None]:
     """The solution of ``A x = b`` by conjugate gradients, for a positive definite ``A``.
 
-    Derivatives are those of the exact solution, by systems with the same ``A``.
+    Derivatives are those of the exact solution, computed by further solves with the same ``A``.
 
     Args:
       A: a Hermitian matrix, or a linear function of pytrees like ``b``.
       b: the right-hand side, a pytree of arrays.
-      x0: where to start, by default from zeros.
-      tol, atol: the residual's norm at which to stop is max(tol · norm(b), atol).
-      maxiter: how many steps to take at most, by default ten times the number of unknowns.
+      x0: the start, by default zeros.
+      tol, atol: the iteration stops when the residual's norm is max(tol · norm(b), atol) or less.
+      maxiter: the limit of the number of steps, by default ten times the number of unknowns.
       M: a preconditioner: a matrix or linear function near the inverse of ``A``.
 
     Returns:
       The solution, like ``b``, and ``None``.
 
     Raises:
-      TypeError: if ``A`` or ``M`` is neither, or returns another structure than that of ``b``.
+      TypeError: if ``A`` or ``M`` is neither a function nor a matrix, or ``A`` returns another
+        structure than that of ``b``.
       ValueError: if a matrix is not square, or ``x0`` is not like ``b``.
 
     Example:
@@ -283,15 +339,15 @@ def cg(
 
 
 def bicgstab(
-    A: ArrayLike,
-    b: ArrayLike,
-    x0: Any = None,
+    A: Operator | Array | np.ndarray,
+    b: PyTree,
+    x0: PyTree | None = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: ArrayLike | None = None,
-) -> tuple[Any, None]:
+    M: Operator | Array | np.ndarray | None = None,
+) -> tuple[PyTree, None]:
     """The solution of ``A x = b`` by stabilised biconjugate gradients, for any ``A``.
 
     Args:
@@ -316,33 +372,33 @@ def bicgstab(
 
 
 def gmres(
-    A: ArrayLike,
-    b: ArrayLike,
-    x0: Any = None,
+    A: Operator | Array | np.ndarray,
+    b: PyTree,
+    x0: PyTree | None = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
-    M: ArrayLike | None = None,
+    M: Operator | Array | np.ndarray | None = None,
     solve_method: str = "batched",
-) -> tuple[Any, None]:
+) -> tuple[PyTree, None]:
     """The solution of ``A x = b`` by the generalised minimal residual method, for any ``A``.
 
     Args:
       A: a matrix, or a linear function of pytrees like ``b``.
       b, x0, tol, atol, M: as for ``cg``.
-      restart: how large the space grows in which the residual is minimised, before it is begun
-        anew.
-      maxiter: how often it is begun at most.
+      restart: the dimension of the Krylov space in which the residual is minimised, before a
+        restart with a new space.
+      maxiter: the limit of the number of spaces.
       solve_method: ``"batched"`` or ``"incremental"``, which are the same here: the residual is
-        looked at once for each space.
+        checked once for each space.
 
     Returns:
       The solution, like ``b``, and ``None``.
 
     Raises:
-      TypeError, ValueError: as ``cg``; ``ValueError`` also for another ``solve_method`` or a
+      TypeError, ValueError: as ``cg``; ``ValueError`` also for an unknown ``solve_method`` or a
         ``restart`` that is not positive.
 
     Example:

@@ -1,13 +1,13 @@
 """Rotations in space as unit quaternions, and interpolation between them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import Array, ArrayLike, DTypeLike, inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, Index, inlined
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 
@@ -25,12 +25,12 @@ def _inexact(name: str, x: ArrayLike, *sizes: int) -> Array:
 
 
 @inlined("normalise")
-def _normalised(q: Any) -> Array:
+def _normalised(q: Array) -> Array:
     return q / jnp.linalg.norm(q, axis=-1, keepdims=True)
 
 
 @inlined("compose_rotations")
-def _product(p: Array, q: Any) -> Array:
+def _product(p: Array, q: Array) -> Array:
     """The product of quaternions: first ``q``, then ``p``."""
     vector = p[..., 3:] * q[..., :3] + q[..., 3:] * p[..., :3]
     vector = vector + jnp.cross(p[..., :3], q[..., :3])
@@ -39,16 +39,16 @@ def _product(p: Array, q: Any) -> Array:
 
 
 @inlined("canonical_quaternion")
-def _canonical(q: Any) -> Array:
-    """Of a quaternion and its negative, which are one rotation, the one whose first sign is +."""
-    sign: Any = 0
+def _canonical(q: Array) -> Array:
+    """``q`` or ``-q``, the same rotation: the one whose first nonzero of w, x, y, z is positive."""
+    sign: Array | int = 0
     for part in (q[..., 3], q[..., 0], q[..., 1], q[..., 2]):
         sign = jnp.where(sign == 0, jnp.sign(part), sign)
-    return jnp.where((sign < 0)[..., None], -q, q)
+    return jnp.where(jnp.less(sign, 0)[..., None], -q, q)
 
 
 def _axes_of(seq: str) -> tuple[list[int], bool]:
-    """The axes of a sequence of rotations, and whether they stay where they are."""
+    """The axes of a sequence of rotations, and whether they are fixed in space."""
     letters = seq.lower()
     is_known = 1 <= len(seq) <= 3 and all(c in _AXES for c in letters)
     if not is_known or seq not in (letters, seq.upper()):
@@ -65,16 +65,18 @@ def _axes_of(seq: str) -> tuple[list[int], bool]:
 def _quaternion_of_matrix(m: Array) -> Array:
     diagonal = jnp.diagonal(m, axis1=-2, axis2=-1)
     trace = jnp.sum(diagonal, -1)
-    # Four times the products of each component with all: the row of the largest is taken.
+    # Row i holds four times the products of component i with every component; the row of the
+    # largest component is the most precise.
     rows = []
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
-        row: list[Any] = [None] * 4
-        row[i] = 1 - trace + 2 * m[..., i, i]
-        row[j] = m[..., j, i] + m[..., i, j]
-        row[k] = m[..., k, i] + m[..., i, k]
-        row[3] = m[..., k, j] - m[..., j, k]
-        rows.append(jnp.stack(row, -1))
+        products = {
+            i: 1 - trace + 2 * m[..., i, i],
+            j: m[..., j, i] + m[..., i, j],
+            k: m[..., k, i] + m[..., i, k],
+            3: m[..., k, j] - m[..., j, k],
+        }
+        rows.append(jnp.stack([products[n] for n in range(4)], -1))
     off = [m[..., (i + 2) % 3, (i + 1) % 3] - m[..., (i + 1) % 3, (i + 2) % 3] for i in range(3)]
     rows.append(jnp.stack([*off, 1 + trace], -1))
     largest = jnp.argmax(jnp.concatenate([diagonal, trace[..., None]], -1), -1)
@@ -95,8 +97,8 @@ def _quaternion_of_vector(v: Array) -> Array:
 
 
 @inlined("quaternion_of_angles")
-def _quaternion_of_angles(half: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
-    total: Any = None
+def _quaternion_of_angles(half: Array, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
+    total: Array | None = None
     for n, axis in enumerate(axes):
         parts = [jnp.zeros_like(half[..., n])] * 3
         parts[axis] = jnp.sin(half[..., n])
@@ -105,11 +107,11 @@ def _quaternion_of_angles(half: Any, *, axes: tuple[int, ...], is_fixed: bool) -
             total = q
         else:
             total = _product(q, total) if is_fixed else _product(total, q)
-    return total
+    return cast(Array, total)
 
 
 @inlined("matrix_of_quaternion")
-def _matrix_of(q: Any) -> Array:
+def _matrix_of(q: Array) -> Array:
     v, w = q[..., :3], q[..., 3]
     outer = 2 * v[..., :, None] * v[..., None, :]
     x, y, z = (v[..., i] * w * 2 for i in range(3))
@@ -121,13 +123,13 @@ def _matrix_of(q: Any) -> Array:
 
 
 @inlined("vector_of_quaternion")
-def _vector_of(q: Any) -> Array:
+def _vector_of(q: Array) -> Array:
     q = jnp.where(q[..., 3:] < 0, -q, q)
     square = jnp.sum(q[..., :3] ** 2, -1, keepdims=True)
     is_small = square < 2.5e-7
     length = jnp.sqrt(jnp.where(is_small, 1, square))
     angle = 2 * jnp.arctan2(length, q[..., 3:])
-    # The angle divided by the sine of its half, by the angle's square.
+    # The angle divided by the sine of its half, for small angles as a series in the angle's square.
     small = 4 * square
     scale = jnp.where(is_small, 2 + small / 12 + 7 * small * small / 2880, angle / length)
     return scale * q[..., :3]
@@ -144,11 +146,11 @@ class Rotation(NamedTuple):
     Source: scipy.spatial.transform.Rotation.
     """
 
-    quat: Any
+    quat: Array
 
     @classmethod
-    def from_quat(cls, quat: Any) -> "Rotation":
-        """Rotations by quaternions of shape ``(..., 4)``, whose length does not matter."""
+    def from_quat(cls, quat: ArrayLike) -> "Rotation":
+        """Rotations by quaternions of shape ``(..., 4)``, which are normalised."""
         return cls(_normalised(_inexact("Rotation.from_quat", quat, 4)))
 
     @classmethod
@@ -158,30 +160,30 @@ class Rotation(NamedTuple):
         return cls(_quaternion_of_matrix(m))
 
     @classmethod
-    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> "Rotation":
-        """Rotations about vectors of shape ``(..., 3)`` by their lengths as angles."""
+    def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> "Rotation":
+        """Rotations about vectors of shape ``(..., 3)``, whose lengths are the angles."""
         v = _inexact("Rotation.from_rotvec", rotvec, 3)
         v = jnp.deg2rad(v) if degrees else v
         return cls(_quaternion_of_vector(v))
 
     @classmethod
-    def from_mrp(cls, mrp: Any) -> "Rotation":
+    def from_mrp(cls, mrp: ArrayLike) -> "Rotation":
         """Rotations by modified Rodrigues parameters of shape ``(..., 3)``."""
         v = _inexact("Rotation.from_mrp", mrp, 3)
         square = jnp.sum(v * v, -1, keepdims=True)
         return cls(_normalised(jnp.concatenate([2 * v, 1 - square], -1)))
 
     @classmethod
-    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> "Rotation":
+    def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> "Rotation":
         """Rotations about axes, one after another.
 
         Args:
-          seq: the axes: ``"xyz"`` and the like for fixed ones, ``"XYZ"`` for those that turn.
-          angles: of shape ``(..., len(seq))``; for one axis also a scalar or a vector of several.
+          seq: the axes: 1 to 3 of ``"xyz"`` for fixed axes, of ``"XYZ"`` for axes that rotate.
+          angles: of shape ``(..., len(seq))``; for one axis also a scalar or a vector.
           degrees: whether angles are in degrees.
 
         Raises:
-          ValueError: if ``seq`` is none, or the angles do not fit.
+          ValueError: if ``seq`` is invalid, or the angles do not fit.
         """
         axes, is_fixed = _axes_of(seq)
         angles = jnp.asarray(angles, jnp.result_type(angles))
@@ -193,19 +195,19 @@ class Rotation(NamedTuple):
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: DTypeLike = float) -> "Rotation":
-        """The rotation by nothing, or ``num`` of them."""
+        """The identity rotation, or ``num`` of them."""
         q = jnp.asarray([0.0, 0.0, 0.0, 1.0], dtype=jnp.result_type(dtype))
         return cls(q if num is None else jnp.tile(q, (num, 1)))
 
     @classmethod
-    def random(cls, random_key: Any, num: int | None = None) -> "Rotation":
-        """A rotation drawn uniformly, or ``num`` of them."""
+    def random(cls, random_key: Array, num: int | None = None) -> "Rotation":
+        """A uniformly distributed random rotation, or ``num`` of them."""
         shape = (4,) if num is None else (num, 4)
         return cls(_normalised(random.normal(random_key, shape)))
 
     @classmethod
     def concatenate(cls, rotations: Sequence["Rotation"]) -> "Rotation":
-        """The rotations of several objects in one."""
+        """One object with the rotations of several."""
         return cls(jnp.concatenate([jnp.atleast_2d(r.quat) for r in rotations]))
 
     @property
@@ -217,7 +219,7 @@ class Rotation(NamedTuple):
         """Quaternions of shape ``(..., 4)``.
 
         Args:
-          canonical: whether to choose, of the two for each rotation, the one with w positive.
+          canonical: whether to return, of the two for each rotation, the one with positive w.
           scalar_first: whether w comes first.
         """
         q = _canonical(self.quat) if canonical else self.quat
@@ -238,14 +240,14 @@ class Rotation(NamedTuple):
         return sign * self.quat[..., :3] / (1 + sign * self.quat[..., 3:])
 
     def as_euler(self, seq: str, degrees: bool = False) -> Array:
-        """Angles of shape ``(..., 3)`` about three axes; of those that would do, one choice.
+        """Angles of shape ``(..., 3)`` about three axes; if several are possible, one choice.
 
         Args:
           seq: as for ``from_euler``, three axes.
           degrees: whether to return degrees.
 
         Raises:
-          ValueError: if ``seq`` is none.
+          ValueError: if ``seq`` is invalid.
 
         Source: Bernardes and Viollet, "Quaternion to Euler angles conversion", 2022.
         """
@@ -255,15 +257,15 @@ class Rotation(NamedTuple):
         angles = _euler_angles(self.quat, axes=tuple(axes), is_fixed=is_fixed)
         return jnp.rad2deg(angles) if degrees else angles
 
-    def apply(self, vectors: Any, inverse: bool = False) -> Array:
-        """Vectors of shape ``(..., 3)``, turned; with ``inverse`` turned back."""
+    def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
+        """Rotate vectors of shape ``(..., 3)``; with ``inverse`` by the inverse rotations."""
         v = _inexact("Rotation.apply", vectors, 3)
         m = self.as_matrix()
         m = jnp.swapaxes(m, -1, -2) if inverse else m
         return jnp.einsum("...ij,...j->...i", m, v, precision="highest")
 
     def inv(self) -> "Rotation":
-        """The rotations back."""
+        """The inverse rotations."""
         return Rotation(self.quat * jnp.asarray([-1.0, -1.0, -1.0, 1.0], self.quat.dtype))
 
     def magnitude(self) -> Array:
@@ -272,25 +274,26 @@ class Rotation(NamedTuple):
         return 2 * jnp.arctan2(length, jnp.abs(self.quat[..., 3]))
 
     def mean(self, weights: ArrayLike | None = None) -> "Rotation":
-        """The rotation nearest to all, in the mean of squares.
+        """The rotation nearest to all in the mean of squares.
 
         Args:
-          weights: how much each of them counts, not negative.
+          weights: the weight of each rotation, not negative.
         """
         q = jnp.atleast_2d(self.quat)
         w = jnp.ones(q.shape[0], q.dtype) if weights is None else jnp.asarray(weights, q.dtype)
-        # Quaternions of either sign count alike in the sum of their squares.
+        # The eigenvector of the largest eigenvalue; the sign of a quaternion does not matter, since
+        # only its products with itself are summed.
         _, vectors = jnp.linalg.eigh(jnp.einsum("i,ij,ik->jk", w, q, q, precision="highest"))
         return Rotation(vectors[:, -1])
 
-    def __mul__(self, other: Any) -> "Rotation":  # type: ignore[override]
-        """First ``other``, then this rotation."""
+    def __mul__(self, other: object) -> "Rotation":  # type: ignore[override]
+        """The composition: first ``other``, then this rotation."""
         if not isinstance(other, Rotation):
             return NotImplemented
         return Rotation(_product(self.quat, other.quat))
 
-    def __getitem__(self, index: Any) -> "Rotation":  # type: ignore[override]
-        """Some of several rotations."""
+    def __getitem__(self, index: Index) -> "Rotation":  # type: ignore[override]
+        """The rotations at an index."""
         if self.single:
             raise TypeError("Rotation: a single rotation cannot be indexed.")
         return Rotation(self.quat[index])
@@ -302,12 +305,12 @@ class Rotation(NamedTuple):
         return self.quat.shape[0]
 
     def __bool__(self) -> bool:
-        """True, of a single rotation too."""
+        """True, also for a single rotation, which has no length."""
         return True
 
 
 @inlined("angles_of_quaternion")
-def _euler_angles(q: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
+def _euler_angles(q: Array, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
     i, j, k = axes if is_fixed else axes[::-1]
     is_symmetric = i == k
     k = 3 - i - j if is_symmetric else k
@@ -322,7 +325,8 @@ def _euler_angles(q: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
     first, third = half_sum - half_difference, half_sum + half_difference
     if not is_fixed:
         first, third = third, first
-    # At the ends of the middle angle the other two are one; the last is set to 0.
+    # At the ends of its range the middle angle leaves only the sum or the difference of the other
+    # two determined (gimbal lock); the third is set to 0.
     is_zero, is_pi = jnp.abs(middle) <= 1e-7, jnp.abs(middle - np.pi) <= 1e-7
     alone = jnp.where(is_zero, 2 * half_sum, (-2 if is_fixed else 2) * half_difference)
     is_degenerate = jnp.logical_or(is_zero, is_pi)
@@ -337,7 +341,7 @@ def _euler_angles(q: Any, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
 
 
 class Slerp(NamedTuple):
-    """Rotations between others, by turning at a constant speed from each to the next.
+    """Spherical linear interpolation of rotations, at constant speed from each to the next.
 
     Example:
       >>> ends = Rotation.from_euler("z", np.float32([0.0, 90.0]), degrees=True)
@@ -348,17 +352,17 @@ class Slerp(NamedTuple):
     Source: scipy.spatial.transform.Slerp.
     """
 
-    times: Any
-    timedelta: Any
+    times: Array
+    timedelta: Array
     rotations: Rotation
-    rotvecs: Any
+    rotvecs: Array
 
     @classmethod
-    def init(cls, times: Any, rotations: Rotation) -> "Slerp":
-        """Make one of ascending times of shape ``(n,)`` and n rotations.
+    def init(cls, times: ArrayLike, rotations: Rotation) -> "Slerp":
+        """Make an interpolator from ascending times of shape ``(n,)`` and n rotations.
 
         Raises:
-          ValueError: if there is a single rotation, or not one for each time.
+          ValueError: if there are less than two rotations, or not one for each time.
         """
         if not isinstance(rotations, Rotation) or rotations.single or len(rotations) < 2:
             raise ValueError("Slerp: rotations must be a Rotation of two rotations at least.")
@@ -372,8 +376,8 @@ class Slerp(NamedTuple):
         start, end = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
         return cls(times, jnp.diff(times), start, (start.inv() * end).as_rotvec())
 
-    def __call__(self, times: Any) -> Rotation:
-        """The rotations at times; beyond the given ones the turn goes on."""
+    def __call__(self, times: ArrayLike) -> Rotation:
+        """The rotations at times; outside of the given ones they are extrapolated."""
         times = jnp.asarray(times)
         place = jnp.searchsorted(self.times, times, side="right") - 1
         place = jnp.clip(place, 0, len(self.rotations) - 1)

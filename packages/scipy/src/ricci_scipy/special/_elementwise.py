@@ -1,7 +1,7 @@
-"""How a formula for floats becomes a function of arrays and scalars of any dtype."""
+"""A decorator that makes a formula for floats a function of arrays and scalars of any dtype."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -15,27 +15,30 @@ _SMALL = ("float16", "bfloat16")
 _FULL = ("float32", "float64")
 
 
-def elementwise(
+def elementwise[**P, R](
     *,
     complexes: bool = False,
     weak: bool = False,
     mixed: bool = True,
     strict: bool = False,
     widen: bool = True,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a formula: its operands get one dtype of floats, and outside programs it is a step.
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a formula: its operands are promoted to one floating dtype.
+
+    The formula sees arrays only; outside of programs a call of it is one dispatch.
 
     Args:
       complexes: whether it holds for complex numbers.
       weak: whether results of Python scalars are weakly typed.
-      mixed: whether those of Python floats with arrays of integers are so too.
-      strict: whether only float32 and float64 are taken, as they are.
-      widen: whether small floats are computed with as float32.
+      mixed: whether results of Python floats with arrays of integers are weakly typed, too.
+      strict: whether only operands of dtype float32 and float64 are accepted, without promotion.
+      widen: whether 16-bit floats are computed as float32.
     """
 
-    def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(formula: Callable[P, R]) -> Callable[P, R]:
         name = formula.__name__
         signature = inspect.signature(formula)
+        compute: Callable[..., Any] = formula
 
         def step(*args: Any, **settings: Any) -> Any:
             xs = promote_args_inexact(name, *args)
@@ -44,11 +47,11 @@ def elementwise(
             _check_dtype(name, dtype, complexes)
             if widen and dtype.name in _SMALL:
                 xs = [convert(x, np.dtype(np.float32)) for x in xs]
-            elif not weak or (not mixed and not all(map(_yields, args))):
+            elif not weak or (not mixed and not all(map(_is_weak_or_scalar, args))):
                 xs = [convert(x, dtype) for x in xs]
             if len(xs) > 1:
                 xs = jnp.broadcast_arrays(*xs)
-            out = formula(*xs, **settings)
+            out = compute(*xs, **settings)
             if widen and dtype.name in _SMALL:
                 narrow = lambda y: convert(y, dtype)
                 return tuple(map(narrow, out)) if isinstance(out, tuple) else narrow(out)
@@ -57,7 +60,7 @@ def elementwise(
         run = Inlined(step, name)
 
         @wraps(formula)
-        def function(*args: Any, **keywords: Any) -> Array:
+        def function(*args: Any, **keywords: Any) -> Any:
             if keywords or len(args) != len(signature.parameters):
                 bound = signature.bind(*args, **keywords)
                 bound.apply_defaults()
@@ -71,13 +74,13 @@ def elementwise(
     return decorate
 
 
-def _yields(x: Array) -> bool:
-    """Whether an operand is a scalar, or weakly typed."""
+def _is_weak_or_scalar(x: ArrayLike) -> bool:
+    """Whether an operand is weakly typed or of rank 0."""
     aval: Any = get_aval(x)
     return aval.weak_type or not aval.shape
 
 
-def _check_dtype(name: str, dtype: Any, complexes: bool) -> None:
+def _check_dtype(name: str, dtype: np.dtype, complexes: bool) -> None:
     if dtype in COMPLEX_DTYPES and not complexes:
         raise ValueError(
             f"{name} is defined for real numbers, got an array of dtype {dtype.name}. "
@@ -85,7 +88,7 @@ def _check_dtype(name: str, dtype: Any, complexes: bool) -> None:
         )
 
 
-def _floats(name: str, x: Array) -> Array:
+def _floats(name: str, x: ArrayLike) -> Array:
     x = jnp.asarray(x)
     if x.dtype.name not in _FULL:
         raise TypeError(
@@ -95,15 +98,16 @@ def _floats(name: str, x: Array) -> Array:
     return x
 
 
-def pieces(x: Any, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
-    """A function that is put together from several, each used below its limit.
+def pieces(x: ArrayLike, *rows: tuple[float, Callable[[Array], Array]]) -> Array:
+    """A function defined piecewise, each piece below its limit.
 
     Args:
       x: where to evaluate it.
-      rows: rising limits, and the functions below them; each gets points of its own range only,
-        so that no derivative is spoilt elsewhere. NaN goes to the last.
+      rows: ascending limits, and the functions below them. Each function gets points of its own
+        range only, so that it gives no NaN to the derivative elsewhere. NaN goes to the last.
     """
-    result, low = None, None
+    result: Any = None
+    low: float | None = None
     for limit, function in rows:
         last = limit == np.inf
         if low is None:
@@ -119,7 +123,7 @@ def pieces(x: Any, *rows: tuple[float, Callable[[Any], Any]]) -> Any:
     return result
 
 
-def polynomial(x: ArrayLike, coefficients: Any) -> Array:
+def polynomial(x: ArrayLike, coefficients: Sequence[float]) -> Array:
     """The polynomial with these coefficients, the highest power's first (Horner)."""
     result = jnp.full_like(x, coefficients[0])
     for c in coefficients[1:]:
@@ -127,15 +131,15 @@ def polynomial(x: ArrayLike, coefficients: Any) -> Array:
     return result
 
 
-def chebyshev(x: ArrayLike, table: tuple[tuple[float, float, tuple[float, ...]], ...]) -> Any:
-    """A function given by Chebyshev series on neighbouring intervals.
+def chebyshev(x: ArrayLike, table: tuple[tuple[float, float, tuple[float, ...]], ...]) -> Array:
+    """A function given by Chebyshev series on adjacent intervals.
 
     Args:
       x: points between the first interval's begin and the last one's end.
       table: rows of begin, end, and coefficients of rising order.
     """
 
-    def row(begin: float, end: float, coefficients: tuple[float, ...]) -> Callable[[Any], Any]:
+    def row(begin: float, end: float, coefficients: tuple[float, ...]) -> Callable[[Array], Array]:
         return lambda x: _clenshaw((2 * x - (begin + end)) / (end - begin), coefficients)
 
     limits = [end for _, end, _ in table[:-1]] + [np.inf]
@@ -143,6 +147,7 @@ def chebyshev(x: ArrayLike, table: tuple[tuple[float, float, tuple[float, ...]],
 
 
 def _clenshaw(t: Array, coefficients: tuple[float, ...]) -> Array:
+    """The Chebyshev series with these coefficients at ``t``, by Clenshaw's recurrence."""
     before, last = 0.0, jnp.full_like(t, coefficients[-1])
     for c in coefficients[-2:0:-1]:
         before, last = last, 2 * t * last - before + c

@@ -1,6 +1,7 @@
 """Products with logarithms, power transformations, the logistic function and modified Bessels."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from ricci_ir import Array, ArrayLike
 from ._elementwise import elementwise
 
 
-def _log_product(log: Any, outer: Any) -> Any:
+def _log_product(
+    log: Callable[[ArrayLike], Array], outer: Callable[[Array], Array]
+) -> Callable[[ArrayLike, ArrayLike], Array]:
     """x log(y), which is 0 wherever x is 0; ``outer`` is the logarithm's derivative."""
 
     @lax.custom_jvp
@@ -60,25 +63,27 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 @elementwise(weak=True)
-def entr(x: Any) -> Array:
+def entr(x: ArrayLike) -> Array:
     """A term of the entropy: -x log(x), 0 at 0, and -inf for negative numbers.
 
     Example:
       >>> round(float(entr(0.5)), 5)
       0.34657
     """
+    x = cast(Array, x)
     negative = x < 0
     return jnp.where(
         negative, -np.inf, -_xlogy(jnp.where(negative, 1.0, x), jnp.where(negative, 1.0, x))
     )
 
 
-def _relative(p: Any, q: Any) -> Any:
+def _relative(p: Array, q: Array) -> tuple[Array, Array]:
+    """Whether p and q are positive, and p log(p / q) there."""
     inside = (p > 0) & (q > 0)
     ones = jnp.ones_like(p)
     first, second = jnp.where(inside, p, ones), jnp.where(inside, q, ones)
     ratio = first / second
-    # Where the quotient leaves the dtype, two logarithms do not.
+    # p / q can overflow or underflow where the two logarithms do not.
     usable = (ratio > 0) & (ratio < np.inf)
     log = jnp.where(
         usable, jnp.log(jnp.where(usable, ratio, ones)), jnp.log(first) - jnp.log(second)
@@ -87,7 +92,7 @@ def _relative(p: Any, q: Any) -> Any:
 
 
 @elementwise(weak=True)
-def rel_entr(p: Any, q: Any) -> Array:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """A term of the relative entropy: p log(p / q); 0 where p = 0 ≤ q, inf where it is undefined.
 
     Args:
@@ -97,6 +102,7 @@ def rel_entr(p: Any, q: Any) -> Array:
       >>> round(float(rel_entr(0.5, 0.25)), 5)
       0.34657
     """
+    p, q = cast(Array, p), cast(Array, q)
     inside, value = _relative(p, q)
     outside = jnp.where((p == 0) & (q >= 0), 0.0, np.inf)
     outside = jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, outside)
@@ -104,7 +110,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 
 @elementwise(weak=True)
-def kl_div(p: Any, q: Any) -> Array:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """A term of the Kullback-Leibler divergence: p log(p / q) - p + q; inf where it is undefined.
 
     Args:
@@ -114,20 +120,21 @@ def kl_div(p: Any, q: Any) -> Array:
       >>> round(float(kl_div(0.5, 0.25)), 5)
       0.09657
     """
+    p, q = cast(Array, p), cast(Array, q)
     inside, value = _relative(p, q)
     outside = jnp.where((p == 0) & (q >= 0), q, np.inf)
     outside = jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, outside)
     return jnp.where(inside, value - p + q, outside)
 
 
-def _transformed(log: Any, lmbda: Any) -> Array:
+def _transformed(log: Array, lmbda: ArrayLike) -> Array:
     zero = lmbda == 0
     power = jnp.where(zero, jnp.ones_like(lmbda), lmbda)
     return jnp.where(zero, log, jnp.expm1(power * log) / power)
 
 
 @elementwise(complexes=True, weak=True)
-def boxcox(x: ArrayLike, lmbda: Any) -> Array:
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation: (x^λ - 1) / λ, and log(x) for λ = 0.
 
     Args:
@@ -144,7 +151,7 @@ def boxcox(x: ArrayLike, lmbda: Any) -> Array:
 
 
 @elementwise(complexes=True, weak=True)
-def boxcox1p(x: ArrayLike, lmbda: Any) -> Array:
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation of 1 + x.
 
     Args:
@@ -161,7 +168,7 @@ def boxcox1p(x: ArrayLike, lmbda: Any) -> Array:
 
 
 @elementwise(complexes=True, weak=True, widen=False)
-def expit(x: Any) -> Array:
+def expit(x: ArrayLike) -> Array:
     """The logistic function, 1 / (1 + exp(-x)).
 
     Example:
@@ -183,14 +190,14 @@ def _logit_jvp(primals, tangents):
 
 
 @elementwise(complexes=True, weak=True)
-def logit(x: Any) -> Array:
+def logit(x: ArrayLike) -> Array:
     """The inverse of the logistic function, log(x / (1 - x)).
 
     Example:
       >>> float(logit(0.5))
       0.0
     """
-    return _logit(x)
+    return _logit(cast(Array, x))
 
 
 @elementwise(weak=True, widen=False)
@@ -220,7 +227,7 @@ def i1e(x: ArrayLike) -> Array:
 
 
 @lax.custom_jvp
-def _i0(x: Array) -> Array:
+def _i0(x: ArrayLike) -> Array:
     return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
 
 
@@ -228,11 +235,11 @@ _i0.defjvps(lambda t, value, x: t * _i1(x))
 
 
 @lax.custom_jvp
-def _i1(x: Array) -> Array:
+def _i1(x: ArrayLike) -> Array:
     return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
 
 
-def _i1_derivative(t: Array, value: Any, x: Array) -> Array:
+def _i1_derivative(t: Array, value: Array, x: Array) -> Array:
     zero = x == 0
     safe = jnp.where(zero, jnp.ones_like(x), x)
     return t * jnp.where(zero, 0.5, _i0(safe) - value / safe)
@@ -242,7 +249,7 @@ _i1.defjvps(_i1_derivative)
 
 
 @elementwise(weak=True, widen=False)
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
     Example:
@@ -255,7 +262,7 @@ def i0(x: Any) -> Array:
 
 
 @elementwise(weak=True, widen=False)
-def i1(x: Any) -> Array:
+def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 1.
 
     Example:

@@ -1,7 +1,7 @@
-"""The error function and its kin: the normal distribution, Dawson's, Faddeeva's, Owen's."""
+"""The error function and related ones: the normal distribution's, Dawson's, Faddeeva's, Owen's."""
 
 from functools import cache
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _real_erfcx(x: ArrayLike) -> Array:
 
 
 @elementwise(complexes=True)
-def erfcx(x: Any) -> Array:
+def erfcx(x: ArrayLike) -> Array:
     """The scaled complementary error function, exp(x²) erfc(x).
 
     Args:
@@ -73,7 +73,7 @@ def erfcx(x: Any) -> Array:
 
     Source: the variable of Shepherd and Laframboise, Math. Comp. 36 (1981) 249.
     """
-    return _faddeeva(x * 1j) if jnp.iscomplexobj(x) else _real_erfcx(x)
+    return _faddeeva(jnp.multiply(x, 1j)) if jnp.iscomplexobj(x) else _real_erfcx(x)
 
 
 def _real_dawson(x: ArrayLike) -> Array:
@@ -122,7 +122,7 @@ def _faddeeva(z: Array) -> Array:
     value = jnp.where(far, 1j / (_ROOT_PI * jnp.where(far, z, 1j)), _upper_faddeeva(safe))
     value = jnp.where(upper, value, 2 * jnp.exp(-z * z) - value)
     x = lax.real(z)
-    # On the real axis the real part is far smaller than the other's rounding.
+    # On the real axis the real part may be far smaller than the imaginary part's rounding error.
     on_axis = lax.complex(jnp.exp(-x * x), 2 / _ROOT_PI * _real_dawson(x))
     return jnp.where(lax.imag(z) == 0, on_axis, value)
 
@@ -197,8 +197,8 @@ def _log_ndtr_jvp(primals, tangents):
 
 
 @elementwise(strict=True)
-def _log_ndtr_step(x: Array) -> Array:
-    return _log_ndtr(x)
+def _log_ndtr_step(x: ArrayLike) -> Array:
+    return _log_ndtr(cast(Array, x))
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
@@ -252,7 +252,7 @@ def _ndtri_jvp(primals, tangents):
 
 
 @elementwise(strict=True)
-def ndtri(p: Any) -> Array:
+def ndtri(p: ArrayLike) -> Array:
     """The inverse of ``ndtr``: the quantiles of the standard normal distribution.
 
     Args:
@@ -267,21 +267,22 @@ def ndtri(p: Any) -> Array:
 
     Source: Wichura, algorithm AS 241, Applied Statistics 37 (1988) 477.
     """
-    return _ndtri(p)
+    return _ndtri(cast(Array, p))
 
 
 @lax.custom_jvp
-def _owens_t(h: Any, a: Any) -> Array:
+def _owens_t(h: Array, a: Array) -> Array:
     h, width = jnp.abs(h), jnp.abs(a)
     steep = width > 1
-    # Beyond 1 the roles of the two sides change: with the tails
-    # Q = 1 - Φ, T(h, a) = (Q(h) + Q(ah)) / 2 - Q(h) Q(ah) - T(ah, 1/a).
+    # For a > 1 the reflection brings a to (0, 1): with Q = 1 - Φ,
+    # T(h, a) = (Q(h) + Q(ah)) / 2 - Q(h) Q(ah) - T(ah, 1/a).
     tail = lambda x: 0.5 * lax.erfc(_ROOT_HALF * x)
     far = jnp.where(h == 0, 0.0, h * width)
     mirrored = 0.5 * (tail(h) + tail(far)) - tail(h) * tail(far)
     height = jnp.where(steep, far, h)
     reach = jnp.where(steep, 1 / jnp.where(steep, width, 1.0), width)
     reach = jnp.minimum(reach, 9.0 / jnp.maximum(height, 1e-3))
+    # The integral from 0 to reach, by a Gauss-Legendre rule of 32 points.
     nodes, weights = np.polynomial.legendre.leggauss(32)
     total = jnp.zeros_like(height)
     for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
@@ -303,11 +304,11 @@ def _owens_t_jvp(primals, tangents):
 
 
 @elementwise()
-def _owens_t_step(h: Any, a: Array) -> Array:
-    return _owens_t(h, a)
+def _owens_t_step(h: ArrayLike, a: ArrayLike) -> Array:
+    return _owens_t(cast(Array, h), cast(Array, a))
 
 
-def owens_t(h: Any, a: ArrayLike) -> Array:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T: 1/(2π) ∫₀ᵃ exp(-h² (1 + x²) / 2) / (1 + x²) dx.
 
     Args:
@@ -320,5 +321,5 @@ def owens_t(h: Any, a: ArrayLike) -> Array:
     Source: Owen, Ann. Math. Statist. 27 (1956) 1075.
     """
     small = ("float16", "bfloat16")
-    args = [x.astype("float32") if getattr(x, "dtype", None) in small else x for x in (h, a)]
-    return _owens_t_step(*args)
+    h, a = (jnp.asarray(x, "float32") if getattr(x, "dtype", None) in small else x for x in (h, a))
+    return _owens_t_step(h, a)

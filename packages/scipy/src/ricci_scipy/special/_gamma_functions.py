@@ -1,6 +1,6 @@
-"""The gamma function and what is made of it: beta, factorials, incomplete and complex ones."""
+"""The gamma function and those defined by it: beta, factorials, incomplete gamma and beta, zeta."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _STIRLING = (
     -1 / 360,
     1 / 12,
 )
-_STEPS = 10  # by which small arguments are moved to where the series holds
+_STEPS = 10  # of the recurrence that takes small arguments to where the series is precise
 
 
 def _stirling_rest(x: Array) -> Array:
@@ -31,6 +31,7 @@ def _stirling_rest(x: Array) -> Array:
 
 
 def _right_loggamma(z: Array) -> Array:
+    """log Γ(z) for a real part of 1/2 or more."""
     far = z + float(_STEPS)
     value = (far - 0.5) * jnp.log(far) - far + _HALF_LOG_TURN + _stirling_rest(far)
     for k in range(_STEPS):
@@ -87,7 +88,9 @@ def loggamma(x: ArrayLike) -> Array:
     return jnp.where(jnp.less(x, 0), np.nan, lax.lgamma(x))
 
 
-def _sign(x: Any) -> Array:
+def _sign(x: ArrayLike) -> Array:
+    """The sign of Γ(x), NaN at its negative poles."""
+    x = cast(Array, x)
     floor, one = jnp.floor(x), jnp.ones_like(x)
     even = lax.rem(floor, jnp.full_like(x, 2.0)) == 0
     negative = jnp.where(floor == x, np.nan, jnp.where(even, one, -one))
@@ -133,7 +136,7 @@ def _betaln(a: Array, b: Array) -> Array:
     usable = (large >= 10) & (small > 0) & (large < np.inf)
     p, q = jnp.where(usable, small, 1.0), jnp.where(usable, large, 10.0)
     total = p + q
-    # The large parts of Stirling's series cancel; this is what they leave.
+    # The large terms of Stirling's series cancel; the sums below are without them.
     rest = _stirling_rest(q) - _stirling_rest(total)
     spread = (total - 0.5) * jnp.log1p(p / q)
     one_large = lax.lgamma(p) - p * jnp.log(q) - spread + p + rest
@@ -153,7 +156,7 @@ def _betaln_jvp(primals, tangents):
 
 
 @elementwise(weak=True)
-def betaln(a: Any, b: Any) -> Array:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of the beta function's magnitude, without cancellation for large arguments.
 
     Args:
@@ -165,11 +168,11 @@ def betaln(a: Any, b: Any) -> Array:
 
     Source: Didonato and Morris, ACM Trans. Math. Softw. 18 (1992) 360.
     """
-    return _betaln(a, b)
+    return _betaln(cast(Array, a), cast(Array, b))
 
 
 @elementwise()
-def beta(a: Any, b: Any) -> Array:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, Γ(a) Γ(b) / Γ(a + b).
 
     Args:
@@ -181,21 +184,23 @@ def beta(a: Any, b: Any) -> Array:
 
     Source: DLMF 5.12.1.
     """
+    a, b = cast(Array, a), cast(Array, b)
     sign = lax.stop_gradient(_sign(a) * _sign(b) * _sign(a + b))
     return sign * jnp.exp(_betaln(a, b))
 
 
 @elementwise(weak=True)
-def _factorial(n: Any) -> Array:
+def _factorial(n: ArrayLike) -> Array:
+    n = cast(Array, n)
     return jnp.where(n < 0, 0.0, jnp.exp(lax.lgamma(n + 1)))
 
 
-def factorial(n: Any, exact: bool = False) -> Array:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """The factorial, Γ(n + 1); 0 for negative numbers.
 
     Args:
       n: real numbers.
-      exact: must be false: whole numbers of any length have no dtype.
+      exact: must be false: no dtype holds integers of any size.
 
     Raises:
       NotImplementedError: if ``exact`` is true.
@@ -213,14 +218,15 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 
 @elementwise(weak=True)
-def _comb(n: Any, k: Any) -> Array:
+def _comb(n: ArrayLike, k: ArrayLike) -> Array:
+    n, k = cast(Array, n), cast(Array, k)
     inside = (k >= 0) & (n >= k) & (n >= 0)
     m, j = jnp.where(inside, n, 1.0), jnp.where(inside, k, 0.0)
     value = jnp.exp(-_betaln(m - j + 1, j + 1)) / (m + 1)
     return jnp.where(inside, value, jnp.where(jnp.isnan(n + k), np.nan, 0.0))
 
 
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """How many ways there are to choose k of N things.
 
     Args:
@@ -239,7 +245,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
 
 
 @elementwise()
-def poch(z: Any, m: Any) -> Array:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial, Γ(z + m) / Γ(z).
 
     Args:
@@ -251,7 +257,7 @@ def poch(z: Any, m: Any) -> Array:
 
     Source: DLMF 5.2.5.
     """
-    return _poch(z, m)
+    return _poch(cast(Array, z), cast(Array, m))
 
 
 @lax.custom_jvp
@@ -268,7 +274,7 @@ def _poch_jvp(primals, tangents):
     return value, value * (tz * (upper - lax.digamma(z)) + tm * upper)
 
 
-def multigammaln(a: ArrayLike, d: Any) -> Array:
+def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the multivariate gamma function.
 
     Args:
@@ -352,11 +358,11 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 
 @elementwise(weak=True, widen=False)
-def _polygamma(n: Any, x: Array) -> Array:
+def _polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     return lax.polygamma(n, x)
 
 
-def polygamma(n: Any, x: ArrayLike) -> Array:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of ``digamma``.
 
     Args:
@@ -379,11 +385,11 @@ def polygamma(n: Any, x: ArrayLike) -> Array:
 
 
 @elementwise(weak=True, widen=False)
-def _zeta(x: Array, q: Any) -> Array:
+def _zeta(x: ArrayLike, q: ArrayLike) -> Array:
     return lax.zeta(x, q)
 
 
-def zeta(x: ArrayLike, q: Any = None) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """The Hurwitz zeta function, Σ 1 / (k + q)ˣ.
 
     Args:

@@ -1,7 +1,6 @@
 """Hypergeometric functions of real arguments."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from ._gamma_functions import _sign
 _TERMS = 30_000  # a bound, for arguments of 0.999 and for NaN
 
 
-def _series(ratio: Callable[[Any], Any], like: Any) -> Any:
+def _series(ratio: Callable[[Array], Array], like: Array) -> Array:
     """1 + r₀ + r₀ r₁ + …, summed until no term changes the sum.
 
     Args:
-      ratio: gives the quotient of the terms k + 1 and k.
+      ratio: of the number k of a term, the quotient of term k + 1 and term k.
       like: an array of the shape and dtype of the result.
     """
     eps = np.finfo(like.dtype).eps / 4
@@ -37,8 +36,8 @@ def _series(ratio: Callable[[Any], Any], like: Any) -> Any:
     return lax.while_loop(goes_on, step, (np.int32(0), one, one))[2]
 
 
-def _signed_gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> Array:
-    """Γ of the numbers above over Γ of those below; 0 where one below is a pole."""
+def _signed_gamma_ratio(above: tuple[Array, ...], below: tuple[Array, ...]) -> Array:
+    """The product of Γ over ``above``, divided by that over ``below``; 0 where this is a pole."""
     log, sign, pole = 0.0, 1.0, False
     for x in above:
         log, sign = log + lax.lgamma(x), sign * _sign(x)
@@ -49,13 +48,13 @@ def _signed_gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> Array
     return jnp.where(pole, 0.0, sign * jnp.exp(log))
 
 
-def _asymptotic(ratio: Callable[[Any], Any], like: Any) -> Any:
-    """1 + r₀ + r₀ r₁ + …, up to the smallest term: such a series diverges in the end."""
+def _asymptotic(ratio: Callable[[Array], Array], like: Array) -> Array:
+    """1 + r₀ + r₀ r₁ + …, up to the smallest term; an asymptotic series diverges after it."""
 
     def step(k, state):
         term, total = state
         following = term * ratio(lax.convert_element_type(k, like.dtype))
-        # Zero stays zero.
+        # A term that would grow becomes 0, and all after it stay 0.
         term = jnp.where(jnp.abs(following) > jnp.abs(term), 0.0, following)
         return term, total + term
 
@@ -73,7 +72,7 @@ def _kummer(a: Array, b: Array, x: Array) -> Array:
     near_x = jnp.where(far, 1.0, moved)
     near = _series(lambda k: (first + k) / ((b + k) * (k + 1)) * near_x, x)
     near = jnp.where(reflected & ~_is_polynomial(a), jnp.exp(-jnp.abs(near_x)), 1.0) * near
-    # Far out, by DLMF 13.7.1; of exp(x) on the left nothing is left over.
+    # For large |x|, by DLMF 13.7.1; for negative x it has no factor exp(x).
     size = jnp.where(far, jnp.abs(x), 100.0)
     p, q = jnp.where(reflected, a, b - a), jnp.where(reflected, a - b + 1, 1 - a)
     total = _asymptotic(lambda k: (p + k) * (q + k) / ((k + 1) * size), x)
@@ -91,8 +90,8 @@ def _is_polynomial(a: Array) -> Array:
 _hyp1f1 = lax.custom_jvp(_kummer)
 
 
-def _central(f: Callable[[Any], Any], x: Array) -> Array:
-    """df/dx by a difference of fourth order: the series in a parameter has no simpler one."""
+def _central(f: Callable[[Array], Array], x: Array) -> Array:
+    """df/dx by a difference of fourth order, for parameters: no closed form is known."""
     step = jnp.finfo(x.dtype).eps ** 0.2 * jnp.maximum(1.0, jnp.abs(x))
     near = f(x + step) - f(x - step)
     far = f(x + 2 * step) - f(x - 2 * step)
@@ -136,7 +135,7 @@ def _gauss_series(a: Array, b: Array, c: Array, x: Array) -> Array:
 def _gauss_unit(a: Array, b: Array, c: Array, x: Array) -> Array:
     """₂F₁ for 0 ≤ x < 1."""
     excess = c - a - b
-    # There the two parts below have opposite poles.
+    # At an integer excess the two parts below have poles that cancel.
     whole = jnp.abs(jnp.round(excess) - excess) < 1e-2
     ends = _is_polynomial(a) | _is_polynomial(b)
     close = (x > 0.9) & ~whole & ~ends

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import comb as choose
 from math import factorial as natural_factorial
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -15,21 +15,23 @@ from . import _coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
 
 _EULER = float(np.euler_gamma)
-_LEVELS = 100  # of the continued fraction, where its argument is 1
+_LEVELS = 100  # of the continued fraction: enough at 1, its smallest argument
 
 
 def _falling(terms: list[float]) -> list[float]:
+    """Coefficients by ascending powers, in the order that ``polynomial`` takes."""
     return terms[::-1]
 
 
 _EI_SERIES = _falling([1 / (k * natural_factorial(k)) for k in range(1, 42)])
 
 
-def _positive_ei(x: Any) -> Array:
+def _positive_ei(x: ArrayLike) -> Array:
+    """Ei(x) for x > 0."""
     near = lambda x: _EULER + jnp.log(x) + x * polynomial(x, _EI_SERIES)
 
     def far(x):
-        # In two halves: exp(x) overflows before the integral does.
+        # exp(x) as a product of two factors, since it overflows before the integral does.
         half = jnp.exp(0.5 * x)
         finite = jnp.where(jnp.isinf(x), 1.0, x)
         return half * (half / finite * chebyshev(1 / x, tables.EXPI))
@@ -37,7 +39,7 @@ def _positive_ei(x: Any) -> Array:
     return pieces(x, (6.0, near), (np.inf, far))
 
 
-def _bounded_terms(n: Any, x: Array) -> Array:
+def _bounded_terms(n: Array, x: Array) -> Array:
     """En(x) for x ≤ 1, by its power series (DLMF 8.19.8)."""
     total = jnp.zeros_like(x)
     for k in range(24):
@@ -51,8 +53,8 @@ def _bounded_terms(n: Any, x: Array) -> Array:
     return sign * power * (lax.digamma(order) - jnp.log(x)) - total
 
 
-def _fraction(n: Any, x: Array) -> Array:
-    """En(x) for x ≥ 1, by its continued fraction from behind (DLMF 8.19.17)."""
+def _fraction(n: Array, x: Array) -> Array:
+    """En(x) for x ≥ 1, by its continued fraction from the last level up (DLMF 8.19.17)."""
 
     def level(i, below):
         k = convert_like(_LEVELS - i, x)
@@ -62,13 +64,14 @@ def _fraction(n: Any, x: Array) -> Array:
     return jnp.exp(-x) / lax.fori_loop(0, _LEVELS, level, start)
 
 
-def convert_like(i: Any, x: Any) -> Array:
+def convert_like(i: ArrayLike, x: Array) -> Array:
     """An integer as a number of the dtype of ``x``."""
     return lax.convert_element_type(i, x.dtype)
 
 
 @lax.custom_jvp
-def _expn(n: Any, x: Any) -> Array:
+def _expn(n: Array, x: Array) -> Array:
+    """En(x) for x ≥ 0, by the series up to 1 and by the continued fraction beyond."""
     small = x <= 1
     inside = x > 0
     near = _bounded_terms(n, jnp.where(small & inside, x, 0.5))
@@ -88,11 +91,11 @@ def _expn_jvp(primals, tangents):
 
 
 @elementwise()
-def _expn_step(n: Any, x: Array) -> Array:
+def _expn_step(n: Array, x: Array) -> Array:
     return _expn(n, x)
 
 
-def expn(n: Any, x: ArrayLike) -> Array:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """The generalized exponential integral, ∫₁^∞ exp(-x t) / tⁿ dt.
 
     Args:
@@ -109,7 +112,7 @@ def expn(n: Any, x: ArrayLike) -> Array:
 
 
 @elementwise()
-def exp1(x: Any) -> Array:
+def exp1(x: ArrayLike) -> Array:
     """The exponential integral ∫ₓ^∞ exp(-t) / t dt.
 
     Args:
@@ -121,7 +124,7 @@ def exp1(x: Any) -> Array:
 
     Source: DLMF 6.2.1.
     """
-    return _expn(jnp.ones_like(x), x)
+    return _expn(jnp.ones_like(x), cast(Array, x))
 
 
 @lax.custom_jvp
@@ -139,7 +142,7 @@ def _expi_jvp(primals, tangents):
 
 
 @elementwise()
-def expi(x: Any) -> Array:
+def expi(x: ArrayLike) -> Array:
     """The exponential integral Ei, the principal value of ∫₋∞ˣ exp(t) / t dt.
 
     Example:
@@ -148,7 +151,7 @@ def expi(x: Any) -> Array:
 
     Source: DLMF 6.2.5.
     """
-    return _expi(x)
+    return _expi(cast(Array, x))
 
 
 _SI_SERIES = _falling([(-1) ** k / ((2 * k + 1) * natural_factorial(2 * k + 1)) for k in range(20)])
@@ -156,7 +159,7 @@ _CI_SERIES = _falling([(-1) ** k / (2 * k * natural_factorial(2 * k)) for k in r
 
 
 @elementwise()
-def sici(x: Any) -> Any:
+def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine and the cosine integral, ∫₀ˣ sin(t)/t dt and γ + log|x| + ∫₀ˣ (cos(t) - 1)/t dt.
 
     Returns:
@@ -168,6 +171,7 @@ def sici(x: Any) -> Any:
 
     Source: DLMF 6.2.
     """
+    x = cast(Array, x)
     size = jnp.abs(x)
     near = size < 4
     a = jnp.where(near, size, 1.0)
@@ -198,7 +202,7 @@ _C_SERIES = _falling(
 
 
 @elementwise()
-def fresnel(x: Any) -> Any:
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The Fresnel integrals ∫₀ˣ sin(π t²/2) dt and ∫₀ˣ cos(π t²/2) dt.
 
     Returns:
@@ -210,6 +214,7 @@ def fresnel(x: Any) -> Any:
 
     Source: DLMF 7.2.7.
     """
+    x = cast(Array, x)
     size = jnp.abs(x)
     near = size < 1.6
     a = jnp.where(near, size, 1.0)
@@ -226,8 +231,8 @@ def fresnel(x: Any) -> Any:
     sine, cosine = jnp.sin(angle), jnp.cos(angle)
     s = jnp.where(near, s_near, jnp.where(end, 0.5, 0.5 - f * cosine - g * sine))
     c = jnp.where(near, c_near, jnp.where(end, 0.5, 0.5 + f * sine - g * cosine))
-    signed = lambda y: jnp.where(x < 0, -y, y)
-    return signed(s), signed(c)
+    negative = x < 0
+    return jnp.where(negative, -s, s), jnp.where(negative, -c, c)
 
 
 def bernoulli_numbers(n: int) -> list[Fraction]:

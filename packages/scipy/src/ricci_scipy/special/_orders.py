@@ -1,7 +1,6 @@
 """Functions of every order up to a given one: Legendre's, spherical harmonics, Bessel's."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ def bernoulli(n: int) -> Array:
     return jnp.asarray(np.array([float(b) for b in bernoulli_numbers(n)]), dtype=float)
 
 
-def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Any:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of orders 0 to v.
 
     Args:
@@ -64,7 +63,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Any:
         ratio, total = state
         order, weight = (x.astype(z.dtype) for x in row)
         ratio = z / (2 * order - z * ratio)
-        # J₀ + 2 J₂ + 2 J₄ + … = 1, written from the highest order down.
+        # The sum J₀ + 2 J₂ + 2 J₄ + … = 1, divided by J₀ and computed from the highest order down.
         return (ratio, ratio * (weight + total)), ratio
 
     zero = jnp.zeros_like(z)
@@ -98,8 +97,8 @@ def _legendre_table(n: int, z: Array, normalized: bool) -> Array:
         else:
             gap = np.where(below, degree - orders, 1)
             first, second = (2 * degree - 1) / gap, (degree + orders - 1) / gap
-        following = row(first * below) * z * last - row(second * below) * before
-        following = following + row(orders == degree) * diagonal[degree]
+        following = z * row(first * below) * last - before * row(second * below)
+        following = following + diagonal[degree] * row(orders == degree)
         before, last = last, following
         rows.append(last)
     return jnp.stack(rows, axis=1)
@@ -114,12 +113,12 @@ def _check_legendre(name: str, m: int, n: int, z: ArrayLike) -> Array:
     if m != n:
         raise NotImplementedError(
             f"{name}: orders and degrees go up to one number, got m={m} and n={n}. Take the larger "
-            "for both, and cut the result."
+            "for both, and slice the result."
         )
     return z
 
 
-def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Any, Any]:
+def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     """The associated Legendre functions of the first kind, and their derivatives.
 
     Args:
@@ -146,7 +145,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Any, Any]:
     degrees = np.arange(n + 1).reshape(1, -1, 1)
     lower = jnp.concatenate([jnp.zeros_like(values[:, :1]), values[:, :-1]], axis=1)
     weights = [x.astype(z.dtype) for x in (degrees + orders, degrees)]
-    return values, (weights[0] * lower - weights[1] * z * values) / (1 - z * z)
+    return values, (lower * weights[0] - z * weights[1] * values) / (1 - z * z)
 
 
 def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
@@ -175,7 +174,12 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
 
 def sph_harm_y(
-    n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
 ) -> Array:
     """Spherical harmonics.
 
@@ -204,11 +208,12 @@ def sph_harm_y(
         )
     if n_max is None:
         n_max = int(np.max(np.asarray(n)))
-    n, m, theta, phi = jnp.broadcast_arrays(*map(jnp.asarray, (n, m, theta, phi)))
-    shape, order = theta.shape, jnp.abs(m)
-    table = _legendre_table(index(n_max), jnp.cos(theta * 1.0).ravel(), True)
+    arrays = jnp.broadcast_arrays(*map(jnp.asarray, (n, m, theta, phi)))
+    degree, signed_order, polar, azimuth = arrays
+    order = jnp.abs(signed_order)
+    table = _legendre_table(index(n_max), jnp.cos(polar * 1.0).ravel(), True)
     places = jnp.arange(table.shape[-1])
-    legendre = table[order.ravel(), n.ravel(), places].reshape(shape)
-    # Negative orders: the conjugate, with alternating sign.
-    sign = jnp.where((m < 0) & (order % 2 == 1), -1.0, 1.0).astype(legendre.dtype)
-    return sign * legendre * jnp.exp(1j * (m * phi))
+    legendre = table[order.ravel(), degree.ravel(), places].reshape(polar.shape)
+    # A negative order gives the conjugate, times (-1)ᵐ.
+    sign = jnp.where((signed_order < 0) & (order % 2 == 1), -1.0, 1.0).astype(legendre.dtype)
+    return sign * legendre * jnp.exp(1j * (signed_order * azimuth))

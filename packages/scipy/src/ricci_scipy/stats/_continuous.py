@@ -1,7 +1,5 @@
 """The continuous distributions, as rows of ``_distribution``."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_lax as lax
@@ -22,7 +20,8 @@ def _reciprocal_angle(z: Array) -> Array:
     return jnp.arctan2(jnp.ones_like(z), z) / np.pi
 
 
-def _cauchy_quantile(turn: Any) -> Array:
+def _cauchy_quantile(turn: Array) -> Array:
+    """tan(π turn), and infinite at ±1/2."""
     ends = jnp.abs(turn) == 0.5
     return jnp.where(ends, jnp.copysign(np.inf, turn), jnp.tan(np.pi * jnp.where(ends, 0.0, turn)))
 
@@ -32,7 +31,7 @@ def _log_mass(a: Array, b: Array) -> Array:
     right = a > 0
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     mixed = high > 0
-    # Each formula gets points of its own case only.
+    # Each formula gets points of its own case only, so that gradients of the other are not NaN.
     l, h = jnp.where(mixed, -2.0, low), jnp.where(mixed, -1.0, high)
     upper = special.log_ndtr(h)
     quotient = special.log_ndtr(l) - upper

@@ -1,6 +1,6 @@
 """Statistics of samples: ranks, the mode, the standard error."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from ricci_numpy.authoring import check_arraylike
 class ModeResult(NamedTuple):
     """The most frequent values, and how often they occur."""
 
-    mode: Any
-    count: Any
+    mode: Array
+    count: Array  # type: ignore[assignment]  # SciPy's name, which a tuple's method has
 
 
 def _check_policy(name: str, nan_policy: str, offered: tuple[str, ...]) -> None:
@@ -27,7 +27,7 @@ def _check_policy(name: str, nan_policy: str, offered: tuple[str, ...]) -> None:
         )
 
 
-def _sorted_mode(values: Array) -> tuple[Any, Any]:
+def _sorted_mode(values: Array) -> tuple[Array, Array]:
     """The smallest of the most frequent values of a vector, and its count."""
     ordered = jnp.sort(values)
     equal = ordered[:, None] == ordered[None, :]
@@ -51,7 +51,7 @@ def mode(
 
     Raises:
       NotImplementedError: for ``nan_policy`` ``"omit"`` or ``"raise"``.
-      ValueError: for another one.
+      ValueError: for an unknown ``nan_policy``.
 
     Example:
       >>> found = mode(np.array([3, 1, 3, 2, 1]))
@@ -85,6 +85,7 @@ def mode(
 
 
 def _ranks(a: Array, method: str) -> Array:
+    """The ranks of a vector without NaN."""
     size = a.shape[0]
     if method == "ordinal":
         order = jnp.argsort(a)
@@ -112,12 +113,13 @@ def rankdata(
       a: an array of real numbers.
       method: what equal numbers get: their ``"average"``, ``"min"`` or ``"max"`` rank, ranks
         without gaps with ``"dense"``, or ranks in order with ``"ordinal"``.
-      axis: along which numbers are ranked; ``None`` for the flattened array, the shape staying.
-      nan_policy: with ``"propagate"``, ranks beside a NaN are NaN.
+      axis: along which numbers are ranked; ``None`` ranks the flattened array. The result has the
+        shape of ``a`` in either case.
+      nan_policy: must be ``"propagate"``: a NaN makes all ranks along the axis NaN.
 
     Raises:
       NotImplementedError: for ``nan_policy`` ``"omit"`` or ``"raise"``.
-      ValueError: for another one, or another method.
+      ValueError: for an unknown ``nan_policy`` or method.
 
     Example:
       >>> rankdata(np.float32([20.0, 10.0, 20.0]))
@@ -138,7 +140,8 @@ def rankdata(
     return jnp.moveaxis(ranked, -1, axis)
 
 
-def _ranked(a: Any, method: str) -> Array:
+def _ranked(a: Array, method: str) -> Array:
+    """The ranks of a vector, all NaN if it has one."""
     ranks = _ranks(a, method)
     if not jnp.issubdtype(a.dtype, np.inexact):
         return ranks
@@ -146,7 +149,7 @@ def _ranked(a: Any, method: str) -> Array:
 
 
 def sem(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",
@@ -164,7 +167,7 @@ def sem(
 
     Raises:
       NotImplementedError: for ``nan_policy`` ``"raise"``.
-      ValueError: for another one.
+      ValueError: for an unknown ``nan_policy``.
 
     Example:
       >>> round(float(sem(np.float32([1.0, 2.0, 3.0]))), 4)
@@ -176,7 +179,7 @@ def sem(
     _check_policy("sem", nan_policy, ("propagate", "omit"))
     a = jnp.asarray(a)
     if axis is None:
-        axes: Any = tuple(range(a.ndim))
+        axes = tuple(range(a.ndim))
     else:
         a, axes = jnp.atleast_1d(a), (axis,)
     if nan_policy == "omit":

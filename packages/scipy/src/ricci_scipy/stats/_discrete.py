@@ -1,7 +1,5 @@
 """The discrete distributions, as rows of ``_distribution``."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_numpy as jnp
@@ -15,12 +13,13 @@ _COUNTS = (0.0, np.inf)
 _UPTO = (0.0, lambda n, *rest: n)
 
 
-def _log_choices(n: Any, k: Any) -> Array:
-    """log of n over k."""
+def _log_choices(n: Array, k: Array) -> Array:
+    """The logarithm of the binomial coefficient, n over k."""
     return -jnp.log1p(n) - special.betaln(n - k + 1, k + 1)
 
 
-def _poisson_entropy(mu: Any) -> Array:
+def _poisson_entropy(mu: Array) -> Array:
+    """The entropy: a sum over 100 counts for a mean below 25, else an asymptotic series."""
     small = mu < 25
     k = np.arange(100.0).astype(mu.dtype)
     m = jnp.expand_dims(jnp.where(small, mu, 1.0), -1)

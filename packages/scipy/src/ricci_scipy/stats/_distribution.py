@@ -1,26 +1,24 @@
-"""A distribution is a row: its parameters, its support, formulas. Its module is made from that.
+"""Make the module of a distribution from a row: its parameters, its support and its formulas.
 
-A formula is of the standardized variable and the shape parameters. What a row leaves out follows
-
-from ricci_ir import ArrayLike
-from typing import Any
-from what it has: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, and so on.
+A formula is a function of the standardized variable and the shape parameters. Functions for which
+a row has no formula are derived from others: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, ...
 """
 
 import sys
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array
 from ricci_scipy.special._elementwise import elementwise
 
-Formula = Callable[..., Any]
+Formula = Callable[..., Array]
+# The ends of a range: numbers, or functions of the shape parameters.
+Support = tuple[float | Formula, float | Formula]
 
 _SUMMARIES = {
     "logpdf": "The logarithm of the density of the {}.",
@@ -70,26 +68,26 @@ def distribution(
     examples: Mapping[str, tuple[str, float]],
     *,
     shapes: Mapping[str, str] | None = None,
-    support: tuple[Any, Any] = (-np.inf, np.inf),
+    support: Support = (-np.inf, np.inf),
     located: str = "loc scale",
     bare: str = "",
     variables: Mapping[str, str] | None = None,
     source: str,
     **formulas: Formula,
 ) -> ModuleType:
-    """Make the module of a distribution from its row, and make it known for imports.
+    """Make the module of a distribution from its row, and enter it in ``sys.modules``.
 
     Args:
       name: of the module.
-      title: what the distribution is called.
+      title: the name of the distribution in prose.
       functions: the names of the module's functions.
-      examples: for each function its arguments and what it is there, to 4 digits.
+      examples: for each function, the arguments of an example and its result to 4 digits.
       shapes: the shape parameters, and what they are.
       support: the ends of the standardized variable's range, or functions of the shape parameters.
       located: which of ``loc`` and ``scale`` the functions have.
-      bare: the functions that have neither.
+      bare: the functions that have neither of them.
       variables: the name of a function's first parameter, where it is no ``x``, ``k`` or ``q``.
-      source: where it is described.
+      source: where the distribution is described.
       formulas: by the function's name.
     """
     shapes = shapes or {}
@@ -108,7 +106,7 @@ def distribution(
 
 
 def module_of(name: str, title: str, **functions: Formula) -> ModuleType:
-    """Make the module of a distribution of its functions, and make it known for imports."""
+    """Make the module of a distribution from its functions, and enter it in ``sys.modules``."""
     module = ModuleType(f"{__package__}.{name}", f"The {title}.")
     for key, function in functions.items():
         function.__name__ = function.__qualname__ = key
@@ -160,12 +158,12 @@ def _documentation(
 
 def _function(
     name: str,
-    support: tuple[Any, Any],
+    support: Support,
     count: int,
     located: list[str],
     formulas: Mapping[str, Formula],
 ) -> Formula:
-    """The function of a distribution that is called ``name``, of its full arguments."""
+    """The function called ``name``, which takes all shape and location parameters by position."""
     if name == "entropy":
         return lambda *args: formulas["entropy"](*args[:count])
     if name not in formulas:
@@ -174,7 +172,7 @@ def _function(
         return lambda *args: change(inner(*args))
     formula = formulas[name]
 
-    def function(x: ArrayLike, *rest: Any) -> Array:
+    def function(x: Array, *rest: Array) -> Array:
         shapes, place = rest[:count], dict(zip(located, rest[count:], strict=True))
         if name in _QUANTILES:
             value = _quantile(formula, x, shapes)
@@ -190,21 +188,16 @@ def _function(
     return function
 
 
-def _quantile(formula: Formula, q: Any, shapes: tuple[Any, ...]) -> Array:
+def _quantile(formula: Formula, q: Array, shapes: tuple[Array, ...]) -> Array:
     valid = (q >= 0) & (q <= 1)
     return jnp.where(valid, formula(jnp.where(valid, q, 0.5), *shapes), np.nan)
 
 
-def _end(end: Any, shapes: tuple[Any, ...]) -> Any:
-    """An end of the support, which may depend on the distribution's shape parameters."""
-    return end(*shapes) if callable(end) else end
-
-
 def _inside(
-    name: str, formula: Formula, support: tuple[Any, Any], z: Any, shapes: tuple[Any, ...]
+    name: str, formula: Formula, support: Support, z: Array, shapes: tuple[Array, ...]
 ) -> Array:
-    """The formula within the support, constants outside, with gradients of their own."""
-    low, high = (_end(end, shapes) for end in support)
+    """The formula within the support and constants outside, where gradients are 0."""
+    low, high = (end(*shapes) if callable(end) else end for end in support)
     below, above = z < low, z > high
     left, right = _OUTSIDE[name]
     outside = below | above
@@ -212,7 +205,7 @@ def _inside(
         outside = outside | (jnp.floor(z) != z) & ~jnp.isnan(z)
     elif support == (-np.inf, np.inf):
         return formula(z, *shapes)
-    # A point of the support, away from its ends where it has two.
+    # Outside, the formula is evaluated at a point inside, so that its derivative is finite.
     inner = jnp.where(low == -np.inf, high - 1.0, low + 0.5 * jnp.minimum(high - low, 2.0))
     value = formula(jnp.where(outside, lax.stop_gradient(inner), z), *shapes)
     return jnp.where(above, right, jnp.where(outside, left, value))

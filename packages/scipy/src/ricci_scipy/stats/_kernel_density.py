@@ -1,13 +1,14 @@
 """Estimates of densities by Gaussian kernels."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 import ricci_lax.linalg as lax_linalg
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array, ArrayLike, Shape
 from ricci_numpy.authoring import promote_dtypes_inexact
 from ricci_pytree import register_pytree_node_class
 from ricci_scipy import special
@@ -37,7 +38,17 @@ class gaussian_kde:
     Source: Scott, Multivariate Density Estimation, 1992.
     """
 
-    def __init__(self, dataset: Any, bw_method: Any = None, weights: Array | None = None):
+    dataset: Array
+    weights: Array
+    covariance: Array
+    inv_cov: Array
+
+    def __init__(
+        self,
+        dataset: ArrayLike,
+        bw_method: "str | ArrayLike | Callable[[gaussian_kde], ArrayLike] | None" = None,
+        weights: ArrayLike | None = None,
+    ):
         dataset = jnp.atleast_2d(jnp.asarray(dataset))
         if jnp.iscomplexobj(dataset):
             raise NotImplementedError("gaussian_kde: dataset must be real.")
@@ -58,7 +69,7 @@ class gaussian_kde:
             self.weights = weights / jnp.sum(weights)
         self._set_width(_width(self, bw_method))
 
-    def _set_width(self, factor: Any) -> None:
+    def _set_width(self, factor: ArrayLike) -> None:
         covariance = jnp.atleast_2d(jnp.cov(self.dataset, rowvar=True, aweights=self.weights))
         factor = jnp.squeeze(jnp.asarray(factor)).astype(self.dataset.dtype)
         self.covariance = covariance * factor**2
@@ -76,23 +87,23 @@ class gaussian_kde:
 
     @property
     def neff(self) -> Array:
-        """How many points of equal weight would tell as much."""
+        """The effective sample size: how many points of equal weight have the same variance."""
         return 1 / jnp.sum(self.weights**2)
 
-    def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Refused: an estimate does not change. Make another one, with ``bw_method``."""
+    def set_bandwidth(self, bw_method: Any = None) -> NoReturn:
+        """Not available, since an estimate does not change: make another one with ``bw_method``."""
         raise NotImplementedError(
             "gaussian_kde: the bandwidth of an estimate does not change. Make another one: "
             "gaussian_kde(dataset, bw_method)."
         )
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
-        """Return the arrays it is made of, and nothing else."""
+    def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
+        """The arrays that make up the estimate; there is no other data."""
         return (self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
-    def tree_unflatten(cls, aux_data: None, children: Any) -> Any:
-        """Make an estimate of the arrays that ``tree_flatten`` gave."""
+    def tree_unflatten(cls, aux_data: None, children: Sequence[Any]) -> Self:
+        """Make an estimate from the arrays that ``tree_flatten`` returned."""
         made = object.__new__(cls)
         made.dataset, made.weights, made.covariance, made.inv_cov = children
         return made
@@ -114,8 +125,8 @@ class gaussian_kde:
         log_det = jnp.sum(jnp.log(jnp.diagonal(factor)))
         return log + log_det - 0.5 * self.d * np.log(2 * np.pi)
 
-    def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
-        """The integral of the density times a normal one.
+    def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
+        """The integral of the product of the density and a normal density.
 
         Args:
           mean: of shape (dimensions,).
@@ -129,7 +140,7 @@ class gaussian_kde:
             )
         return self._overlap(mean[:, None], jnp.ones(1, self.dataset.dtype), cov)
 
-    def integrate_box_1d(self, low: Any, high: Any) -> Array:
+    def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability between two numbers, of an estimate in one dimension."""
         if self.d != 1:
             raise ValueError(
@@ -142,21 +153,23 @@ class gaussian_kde:
         masses = norm.cdf(high, self.dataset[0], scale) - norm.cdf(low, self.dataset[0], scale)
         return jnp.sum(self.weights * masses)
 
-    def integrate_kde(self, other: Any) -> Array:
-        """The integral of the density times that of another estimate."""
+    def integrate_kde(self, other: "gaussian_kde") -> Array:
+        """The integral of the product of the density and that of another estimate."""
         if other.d != self.d:
             raise ValueError(
                 f"gaussian_kde.integrate_kde: the estimates have {self.d} and {other.d} dimensions."
             )
         return self._overlap(other.dataset, other.weights, other.covariance)
 
-    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
-        """Refused: integrals over boxes are there in one dimension only."""
+    def integrate_box(
+        self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
+    ) -> NoReturn:
+        """Not available; ``integrate_box_1d`` integrates in one dimension."""
         raise NotImplementedError(
             "gaussian_kde.integrate_box is not available; integrate_box_1d is, in one dimension."
         )
 
-    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Array:
+    def resample(self, key: Array, shape: Shape = ()) -> Array:
         """Draw points from the density.
 
         Args:
@@ -184,7 +197,8 @@ class gaussian_kde:
             found = found.reshape(self.d, 1)
         return promote_dtypes_inexact(found, self.dataset)[0]
 
-    def _overlap(self, points: Array, weights: Array, covariance: Any) -> Array:
+    def _overlap(self, points: Array, weights: Array, covariance: Array) -> Array:
+        """The integral of the density times Gaussian kernels of ``covariance`` at ``points``."""
         factor = lax_linalg.cholesky(self.covariance + covariance)
         solve = lambda a: lax_linalg.triangular_solve(factor, a, left_side=True, lower=True)
         ours, theirs = solve(self.dataset), solve(points.astype(self.dataset.dtype))
@@ -194,7 +208,10 @@ class gaussian_kde:
         return total / (scale * jnp.prod(jnp.diagonal(factor)))
 
 
-def _width(kde: gaussian_kde, bw_method: Any) -> Any:
+def _width(
+    kde: gaussian_kde, bw_method: str | ArrayLike | Callable[[gaussian_kde], ArrayLike] | None
+) -> ArrayLike:
+    """The factor by which the covariance of the sample is scaled, before squaring."""
     if bw_method is None or (isinstance(bw_method, str) and bw_method == "scott"):
         return jnp.power(kde.neff, -1.0 / (kde.d + 4))
     if isinstance(bw_method, str):

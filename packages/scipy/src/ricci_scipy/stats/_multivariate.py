@@ -1,7 +1,5 @@
 """Distributions of vectors: Dirichlet's, the multinomial and the multivariate normal."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_lax.linalg as lax_linalg
@@ -13,7 +11,7 @@ from ricci_scipy import special
 from ._distribution import module_of
 
 
-def _dirichlet_logpdf(x: ArrayLike, alpha: Any) -> Array:
+def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     x, alpha = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(alpha))
     if alpha.ndim != 1:
         raise ValueError(f"dirichlet: alpha must be one-dimensional, got shape {alpha.shape}.")
@@ -31,7 +29,7 @@ def _dirichlet_logpdf(x: ArrayLike, alpha: Any) -> Array:
     return jnp.where(inside, log, -np.inf)
 
 
-def dirichlet_logpdf(x: ArrayLike, alpha: Any) -> Array:
+def dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the density of the Dirichlet distribution.
 
     Args:
@@ -51,7 +49,7 @@ def dirichlet_logpdf(x: ArrayLike, alpha: Any) -> Array:
     return _dirichlet_logpdf(x, alpha)
 
 
-def dirichlet_pdf(x: ArrayLike, alpha: Any) -> Array:
+def dirichlet_pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density of the Dirichlet distribution.
 
     Args:
@@ -65,7 +63,7 @@ def dirichlet_pdf(x: ArrayLike, alpha: Any) -> Array:
     return jnp.exp(_dirichlet_logpdf(x, alpha))
 
 
-def multinomial_logpmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
+def multinomial_logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The logarithm of the probabilities of the multinomial distribution.
 
     Args:
@@ -86,7 +84,7 @@ def multinomial_logpmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     return jnp.where(jnp.equal(jnp.sum(x, axis=-1), n), log, -np.inf)
 
 
-def multinomial_pmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
+def multinomial_pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probabilities of the multinomial distribution.
 
     Args:
@@ -100,17 +98,19 @@ def multinomial_pmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     return jnp.exp(multinomial_logpmf(x, n, p))
 
 
-def normal_logpdf(x: Any, mean: Any, cov: Any, allow_singular: bool | None = None) -> Array:
+def normal_logpdf(
+    x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: bool | None = None
+) -> Array:
     """The logarithm of the density of the multivariate normal distribution.
 
     Args:
       x: points, along the last axis.
       mean: a scalar or a vector, or several along leading axes.
       cov: the covariance: a scalar, or positive definite matrices.
-      allow_singular: must be ``None`` or false.
+      allow_singular: must be ``None``.
 
     Raises:
-      NotImplementedError: if singular covariances are to be allowed.
+      NotImplementedError: if ``allow_singular`` is given.
       ValueError: if the shapes do not fit.
 
     Example:
@@ -148,7 +148,7 @@ def normal_logpdf(x: Any, mean: Any, cov: Any, allow_singular: bool | None = Non
     return -0.5 * squares - 0.5 * size * np.log(2 * np.pi) - log_det
 
 
-def normal_pdf(x: ArrayLike, mean: Any, cov: Any) -> Array:
+def normal_pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density of the multivariate normal distribution.
 
     Args:
