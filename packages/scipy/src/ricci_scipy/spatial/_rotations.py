@@ -1,7 +1,7 @@
 """Rotations in space as unit quaternions, and interpolation between them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -146,7 +146,9 @@ class Rotation(NamedTuple):
     Source: scipy.spatial.transform.Rotation.
     """
 
-    quat: Array
+    # An array. Checkers take ``rotations[0]`` for the first field of the tuple, not for a rotation;
+    # with ``Array`` they would report an error there.
+    quat: Any
 
     @classmethod
     def from_quat(cls, quat: ArrayLike) -> "Rotation":
