@@ -42,8 +42,11 @@ class Offloadable:
     dst: str
 
 
-Decision = _Decision | Offloadable
-Policy = Callable[..., bool | Decision]
+type Decision = _Decision | Offloadable
+"""What a policy may answer, besides a bool."""
+
+type Policy = Callable[..., bool | Decision]
+"""A policy of ``checkpoint``."""
 
 
 def is_saved(

@@ -22,7 +22,7 @@ def debug_breakpoint(
     filter_frames: bool = True,
     num_frames: int | None = None,
     ordered: bool = False,
-    token: Any = None,
+    token: object = None,
     **kwargs: Any,
 ) -> Any:
     """Open a Python prompt on the terminal each time a program reaches this call.

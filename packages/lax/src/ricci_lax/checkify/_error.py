@@ -127,7 +127,7 @@ def _flatten(error: Error) -> tuple[tuple, tuple]:
     return children, (tuple(error._pred), tuple(error._metadata.items()))
 
 
-def _unflatten(aux: tuple, children: Any) -> Error:
+def _unflatten(aux: tuple, children: Sequence[Any]) -> Error:
     effects, metadata = aux
     pred, code, payload = children
     return Error(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Source
+from ricci_ir import PyTree, Source
 from ricci_pytree import PyTreeDef, tree_unflatten
 
 # The text of NumPy's IndexError; its fields are an OOBError's payload.
@@ -21,7 +21,7 @@ class JaxException(Exception):
       payload: arrays with the values found when the program ran.
     """
 
-    def __init__(self, facts: tuple, payload: Any):
+    def __init__(self, facts: tuple, payload: PyTree):
         super().__init__(*facts)
         self.facts = facts
         self.payload = payload

@@ -38,7 +38,7 @@ from ricci_pytree import (
 )
 
 # What an index or a bound may be.
-IntegerScalar = Array | np.ndarray | np.integer | int
+type IntegerScalar = Array | np.ndarray | np.integer | int
 
 
 class Body(NamedTuple):

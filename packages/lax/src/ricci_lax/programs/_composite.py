@@ -52,7 +52,7 @@ class HashableArray:
         return f"HashableArray({self.array!r})"
 
 
-def attribute(value: Any) -> str:
+def attribute(value: object) -> str:
     """A Python value, or a tree of them, as the text of an MLIR attribute.
 
     Raises:
