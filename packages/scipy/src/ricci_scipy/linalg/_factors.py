@@ -174,7 +174,7 @@ def svd(
 
 
 @composite("_svd")
-def _svd(a: Array, *, full_matrices: bool, compute_uv: bool) -> Array | list[Array]:
+def _svd(a: Array, *, full_matrices: bool, compute_uv: bool) -> Array | tuple[Array, Array, Array]:
     return svd_of(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
