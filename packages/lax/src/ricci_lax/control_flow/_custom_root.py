@@ -160,7 +160,7 @@ def _tangent_program(
     return _Traced.of("tangent_solve", fun, [*jaxpr.in_avals, *given])
 
 
-def _like(what: str, x: ArrayLike, aval: ShapedArray) -> Array:
+def _like(what: str, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
     """A value that must have the shape of a part of the root, with its dtype."""
     found: Any = get_aval(x)
     if found.shape != aval.shape:
