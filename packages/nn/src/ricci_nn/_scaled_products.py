@@ -39,6 +39,10 @@ class BlockScaleConfig:
     infer_only: bool
 
 
+def _global_scale(config: BlockScaleConfig) -> ArrayLike:
+    return 1.0 if config.global_scale is None else config.global_scale
+
+
 def get_scaled_dot_general_config(
     mode: Literal["nvfp4", "mxfp8"], global_scale: ArrayLike | None = None
 ) -> BlockScaleConfig:
@@ -167,7 +171,7 @@ def _quantized(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
     limit = float(jnp.finfo(config.data_type).max)
     blocks = x.astype(np.float32).reshape(batch, rows, -1, config.block_size)
     if config.mode == "nvfp4":
-        blocks = blocks / jnp.asarray(config.global_scale, np.float32).reshape(())
+        blocks = blocks / jnp.asarray(_global_scale(config), np.float32).reshape(())
     largest = jnp.max(jnp.abs(blocks), axis=3, keepdims=True) / limit
     if config.mode == "mxfp8":
         exponents = _power_of_two_above(largest)
@@ -192,9 +196,7 @@ def _product(
     product = scaled_matmul(x, y, x_scales, y_scales, dtype)
     if first.mode != "nvfp4":
         return product
-    factor = jnp.asarray(first.global_scale, np.float32) * jnp.asarray(
-        second.global_scale, np.float32
-    )
+    factor = jnp.asarray(_global_scale(first), np.float32) * _global_scale(second)
     return product * factor.reshape(()).astype(product.dtype)
 
 

@@ -19,7 +19,8 @@ from jaxlib._profile_data import ProfileData as ProfileData
 from jaxlib._profile_data import ProfileEvent as ProfileEvent
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
-from ._profiler_types import ProfileOptions, ProfilerServer, ProfilerSession, TraceMe
+from ._profiler_types import ProfileOptions as ProfileOptions
+from ._profiler_types import ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
 
 

@@ -159,19 +159,19 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Source: numpy.roots.
     """
-    (p,) = operands("roots", p)
-    p = atleast_1d(*promote_dtypes_inexact(p))
-    if p.ndim != 1:
-        raise ValueError(f"roots: the coefficients must be a vector, got shape {p.shape}.")
-    size = p.shape[0]
+    (given,) = promote_dtypes_inexact(*operands("roots", p))
+    coefficients = atleast_1d(given)
+    if coefficients.ndim != 1:
+        raise ValueError(f"roots: the coefficients must be a vector, got shape {coefficients.shape}.")
+    size = coefficients.shape[0]
     if size < 2:
-        return lax.full((0,), 0, _complex_dtype(p))
+        return lax.full((0,), 0, _complex_dtype(coefficients))
     if not strip_zeros:
-        return _padded_roots(p)
+        return _padded_roots(coefficients)
     advice = "How many roots there are depends on values. Give roots strip_zeros=False."
-    places = np.flatnonzero(known_values(p, advice))
+    places = np.flatnonzero(known_values(coefficients, advice))
     first = int(places[0]) if len(places) else size
-    return _roots(p, first=first)
+    return _roots(coefficients, first=first)
 
 
 def _complex_dtype(x: Array) -> np.dtype:

@@ -236,7 +236,7 @@ def _det_by_elimination(a: Array) -> Array:
     size = np.shape(a)[-1]
     rank = np.ndim(a)
     dtype = dtype_of(a)
-    zero, one = strong_constant(dtype, 0), strong_constant(dtype, 1)
+    zero, one, minus_one = (strong_constant(dtype, n) for n in (0, 1, -1))
     rows = [lax.index_in_dim(a, i, rank - 2, keepdims=False) for i in range(size)]
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
     exchanges: list[Array] = []
@@ -255,7 +255,7 @@ def _det_by_elimination(a: Array) -> Array:
             rows[i] = lax.sub(rows[i], lax.mul(factor, rows[k]))
     sign = one
     for exchanged in exchanges:
-        sign = where(exchanged, lax.neg(sign) if sign is not one else -one, sign)
+        sign = where(exchanged, lax.neg(sign) if sign is not one else minus_one, sign)
     found = sign
     for k in range(size):
         found = lax.mul(found, at(rows[k], k))
