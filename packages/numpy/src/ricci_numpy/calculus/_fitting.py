@@ -160,7 +160,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Source: numpy.roots.
     """
     (p,) = operands("roots", p)
-    p = atleast_1d(*promote_dtypes_inexact(p))
+    (p,) = promote_dtypes_inexact(p)
+    p = atleast_1d(p)
     if p.ndim != 1:
         raise ValueError(f"roots: the coefficients must be a vector, got shape {p.shape}.")
     size = p.shape[0]

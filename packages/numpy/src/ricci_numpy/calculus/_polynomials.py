@@ -88,7 +88,7 @@ def _coefficients(
     return given
 
 
-def _zero(x: Array) -> Array:
+def _zero(x: Array) -> ArrayLike:
     return strong_constant(get_aval(x).dtype, 0)  # pyright: ignore[reportAttributeAccessIssue]
 
 

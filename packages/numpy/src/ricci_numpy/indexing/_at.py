@@ -315,7 +315,7 @@ def _scatter(
     return convert(result, own.dtype, own.weak_type)
 
 
-def _fit(values: ArrayLike, shape: tuple[int, ...]) -> Array:
+def _fit(values: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
     own = np.shape(values)
     fits = len(own) <= len(shape) and all(
         a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)

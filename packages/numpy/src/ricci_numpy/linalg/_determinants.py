@@ -237,6 +237,7 @@ def _det_by_elimination(a: Array) -> Array:
     rank = np.ndim(a)
     dtype = dtype_of(a)
     zero, one = strong_constant(dtype, 0), strong_constant(dtype, 1)
+    minus_one = -np.ones((), dtype)[()]
     rows = [lax.index_in_dim(a, i, rank - 2, keepdims=False) for i in range(size)]
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
     exchanges: list[Array] = []
@@ -255,7 +256,7 @@ def _det_by_elimination(a: Array) -> Array:
             rows[i] = lax.sub(rows[i], lax.mul(factor, rows[k]))
     sign = one
     for exchanged in exchanges:
-        sign = where(exchanged, lax.neg(sign) if sign is not one else -one, sign)
+        sign = where(exchanged, lax.neg(sign) if sign is not one else minus_one, sign)
     found = sign
     for k in range(size):
         found = lax.mul(found, at(rows[k], k))

@@ -136,7 +136,7 @@ def _inv(a: Array) -> Array:
     return solve(a, broadcast(eye(shape[-1], dtype=dtype_of(a)), shape))
 
 
-def real_eps(dtype: DTypeLike) -> Array:
+def real_eps(dtype: DTypeLike) -> ArrayLike:
     """The gap between 1 and the next number, as a scalar of the dtype's real part."""
     real = finfo(dtype).dtype
     return strong_constant(real, finfo(dtype).eps)

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[ArrayLike]:
+def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Array]:
     """The operands, checked to be integers."""
     given = operands(name, x1, x2)
     dtype, _ = common_dtype(*given)
