@@ -1,6 +1,6 @@
 """Determinants of square matrices, and their signs and logarithms."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -228,7 +228,7 @@ def _det(a: Array) -> Array:
 
 
 @lax.custom_jvp
-def _det_by_elimination(a: Array) -> Array:
+def _det_by_elimination(a: Array) -> Any:
     """The product of pivots, each the largest of its column and moved up by an exchange of rows.
 
     It is written out, since kernels for factorisations cost more than matrices of this size.
