@@ -159,19 +159,20 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Source: numpy.roots.
     """
-    (given,) = promote_dtypes_inexact(*operands("roots", p))
-    coefficients = atleast_1d(given)
-    if coefficients.ndim != 1:
-        raise ValueError(f"roots: the coefficients must be a vector, got shape {coefficients.shape}.")
-    size = coefficients.shape[0]
+    (p,) = operands("roots", p)
+    (p,) = promote_dtypes_inexact(p)
+    p = atleast_1d(p)
+    if p.ndim != 1:
+        raise ValueError(f"roots: the coefficients must be a vector, got shape {p.shape}.")
+    size = p.shape[0]
     if size < 2:
-        return lax.full((0,), 0, _complex_dtype(coefficients))
+        return lax.full((0,), 0, _complex_dtype(p))
     if not strip_zeros:
-        return _padded_roots(coefficients)
+        return _padded_roots(p)
     advice = "How many roots there are depends on values. Give roots strip_zeros=False."
-    places = np.flatnonzero(known_values(coefficients, advice))
+    places = np.flatnonzero(known_values(p, advice))
     first = int(places[0]) if len(places) else size
-    return _roots(coefficients, first=first)
+    return _roots(p, first=first)
 
 
 def _complex_dtype(x: Array) -> np.dtype:

@@ -1,6 +1,6 @@
 """Determinants of square matrices, and their signs and logarithms."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -228,7 +228,7 @@ def _det(a: Array) -> Array:
 
 
 @lax.custom_jvp
-def _det_by_elimination(a: Array) -> Array:
+def _det_by_elimination(a: Array) -> Any:
     """The product of pivots, each the largest of its column and moved up by an exchange of rows.
 
     It is written out, since kernels for factorisations cost more than matrices of this size.
@@ -236,7 +236,8 @@ def _det_by_elimination(a: Array) -> Array:
     size = np.shape(a)[-1]
     rank = np.ndim(a)
     dtype = dtype_of(a)
-    zero, one, minus_one = (strong_constant(dtype, n) for n in (0, 1, -1))
+    zero, one = strong_constant(dtype, 0), strong_constant(dtype, 1)
+    minus_one = -np.ones((), dtype)[()]
     rows = [lax.index_in_dim(a, i, rank - 2, keepdims=False) for i in range(size)]
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
     exchanges: list[Array] = []

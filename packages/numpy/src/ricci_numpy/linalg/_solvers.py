@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 from operator import index as as_int
+from typing import Any
 
 import numpy as np
 
@@ -136,7 +137,7 @@ def _inv(a: Array) -> Array:
     return solve(a, broadcast(eye(shape[-1], dtype=dtype_of(a)), shape))
 
 
-def real_eps(dtype: DTypeLike) -> ArrayLike:
+def real_eps(dtype: DTypeLike) -> Any:
     """The gap between 1 and the next number, as a scalar of the dtype's real part."""
     real = finfo(dtype).dtype
     return strong_constant(real, finfo(dtype).eps)

@@ -9,7 +9,6 @@ import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, is_recording, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, operands, promote_dtypes
 from ricci_numpy.arrays._array_info import known_values
-from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
@@ -207,7 +206,7 @@ def _nothing_unique(
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     shape = (size, *np.shape(x)[1:])
     fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]
-    results = [broadcast(fill, shape)]
+    results = [lax.broadcast_in_dim(fill, shape, ())]
     sizes = (size, 0, size)
     integer = python_scalar_dtype(int)
     results += [lax.full((n,), 0, integer) for n, w in zip(sizes, wanted, strict=True) if w]

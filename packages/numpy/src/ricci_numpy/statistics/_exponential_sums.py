@@ -169,7 +169,7 @@ def logsumexp(
     return result
 
 
-def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes to reduce, counted from the start."""
     if axis is None:
         return tuple(range(ndim))
