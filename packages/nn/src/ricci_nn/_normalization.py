@@ -113,7 +113,7 @@ def _standardize(
 ) -> Array:
     given = dict(zip(names, values, strict=True))
     mean, variance, where = (given.get(name) for name in ("mean", "variance", "where"))
-    added = given.get("epsilon", epsilon)
+    added: Any = given.get("epsilon", epsilon)  # one of them is given
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:

@@ -202,7 +202,7 @@ def _unique(
 
 def _nothing_unique(
     x: Array, fills: tuple[ArrayLike, ...], size: int, wanted: tuple[bool, ...]
-) -> list[ArrayLike]:
+) -> list[Array]:
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     shape = (size, *np.shape(x)[1:])
     fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]

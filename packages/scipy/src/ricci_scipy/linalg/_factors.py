@@ -311,7 +311,8 @@ def eigh(
     (a,) = matrices("eigh", a)
     if eigvals_only:
         return jnp.linalg.eigvalsh(a, UPLO="L" if lower else "U")
-    return tuple(jnp.linalg.eigh(a, UPLO="L" if lower else "U"))
+    eigenvalues, eigenvectors = jnp.linalg.eigh(a, UPLO="L" if lower else "U")
+    return eigenvalues, eigenvectors
 
 
 def polar(

@@ -17,7 +17,7 @@ ROWS = np.array(
 INDEX = np.int32(1)
 
 
-def _branches(index: Array, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+def _branches(index: Array | np.integer, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     return lax.switch(
         index,
         [
