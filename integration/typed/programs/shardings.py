@@ -24,5 +24,6 @@ def is_whole(sharding: NamedSharding) -> bool:
     return sharding.is_fully_replicated or sharding.is_equivalent_to(alone, 2)
 
 
-columns = NamedSharding(mesh_of_one(), PartitionSpec(None, "x"))
-print(len(kinds(columns)), part_of(columns, (8, 4)), is_whole(columns))
+def main() -> None:
+    columns = NamedSharding(mesh_of_one(), PartitionSpec(None, "x"))
+    print(len(kinds(columns)), part_of(columns, (8, 4)), is_whole(columns))

@@ -89,7 +89,7 @@ class _Check:
         self.where = _definition(fun)
         self.events: list[Any] = []
 
-    def run(self, args: tuple, kwargs: dict[str, Any]) -> Report:
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
         names = argument_paths(args, kwargs, self.fun)
         leaves, _ = tree_flatten((args, kwargs))
         found = list(narrowed_arguments(names, leaves, self.where))
@@ -116,7 +116,7 @@ class _Check:
     def _events(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
-    def _trace(self, args: tuple, kwargs: dict[str, Any]) -> Traced:
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         stage = getattr(self.fun, "trace", None)
         # A function that wraps a jitted one may have its attributes, but is a plain function.
         if stage is not None and not isinstance(self.fun, FunctionType):
@@ -163,7 +163,7 @@ class _Check:
         return reader.place.findings
 
 
-def _trace(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Traced:
+def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     """Trace a plain function; arguments that are not arrays are passed to it unchanged."""
     leaves, tree = tree_flatten((args, kwargs))
     paths = argument_paths(args, kwargs, fun)

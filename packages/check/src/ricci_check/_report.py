@@ -81,8 +81,10 @@ class Report(Sequence[Finding]):
     __slots__ = ("exception", "findings")
 
     def __init__(self, findings: Sequence[Finding], exception: BaseException | None = None):
-        self.findings = tuple(sorted(findings, key=lambda f: (f.file, f.line, f.column, f.code)))
-        self.exception = exception
+        self.findings: tuple[Finding, ...] = tuple(
+            sorted(findings, key=lambda f: (f.file, f.line, f.column, f.code))
+        )
+        self.exception: BaseException | None = exception
 
     @overload
     def __getitem__(self, index: int) -> Finding: ...

@@ -77,7 +77,7 @@ class Symbols:
         self.meanings: list[tuple[Any, ...]] = []
         self.depths: list[int] = []
 
-    def of(self, meaning: tuple, depth: int) -> int:
+    def of(self, meaning: tuple[Any, ...], depth: int) -> int:
         """The symbol of a meaning: a new one if the meaning is new."""
         found = self._numbers.get(meaning)
         if found is None:

@@ -128,8 +128,8 @@ class Cache[K, V]:
     __slots__ = ("__weakref__", "_dropped", "_older", "entries", "limit", "name")
 
     def __init__(self, name: str, limit: int):
-        self.name = name
-        self.limit = limit
+        self.name: str = name
+        self.limit: int = limit
         self.entries: dict[K, V] = {}
         self._older: dict[K, V] = {}
         self._dropped = 0

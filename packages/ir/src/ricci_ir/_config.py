@@ -100,7 +100,14 @@ class Config:
         """Call ``callback(value, local)`` now and after each change; see ``State.on_change``."""
         self.state(name).on_change(callback)
 
-    def add_option(self, name, holder, opt_type=None, meta_args=(), meta_kwargs=None) -> None:
+    def add_option(
+        self,
+        name: str,
+        holder: State,
+        opt_type: Any = None,
+        meta_args: Any = (),
+        meta_kwargs: Any = None,
+    ) -> None:
         """Add a ``State`` under a name; the other arguments are not used."""
         if name in self._states:
             raise ValueError(f"there is an option called {name} already")
@@ -182,7 +189,7 @@ class Config:
         return AttributeError(f"there is no option called {name!r}{hint}")
 
 
-def _meta(state: State) -> tuple:
+def _meta(state: State) -> tuple[Any, ...]:
     match state.kind:
         case Bool():
             return bool, [], {}
@@ -237,43 +244,43 @@ def warn_unsupported(state: State, advice: str) -> None:
     state.on_change(warn)
 
 
-config = Config()
+config: Config = Config()
 for _name, _option in OPTIONS.items():
     _state = define_option(_name, _option.kind, _option.default, traced=_option.traced)
     if _option.status is Status.UNSUPPORTED:
         warn_unsupported(_state, _option.note)
 
-allow_f16_reductions = config.state("jax_allow_f16_reductions")
-array_garbage_collection_guard = config.state("jax_array_garbage_collection_guard")
-auto_pcast = config.state("jax_auto_pcast")
-check_tracer_leaks = config.state("jax_check_tracer_leaks")
-debug_infs = config.state("jax_debug_infs")
-debug_key_reuse = config.state("jax_debug_key_reuse")
-debug_nans = config.state("jax_debug_nans")
-default_device = config.state("jax_default_device")
-default_matmul_precision = config.state("jax_default_matmul_precision")
-default_prng_impl = config.state("jax_default_prng_impl")
-disable_jit_state = config.state("jax_disable_jit")
-enable_checks = config.state("jax_enable_checks")
-enable_custom_prng = config.state("jax_enable_custom_prng")
-enable_x64 = config.state("jax_enable_x64")
-explain_cache_misses = config.state("jax_explain_cache_misses")
-explicit_x64_dtypes = config.state("jax_explicit_x64_dtypes")
-jax2tf_associative_scan_reductions = config.state("jax2tf_associative_scan_reductions")
-legacy_prng_key = config.state("jax_legacy_prng_key")
-log_compiles = config.state("jax_log_compiles")
-no_execution = config.state("jax_no_execution")
-no_tracing = config.state("jax_no_tracing")
-numpy_dtype_promotion = config.state("jax_numpy_dtype_promotion")
-numpy_rank_promotion = config.state("jax_numpy_rank_promotion")
-remove_size_one_mesh_axis_from_type = config.state("jax_remove_size_one_mesh_axis_from_type")
-softmax_custom_jvp = config.state("jax_softmax_custom_jvp")
-thread_guard = config.state("jax_thread_guard")
-threefry_partitionable = config.state("jax_threefry_partitionable")
-traceback_filtering = config.state("jax_traceback_filtering")
-transfer_guard_device_to_device = config.state("jax_transfer_guard_device_to_device")
-transfer_guard_device_to_host = config.state("jax_transfer_guard_device_to_host")
-transfer_guard_host_to_device = config.state("jax_transfer_guard_host_to_device")
+allow_f16_reductions: State = config.state("jax_allow_f16_reductions")
+array_garbage_collection_guard: State = config.state("jax_array_garbage_collection_guard")
+auto_pcast: State = config.state("jax_auto_pcast")
+check_tracer_leaks: State = config.state("jax_check_tracer_leaks")
+debug_infs: State = config.state("jax_debug_infs")
+debug_key_reuse: State = config.state("jax_debug_key_reuse")
+debug_nans: State = config.state("jax_debug_nans")
+default_device: State = config.state("jax_default_device")
+default_matmul_precision: State = config.state("jax_default_matmul_precision")
+default_prng_impl: State = config.state("jax_default_prng_impl")
+disable_jit_state: State = config.state("jax_disable_jit")
+enable_checks: State = config.state("jax_enable_checks")
+enable_custom_prng: State = config.state("jax_enable_custom_prng")
+enable_x64: State = config.state("jax_enable_x64")
+explain_cache_misses: State = config.state("jax_explain_cache_misses")
+explicit_x64_dtypes: State = config.state("jax_explicit_x64_dtypes")
+jax2tf_associative_scan_reductions: State = config.state("jax2tf_associative_scan_reductions")
+legacy_prng_key: State = config.state("jax_legacy_prng_key")
+log_compiles: State = config.state("jax_log_compiles")
+no_execution: State = config.state("jax_no_execution")
+no_tracing: State = config.state("jax_no_tracing")
+numpy_dtype_promotion: State = config.state("jax_numpy_dtype_promotion")
+numpy_rank_promotion: State = config.state("jax_numpy_rank_promotion")
+remove_size_one_mesh_axis_from_type: State = config.state("jax_remove_size_one_mesh_axis_from_type")
+softmax_custom_jvp: State = config.state("jax_softmax_custom_jvp")
+thread_guard: State = config.state("jax_thread_guard")
+threefry_partitionable: State = config.state("jax_threefry_partitionable")
+traceback_filtering: State = config.state("jax_traceback_filtering")
+transfer_guard_device_to_device: State = config.state("jax_transfer_guard_device_to_device")
+transfer_guard_device_to_host: State = config.state("jax_transfer_guard_device_to_host")
+transfer_guard_host_to_device: State = config.state("jax_transfer_guard_host_to_device")
 
 _transfer_guards = (
     config.state("jax_transfer_guard"),

@@ -45,7 +45,10 @@ class State:
     __slots__ = ("_global", "_hooks", "_local", "_overrides", "default", "kind", "name", "traced")
 
     def __init__(self, name: str, kind: Kind | None, default: Any, traced: bool = False):
-        self.name, self.kind, self.default, self.traced = name, kind, default, traced
+        self.name: str = name
+        self.kind: Kind | None = kind
+        self.default: Any = default
+        self.traced: bool = traced
         self._global = default
         self._overrides = 0  # how many overrides are entered now, over all threads
         self._local = threading.local()
@@ -173,7 +176,8 @@ class Override:
     __slots__ = ("state", "value")
 
     def __init__(self, state: State, value: Any):
-        self.state, self.value = state, value
+        self.state: State = state
+        self.value: Any = value
 
     def __enter__(self) -> None:
         self.state._push(self)
@@ -199,7 +203,7 @@ class TraceKey:
 
     __slots__ = ("__weakref__", "values")
 
-    def __init__(self, values: tuple):
+    def __init__(self, values: tuple[Any, ...]):
         self.values = values
 
     def differences(self, other: "TraceKey") -> list[tuple[str, Any, Any]]:
@@ -223,7 +227,7 @@ class _Keys:
         self.local = threading.local()
         self.refresh()
 
-    def intern(self, values: tuple) -> TraceKey:
+    def intern(self, values: tuple[Any, ...]) -> TraceKey:
         with _lock:
             key = self.interned.get(values)
             if key is None:

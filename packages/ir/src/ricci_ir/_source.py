@@ -101,7 +101,7 @@ class ExcludedPaths(list[str]):
         _internal_modules.clear()
 
 
-excluded_paths = ExcludedPaths()
+excluded_paths: ExcludedPaths = ExcludedPaths()
 
 
 def register_exclusion(path: str) -> None:
@@ -125,7 +125,7 @@ def is_internal_module(name: str | None) -> bool:
     return found
 
 
-def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple:
+def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple[Any, ...]:
     """The innermost frame of user code, at least ``depth`` calls up from here.
 
     Returns the fields of a ``Source`` as a plain tuple, which is faster to make in tracing.

@@ -39,6 +39,7 @@ from . import linalg as linalg
 from .arrays import *
 from .arrays._array_api import ARRAY_API_VERSION as _ARRAY_API_VERSION
 from .arrays._array_api import array_namespace_info as _array_namespace_info
+from .arrays._dtypes import ScalarType as _ScalarType
 from .arrays._dtypes import bool_ as _bool
 from .calculus import *
 from .generalized import *
@@ -59,7 +60,7 @@ from .ufuncs import *
 
 # Type checkers take what is imported under another name for private.
 ndarray = _Array
-bool = _bool
+bool: _ScalarType = _bool
 __array_api_version__ = _ARRAY_API_VERSION
 __array_namespace_info__ = _array_namespace_info
 

@@ -188,7 +188,7 @@ class ReferenceArray:
     def __deepcopy__(self, memo: dict[int, Any]) -> "ReferenceArray":
         return self.__copy__()
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return ReferenceArray, (self._value, self.aval)
 
 

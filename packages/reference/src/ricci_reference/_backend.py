@@ -30,7 +30,7 @@ class ReferenceBackend:
 
     name = "reference"
 
-    def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars; gives its result or results.
 
         Raises:
@@ -131,4 +131,4 @@ def _wrap(
     return ReferenceArray(value.copy() if shared else value, aval)
 
 
-reference_backend = ReferenceBackend()
+reference_backend: ReferenceBackend = ReferenceBackend()

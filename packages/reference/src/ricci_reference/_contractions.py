@@ -70,7 +70,7 @@ def _ragged_dot_general(
     return convert(np.sum(parts, axis=0, dtype=parts[0].dtype), dtype)
 
 
-def _without(numbers: RaggedDotDimensionNumbers, group: int) -> tuple:
+def _without(numbers: RaggedDotDimensionNumbers, group: int) -> tuple[Any, ...]:
     """The dimension numbers of a product whose right operand has lost its group dimension."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
     down = lambda dims: tuple(d - (d > group) for d in dims)
@@ -89,7 +89,7 @@ def _scaled_dot(
     x_scale: np.ndarray,
     y_scale: np.ndarray,
     *,
-    dimension_numbers: tuple,
+    dimension_numbers: tuple[Any, ...],
     preferred_element_type: np.dtype,
 ) -> np.ndarray:
     def unscaled(values: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from ._rule_type import Rule
 from ._widening import widen
 
 
-def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple:
+def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[Any, ...]:
     """The slice of these sizes at ``starts``, which are clamped so that it lies inside ``x``."""
     firsts = [
         min(max(int(start), 0), whole - size)

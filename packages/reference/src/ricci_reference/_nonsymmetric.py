@@ -48,7 +48,7 @@ def _eig(
     compute_right_eigenvectors: bool,
     **params: Any,
 ) -> list[np.ndarray]:
-    def one(matrix: np.ndarray) -> tuple:
+    def one(matrix: np.ndarray) -> tuple[Any, ...]:
         values, right = np.linalg.eig(matrix)
         left = [_left_vectors(right)] if compute_left_eigenvectors else []
         return values, *left, *([right] if compute_right_eigenvectors else [])

@@ -13,7 +13,7 @@ from ._widening import highest, lowest, widen, widened
 
 
 def _reduction(ufunc: np.ufunc, initial: Callable[[np.dtype], complex]) -> Rule:
-    def rule(x: np.ndarray, *, axes: tuple, **params: Any) -> np.ndarray:
+    def rule(x: np.ndarray, *, axes: tuple[Any, ...], **params: Any) -> np.ndarray:
         start = np.array(initial(x.dtype)).astype(x.dtype)
         return ufunc.reduce(x, axis=tuple(axes), dtype=x.dtype, initial=start)
 
@@ -33,7 +33,9 @@ def _all_ones(dtype: np.dtype) -> int:
 
 
 def _arg(find: Callable[..., np.ndarray]) -> Rule:
-    def rule(x: np.ndarray, *, axes: tuple, index_dtype: np.dtype, **params: Any) -> np.ndarray:
+    def rule(
+        x: np.ndarray, *, axes: tuple[Any, ...], index_dtype: np.dtype, **params: Any
+    ) -> np.ndarray:
         return np.asarray(find(widen(x), axis=axes[0])).astype(index_dtype)
 
     return rule
@@ -66,7 +68,7 @@ def _logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _reduce(
-    *operands: np.ndarray, jaxpr: Jaxpr, dimensions: tuple, **params: Any
+    *operands: np.ndarray, jaxpr: Jaxpr, dimensions: tuple[Any, ...], **params: Any
 ) -> list[np.ndarray]:
     count = len(operands) // 2
     arrays, inits = operands[:count], operands[count:]

@@ -107,7 +107,7 @@ def _geqp3(x: np.ndarray, pivots: np.ndarray, *, use_magma: bool | None) -> Sequ
 
 
 def _householder_product(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
-    def one(a: np.ndarray, taus: np.ndarray) -> tuple:
+    def one(a: np.ndarray, taus: np.ndarray) -> tuple[Any, ...]:
         return (_times_unitary(a, taus, np.eye(*a.shape, dtype=a.dtype), False),)
 
     return _each(one, 1, a, taus)[0]
@@ -138,7 +138,7 @@ def _qr(
     if not pivoting:
         return list(np.linalg.qr(x, mode="complete" if full_matrices else "reduced"))
 
-    def one(x: np.ndarray) -> tuple:
+    def one(x: np.ndarray) -> tuple[Any, ...]:
         packed, order, taus = _factored(x, np.zeros(columns, np.int32))
         inner = rows if full_matrices else min(rows, columns)
         q = _times_unitary(packed, taus, np.eye(rows, inner, dtype=x.dtype), False)
@@ -192,7 +192,7 @@ def _tridiagonal(a: np.ndarray, *, lower: bool) -> Sequence[np.ndarray]:
     return _each(_tridiagonalized, 4, a, lower=lower)
 
 
-def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple:
+def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple[Any, ...]:
     """Tridiagonalize a Hermitian matrix by reflectors from both sides, as LAPACK's ``sytrd``.
 
     The lower triangle is reduced from the first column on, the upper one from the last column

@@ -37,7 +37,7 @@ def dot_general(
     x: np.ndarray,
     y: np.ndarray,
     *,
-    dimension_numbers: tuple,
+    dimension_numbers: tuple[Any, ...],
     preferred_element_type: np.dtype | None,
     **params: Any,
 ) -> np.ndarray:

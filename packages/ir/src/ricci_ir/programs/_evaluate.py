@@ -85,4 +85,4 @@ class EvalJaxpr(Primitive):
         return jaxpr_as_fun(params["call_jaxpr"], *args)
 
 
-eval_jaxpr_p = EvalJaxpr()
+eval_jaxpr_p: EvalJaxpr = EvalJaxpr()

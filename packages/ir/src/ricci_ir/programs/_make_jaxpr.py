@@ -115,7 +115,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _trace(
-    fun: Callable[..., Any], static: tuple[int, ...], args: tuple, kwargs: dict[str, Any]
+    fun: Callable[..., Any], static: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Jaxpr, Any]:
     """The jaxpr of a call, and the structure of the result."""
     if no_tracing.value:
@@ -142,7 +142,9 @@ def _trace(
     return trace_to_jaxpr(flat_fun, avals, debug_info), out_tree
 
 
-def _static_values(static: tuple[int, ...], args: tuple, fun: Callable[..., Any]) -> dict[int, Any]:
+def _static_values(
+    static: tuple[int, ...], args: tuple[Any, ...], fun: Callable[..., Any]
+) -> dict[int, Any]:
     fixed: dict[int, Any] = {}
     for position in static:
         i = index(position)

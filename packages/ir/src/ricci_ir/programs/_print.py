@@ -1,13 +1,13 @@
 """Printing jaxprs in the notation ``{ lambda consts ; arguments. let equations in (results) }``."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir.traces._primitive import rule_table
+from ricci_ir.traces._primitive import RuleTable, rule_table
 from ricci_ir.types._aval import AbstractValue
 
 from ._document import (
@@ -33,7 +33,7 @@ __all__ = [
 # ``shown(**params)`` gives the parameters that a printed equation of a primitive shows; by
 # default all of them. A dict is printed with ``name`` first and the rest in alphabetical order, a
 # list of pairs in its own order.
-shown_rules = rule_table("shown", required=False)
+shown_rules: RuleTable = rule_table("shown", required=False)
 
 _bold_blue = ("\x1b[34;1m", "\x1b[39;22m")
 _magenta = ("\x1b[35m", "\x1b[39m")
@@ -43,7 +43,7 @@ _in = Styled("in ", *_bold_blue)
 _address = re.compile(r" at 0x[0-9a-f]+")
 
 
-def hides(**defaults: Any):
+def hides(**defaults: Any) -> Callable[..., Any]:
     """A ``shown`` rule that omits parameters with these default values.
 
     Example:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ricci_ir._cache import Cache
 from ricci_ir._source import no_origin
-from ricci_ir.traces._primitive import Primitive, rule_table
+from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import trace_to_jaxpr
@@ -21,11 +21,11 @@ __all__ = [
 
 # For primitives that stand for a program: ``rule(**params)`` gives its jaxpr and its name. A
 # backend evaluates the primitive by running that program.
-program_rules = rule_table("program", required=False)
+program_rules: RuleTable = rule_table("program", required=False)
 
 # For primitives that call Python: ``rule(*arrays, **params)`` calls it and gives the results as a
 # list of arrays or NumPy arrays. A backend evaluates the primitive without compiling anything.
-host_rules = rule_table("host", required=False)
+host_rules: RuleTable = rule_table("host", required=False)
 
 
 class StagedCall:
@@ -52,12 +52,12 @@ class StagedCall:
         return self.call.bind(*args, jaxpr=jaxpr, name=name)
 
 
-staged_call = StagedCall()
+staged_call: StagedCall = StagedCall()
 
 _single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)
 
 
-def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr:
+def equation_program(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
     """A new program of one equation."""
 
     def fun(*args):
@@ -67,7 +67,9 @@ def equation_program(primitive: Primitive, avals: tuple, params: dict[str, Any])
     return trace_to_jaxpr(fun, avals, DebugInfo("eager", primitive.name), no_origin)
 
 
-def single_equation(primitive: Primitive, avals: tuple, params: dict[str, Any]) -> Jaxpr | None:
+def single_equation(
+    primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
+) -> Jaxpr | None:
     """The cached program of one equation; ``None`` if a parameter cannot be hashed."""
     key = (primitive, avals, tuple(params.items()))
     try:

@@ -74,7 +74,7 @@ class Composite(Applied):
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.dispatcher(self) or self._apply_now
 
-    def apply(self, args: tuple, settings: dict[str, Any]) -> Any:
+    def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Apply it in the current trace."""
         if disable_jit_state.value:
             return self.fun(*map(_as_array, args), **settings)
@@ -86,14 +86,14 @@ class Composite(Applied):
     def _apply_now(self, settings: tuple[tuple[str, Any], ...], *args: Any) -> Any:
         return self.apply(args, dict(settings))
 
-    def step(self, args: tuple, settings: dict[str, Any]) -> Step:
+    def step(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Step:
         """The program for arguments of these types."""
         avals = tuple([x if x is None else get_aval(x) for x in args])
         key = (self, avals, *settings.items(), trace_key())
         found = _steps.entries.get(key)
         return _steps.make(key, self._trace, avals, settings) if found is None else found
 
-    def _trace(self, avals: tuple, settings: dict[str, Any]) -> Step:
+    def _trace(self, avals: tuple[Any, ...], settings: dict[str, Any]) -> Step:
         single = True
 
         def flat(*given):
@@ -119,7 +119,7 @@ def _as_array(x: Any) -> Any:
 class Inlined(Composite):
     """A composite whose operations are recorded directly in the program that uses it."""
 
-    def apply(self, args: tuple, settings: dict[str, Any]) -> Any:
+    def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Apply it in the current trace."""
         return self.fun(*args, **settings) if is_recording() else super().apply(args, settings)
 

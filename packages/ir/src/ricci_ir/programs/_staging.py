@@ -53,7 +53,7 @@ class StagingSwitch:
         self.swap: Callable[[Any], Any] = lambda value: None
 
 
-staging_switch = StagingSwitch()
+staging_switch: StagingSwitch = StagingSwitch()
 
 
 class ProgramCheck:
@@ -318,6 +318,6 @@ class ensure_compile_time_eval:
         self.switched = staging_switch.swap(False)
         context.trace = eval_trace
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         context.trace = self.previous
         staging_switch.swap(self.switched)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ricci_ir.traces._primitive import rule_table
+from ricci_ir.traces._primitive import RuleTable, rule_table
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
@@ -43,7 +43,7 @@ class Steps(Protocol):
 
 # For primitives that hold programs: ``rule(steps, *operands, **params)`` runs these with ``steps``
 # and gives the list of results, or ``None`` if the operation can only be run as a whole.
-step_rules = rule_table("steps", required=False)
+step_rules: RuleTable = rule_table("steps", required=False)
 
 
 class NonFiniteReports:
@@ -63,7 +63,7 @@ class NonFiniteReports:
         self.explain = explain
 
 
-non_finite_reports = NonFiniteReports()
+non_finite_reports: NonFiniteReports = NonFiniteReports()
 
 
 class ErrorChecks:
@@ -82,4 +82,4 @@ class ErrorChecks:
         self.find = find
 
 
-error_checks = ErrorChecks()
+error_checks: ErrorChecks = ErrorChecks()

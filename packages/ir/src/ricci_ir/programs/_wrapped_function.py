@@ -90,7 +90,9 @@ class WrappedFun:
         """Call the function through its transformations."""
         return self._call(*args, **kwargs)
 
-    def wrap(self, transform: Callable, static: tuple, call: Callable[..., Any]) -> "WrappedFun":
+    def wrap(
+        self, transform: Callable, static: tuple[Any, ...], call: Callable[..., Any]
+    ) -> "WrappedFun":
         """The function with one more transformation; ``call`` is the transformed function."""
         transforms = ((transform, static), *self.transforms)
         return WrappedFun(self.f, self.params, transforms, call, self.debug_info)
@@ -99,7 +101,7 @@ class WrappedFun:
         """The same function with another description."""
         return WrappedFun(self.f, self.params, self.transforms, self._call, debug_info)
 
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[Any, ...]:
         return self.f, tuple(self.params.items()), self.transforms
 
     def __eq__(self, other: object) -> bool:

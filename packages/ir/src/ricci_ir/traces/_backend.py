@@ -30,11 +30,11 @@ class OneStep(Protocol):
 
     name: str
 
-    def apply(self, args: tuple, settings: dict[str, Any]) -> Any:
+    def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Apply it in the current trace."""
         ...
 
-    def step(self, args: tuple, settings: dict[str, Any]) -> Any:
+    def step(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Return its program for arguments of these types."""
         ...
 
@@ -44,7 +44,7 @@ class Backend(Protocol):
 
     name: str
 
-    def evaluate(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply one primitive to concrete values, now."""
         ...
 
@@ -115,7 +115,7 @@ def backend() -> Backend:
     return _state.value
 
 
-def _evaluate_here(primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+def _evaluate_here(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     return _state.value.evaluate(primitive, args, params)
 
 

@@ -32,7 +32,7 @@ class _PausedCollection:
                 gc.set_threshold(*self.waiting)
             self.depth += 1
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         with self.lock:
             self.depth -= 1
             if self.depth == 0 and gc.get_threshold() == self.waiting:  # nobody has set another

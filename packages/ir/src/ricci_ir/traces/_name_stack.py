@@ -53,7 +53,7 @@ class _Entered:
         context.name_stack = (*self.previous, self.name)
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         context.name_stack = self.previous
 
 

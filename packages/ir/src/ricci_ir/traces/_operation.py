@@ -26,8 +26,8 @@ class Operation(Applied):
 
     def __init__(self, primitive: Primitive, **params: Any):
         super().__init__()
-        self.primitive = primitive
-        self.params = params
+        self.primitive: Primitive = primitive
+        self.params: dict[str, Any] = params
 
     def __call__(self, *args: Any) -> Any:
         trace = context.trace

@@ -7,7 +7,7 @@ A package that interprets programs declares a kind of rule with ``rule_table``; 
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
 
@@ -159,11 +159,11 @@ class unsupported:
     __slots__ = ("error", "name", "reason")
 
     def __init__(self, reason: str, error: type[Exception] = NotImplementedError):
-        self.reason = reason
-        self.error = error
-        self.name = ""
+        self.reason: str = reason
+        self.error: type[Exception] = error
+        self.name: str = ""
 
-    def __call__(self, *args, **params):
+    def __call__(self, *args: Any, **params: Any) -> NoReturn:
         raise self.error(f"{self.name}: {self.reason}")
 
 
@@ -193,7 +193,7 @@ class RuleTable(dict[Primitive, Any]):
             rule = named
         self[primitive] = rule
 
-    def __missing__(self, primitive: Primitive):
+    def __missing__(self, primitive: Primitive) -> NoReturn:
         raise NotImplementedError(
             f"primitive {primitive.name!r} has no {self.kind} rule: "
             f"pass {self.kind}=... where it is defined"
@@ -212,15 +212,15 @@ def rule_table(kind: str, *, required: bool = True) -> RuleTable:
 
 
 # For primitives that are evaluated without a compiled program: ``rule(*args, **params)``.
-eager_rules = rule_table("eager", required=False)
+eager_rules: RuleTable = rule_table("eager", required=False)
 
 # For primitives that NumPy computes to the same bits as XLA: ``rule(*arrays, **params)`` gives an
 # array, or a sequence of arrays, or ``NotImplemented`` for operands for which the bits may differ.
-exact_rules = rule_table("exact", required=False)
+exact_rules: RuleTable = rule_table("exact", required=False)
 
 # For primitives that NumPy computes: ``rule(*arrays, **params)``. Unlike an ``exact`` rule it may
 # differ in the last places. Arrays of dtypes that NumPy lacks are passed in a wider dtype.
-reference_rules = rule_table("reference", required=False)
+reference_rules: RuleTable = rule_table("reference", required=False)
 
 primitives: dict[str, Primitive] = {}
 

@@ -235,7 +235,7 @@ class EvalTrace(Trace):
         super().__init__(None)
 
 
-eval_trace = EvalTrace()
+eval_trace: EvalTrace = EvalTrace()
 
 
 class _Context(threading.local):
@@ -252,7 +252,7 @@ class _Context(threading.local):
     kept_anew: dict[int, tuple[Any, Any]] | None = None
 
 
-context = _Context()
+context: _Context = _Context()
 
 
 class set_trace:
@@ -268,7 +268,7 @@ class set_trace:
         context.trace = self.trace
         return self.trace
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         context.trace = self.previous
 
 
@@ -284,7 +284,7 @@ class extend_axes:
         self.previous = context.axis_sizes
         context.axis_sizes = {**self.previous, **self.sizes}
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         context.axis_sizes = self.previous
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from operator import index
 from typing import Any
@@ -57,7 +57,7 @@ class AbstractToken(AbstractValue):
         return "Tok"
 
 
-abstract_token = AbstractToken()
+abstract_token: AbstractToken = AbstractToken()
 
 # ``_living`` holds every type that is in use, so that there are never two objects for one type.
 # ``_interned`` finds the common types quickly and keeps them alive between uses.
@@ -80,7 +80,7 @@ class TypeSharding:
         self.make = make
 
 
-type_sharding = TypeSharding()
+type_sharding: TypeSharding = TypeSharding()
 
 
 class ShapedArray(AbstractValue):
@@ -114,7 +114,7 @@ class ShapedArray(AbstractValue):
     size: int
 
     def __new__(
-        cls, shape, dtype, weak_type: bool = False, *, sharding: Any = None
+        cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False, *, sharding: Any = None
     ) -> "ShapedArray":
         if sharding is not None and not sharding.mesh.empty:
             raise NotImplementedError(
@@ -132,7 +132,7 @@ class ShapedArray(AbstractValue):
     def __copy__(self) -> "ShapedArray":
         return self
 
-    def __deepcopy__(self, memo) -> "ShapedArray":
+    def __deepcopy__(self, memo: Any) -> "ShapedArray":
         return self
 
     @property
@@ -150,7 +150,12 @@ class ShapedArray(AbstractValue):
         """This type with a dtype that is not weak."""
         return self._strong
 
-    def update(self, shape=None, dtype=None, weak_type=None) -> "ShapedArray":
+    def update(
+        self,
+        shape: Iterable[Any] | None = None,
+        dtype: Any = None,
+        weak_type: bool | None = None,
+    ) -> "ShapedArray":
         """This type with some parts replaced."""
         return ShapedArray(
             self.shape if shape is None else shape,

@@ -85,25 +85,30 @@ finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
 
 # The tangent of an integer carries no information; its arrays take no memory.
-float0 = np.dtype([("float0", np.void, 0)])
+float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
 
-FLOAT4 = tuple(map(np.dtype, (float4_e2m1fn,)))
-FLOAT6 = tuple(map(np.dtype, (float6_e2m3fn, float6_e3m2fn)))
-FLOAT8 = tuple(
+FLOAT4: tuple[np.dtype[Any], ...] = tuple(map(np.dtype, (float4_e2m1fn,)))
+FLOAT6: tuple[np.dtype[Any], ...] = tuple(map(np.dtype, (float6_e2m3fn, float6_e3m2fn)))
+FLOAT8: tuple[np.dtype[Any], ...] = tuple(
     np.dtype(t)
     for t in (
         *(float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz),
         *(float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu),
     )
 )
-SMALL_INTS = tuple(map(np.dtype, (int1, int2, int4, uint1, uint2, uint4)))
+SMALL_INTS: tuple[np.dtype[Any], ...] = tuple(
+    map(np.dtype, (int1, int2, int4, uint1, uint2, uint4))
+)
 BOOL = np.dtype(bool)
-INTS = tuple(map(np.dtype, "int8 int16 int32 int64".split()))
-UINTS = tuple(map(np.dtype, "uint8 uint16 uint32 uint64".split()))
-FLOATS = (np.dtype(bfloat16), *map(np.dtype, "float16 float32 float64".split()))
+INTS: tuple[np.dtype[Any], ...] = tuple(map(np.dtype, "int8 int16 int32 int64".split()))
+UINTS: tuple[np.dtype[Any], ...] = tuple(map(np.dtype, "uint8 uint16 uint32 uint64".split()))
+FLOATS: tuple[np.dtype[Any], ...] = (
+    np.dtype(bfloat16),
+    *map(np.dtype, "float16 float32 float64".split()),
+)
 COMPLEXES = (np.dtype("complex64"), np.dtype("complex128"))
 
-array_dtypes = frozenset(
+array_dtypes: frozenset[np.dtype[Any]] = frozenset(
     (BOOL, *SMALL_INTS, *INTS, *UINTS, *FLOAT4, *FLOAT6, *FLOAT8, *FLOATS, *COMPLEXES)
 )
 

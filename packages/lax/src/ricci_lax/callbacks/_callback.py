@@ -10,6 +10,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     CallbackError,
+    Primitive,
     PyTree,
     ShapedArray,
     api_boundary,
@@ -299,7 +300,7 @@ _no_io_derivative = unsupported(
     ValueError,
 )
 
-pure_callback_p = define(
+pure_callback_p: Primitive = define(
     "pure_callback",
     abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
     multiple_results=True,
@@ -313,7 +314,7 @@ pure_callback_p = define(
     examples=no_examples("the types that it gives are parameters, and do not follow its operands'"),
 )
 
-io_callback_p = define(
+io_callback_p: Primitive = define(
     "io_callback",
     abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
     multiple_results=True,

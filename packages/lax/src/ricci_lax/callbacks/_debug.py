@@ -100,7 +100,7 @@ def _run_callback(*args: ArrayLike, callback: FlatCallback, **params: Any) -> li
     return []
 
 
-debug_callback_p = define(
+debug_callback_p: Primitive = define(
     "debug_callback",
     effects=lambda params: frozenset({params["effect"]}),
     lower=lambda ctx, *xs, callback, effect, partitioned: _lower(ctx, xs, callback, partitioned),
@@ -283,7 +283,7 @@ def _print_lower(
     return _lower(ctx, operands, call, partitioned)
 
 
-debug_print_p = define(
+debug_print_p: Primitive = define(
     "debug_print",
     effects=lambda params: debug_set[params["ordered"]],
     lower=_print_lower,

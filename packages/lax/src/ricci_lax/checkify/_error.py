@@ -8,7 +8,16 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, Effect, api_boundary, as_array, define, is_concrete
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Effect,
+    Primitive,
+    api_boundary,
+    as_array,
+    define,
+    is_concrete,
+)
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._slicing import index_in_dim
 from ricci_lax.structure._shapes import shape_of
@@ -140,7 +149,7 @@ def _unflatten(aux: tuple, children: Sequence[Any]) -> Error:
 
 register_pytree_node(Error, _flatten, _unflatten)
 
-init_error = Error({}, {}, {}, {})
+init_error: Error = Error({}, {}, {}, {})
 
 
 # The primitive that raises an error in a program without ``checkify``.
@@ -204,7 +213,7 @@ def _lower(ctx: Lowering, *operands: Value, err_tree: PyTreeDef, debug: bool) ->
 
 
 # Operands: the leaves of an ``Error`` whose flags are scalars.
-check_p = define(
+check_p: Primitive = define(
     "check",
     abstract_eval=lambda *avals, err_tree, debug: [],
     multiple_results=True,

@@ -11,6 +11,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Primitive,
     Shape,
     ShapedArray,
     define,
@@ -462,7 +463,7 @@ def _complex_conv(
     return complex(sub(first, third), add(first, second))
 
 
-conv_general_dilated_p = define(
+conv_general_dilated_p: Primitive = define(
     "conv_general_dilated",
     abstract_eval=_conv_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),

@@ -11,6 +11,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Primitive,
     ShapedArray,
     define,
     explicit_dtype,
@@ -260,7 +261,7 @@ def _dot_general_shown(*, dimension_numbers: DotDimensionNumbers, **params: Any)
     return {"dimension_numbers": lists, **_dot_general_usual(**params)}
 
 
-dot_general_p = define(
+dot_general_p: Primitive = define(
     "dot_general",
     abstract_eval=_dot_general_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),

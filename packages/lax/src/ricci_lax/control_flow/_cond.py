@@ -23,6 +23,7 @@ from ricci_ir import (
     ArrayLike,
     CondSelected,
     Jaxpr,
+    Primitive,
     PyTree,
     Steps,
     Tracer,
@@ -349,7 +350,7 @@ def _cond_steps(
 
 
 # Operands: the index of the branch, int32 and in range, and the operands of each.
-cond_p = define(
+cond_p: Primitive = define(
     "cond",
     abstract_eval=lambda index, *avals, branches, **_: branches[0].out_avals,
     multiple_results=True,

@@ -21,6 +21,7 @@ from ricci_ir import (
     ArrayLike,
     DebugInfo,
     Jaxpr,
+    Primitive,
     PyTree,
     Var,
     api_boundary,
@@ -388,7 +389,7 @@ def _lower(ctx: Lowering, *operands: Value, const_lengths, jaxprs) -> list[Value
 
 
 # Operands: what matvec, its transpose and the two solvers close over, then the leaves of b.
-linear_solve_p = define(
+linear_solve_p: Primitive = define(
     "custom_linear_solve",
     abstract_eval=lambda *avals, const_lengths, jaxprs: jaxprs.solve.out_avals,
     multiple_results=True,

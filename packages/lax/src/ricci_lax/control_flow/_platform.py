@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_ir import PyTree, ShapedArray, define, get_aval, unsupported
+from ricci_ir import Primitive, PyTree, ShapedArray, define, get_aval, unsupported
 from ricci_lax.rules._law_examples import without_operands
 from ricci_pytree import tree_flatten
 from ricci_stablehlo import Lowering, Value
@@ -25,7 +25,7 @@ def _lower(ctx: Lowering, *, platforms) -> Value:
     return ctx.constant(index_of_platform(ctx.platform, platforms), _index)
 
 
-platform_index_p = define(
+platform_index_p: Primitive = define(
     "platform_index",
     abstract_eval=lambda *, platforms: _index,
     jvp=zero_derivative,

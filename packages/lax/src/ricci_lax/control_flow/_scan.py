@@ -16,7 +16,7 @@ from ricci_autodiff import (
     split_by_linearizing,
 )
 from ricci_batching import batched_at, moved_to
-from ricci_ir import ExtendedDType, ShapedArray, Steps, define, hides, staged_call
+from ricci_ir import ExtendedDType, Primitive, ShapedArray, Steps, define, hides, staged_call
 from ricci_lax.elementwise._comparison import compare
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
@@ -355,7 +355,7 @@ def _scan_steps(
 # Operands: the constants (what the body closes over), the initial carry, and the scanned arrays.
 # The body takes the constants, the carry and a slice of each scanned array; it returns the next
 # carry and the results to collect.
-scan_p = define(
+scan_p: Primitive = define(
     "scan",
     abstract_eval=_scan_aval,
     multiple_results=True,

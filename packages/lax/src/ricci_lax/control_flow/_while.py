@@ -15,6 +15,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     NotReversible,
+    Primitive,
     Steps,
     Tracer,
     Var,
@@ -325,7 +326,7 @@ def _while_steps(
 # Operands: what the condition closes over, what the body closes over, and the carry. The
 # condition may be an array, of dimensions that lead all of the carry: each example then ends by
 # itself.
-while_p = define(
+while_p: Primitive = define(
     "while",
     abstract_eval=lambda *avals, body_jaxpr, **_: body_jaxpr.out_avals,
     multiple_results=True,

@@ -14,6 +14,7 @@ from ricci_autodiff import (
 )
 from ricci_batching import Axis, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
+    Primitive,
     api_boundary,
     context,
     define,
@@ -271,7 +272,7 @@ def _batch(axis, args, dims, *, call_jaxpr, jvp, name, symbolic_zeros):
     return outs, out_dims
 
 
-custom_jvp_call_p = define(
+custom_jvp_call_p: Primitive = define(
     "custom_jvp_call",
     abstract_eval=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     multiple_results=True,

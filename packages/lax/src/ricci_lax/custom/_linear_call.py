@@ -18,6 +18,7 @@ from ricci_ir import (
     ArrayLike,
     DebugInfo,
     Jaxpr,
+    Primitive,
     PyTree,
     api_boundary,
     convert_constvars,
@@ -309,7 +310,7 @@ def _lower(ctx: Lowering, *operands: Value, callee: Jaxpr, **params: Any) -> lis
 
 
 # Operands: what the callee closes over, the residuals, the linear arguments.
-linear_call_p = define(
+linear_call_p: Primitive = define(
     "linear_call",
     abstract_eval=lambda *avals, callee, **_: callee.out_avals,
     multiple_results=True,

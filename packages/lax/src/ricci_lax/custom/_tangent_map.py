@@ -19,6 +19,7 @@ from ricci_ir import (
     Array,
     Jaxpr,
     Literal,
+    Primitive,
     define,
     eval_jaxpr,
     jaxpr_as_fun,
@@ -157,7 +158,7 @@ def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
 
 # Operands: the arguments of ``jaxpr``, of which the last ``count`` are the primals of the
 # derivative; then their tangents, or with ``transposed`` the cotangents of the results.
-tangent_map_p = define(
+tangent_map_p: Primitive = define(
     "tangent_map",
     abstract_eval=_abstract_eval,
     multiple_results=True,

@@ -392,7 +392,7 @@ def _shown(*, bwd, fwd, **params):
     return {**params, "bwd": _rule_name(bwd, "bwd"), "fwd": _rule_name(fwd, "fwd")}
 
 
-custom_vjp_call_p = define(
+custom_vjp_call_p: Primitive = define(
     "custom_vjp_call",
     abstract_eval=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     multiple_results=True,
@@ -458,7 +458,7 @@ def _tangent_shown(*, bwd, in_zeros, num_res, symbolic_zeros, **_):
 
 # The tangents of a custom_vjp function: a linear operation of which only the transpose is known,
 # the backward rule. Operands: the residuals, then the tangents.
-custom_vjp_tangent_p = define(
+custom_vjp_tangent_p: Primitive = define(
     "custom_lin",
     abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
     multiple_results=True,

@@ -20,6 +20,7 @@ from ricci_batching import add_dim, move_dim
 from ricci_ir import (
     Array,
     Jaxpr,
+    Primitive,
     ShapedArray,
     api_boundary,
     define,
@@ -344,7 +345,7 @@ def _lower(ctx: Lowering, *operands: Value, call: Jaxpr, **params: Any) -> list[
 
 
 # Operands: what the function closes over, then its arguments.
-custom_vmap_p = define(
+custom_vmap_p: Primitive = define(
     "custom_vmap_call",
     abstract_eval=lambda *avals, call, **_: call.out_avals,
     multiple_results=True,

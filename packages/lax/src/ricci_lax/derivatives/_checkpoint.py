@@ -19,6 +19,7 @@ from ricci_autodiff import (
 from ricci_batching import batch_jaxpr, elementwise
 from ricci_ir import (
     Jaxpr,
+    Primitive,
     PyTree,
     api_boundary,
     define,
@@ -159,7 +160,7 @@ def _lower(ctx: Lowering, *operands: Value, jaxpr, prevent_cse, differentiated, 
 
 
 # Operands: the program's constants, then its arguments.
-remat_p = define(
+remat_p: Primitive = define(
     "remat2",
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     multiple_results=True,
@@ -261,7 +262,7 @@ def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -
 
 # Names, by which policies refer to values
 
-name_p = define(
+name_p: Primitive = define(
     "name",
     abstract_eval=lambda x, *, name: x,
     jvp=linear,

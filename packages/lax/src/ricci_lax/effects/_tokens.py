@@ -7,6 +7,7 @@ from ricci_ir import (
     AbstractToken,
     AbstractValue,
     Effect,
+    Primitive,
     PyTree,
     abstract_token,
     define,
@@ -34,7 +35,7 @@ def _create_token_lower(ctx: Lowering) -> Value:
     return Value(name, abstract_token)
 
 
-create_token_p = define(
+create_token_p: Primitive = define(
     "create_token",
     abstract_eval=lambda: abstract_token,
     jvp=_no_derivative,
@@ -73,7 +74,7 @@ def _after_all_lower(ctx: Lowering, *operands: Value) -> Value:
     return Value(name, abstract_token)
 
 
-after_all_p = define(
+after_all_p: Primitive = define(
     "after_all",
     abstract_eval=_after_all_aval,
     jvp=_no_derivative,

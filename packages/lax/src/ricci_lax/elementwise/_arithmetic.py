@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
 from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, ShapedArray, explicit_dtype, issubdtype
+from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
 from ricci_lax.rules._singular import Singular
@@ -84,7 +85,7 @@ __all__ = [
 
 # Sums
 
-neg_p = nary(
+neg_p: Primitive = nary(
     "neg",
     "stablehlo.negate",
     numeric,
@@ -94,7 +95,7 @@ neg_p = nary(
     checkify=makes_no_nan,
     examples=samples(ANY),
 )
-neg = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
+neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
 
 
 def _sum_jvp(primitive: Callable[[], Primitive], negate_rhs: bool) -> Callable[..., Any]:
@@ -121,7 +122,7 @@ def _sum_transpose(ct, x, y, *, negate_rhs=False):
     return lhs, sum_to(neg(ct) if negate_rhs else ct, y.aval.shape)
 
 
-add_p = nary(
+add_p: Primitive = nary(
     "add",
     "stablehlo.add",
     numeric,
@@ -131,14 +132,14 @@ add_p = nary(
     examples=samples(ANY, ANY, specials=True),
 )
 # The sum of two tangents, of one type; booleans are there for tangents of no information.
-add_any_p = nary(
+add_any_p: Primitive = nary(
     "add_any",
     "stablehlo.add",
     anything,
     jvp=linear,
     transpose=lambda ct, x, y: [ct if is_undefined_primal(z) else None for z in (x, y)],
 )
-sub_p = nary(
+sub_p: Primitive = nary(
     "sub",
     "stablehlo.subtract",
     numeric,
@@ -147,8 +148,12 @@ sub_p = nary(
     exact=exact.elementwise(np.subtract),
     examples=samples(ANY, ANY, specials=True),
 )
-add = binary_function(add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 3.0")
-sub = binary_function(sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0")
+add: BinaryFunction = binary_function(
+    add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 3.0"
+)
+sub: BinaryFunction = binary_function(
+    sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0"
+)
 
 
 def add_any(x: ArrayLike, y: ArrayLike) -> Array:
@@ -194,7 +199,7 @@ def _mul_rhs(ct, x, y, *, out_dtype=None):
 
 
 # The parameter out_dtype is present only if it was given; operands may then differ in dtype.
-mul_p = nary(
+mul_p: Primitive = nary(
     "mul",
     _mul_lower,
     numeric,
@@ -224,7 +229,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     return mul_p.bind(x, y, out_dtype=explicit_dtype(out_dtype, "mul"))
 
 
-div_p = nary(
+div_p: Primitive = nary(
     "div",
     "stablehlo.divide",
     numeric,
@@ -236,24 +241,24 @@ div_p = nary(
     singular=Singular(at_zero=True, operand=1, spellings=("divide", "true_divide")),
     examples=samples(ANY, ANY, specials=True),
 )
-div = binary_function(
+div: BinaryFunction = binary_function(
     div_p,
     "Elementwise ``x / y``; of integers, the quotient rounded towards zero.",
     "int(div(7, -2)) -> -3",
 )
-rem_p = nary(
+rem_p: Primitive = nary(
     "rem",
     "stablehlo.remainder",
     real_valued,
     lambda t, x, y: repeat_to(t, broadcast_result_shape("rem", array_aval(x), array_aval(y))),
     lambda t, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs(div(x, y))))),
 )
-rem = binary_function(
+rem: BinaryFunction = binary_function(
     rem_p,
     "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
     "int(rem(-7, 3)) -> -1",
 )
-mulhi_p = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
+mulhi_p: Primitive = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -272,7 +277,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     return mulhi_p.bind(x, y)
 
 
-square_p = nary(
+square_p: Primitive = nary(
     "square",
     lambda ctx, x: (
         lower_to("chlo.square")(ctx, x)
@@ -284,7 +289,9 @@ square_p = nary(
     exact=exact.elementwise(np.square),
     checkify=makes_no_nan,
 )
-square = unary_function(square_p, "Elementwise ``x * x``.", "float(square(3.0)) -> 9.0")
+square: UnaryFunction = unary_function(
+    square_p, "Elementwise ``x * x``.", "float(square(3.0)) -> 9.0"
+)
 
 
 def _one_minus_square(x: Array) -> Array:
@@ -292,14 +299,14 @@ def _one_minus_square(x: Array) -> Array:
     return mul(add(one, x), sub(one, x))
 
 
-one_minus_square_p = nary(
+one_minus_square_p: Primitive = nary(
     "one_minus_square",
     traced(_one_minus_square),
     numeric,
     lambda t, x: mul(t, mul(scalar_like(x, -2), x)),
     examples=samples(UNIT, specials=False),
 )
-one_minus_square = unary_function(
+one_minus_square: UnaryFunction = unary_function(
     one_minus_square_p,
     "Elementwise ``1 - x * x``, accurate where that is small.",
     "float(one_minus_square(0.5)) -> 0.75",
@@ -353,7 +360,7 @@ def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
     return ctx.emit("stablehlo.divide", [one(), result], out) if y < 0 else result  # pyright: ignore
 
 
-integer_pow_p = nary(
+integer_pow_p: Primitive = nary(
     "integer_pow",
     _integer_pow_lower,
     numeric,
@@ -409,7 +416,7 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-sign_p = nary(
+sign_p: Primitive = nary(
     "sign",
     _sign_lower,
     numeric,
@@ -417,13 +424,17 @@ sign_p = nary(
     examples=samples(ANY),
     exempt={"complex derivatives": "the direction of a complex number counts as constant"},
 )
-sign = unary_function(
+sign: UnaryFunction = unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
     "int(sign(-2)) -> -1",
 )
-floor_p = nary("floor", "stablehlo.floor", floating, checkify=makes_no_nan, examples=samples(ANY))
-floor = unary_function(floor_p, "Elementwise rounding down.", "float(floor(-1.5)) -> -2.0")
+floor_p: Primitive = nary(
+    "floor", "stablehlo.floor", floating, checkify=makes_no_nan, examples=samples(ANY)
+)
+floor: UnaryFunction = unary_function(
+    floor_p, "Elementwise rounding down.", "float(floor(-1.5)) -> -2.0"
+)
 
 
 def _abs_of(t, result, x):
@@ -434,7 +445,7 @@ def _abs_of(t, result, x):
 
 
 _signed = (np.signedinteger, *inexact)
-abs_p = nary(
+abs_p: Primitive = nary(
     "abs",
     "stablehlo.abs",
     _signed,
@@ -444,7 +455,7 @@ abs_p = nary(
     exact=exact.elementwise(np.abs),
     checkify=makes_no_nan,
 )
-abs = unary_function(abs_p, "Elementwise absolute value.", "float(abs(-2.0)) -> 2.0")
+abs: UnaryFunction = unary_function(abs_p, "Elementwise absolute value.", "float(abs(-2.0)) -> 2.0")
 
 # The parts of complex numbers
 
@@ -465,9 +476,9 @@ def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
     )
 
 
-real_p = _part("real", lambda ct, x: [complex_p.bind(ct, scalar_like(ct, 0))])
+real_p: Primitive = _part("real", lambda ct, x: [complex_p.bind(ct, scalar_like(ct, 0))])
 # Cotangents pair with tangents without conjugation, hence the sign.
-imag_p = _part("imag", lambda ct, x: [complex_p.bind(scalar_like(ct, 0), neg(ct))])
+imag_p: Primitive = _part("imag", lambda ct, x: [complex_p.bind(scalar_like(ct, 0), neg(ct))])
 
 
 def _complex_transpose(ct, x, y):
@@ -489,7 +500,7 @@ def _complex_lower(ctx: Lowering, x: Value, y: Value) -> Value:
     return write_complex(ctx, x, y, out)
 
 
-complex_p = nary(
+complex_p: Primitive = nary(
     "complex",
     _complex_lower,
     _parts,
@@ -520,7 +531,7 @@ def _conj_lower(ctx: Lowering, x: Value, *, input_dtype: np.dtype) -> Value:
 
 
 _conjugated = (*_parts, np.complexfloating)
-conj_p = nary(
+conj_p: Primitive = nary(
     "conj",
     _conj_lower,
     _conjugated,
@@ -529,9 +540,11 @@ conj_p = nary(
     transpose=_conj_transpose,
     checkify=makes_no_nan,
 )
-real = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")
-imag = unary_function(imag_p, "Elementwise imaginary part.", "float(imag(1 + 2j)) -> 2.0")
-complex = binary_function(
+real: UnaryFunction = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")
+imag: UnaryFunction = unary_function(
+    imag_p, "Elementwise imaginary part.", "float(imag(1 + 2j)) -> 2.0"
+)
+complex: BinaryFunction = binary_function(
     complex_p,
     "Complex numbers of real parts and imaginary ones.",
     "complex(1.0, 2.0).item() -> (1+2j)",

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, extended, issubdtype
+from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure import _exact_rules as exact
@@ -104,77 +105,85 @@ def _comparison(
 _ordered = (np.integer, np.floating, np.bool_)
 
 # Random keys, and other elements that NumPy does not know, are equal or not.
-eq_p = _comparison("eq", "EQ", (*anything, extended), exact=exact.elementwise(np.equal))
-ne_p = _comparison("ne", "NE", (*anything, extended), exact=exact.elementwise(np.not_equal))
-lt_p = _comparison("lt", "LT", _ordered, exact=exact.elementwise(np.less))
-le_p = _comparison("le", "LE", _ordered, exact=exact.elementwise(np.less_equal))
-gt_p = _comparison("gt", "GT", _ordered, exact=exact.elementwise(np.greater))
-ge_p = _comparison("ge", "GE", _ordered, exact=exact.elementwise(np.greater_equal))
+eq_p: Primitive = _comparison("eq", "EQ", (*anything, extended), exact=exact.elementwise(np.equal))
+ne_p: Primitive = _comparison(
+    "ne", "NE", (*anything, extended), exact=exact.elementwise(np.not_equal)
+)
+lt_p: Primitive = _comparison("lt", "LT", _ordered, exact=exact.elementwise(np.less))
+le_p: Primitive = _comparison("le", "LE", _ordered, exact=exact.elementwise(np.less_equal))
+gt_p: Primitive = _comparison("gt", "GT", _ordered, exact=exact.elementwise(np.greater))
+ge_p: Primitive = _comparison("ge", "GE", _ordered, exact=exact.elementwise(np.greater_equal))
 # In the total order -0 is less than 0, and NaNs have their place beyond the infinities.
-eq_to_p = _comparison("eq_to", "EQ", anything, total_order=True)
-lt_to_p = _comparison("lt_to", "LT", _ordered, total_order=True)
-le_to_p = _comparison("le_to", "LE", _ordered, total_order=True)
+eq_to_p: Primitive = _comparison("eq_to", "EQ", anything, total_order=True)
+lt_to_p: Primitive = _comparison("lt_to", "LT", _ordered, total_order=True)
+le_to_p: Primitive = _comparison("le_to", "LE", _ordered, total_order=True)
 
-eq = binary_function(eq_p, "Elementwise ``x == y``.", "bool(eq(1, 1)) -> True")
-ne = binary_function(ne_p, "Elementwise ``x != y``.", "bool(ne(1, 1)) -> False")
-lt = binary_function(lt_p, "Elementwise ``x < y``.", "bool(lt(1, 2)) -> True")
-le = binary_function(le_p, "Elementwise ``x <= y``.", "bool(le(2, 1)) -> False")
-gt = binary_function(gt_p, "Elementwise ``x > y``.", "bool(gt(2, 1)) -> True")
-ge = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(ge(1, 1)) -> True")
+eq: BinaryFunction = binary_function(eq_p, "Elementwise ``x == y``.", "bool(eq(1, 1)) -> True")
+ne: BinaryFunction = binary_function(ne_p, "Elementwise ``x != y``.", "bool(ne(1, 1)) -> False")
+lt: BinaryFunction = binary_function(lt_p, "Elementwise ``x < y``.", "bool(lt(1, 2)) -> True")
+le: BinaryFunction = binary_function(le_p, "Elementwise ``x <= y``.", "bool(le(2, 1)) -> False")
+gt: BinaryFunction = binary_function(gt_p, "Elementwise ``x > y``.", "bool(gt(2, 1)) -> True")
+ge: BinaryFunction = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(ge(1, 1)) -> True")
 
 # Bits
 
 _pair = samples(ANY, ANY)
 
-and_p = nary(
+and_p: Primitive = nary(
     "and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and), examples=_pair
 )
-or_p = nary("or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or), examples=_pair)
-xor_p = nary(
+or_p: Primitive = nary(
+    "or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or), examples=_pair
+)
+xor_p: Primitive = nary(
     "xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor), examples=_pair
 )
-not_p = nary(
+not_p: Primitive = nary(
     "not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not), examples=samples(ANY)
 )
-shift_left_p = nary("shift_left", "stablehlo.shift_left", integral, examples=_pair)
-shift_right_logical_p = nary(
+shift_left_p: Primitive = nary("shift_left", "stablehlo.shift_left", integral, examples=_pair)
+shift_right_logical_p: Primitive = nary(
     "shift_right_logical", "stablehlo.shift_right_logical", integral, examples=_pair
 )
-shift_right_arithmetic_p = nary(
+shift_right_arithmetic_p: Primitive = nary(
     "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", integral, examples=_pair
 )
-population_count_p = nary("population_count", "stablehlo.popcnt", integral, examples=samples(ANY))
-clz_p = nary("clz", "stablehlo.count_leading_zeros", integral, examples=samples(ANY))
+population_count_p: Primitive = nary(
+    "population_count", "stablehlo.popcnt", integral, examples=samples(ANY)
+)
+clz_p: Primitive = nary("clz", "stablehlo.count_leading_zeros", integral, examples=samples(ANY))
 
-bitwise_and = binary_function(
+bitwise_and: BinaryFunction = binary_function(
     and_p, "Elementwise AND of bits or booleans.", "int(bitwise_and(6, 3)) -> 2", "bitwise_and"
 )
-bitwise_or = binary_function(
+bitwise_or: BinaryFunction = binary_function(
     or_p, "Elementwise OR of bits or booleans.", "int(bitwise_or(6, 3)) -> 7", "bitwise_or"
 )
-bitwise_xor = binary_function(
+bitwise_xor: BinaryFunction = binary_function(
     xor_p, "Elementwise exclusive OR of bits.", "int(bitwise_xor(6, 3)) -> 5", "bitwise_xor"
 )
-bitwise_not = unary_function(
+bitwise_not: UnaryFunction = unary_function(
     not_p, "Elementwise NOT of bits or booleans.", "int(bitwise_not(6)) -> -7", "bitwise_not"
 )
-shift_left = binary_function(shift_left_p, "Elementwise ``x << y``.", "int(shift_left(3, 2)) -> 12")
-shift_right_logical = binary_function(
+shift_left: BinaryFunction = binary_function(
+    shift_left_p, "Elementwise ``x << y``.", "int(shift_left(3, 2)) -> 12"
+)
+shift_right_logical: BinaryFunction = binary_function(
     shift_right_logical_p,
     "Elementwise ``x >> y``, filled with zeros.",
     "int(shift_right_logical(-1, 28)) -> 15",
 )
-shift_right_arithmetic = binary_function(
+shift_right_arithmetic: BinaryFunction = binary_function(
     shift_right_arithmetic_p,
     "Elementwise ``x >> y``, filled with copies of the sign bit.",
     "int(shift_right_arithmetic(-8, 2)) -> -2",
 )
-population_count = unary_function(
+population_count: UnaryFunction = unary_function(
     population_count_p,
     "Elementwise count of the bits that are set.",
     "int(population_count(7)) -> 3",
 )
-clz = unary_function(
+clz: UnaryFunction = unary_function(
     clz_p, "Elementwise count of the leading bits that are not set.", "int(clz(1)) -> 31"
 )
 
@@ -306,7 +315,7 @@ def _select_n_lower(ctx: Lowering, which: Value, *cases: Value) -> Value:
     return search(0, cases)
 
 
-select_n_p = define(
+select_n_p: Primitive = define(
     "select_n",
     abstract_eval=_select_n_aval,
     jvp=_select_n_jvp,
@@ -371,7 +380,7 @@ def _where(mask: Array, t: Array, x: Array) -> Array:
     return select_n_p.bind(mask, zeros, repeat_to(t, shape_of(x)))
 
 
-clamp_p = nary(
+clamp_p: Primitive = nary(
     "clamp",
     "stablehlo.clamp",
     anything,

@@ -11,6 +11,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Primitive,
     ShapedArray,
     as_array,
     define,
@@ -74,7 +75,7 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: An
     return ctx.emit("stablehlo.convert", [x], out)
 
 
-convert_element_type_p = define(
+convert_element_type_p: Primitive = define(
     "convert_element_type",
     abstract_eval=_convert_aval,
     jvp=_convert_jvp,
@@ -171,7 +172,7 @@ def _bitcast_batch(_axis, args, dims, *, new_dtype):
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
 
 
-bitcast_convert_type_p = define(
+bitcast_convert_type_p: Primitive = define(
     "bitcast_convert_type",
     abstract_eval=_bitcast_aval,
     jvp=zero_derivative,
@@ -222,7 +223,7 @@ def _reduce_precision_aval(
     return x
 
 
-reduce_precision_p = define(
+reduce_precision_p: Primitive = define(
     "reduce_precision",
     abstract_eval=_reduce_precision_aval,
     jvp=linear,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, Primitive, issubdtype
+from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure._operand_types import (
@@ -74,19 +75,19 @@ def _extreme(
     )
 
 
-max_p = _extreme(
+max_p: Primitive = _extreme(
     "max", "stablehlo.maximum", "GT", lambda result, x, y: _share(gt(x, y), eq(x, y), result)
 )
-min_p = _extreme(
+min_p: Primitive = _extreme(
     "min", "stablehlo.minimum", "LT", lambda result, x, y: _share(gt(y, x), eq(y, x), result)
 )
-max = binary_function(
+max: BinaryFunction = binary_function(
     max_p,
     "Elementwise larger one of two elements; NaN if either is. Complex numbers are ordered by "
     "their real parts, then by their imaginary ones.",
     "float(max(1.0, 2.0)) -> 2.0",
 )
-min = binary_function(
+min: BinaryFunction = binary_function(
     min_p,
     "Elementwise smaller one of two elements; NaN if either is. Complex numbers are ordered by "
     "their real parts, then by their imaginary ones.",

@@ -2,7 +2,8 @@
 
 import enum
 
-from ricci_ir import Array, ArrayLike, unsupported
+from ricci_ir import Array, ArrayLike, Primitive, unsupported
+from ricci_lax.elementwise._factories import UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure._operand_types import (
@@ -41,21 +42,23 @@ _rounding_ops = {
     RoundingMethod.TO_NEAREST_EVEN: "stablehlo.round_nearest_even",
 }
 
-round_p = nary(
+round_p: Primitive = nary(
     "round",
     lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
     floating,
     checkify=makes_no_nan,
 )
-ceil_p = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan, examples=samples(ANY))
-is_finite_p = nary(
+ceil_p: Primitive = nary(
+    "ceil", "stablehlo.ceil", floating, checkify=makes_no_nan, examples=samples(ANY)
+)
+is_finite_p: Primitive = nary(
     "is_finite",
     "stablehlo.is_finite",
     floating,
     abstract_eval=nary_aval("is_finite", floating, to_bool),
     examples=samples(ANY),
 )
-nextafter_p = nary(
+nextafter_p: Primitive = nary(
     "nextafter",
     "chlo.next_after",
     floating,
@@ -65,8 +68,8 @@ nextafter_p = nary(
     exempt={"transpose": "it is linear but for the last bit, and has no derivative"},
 )
 
-ceil = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")
-is_finite = unary_function(
+ceil: UnaryFunction = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")
+is_finite: UnaryFunction = unary_function(
     is_finite_p, "Elementwise test for neither infinity nor NaN.", "bool(is_finite(1.0)) -> True"
 )
 

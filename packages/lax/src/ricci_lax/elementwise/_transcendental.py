@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, hides, issubdtype
+from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure._operand_types import (
@@ -248,23 +249,23 @@ def _tanh_derivative(t, y, x, *, accuracy=None):
     return mul(t, mul(scalar_like(x, 4), mul(*halves)))
 
 
-exp_p = _accurate(
+exp_p: Primitive = _accurate(
     "exp",
     "stablehlo.exponential",
     inexact,
     lambda t, y, x: mul(t, y),
     singular=Singular(harmless="0.0"),
 )
-exp2_p = _accurate(
+exp2_p: Primitive = _accurate(
     "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(scalar_like(y, 2)), mul(t, y))
 )
-expm1_p = _accurate(
+expm1_p: Primitive = _accurate(
     "expm1",
     "stablehlo.exponential_minus_one",
     inexact,
     jvp=per_operand_with_result(_expm1_derivative),
 )
-log_p = _accurate(
+log_p: Primitive = _accurate(
     "log",
     "stablehlo.log",
     inexact,
@@ -272,40 +273,52 @@ log_p = _accurate(
     singular=Singular(at_zero=True),
     examples=samples(POSITIVE),
 )
-log1p_p = _accurate(
+log1p_p: Primitive = _accurate(
     "log1p",
     "stablehlo.log_plus_one",
     inexact,
     lambda t, y, x: div(t, add(x, scalar_like(x, 1))),
     examples=samples(POSITIVE),
 )
-log2_p = _accurate(
+log2_p: Primitive = _accurate(
     "log2",
     _log2_lower,
     inexact,
     lambda t, y, x: div(t, mul(x, log(scalar_like(x, 2)))),
     examples=samples(POSITIVE),
 )
-tanh_p = _accurate("tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative))
-logistic_p = _accurate(
+tanh_p: Primitive = _accurate(
+    "tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative)
+)
+logistic_p: Primitive = _accurate(
     "logistic",
     traced(_logistic),
     inexact,
     jvp=per_operand_with_result(_logistic_derivative),
 )
 
-exp = _accurate_function(exp_p, "Elementwise e to the power of ``x``.", "float(exp(0.0)) -> 1.0")
-exp2 = _accurate_function(exp2_p, "Elementwise 2 to the power of ``x``.", "float(exp2(0.0)) -> 1.0")
-expm1 = _accurate_function(
+exp: AccurateFunction = _accurate_function(
+    exp_p, "Elementwise e to the power of ``x``.", "float(exp(0.0)) -> 1.0"
+)
+exp2: AccurateFunction = _accurate_function(
+    exp2_p, "Elementwise 2 to the power of ``x``.", "float(exp2(0.0)) -> 1.0"
+)
+expm1: AccurateFunction = _accurate_function(
     expm1_p, "Elementwise ``exp(x) - 1``, accurate near 0.", "float(expm1(0.0)) -> 0.0"
 )
-log = _accurate_function(log_p, "Elementwise natural logarithm.", "float(log(1.0)) -> 0.0")
-log1p = _accurate_function(
+log: AccurateFunction = _accurate_function(
+    log_p, "Elementwise natural logarithm.", "float(log(1.0)) -> 0.0"
+)
+log1p: AccurateFunction = _accurate_function(
     log1p_p, "Elementwise ``log(1 + x)``, accurate near 0.", "float(log1p(0.0)) -> 0.0"
 )
-log2 = _accurate_function(log2_p, "Elementwise logarithm to base 2.", "float(log2(1.0)) -> 0.0")
-tanh = _accurate_function(tanh_p, "Elementwise hyperbolic tangent.", "float(tanh(0.0)) -> 0.0")
-logistic = _accurate_function(
+log2: AccurateFunction = _accurate_function(
+    log2_p, "Elementwise logarithm to base 2.", "float(log2(1.0)) -> 0.0"
+)
+tanh: AccurateFunction = _accurate_function(
+    tanh_p, "Elementwise hyperbolic tangent.", "float(tanh(0.0)) -> 0.0"
+)
+logistic: AccurateFunction = _accurate_function(
     logistic_p, "Elementwise ``1 / (1 + exp(-x))``.", "float(logistic(0.0)) -> 0.5"
 )
 
@@ -313,7 +326,7 @@ logistic = _accurate_function(
 
 _zero_is_singular = Singular(lambda x: x == 0, at_zero=True)
 
-sqrt_p = _accurate(
+sqrt_p: Primitive = _accurate(
     "sqrt",
     "stablehlo.sqrt",
     inexact,
@@ -321,7 +334,7 @@ sqrt_p = _accurate(
     singular=_zero_is_singular,
     examples=samples(POSITIVE),
 )
-rsqrt_p = _accurate(
+rsqrt_p: Primitive = _accurate(
     "rsqrt",
     "stablehlo.rsqrt",
     inexact,
@@ -329,7 +342,7 @@ rsqrt_p = _accurate(
     singular=Singular(at_zero=True),
     examples=samples(POSITIVE),
 )
-cbrt_p = _accurate(
+cbrt_p: Primitive = _accurate(
     "cbrt",
     "stablehlo.cbrt",
     floating,
@@ -337,11 +350,15 @@ cbrt_p = _accurate(
     singular=_zero_is_singular,
 )
 
-sqrt = _accurate_function(sqrt_p, "Elementwise square root.", "float(sqrt(9.0)) -> 3.0")
-rsqrt = _accurate_function(
+sqrt: AccurateFunction = _accurate_function(
+    sqrt_p, "Elementwise square root.", "float(sqrt(9.0)) -> 3.0"
+)
+rsqrt: AccurateFunction = _accurate_function(
     rsqrt_p, "Elementwise reciprocal of the square root.", "float(rsqrt(4.0)) -> 0.5"
 )
-cbrt = _accurate_function(cbrt_p, "Elementwise cube root.", "float(cbrt(0.0)) -> 0.0")
+cbrt: AccurateFunction = _accurate_function(
+    cbrt_p, "Elementwise cube root.", "float(cbrt(0.0)) -> 0.0"
+)
 
 # Trigonometry
 
@@ -382,19 +399,19 @@ def _circular(
     return _accurate(name, lower, inexact, jvp=per_operand(derivative))
 
 
-sin_p = _circular(
+sin_p: Primitive = _circular(
     "sin",
     "stablehlo.sine",
     _complex_sin,
     lambda t, x, *, accuracy=None: mul(t, cos(x, accuracy=accuracy)),
 )
-cos_p = _circular(
+cos_p: Primitive = _circular(
     "cos",
     "stablehlo.cosine",
     _complex_cos,
     lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
-tan_p = _accurate(
+tan_p: Primitive = _accurate(
     "tan",
     "stablehlo.tan",
     inexact,
@@ -402,13 +419,13 @@ tan_p = _accurate(
     examples=samples(UNIT),
 )
 
-sin = _accurate_function(
+sin: AccurateFunction = _accurate_function(
     sin_p, "Elementwise sine of an angle in radians.", "float(sin(0.0)) -> 0.0"
 )
-cos = _accurate_function(
+cos: AccurateFunction = _accurate_function(
     cos_p, "Elementwise cosine of an angle in radians.", "float(cos(0.0)) -> 1.0"
 )
-tan = _accurate_function(
+tan: AccurateFunction = _accurate_function(
     tan_p, "Elementwise tangent of an angle in radians.", "float(tan(0.0)) -> 0.0"
 )
 
@@ -422,45 +439,57 @@ def _at_one(harmless: str, spelling: str) -> Singular:
     return Singular(lambda x: abs(x) == 1, harmless=harmless, spellings=(spelling,))
 
 
-asin_p = _chlo(
+asin_p: Primitive = _chlo(
     "asin",
     lambda t, x: mul(t, rsqrt(one_minus_square(x))),
     singular=_at_one("0.0", "arcsin"),
     examples=samples(UNIT),
 )
-acos_p = _chlo(
+acos_p: Primitive = _chlo(
     "acos",
     lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))),
     singular=_at_one("0.0", "arccos"),
     examples=samples(UNIT),
 )
-atan_p = _chlo("atan", lambda t, x: div(t, add(scalar_like(x, 1), square(x))))
-sinh_p = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
-cosh_p = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
-asinh_p = _chlo("asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1)))))
-acosh_p = _chlo(
+atan_p: Primitive = _chlo("atan", lambda t, x: div(t, add(scalar_like(x, 1), square(x))))
+sinh_p: Primitive = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
+cosh_p: Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
+asinh_p: Primitive = _chlo("asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1)))))
+acosh_p: Primitive = _chlo(
     "acosh",
     lambda t, x: mul(t, mul(rsqrt(sub(x, scalar_like(x, 1))), rsqrt(add(x, scalar_like(x, 1))))),
     singular=Singular(lambda x: x == 1, harmless="2.0", spellings=("arccosh",)),
     examples=samples(ABOVE_ONE),
 )
-atanh_p = _chlo(
+atanh_p: Primitive = _chlo(
     "atanh",
     lambda t, x: div(t, one_minus_square(x)),
     singular=Singular(harmless="0.0", spellings=("arctanh",)),
     examples=samples(UNIT),
 )
 
-asin = unary_function(asin_p, "Elementwise inverse sine, in radians.", "float(asin(0.0)) -> 0.0")
-acos = unary_function(acos_p, "Elementwise inverse cosine, in radians.", "float(acos(1.0)) -> 0.0")
-atan = unary_function(atan_p, "Elementwise inverse tangent, in radians.", "float(atan(0.0)) -> 0.0")
-sinh = unary_function(sinh_p, "Elementwise hyperbolic sine.", "float(sinh(0.0)) -> 0.0")
-cosh = unary_function(cosh_p, "Elementwise hyperbolic cosine.", "float(cosh(0.0)) -> 1.0")
-asinh = unary_function(asinh_p, "Elementwise inverse hyperbolic sine.", "float(asinh(0.0)) -> 0.0")
-acosh = unary_function(
+asin: UnaryFunction = unary_function(
+    asin_p, "Elementwise inverse sine, in radians.", "float(asin(0.0)) -> 0.0"
+)
+acos: UnaryFunction = unary_function(
+    acos_p, "Elementwise inverse cosine, in radians.", "float(acos(1.0)) -> 0.0"
+)
+atan: UnaryFunction = unary_function(
+    atan_p, "Elementwise inverse tangent, in radians.", "float(atan(0.0)) -> 0.0"
+)
+sinh: UnaryFunction = unary_function(
+    sinh_p, "Elementwise hyperbolic sine.", "float(sinh(0.0)) -> 0.0"
+)
+cosh: UnaryFunction = unary_function(
+    cosh_p, "Elementwise hyperbolic cosine.", "float(cosh(0.0)) -> 1.0"
+)
+asinh: UnaryFunction = unary_function(
+    asinh_p, "Elementwise inverse hyperbolic sine.", "float(asinh(0.0)) -> 0.0"
+)
+acosh: UnaryFunction = unary_function(
     acosh_p, "Elementwise inverse hyperbolic cosine.", "float(acosh(1.0)) -> 0.0"
 )
-atanh = unary_function(
+atanh: UnaryFunction = unary_function(
     atanh_p, "Elementwise inverse hyperbolic tangent.", "float(atanh(0.0)) -> 0.0"
 )
 
@@ -469,7 +498,7 @@ def _norm_squared(x: Array, y: Array) -> Array:
     return add(square(x), square(y))
 
 
-atan2_p = nary(
+atan2_p: Primitive = nary(
     "atan2",
     "stablehlo.atan2",
     inexact,
@@ -477,7 +506,7 @@ atan2_p = nary(
     lambda t, x, y: mul(t, div(neg(x), _norm_squared(x, y))),
     singular=Singular(lambda y, x: (y == 0) & (x == 0), spellings=("arctan2",)),
 )
-atan2 = binary_function(
+atan2: BinaryFunction = binary_function(
     atan2_p,
     "Elementwise angle of the point with ordinate ``x`` and abscissa ``y``, in radians.",
     "float(atan2(0.0, 1.0)) -> 0.0",
@@ -519,7 +548,7 @@ def _pow_lower(ctx: Lowering, x: Value, y: Value) -> Value:
     return ctx.emit("stablehlo.power", [ctx.broadcast_to(z, out.shape) for z in (x, y)], out)
 
 
-pow_p = nary(
+pow_p: Primitive = nary(
     "pow",
     _pow_lower,
     inexact,
@@ -534,7 +563,7 @@ pow_p = nary(
     ),
     examples=samples(POSITIVE, ANY),
 )
-pow = binary_function(
+pow: BinaryFunction = binary_function(
     pow_p,
     "Elementwise ``x ** y``; the exponent may be of an integer dtype.",
     "float(pow(2.0, 3.0)) -> 8.0",

@@ -7,6 +7,7 @@ from ricci_batching import leading_dims
 from ricci_ir import (
     Array,
     ArrayLike,
+    Primitive,
     ShapedArray,
     define,
     issubdtype,
@@ -91,7 +92,7 @@ def _cholesky_jvp(primals, tangents):
     return factor, matmul(factor, div(t, in_batch(both, aval.ndim)))
 
 
-cholesky_p = define(
+cholesky_p: Primitive = define(
     "cholesky",
     abstract_eval=_cholesky_aval,
     jvp=_cholesky_jvp,
@@ -207,7 +208,7 @@ def _cholesky_update_lower(ctx: Lowering, r: Value, w: Value) -> Value:
     return write_loop(ctx, w.aval.size, _rotate_row, [r, w])[0]
 
 
-cholesky_update_p = define(
+cholesky_update_p: Primitive = define(
     "cholesky_update",
     abstract_eval=_cholesky_update_aval,
     jvp=unsupported("updates have no derivative; factorise rᵀ r + w wᵀ with cholesky instead"),

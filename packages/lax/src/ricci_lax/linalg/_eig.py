@@ -6,7 +6,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, config, define, warn_user
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, config, define, warn_user
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import (
     abs,
@@ -197,7 +197,7 @@ def _transposed(x: Array) -> Array:
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-eig_p = define(
+eig_p: Primitive = define(
     "eig",
     abstract_eval=_eig_aval,
     multiple_results=True,

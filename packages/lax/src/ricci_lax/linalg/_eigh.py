@@ -6,7 +6,15 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, canonicalize_dtype, define, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    canonicalize_dtype,
+    define,
+    issubdtype,
+)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or
@@ -172,7 +180,7 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
     return [v, w], [dv, dw]
 
 
-eigh_p = define(
+eigh_p: Primitive = define(
     "eigh",
     abstract_eval=_eigh_aval,
     multiple_results=True,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -95,7 +95,7 @@ def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
     return [factors, pivots, _permutation(ctx, pivots, outs[2])]
 
 
-lu_p = define(
+lu_p: Primitive = define(
     "lu",
     abstract_eval=_lu_aval,
     multiple_results=True,
@@ -182,7 +182,7 @@ def _lu_pivots_to_permutation_lower(ctx: Lowering, pivots: Value, *, permutation
     return _permutation(ctx, pivots, ctx.out)
 
 
-lu_pivots_to_permutation_p = define(
+lu_pivots_to_permutation_p: Primitive = define(
     "lu_pivots_to_permutation",
     abstract_eval=_lu_pivots_to_permutation_aval,
     jvp=zero_derivative,

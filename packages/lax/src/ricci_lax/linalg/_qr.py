@@ -10,6 +10,7 @@ from ricci_batching import leading_dims
 from ricci_ir import (
     Array,
     ArrayLike,
+    Primitive,
     ShapedArray,
     canonicalize_dtype,
     composite,
@@ -79,7 +80,7 @@ def _geqrf_lower(ctx: Lowering, x: Value):
     return call_kernel(ctx, target, [x], outs, batch_rank, {}, {0: 0})
 
 
-geqrf_p = define(
+geqrf_p: Primitive = define(
     "geqrf",
     abstract_eval=_geqrf_aval,
     multiple_results=True,
@@ -122,7 +123,7 @@ def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
     return call_kernel(ctx, target, [x, pivots], outs, batch_rank, attributes, {0: 0, 1: 1})
 
 
-geqp3_p = define(
+geqp3_p: Primitive = define(
     "geqp3",
     abstract_eval=_geqp3_aval,
     multiple_results=True,
@@ -181,7 +182,7 @@ def _householder_product_lower(ctx: Lowering, a: Value, taus: Value) -> Value:
     return call_kernel(ctx, target, [a, taus], outs, batch_rank, {}, {0: 0})[0]
 
 
-householder_product_p = define(
+householder_product_p: Primitive = define(
     "householder_product",
     abstract_eval=_householder_product_aval,
     jvp=_NO_DERIVATIVE,
@@ -268,7 +269,7 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     return None, None, conjugated(moved)
 
 
-ormqr_p = define(
+ormqr_p: Primitive = define(
     "ormqr",
     abstract_eval=_ormqr_aval,
     jvp=_ormqr_jvp,
@@ -459,7 +460,7 @@ def _solve_adjoint_by_lu(factors: ArrayLike, permutation: ArrayLike, b: Array) -
     return rows_at(x, inverse)
 
 
-qr_p = define(
+qr_p: Primitive = define(
     "qr",
     abstract_eval=_qr_aval,
     multiple_results=True,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, define, unsupported
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsupported
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -55,7 +55,7 @@ _NO_SCHUR_JVP = (
     "eigenvalues with eig"
 )
 
-schur_p = define(
+schur_p: Primitive = define(
     "schur",
     abstract_eval=_schur_aval,
     multiple_results=True,
@@ -137,7 +137,7 @@ _NO_HESSENBERG_JVP = (
     "eigenvalues say, with eig"
 )
 
-hessenberg_p = define(
+hessenberg_p: Primitive = define(
     "hessenberg",
     abstract_eval=_hessenberg_aval,
     multiple_results=True,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, mul, real, sub
 from ricci_lax.elementwise._comparison import eq
@@ -321,7 +321,7 @@ def _phases(s: ArrayLike, in_basis: ArrayLike) -> Array:
     return mul(antihermitian, converted(inverses, dtype))
 
 
-svd_p = define(
+svd_p: Primitive = define(
     "svd",
     abstract_eval=_svd_aval,
     multiple_results=True,

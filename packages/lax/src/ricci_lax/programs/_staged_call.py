@@ -9,7 +9,7 @@ from ricci_autodiff import (
     transpose_call,
 )
 from ricci_batching import batch_jaxpr
-from ricci_ir import Jaxpr, define, staged_call
+from ricci_ir import Jaxpr, Primitive, define, staged_call
 from ricci_stablehlo import Lowering, Value
 
 __all__ = [
@@ -46,7 +46,7 @@ def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name):
 
 
 # Operands: the program's arguments. The program has no constants: they were made arguments.
-jit_p = define(
+jit_p: Primitive = define(
     "jit",
     abstract_eval=lambda *avals, jaxpr, name: jaxpr.out_avals,
     multiple_results=True,

@@ -11,6 +11,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Primitive,
     Shape,
     ShapedArray,
     ShapeLike,
@@ -116,7 +117,7 @@ def _rng_bit_generator_lower(
 
 
 # Operand: the key, uint32[4] or uint64[2].
-rng_bit_generator_p = define(
+rng_bit_generator_p: Primitive = define(
     "rng_bit_generator",
     abstract_eval=_rng_bit_generator_aval,
     multiple_results=True,
@@ -222,7 +223,7 @@ _STATEFUL = (
 )
 
 # Operands: the lower and the upper bound, scalars.
-rng_uniform_p = define(
+rng_uniform_p: Primitive = define(
     "rng_uniform",
     abstract_eval=_rng_uniform_aval,
     jvp=unsupported(_STATEFUL),

@@ -13,6 +13,7 @@ from ricci_ir import (
     Cache,
     DTypeLike,
     Jaxpr,
+    Primitive,
     Shape,
     ShapedArray,
     define,
@@ -227,7 +228,7 @@ def _approx_top_k_lower(
     return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
 
 
-approx_top_k_p = define(
+approx_top_k_p: Primitive = define(
     "approx_top_k",
     abstract_eval=_approx_top_k_aval,
     multiple_results=True,

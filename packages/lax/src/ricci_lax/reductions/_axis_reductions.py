@@ -222,7 +222,7 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     return result, tangent
 
 
-reduce_max_p = _reduction(
+reduce_max_p: Primitive = _reduction(
     "reduce_max",
     "stablehlo.maximum",
     anything,
@@ -231,7 +231,7 @@ reduce_max_p = _reduction(
     jvp=_extremum_jvp(lambda: reduce_max_p),
     checkify=makes_no_nan,
 )
-reduce_min_p = _reduction(
+reduce_min_p: Primitive = _reduction(
     "reduce_min",
     "stablehlo.minimum",
     anything,
@@ -240,7 +240,7 @@ reduce_min_p = _reduction(
     jvp=_extremum_jvp(lambda: reduce_min_p),
     checkify=makes_no_nan,
 )
-reduce_prod_p = _reduction(
+reduce_prod_p: Primitive = _reduction(
     "reduce_prod",
     "stablehlo.multiply",
     numeric,
@@ -255,11 +255,13 @@ def _logical_reduction(name: str, op: str, identity: Callable[[np.dtype], ArrayL
     return _reduction(name, op, logical, identity, bitwise_and, message=message)
 
 
-reduce_and_p = _logical_reduction(
+reduce_and_p: Primitive = _logical_reduction(
     "reduce_and", "stablehlo.and", lambda dtype: np.asarray(-1).astype(dtype)[()]
 )
-reduce_or_p = _logical_reduction("reduce_or", "stablehlo.or", lambda dtype: np.zeros((), dtype)[()])
-reduce_xor_p = _logical_reduction(
+reduce_or_p: Primitive = _logical_reduction(
+    "reduce_or", "stablehlo.or", lambda dtype: np.zeros((), dtype)[()]
+)
+reduce_xor_p: Primitive = _logical_reduction(
     "reduce_xor", "stablehlo.xor", lambda dtype: np.zeros((), dtype)[()]
 )
 
@@ -419,8 +421,8 @@ def _arg_extremum(
     return primitive
 
 
-argmax_p = _arg_extremum("argmax", gt, lowest)
-argmin_p = _arg_extremum("argmin", lt, highest)
+argmax_p: Primitive = _arg_extremum("argmax", gt, lowest)
+argmin_p: Primitive = _arg_extremum("argmin", lt, highest)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:

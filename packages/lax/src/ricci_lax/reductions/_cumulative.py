@@ -176,11 +176,11 @@ def _cumsum_transpose(ct, x, *, axis, reverse):
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
-cumsum_p = _cumulative("cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose)
-cumprod_p = _cumulative("cumprod", mul, _one)
-cummax_p = _cumulative("cummax", max, lowest, exempt={**along_an_axis, **no_order})
-cummin_p = _cumulative("cummin", min, highest, exempt={**along_an_axis, **no_order})
-cumlogsumexp_p = _cumulative(
+cumsum_p: Primitive = _cumulative("cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose)
+cumprod_p: Primitive = _cumulative("cumprod", mul, _one)
+cummax_p: Primitive = _cumulative("cummax", max, lowest, exempt={**along_an_axis, **no_order})
+cummin_p: Primitive = _cumulative("cummin", min, highest, exempt={**along_an_axis, **no_order})
+cumlogsumexp_p: Primitive = _cumulative(
     "cumlogsumexp",
     logaddexp,
     lowest,

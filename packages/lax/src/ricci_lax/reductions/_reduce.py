@@ -14,6 +14,7 @@ from ricci_ir import (
     DebugInfo,
     DTypeLike,
     Jaxpr,
+    Primitive,
     PyTree,
     Shape,
     ShapedArray,
@@ -212,7 +213,7 @@ def _reduce_lower(
     return lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
 
 
-reduce_p = define(
+reduce_p: Primitive = define(
     "reduce",
     abstract_eval=_reduce_aval,
     multiple_results=True,

@@ -8,7 +8,16 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, DTypeLike, ShapedArray, define, is_extended, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Primitive,
+    ShapedArray,
+    define,
+    is_extended,
+    issubdtype,
+)
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._shapes import (
@@ -132,7 +141,7 @@ def _sort_lower(
     return ctx.generic("stablehlo.sort", operands, outs, attributes, [region])
 
 
-sort_p = define(
+sort_p: Primitive = define(
     "sort",
     abstract_eval=_sort_aval,
     multiple_results=True,
@@ -266,7 +275,7 @@ def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool)
     return results if axis == last else [lower_transpose(ctx, r, order) for r in results]
 
 
-top_k_p = define(
+top_k_p: Primitive = define(
     "top_k",
     abstract_eval=_top_k_aval,
     multiple_results=True,

@@ -130,7 +130,7 @@ def _scatter_lower(
 _no_complex_order = "complex numbers have no order: accepted, but refused when lowered, as by JAX"
 _pads_with_infinity = "it pads with infinity, which no integer is, here or in JAX"
 
-select_and_scatter_add_p = define(
+select_and_scatter_add_p: Primitive = define(
     "select_and_scatter_add",
     abstract_eval=_scatter_aval,
     jvp=_scatter_jvp,
@@ -217,7 +217,7 @@ def _gather_lower(
     return lower_reduce_window(ctx, [operand, tangents], inits, jaxpr, **window)[1]
 
 
-select_and_gather_add_p = define(
+select_and_gather_add_p: Primitive = define(
     "select_and_gather_add",
     abstract_eval=_gather_aval,
     jvp=_gather_jvp,
@@ -295,7 +295,7 @@ def _general_lower(
     )
 
 
-select_and_scatter_p = define(
+select_and_scatter_p: Primitive = define(
     "select_and_scatter",
     abstract_eval=_general_aval,
     memo=False,

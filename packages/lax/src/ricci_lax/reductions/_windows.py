@@ -147,10 +147,10 @@ def _zero(dtype: DTypeLike) -> ArrayLike:
     return np.zeros((), dtype)[()]
 
 
-reduce_window_sum_p = _windowed(
+reduce_window_sum_p: Primitive = _windowed(
     "reduce_window_sum", add, numeric, _zero, jvp=linear, transpose=_sum_transpose
 )
-reduce_window_max_p = _windowed(
+reduce_window_max_p: Primitive = _windowed(
     "reduce_window_max",
     max,
     anything,
@@ -160,7 +160,7 @@ reduce_window_max_p = _windowed(
     checkify=makes_no_nan,
     exempt={**of_windows, **no_order},
 )
-reduce_window_min_p = _windowed(
+reduce_window_min_p: Primitive = _windowed(
     "reduce_window_min",
     min,
     anything,
@@ -284,7 +284,7 @@ def _reduce_window_lower(
     return lower_reduce_window(ctx, operands, inits, jaxpr, **window)
 
 
-reduce_window_p = define(
+reduce_window_p: Primitive = define(
     "reduce_window",
     abstract_eval=_reduce_window_aval,
     multiple_results=True,

@@ -10,13 +10,13 @@ operations of their own, such as those of indexing and control flow, are in ``ch
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ricci_ir import Array, ArrayLike, Primitive, rule_table
+from ricci_ir import Array, ArrayLike, Primitive, RuleTable, rule_table
 
 __all__ = [
     "check_rules",
 ]
 
-check_rules = rule_table("checkify", required=False)
+check_rules: RuleTable = rule_table("checkify", required=False)
 
 
 class Log(Protocol):

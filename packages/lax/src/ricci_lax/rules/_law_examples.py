@@ -7,14 +7,14 @@ laws that do not apply, with the reason. Both are data, so nothing here depends 
 import enum
 from typing import Any, Literal, NamedTuple
 
-from ricci_ir import rule_table, unsupported
+from ricci_ir import RuleTable, rule_table, unsupported
 
 # ``Samples``; or a function without arguments that gives pairs of operands and parameters; or
 # ``no_examples("reason")`` for a primitive that the laws are not checked on.
-example_rules = rule_table("examples", required=False)
+example_rules: RuleTable = rule_table("examples", required=False)
 
 # A dictionary from topics that the laws leave out to the reasons.
-exempt_rules = rule_table("exempt", required=False)
+exempt_rules: RuleTable = rule_table("exempt", required=False)
 
 Topic = Literal[
     "complex derivatives",  # accepted, but not differentiable there

@@ -8,19 +8,19 @@ import enum
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ricci_ir import rule_table
+from ricci_ir import RuleTable, rule_table
 
 # The number of leading operands whose elements the operation only moves; the others say where to.
 # 0, as for elementwise operations: the results are known if all operands are.
-follow_rules = rule_table("follow", required=False)
+follow_rules: RuleTable = rule_table("follow", required=False)
 ALL_OPERANDS = -1
 
 # ``rule(avals, params)`` gives the ``Positions`` at which an operation reads or writes its first
 # operand.
-position_rules = rule_table("positions", required=False)
+position_rules: RuleTable = rule_table("positions", required=False)
 
 # A ``KeyRole``, which checks of key reuse use.
-key_role_rules = rule_table("key_role", required=False)
+key_role_rules: RuleTable = rule_table("key_role", required=False)
 
 
 class Positions(NamedTuple):

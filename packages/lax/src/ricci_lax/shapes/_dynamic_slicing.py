@@ -11,6 +11,7 @@ from ricci_batching import batch_rules
 from ricci_ir import (
     Array,
     ArrayLike,
+    Primitive,
     Shape,
     ShapedArray,
     canonicalize_dtype,
@@ -133,7 +134,7 @@ def _slice_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Po
     return Positions(tuple(i + 1 for i in axes), axes, params["slice_sizes"], "is read")
 
 
-dynamic_slice_p = define(
+dynamic_slice_p: Primitive = define(
     "dynamic_slice",
     abstract_eval=_dynamic_slice_aval,
     jvp=_dynamic_slice_jvp,
@@ -303,7 +304,7 @@ def _update_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> P
     return Positions(tuple(i + 2 for i in axes), axes, avals[1].shape, "is written")
 
 
-dynamic_update_slice_p = define(
+dynamic_update_slice_p: Primitive = define(
     "dynamic_update_slice",
     abstract_eval=_dynamic_update_slice_aval,
     jvp=_dynamic_update_slice_jvp,

@@ -11,6 +11,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Primitive,
     Shape,
     ShapedArray,
     define,
@@ -258,7 +259,7 @@ def _gather_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> P
     return Positions((1,), axes, params["slice_sizes"], outside_of_gather(params["mode"]))
 
 
-gather_p = define(
+gather_p: Primitive = define(
     "gather",
     abstract_eval=_gather_aval,
     jvp=_gather_jvp,

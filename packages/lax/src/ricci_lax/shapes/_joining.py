@@ -6,7 +6,7 @@ from typing import Any
 
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, Shape, ShapedArray, as_array, define
+from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, as_array, define
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
@@ -99,7 +99,7 @@ def _lower_concatenate(
     return write(ctx, f"stablehlo.concatenate {names}, dim = {dimension}", operands, out)
 
 
-concatenate_p = define(
+concatenate_p: Primitive = define(
     "concatenate",
     abstract_eval=_concatenate_aval,
     jvp=linear,
@@ -187,7 +187,7 @@ def _split_lower(ctx: Lowering, x: Value, *, sizes: Shape, axis: int) -> list[Va
     return [_write_part(ctx, x, axis, a, size) for a, size in zip(starts, sizes, strict=True)]
 
 
-split_p = define(
+split_p: Primitive = define(
     "split",
     abstract_eval=_split_aval,
     multiple_results=True,
@@ -257,7 +257,7 @@ def _stack_batch(batch_axis, args, dims, *, axis):
     return stack_p.bind(*args, axis=axis), dim + (axis <= dim)
 
 
-stack_p = define(
+stack_p: Primitive = define(
     "stack",
     abstract_eval=_stack_aval,
     jvp=linear,
@@ -305,7 +305,7 @@ def _unstack_lower(ctx: Lowering, x: Value, *, axis: int) -> list[Value]:
     return results
 
 
-unstack_p = define(
+unstack_p: Primitive = define(
     "unstack",
     abstract_eval=_unstack_aval,
     multiple_results=True,
@@ -367,7 +367,7 @@ def _tile_lower(ctx: Lowering, x: Value, *, reps: Shape) -> Value:
     return write(ctx, f"stablehlo.reshape {x}", [x], out)
 
 
-tile_p = define(
+tile_p: Primitive = define(
     "tile",
     abstract_eval=_tile_aval,
     jvp=linear,
@@ -412,7 +412,7 @@ def _rev_batch(axis, args, dims, *, dimensions):
     return rev_p.bind(args[0], dimensions=tuple(d + (d >= dim) for d in dimensions)), dim
 
 
-rev_p = define(
+rev_p: Primitive = define(
     "rev",
     abstract_eval=_rev_aval,
     jvp=linear,

@@ -298,8 +298,8 @@ def _linear_transpose(
     return [ct if is_undefined_primal(operand) else None, None, ct_updates]
 
 
-scatter_add_p = _scatter("scatter-add", numeric, _linear_jvp, _linear_transpose)
-scatter_sub_p = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
+scatter_add_p: Primitive = _scatter("scatter-add", numeric, _linear_jvp, _linear_transpose)
+scatter_sub_p: Primitive = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
 
 
 def _add_at(operand, indices, updates, params):
@@ -335,7 +335,7 @@ def _mul_transpose(primitive, ct, operand, indices, updates, **params):
     return [primitive.bind(ct, indices, updates, **params), None, None]
 
 
-scatter_mul_p = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
+scatter_mul_p: Primitive = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
 
 
 # scatter-min and scatter-max: values that attain the extremum share the gradient equally.
@@ -386,8 +386,8 @@ def _not_linear(primitive, ct, *args, **params):
     raise NotImplementedError(f"the transpose of {primitive.name!r}: the operation is not linear")
 
 
-scatter_min_p = _scatter("scatter-min", None, _extremal_jvp, _not_linear)
-scatter_max_p = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
+scatter_min_p: Primitive = _scatter("scatter-min", None, _extremal_jvp, _not_linear)
+scatter_max_p: Primitive = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
 
 
 # scatter: updates replace what was there.
@@ -463,7 +463,7 @@ def _set_transpose(
     return [ct_operand, None, ct_updates]
 
 
-scatter_p = _scatter("scatter", None, _set_jvp, _set_transpose)
+scatter_p: Primitive = _scatter("scatter", None, _set_jvp, _set_transpose)
 
 
 # The public functions.

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, Shape, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, define
 from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
@@ -101,7 +101,7 @@ def _slice_lower(
     return write_slice(ctx, x, start_indices, limit_indices, strides, ctx.out)
 
 
-slice_p = define(
+slice_p: Primitive = define(
     "slice",
     abstract_eval=_slice_aval,
     jvp=linear,
@@ -281,7 +281,7 @@ def _pad_lower(
     return write(ctx, text, [x, padding_value], ctx.out)
 
 
-pad_p = define(
+pad_p: Primitive = define(
     "pad",
     abstract_eval=_pad_aval,
     jvp=linear,

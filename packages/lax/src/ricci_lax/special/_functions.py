@@ -5,11 +5,12 @@ from math import pi
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, finfo, unsupported
+from ricci_ir import Array, ArrayLike, Primitive, finfo, unsupported
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import (
+    UnaryFunction,
     filled_like,
     nary,
     scalar_like,
@@ -51,9 +52,9 @@ def _gaussian(t, x, factor: float):
 
 sqrt_pi = pi**0.5
 
-erf_p = nary("erf", "chlo.erf", floating, lambda t, x: _gaussian(t, x, 2 / sqrt_pi))
-erfc_p = nary("erfc", "chlo.erfc", floating, lambda t, x: _gaussian(t, x, -2 / sqrt_pi))
-erf_inv_p = nary(
+erf_p: Primitive = nary("erf", "chlo.erf", floating, lambda t, x: _gaussian(t, x, 2 / sqrt_pi))
+erfc_p: Primitive = nary("erfc", "chlo.erfc", floating, lambda t, x: _gaussian(t, x, -2 / sqrt_pi))
+erf_inv_p: Primitive = nary(
     "erf_inv",
     "chlo.erf_inv",
     floating,
@@ -62,24 +63,24 @@ erf_inv_p = nary(
     examples=samples(UNIT, specials=False),
 )
 
-erf = unary_function(erf_p, "Elementwise error function.", "float(erf(0.0)) -> 0.0")
-erfc = unary_function(
+erf: UnaryFunction = unary_function(erf_p, "Elementwise error function.", "float(erf(0.0)) -> 0.0")
+erfc: UnaryFunction = unary_function(
     erfc_p, "Elementwise ``1 - erf(x)``, accurate where that is small.", "float(erfc(0.0)) -> 1.0"
 )
-erf_inv = unary_function(
+erf_inv: UnaryFunction = unary_function(
     erf_inv_p, "Elementwise inverse of the error function.", "float(erf_inv(0.0)) -> 0.0"
 )
 
 # Gamma function
 
-lgamma_p = nary(
+lgamma_p: Primitive = nary(
     "lgamma",
     "chlo.lgamma",
     floating,
     lambda t, x: mul(t, digamma(x)),
     examples=samples(POSITIVE, specials=False),
 )
-digamma_p = nary(
+digamma_p: Primitive = nary(
     "digamma",
     "chlo.digamma",
     floating,
@@ -95,7 +96,7 @@ def _no_order_derivative(t, order, x):
     )
 
 
-polygamma_p = nary(
+polygamma_p: Primitive = nary(
     "polygamma",
     "chlo.polygamma",
     floating,
@@ -103,7 +104,7 @@ polygamma_p = nary(
     lambda t, order, x: mul(t, polygamma(add(order, scalar_like(order, 1)), x)),
     examples=samples(WHOLE, POSITIVE, fixed=(0,)),
 )
-zeta_p = nary(
+zeta_p: Primitive = nary(
     "zeta",
     "chlo.zeta",
     floating,
@@ -111,12 +112,12 @@ zeta_p = nary(
     examples=samples(ABOVE_ONE, POSITIVE, fixed=(0,)),
 )
 
-lgamma = unary_function(
+lgamma: UnaryFunction = unary_function(
     lgamma_p,
     "Elementwise logarithm of the absolute value of the gamma function.",
     "float(lgamma(1.0)) < 1e-6 -> True",
 )
-digamma = unary_function(
+digamma: UnaryFunction = unary_function(
     digamma_p,
     "Elementwise derivative of the logarithm of the gamma function.",
     "float(digamma(1.0)) < -0.5 -> True",
@@ -253,7 +254,7 @@ def _i1e_derivative(t, y, x):
     return mul(t, select(away, slope, filled_like(x, 0.5)))
 
 
-bessel_i0e_p = nary(
+bessel_i0e_p: Primitive = nary(
     "bessel_i0e",
     traced(_i0e),
     floating,
@@ -261,7 +262,7 @@ bessel_i0e_p = nary(
     from_result=True,
     examples=samples(ANY, specials=False),
 )
-bessel_i1e_p = nary(
+bessel_i1e_p: Primitive = nary(
     "bessel_i1e",
     "chlo.bessel_i1e",
     floating,
@@ -270,12 +271,12 @@ bessel_i1e_p = nary(
     examples=samples(ANY, specials=False),
 )
 
-bessel_i0e = unary_function(
+bessel_i0e: UnaryFunction = unary_function(
     bessel_i0e_p,
     "Elementwise ``exp(-|x|) I0(x)``, the modified Bessel function of order 0, scaled.",
     "float(bessel_i0e(0.0)) > 0.999 -> True",
 )
-bessel_i1e = unary_function(
+bessel_i1e: UnaryFunction = unary_function(
     bessel_i1e_p,
     "Elementwise ``exp(-|x|) I1(x)``, the modified Bessel function of order 1, scaled.",
     "float(bessel_i1e(0.0)) -> 0.0",

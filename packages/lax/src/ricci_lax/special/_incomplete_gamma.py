@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 
 from ricci_autodiff import jvp
-from ricci_ir import Array, ArrayLike, finfo, unsupported
+from ricci_ir import Array, ArrayLike, Primitive, finfo, unsupported
 from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sub
 from ricci_lax.elementwise._comparison import (
     bitwise_and,
@@ -324,21 +324,21 @@ def _density(a: Array, x: Array) -> Array:
 
 _not_known = "no formula for this derivative is known here; stop the gradient"
 
-igamma_grad_a_p = nary(
+igamma_grad_a_p: Primitive = nary(
     "igamma_grad_a",
     _gamma(_gamma_grad_a, derivative=True),
     floating,
     jvp=unsupported(_not_known),
     examples=samples(POSITIVE, ABOVE_ONE),
 )
-random_gamma_grad_p = nary(
+random_gamma_grad_p: Primitive = nary(
     "random_gamma_grad",
     _gamma(_sample_slope, derivative=True),
     floating,
     jvp=unsupported(_not_known),
     examples=samples(POSITIVE, ABOVE_ONE),
 )
-igamma_p = nary(
+igamma_p: Primitive = nary(
     "igamma",
     _gamma(_gamma_p),
     floating,
@@ -346,7 +346,7 @@ igamma_p = nary(
     lambda t, a, x: mul(t, _density(a, x)),
     examples=samples(POSITIVE, ABOVE_ONE, order=1),
 )
-igammac_p = nary(
+igammac_p: Primitive = nary(
     "igammac",
     _gamma(_gamma_q),
     floating,
@@ -502,7 +502,7 @@ def _no_parameter_derivative(t, a, b, x):
     )
 
 
-regularized_incomplete_beta_p = nary(
+regularized_incomplete_beta_p: Primitive = nary(
     "regularized_incomplete_beta",
     _in_single(_beta_lower),
     floating,

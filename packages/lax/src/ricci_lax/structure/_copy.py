@@ -4,7 +4,7 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import elementwise
-from ricci_ir import define
+from ricci_ir import Primitive, define
 from ricci_lax.rules._law_examples import ANY, samples
 
 from . import _exact_rules as exact
@@ -13,7 +13,7 @@ __all__ = [
     "copy_p",
 ]
 
-copy_p = define(
+copy_p: Primitive = define(
     "copy",
     abstract_eval=lambda x: x,
     jvp=linear,

@@ -10,6 +10,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Primitive,
     Shape,
     ShapedArray,
     ShapeLike,
@@ -56,7 +57,7 @@ def _iota_lower(ctx: Lowering, *, dimension: int, **params: Any) -> Value:
     return Value(name, ctx.out)
 
 
-iota_p = define(
+iota_p: Primitive = define(
     "iota",
     abstract_eval=_iota_aval,
     jvp=zero_derivative,

@@ -2,7 +2,7 @@
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import PyTree, ShapedArray, Tracer, define, get_aval
+from ricci_ir import Primitive, PyTree, ShapedArray, Tracer, define, get_aval
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
@@ -18,7 +18,7 @@ def _same(x: ShapedArray) -> ShapedArray:
     return x
 
 
-stop_gradient_p = define(
+stop_gradient_p: Primitive = define(
     "stop_gradient",
     abstract_eval=_same,
     jvp=zero_derivative,
@@ -78,7 +78,7 @@ def lower_barrier(ctx: Lowering, *operands: Value) -> list[Value]:
     return [Value(f"{name}#{i}", x.aval) for i, x in enumerate(operands)]
 
 
-optimization_barrier_p = define(
+optimization_barrier_p: Primitive = define(
     "optimization_barrier",
     abstract_eval=lambda *avals: list(avals),
     multiple_results=True,

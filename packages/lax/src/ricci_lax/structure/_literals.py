@@ -12,6 +12,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Primitive,
     Shape,
     ShapedArray,
     ShapeLike,
@@ -45,7 +46,7 @@ __all__ = [
     "stage_p",
 ]
 
-stage_p = define(
+stage_p: Primitive = define(
     "stage",
     abstract_eval=lambda x: x,
     jvp=linear,

@@ -14,6 +14,7 @@ from ricci_batching import array_ops, move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
+    Primitive,
     Shape,
     ShapedArray,
     ShapeLike,
@@ -67,7 +68,7 @@ def _no_placement(x: Array, sharding: object) -> NoReturn:
     )
 
 
-placement = Placement()
+placement: Placement = Placement()
 
 
 # ``get_aval`` of an array: such a type has a shape and a dtype.
@@ -193,7 +194,7 @@ def _broadcast_in_dim_shown(*, shape: Shape, **params: Any) -> dict[str, Any]:
     return _broadcast_in_dim_usual(**params)  # the result's type says the shape
 
 
-broadcast_in_dim_p = define(
+broadcast_in_dim_p: Primitive = define(
     "broadcast_in_dim",
     abstract_eval=_broadcast_in_dim_aval,
     jvp=linear,
@@ -322,7 +323,7 @@ def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **param
     return write(ctx, f"stablehlo.reshape {x}", [x], out)
 
 
-reshape_p = define(
+reshape_p: Primitive = define(
     "reshape",
     abstract_eval=_reshape_aval,
     jvp=linear,
@@ -384,7 +385,7 @@ def _squeeze_batch(axis, args, dims, *, dimensions):
     return squeeze_p.bind(x, dimensions=tuple(d + 1 for d in dimensions)), 0
 
 
-squeeze_p = define(
+squeeze_p: Primitive = define(
     "squeeze",
     abstract_eval=_squeeze_aval,
     jvp=linear,
@@ -447,7 +448,7 @@ def lower_transpose(ctx: Lowering, x: Value, permutation: Sequence[int]) -> Valu
     return write(ctx, f"stablehlo.transpose {x}, dims = {int_list(permutation)}", [x], out)
 
 
-transpose_p = define(
+transpose_p: Primitive = define(
     "transpose",
     abstract_eval=_transpose_aval,
     jvp=linear,
@@ -524,7 +525,7 @@ def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
-reduce_sum_p = define(
+reduce_sum_p: Primitive = define(
     "reduce_sum",
     abstract_eval=_reduce_sum_aval,
     jvp=linear,

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class ufunc:
         reduceat: Callable[..., Array] | None = None,
     ):
         update_wrapper(self, func)
-        self.__name__ = name or getattr(func, "__name__", type(func).__name__)
+        self.__name__ = name or ("partial" if isinstance(func, partial) else func.__name__)
         self.nin = operator.index(nin)
         self.nout = operator.index(nout)
         self.nargs = self.nin if nargs is None else operator.index(nargs)
@@ -391,56 +391,62 @@ def _made(function: Callable[..., Array], **options: Any) -> ufunc:
     return ufunc(function, nin, 1, call=function, **options)
 
 
-add = _made(
+add: ufunc = _made(
     _ufuncs_binary.add,
     identity=0,
     reduce=_reductions.sum,
     accumulate=_cumulative.cumsum,
     at=lambda place, b: place.add(b),
 )
-multiply = _made(
+multiply: ufunc = _made(
     _ufuncs_binary.multiply,
     identity=1,
     reduce=_reductions.prod,
     accumulate=_cumulative.cumprod,
     at=lambda place, b: place.mul(b),
 )
-subtract = _made(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
-negative = _made(_ufuncs.negative, nin=1)
-maximum = _made(
+subtract: ufunc = _made(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
+negative: ufunc = _made(_ufuncs.negative, nin=1)
+maximum: ufunc = _made(
     _ufuncs_binary.maximum,
     reduce=_with_dtype(_reductions.max),
     accumulate=_running(lambda a, axis: lax.cummax(a, axis)),
     at=lambda place, b: place.max(b),
 )
-minimum = _made(
+minimum: ufunc = _made(
     _ufuncs_binary.minimum,
     reduce=_with_dtype(_reductions.min),
     accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
     at=lambda place, b: place.min(b),
 )
-bitwise_and = _made(_ufuncs_binary.bitwise_and, identity=-1, reduce=_bits(lax.reduce_and_p, "and"))
-bitwise_or = _made(_ufuncs_binary.bitwise_or, identity=0, reduce=_bits(lax.reduce_or_p, "or"))
-bitwise_xor = _made(_ufuncs_binary.bitwise_xor, identity=0, reduce=_bits(lax.reduce_xor_p, "xor"))
-logical_and = _made(
+bitwise_and: ufunc = _made(
+    _ufuncs_binary.bitwise_and, identity=-1, reduce=_bits(lax.reduce_and_p, "and")
+)
+bitwise_or: ufunc = _made(
+    _ufuncs_binary.bitwise_or, identity=0, reduce=_bits(lax.reduce_or_p, "or")
+)
+bitwise_xor: ufunc = _made(
+    _ufuncs_binary.bitwise_xor, identity=0, reduce=_bits(lax.reduce_xor_p, "xor")
+)
+logical_and: ufunc = _made(
     _ufuncs_binary.logical_and, identity=True, reduce=_logical_reduction(_reductions.all)
 )
-logical_or = _made(
+logical_or: ufunc = _made(
     _ufuncs_binary.logical_or, identity=False, reduce=_logical_reduction(_reductions.any)
 )
-logical_xor = _made(
+logical_xor: ufunc = _made(
     _ufuncs_binary.logical_xor,
     identity=False,
     reduce=lambda a, **options: bitwise_xor.reduce(
         _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
     ),
 )
-logaddexp = _made(
+logaddexp: ufunc = _made(
     _log_sums.logaddexp,
     identity=-np.inf,
     reduce=_log_of_sum(_log_sums.logaddexp, _ufuncs.exp, _ufuncs.log),
 )
-logaddexp2 = _made(
+logaddexp2: ufunc = _made(
     _log_sums.logaddexp2,
     identity=-np.inf,
     reduce=_log_of_sum(_log_sums.logaddexp2, _ufuncs.exp2, _ufuncs.log2),

@@ -190,14 +190,15 @@ class IndexUpdateRef(_ShownBySlots):
         plan = form.plan(operands)
         if 0 in plan.shape:
             return x
-        dtype = x.dtype
-        zeros = broadcast(scalar_or_array(0, dtype, False), plan.final_shape())
+        shape = plan.final_shape()
+        if is_recording():  # only programs show the zeros, which stand for the updates
+            broadcast(scalar_or_array(0, x.dtype, False), shape)
         updated = lax.scatter_apply(
             indexed_operand(x, form.added),
             _no_indices() if plan.indices is None else plan.indices,
             func,
             plan.scatter_dimensions(),
-            update_shape=tuple(np.shape(zeros)) if not plan.new else plan.shape,
+            update_shape=plan.shape if plan.new else shape,
             indices_are_sorted=indices_are_sorted or plan.is_regular,
             unique_indices=unique_indices or plan.is_regular,
             mode=as_mode(mode),

@@ -125,18 +125,20 @@ def _logical(name: str, operation: Operation, summary: str, example: str) -> Bin
 
 _XY = ("x", "y")
 
-add = _or_for_booleans(
+add: BinaryFunction = _or_for_booleans(
     "add", lax.add_p.bind, lax.or_p.bind, "The sum; of booleans, whether either holds.", "1, 2 -> 3"
 )
-multiply = _or_for_booleans(
+multiply: BinaryFunction = _or_for_booleans(
     "multiply",
     lax.mul_p.bind,
     lax.and_p.bind,
     "The product; of booleans, whether both hold.",
     "2, 3 -> 6",
 )
-subtract = _numbers("subtract", lax.sub_p.bind, NUMERIC_DTYPES, "The difference.", "3, 2 -> 1")
-divide = _numbers(
+subtract: BinaryFunction = _numbers(
+    "subtract", lax.sub_p.bind, NUMERIC_DTYPES, "The difference.", "3, 2 -> 1"
+)
+divide: BinaryFunction = _numbers(
     "divide",
     lax.div_p.bind,
     INEXACT_DTYPES,
@@ -144,8 +146,8 @@ divide = _numbers(
     "6, 2 -> 3",
     promote_args_inexact,
 )
-true_divide = alias(divide, "true_divide")
-arctan2 = _numbers(
+true_divide: BinaryFunction = alias(divide, "true_divide")
+arctan2: BinaryFunction = _numbers(
     "arctan2",
     lax.atan2_p.bind,
     INEXACT_DTYPES,
@@ -153,8 +155,8 @@ arctan2 = _numbers(
     "0, 1 -> 0",
     promote_args_inexact,
 )
-atan2 = alias(arctan2, "atan2")
-nextafter = _numbers(
+atan2: BinaryFunction = alias(arctan2, "atan2")
+nextafter: BinaryFunction = _numbers(
     "nextafter",
     lax.nextafter_p.bind,
     FLOAT_DTYPES,
@@ -163,22 +165,22 @@ nextafter = _numbers(
     promote_args_inexact,
     _XY,
 )
-maximum = _numbers(
+maximum: BinaryFunction = _numbers(
     "maximum", lax.max_p.bind, array_dtypes, "The larger one; NaN if either is NaN.", "2, 3 -> 3"
 )
-minimum = _numbers(
+minimum: BinaryFunction = _numbers(
     "minimum", lax.min_p.bind, array_dtypes, "The smaller one; NaN if either is NaN.", "2, 3 -> 2"
 )
-bitwise_and = _numbers(
+bitwise_and: BinaryFunction = _numbers(
     "bitwise_and", lax.and_p.bind, EXACT_DTYPES, "The bits set in both.", "6, 3 -> 2"
 )
-bitwise_or = _numbers(
+bitwise_or: BinaryFunction = _numbers(
     "bitwise_or", lax.or_p.bind, EXACT_DTYPES, "The bits set in either.", "6, 3 -> 7"
 )
-bitwise_xor = _numbers(
+bitwise_xor: BinaryFunction = _numbers(
     "bitwise_xor", lax.xor_p.bind, EXACT_DTYPES, "The bits set in only one.", "6, 3 -> 5"
 )
-left_shift = _numbers(
+left_shift: BinaryFunction = _numbers(
     "left_shift",
     lax.shift_left_p.bind,
     INTEGER_DTYPES,
@@ -187,7 +189,7 @@ left_shift = _numbers(
     promote_args_numeric,
     _XY,
 )
-right_shift = _numbers(
+right_shift: BinaryFunction = _numbers(
     "right_shift",
     _shift_right,
     INTEGER_DTYPES,
@@ -195,9 +197,9 @@ right_shift = _numbers(
     "12, 2 -> 3",
     promote_args_numeric,
 )
-bitwise_left_shift = alias(left_shift, "bitwise_left_shift")
-bitwise_right_shift = alias(right_shift, "bitwise_right_shift")
-equal = _numbers(
+bitwise_left_shift: BinaryFunction = alias(left_shift, "bitwise_left_shift")
+bitwise_right_shift: BinaryFunction = alias(right_shift, "bitwise_right_shift")
+equal: BinaryFunction = _numbers(
     "equal",
     lax.eq_p.bind,
     array_dtypes,
@@ -205,7 +207,7 @@ equal = _numbers(
     "2, 2 -> True",
     parameters=_XY,
 )
-not_equal = _numbers(
+not_equal: BinaryFunction = _numbers(
     "not_equal",
     lax.ne_p.bind,
     array_dtypes,
@@ -213,18 +215,24 @@ not_equal = _numbers(
     "2, 2 -> False",
     parameters=_XY,
 )
-less = _ordering("less", lax.lt_p.bind, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True")
-less_equal = _ordering(
+less: BinaryFunction = _ordering(
+    "less", lax.lt_p.bind, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True"
+)
+less_equal: BinaryFunction = _ordering(
     "less_equal", lax.le_p.bind, "Whether ``x`` is at most ``y``.", "2, 3 -> True"
 )
-greater = _ordering(
+greater: BinaryFunction = _ordering(
     "greater", lax.gt_p.bind, "Whether ``x`` is larger than ``y``.", "2, 3 -> False"
 )
-greater_equal = _ordering(
+greater_equal: BinaryFunction = _ordering(
     "greater_equal", lax.ge_p.bind, "Whether ``x`` is at least ``y``.", "2, 3 -> False"
 )
-logical_and = _logical("logical_and", lax.and_p.bind, "Whether both are not zero.", "2, 0 -> False")
-logical_or = _logical("logical_or", lax.or_p.bind, "Whether either is not zero.", "2, 0 -> True")
-logical_xor = _logical(
+logical_and: BinaryFunction = _logical(
+    "logical_and", lax.and_p.bind, "Whether both are not zero.", "2, 0 -> False"
+)
+logical_or: BinaryFunction = _logical(
+    "logical_or", lax.or_p.bind, "Whether either is not zero.", "2, 0 -> True"
+)
+logical_xor: BinaryFunction = _logical(
     "logical_xor", lax.xor_p.bind, "Whether just one is not zero.", "2, 0 -> True"
 )

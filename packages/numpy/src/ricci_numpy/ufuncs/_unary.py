@@ -123,38 +123,62 @@ def _reciprocal(x: Array) -> Array:
     return lax.integer_pow(x, -1)
 
 
-arccos = to_float("arccos", lax.acos, "The angle in radians that has a cosine.", "1.0", "0.0")
-arccosh = to_float("arccosh", lax.acosh, "The inverse hyperbolic cosine.", "1.0", "0.0")
-arcsin = to_float("arcsin", lax.asin, "The angle in radians that has a sine.", "0.0", "0.0")
-arcsinh = to_float("arcsinh", lax.asinh, "The inverse hyperbolic sine.", "0.0", "0.0")
-arctan = to_float("arctan", lax.atan, "The angle in radians that has a tangent.", "0.0", "0.0")
-arctanh = to_float("arctanh", lax.atanh, "The inverse hyperbolic tangent.", "0.0", "0.0")
-cbrt = to_float("cbrt", lax.cbrt, "The cube root.", "0.0", "0.0")
-cos = to_float("cos", lax.cos, "The cosine of an angle in radians.", "0.0", "1.0")
-cosh = to_float("cosh", lax.cosh, "The hyperbolic cosine.", "0.0", "1.0")
-exp = to_float("exp", lax.exp, "The exponential function.", "0.0", "1.0")
-exp2 = to_float("exp2", lax.exp2, "2 to the power of ``x``.", "3.0", "8.0")
-expm1 = to_float("expm1", lax.expm1, "``exp(x) - 1``, accurate near 0.", "0.0", "0.0")
-log = to_float("log", lax.log, "The natural logarithm.", "1.0", "0.0")
-log10 = to_float("log10", _log10, "The logarithm to base 10.", "1.0", "0.0")
-log1p = to_float("log1p", lax.log1p, "``log(1 + x)``, accurate near 0.", "0.0", "0.0")
-log2 = to_float("log2", lax.log2, "The logarithm to base 2.", "8.0", "3.0")
-sin = to_float("sin", lax.sin, "The sine of an angle in radians.", "0.0", "0.0")
-sinh = to_float("sinh", lax.sinh, "The hyperbolic sine.", "0.0", "0.0")
-sqrt = to_float("sqrt", lax.sqrt, "The square root that is not negative.", "9.0", "3.0")
-tan = to_float("tan", lax.tan, "The tangent of an angle in radians.", "0.0", "0.0")
-tanh = to_float("tanh", lax.tanh, "The hyperbolic tangent.", "0.0", "0.0")
-reciprocal = to_float("reciprocal", _reciprocal, "One divided by ``x``.", "4.0", "0.25")
-deg2rad = to_float("deg2rad", _scaled(np.pi / 180), "Degrees in radians.", "0.0", "0.0")
-rad2deg = to_float("rad2deg", _scaled(180 / np.pi), "Radians in degrees.", "0.0", "0.0")
-acos = alias(arccos, "acos")
-acosh = alias(arccosh, "acosh")
-asin = alias(arcsin, "asin")
-asinh = alias(arcsinh, "asinh")
-atan = alias(arctan, "atan")
-atanh = alias(arctanh, "atanh")
-radians = alias(deg2rad, "radians")
-degrees = alias(rad2deg, "degrees")
+arccos: UnaryFunction = to_float(
+    "arccos", lax.acos, "The angle in radians that has a cosine.", "1.0", "0.0"
+)
+arccosh: UnaryFunction = to_float(
+    "arccosh", lax.acosh, "The inverse hyperbolic cosine.", "1.0", "0.0"
+)
+arcsin: UnaryFunction = to_float(
+    "arcsin", lax.asin, "The angle in radians that has a sine.", "0.0", "0.0"
+)
+arcsinh: UnaryFunction = to_float(
+    "arcsinh", lax.asinh, "The inverse hyperbolic sine.", "0.0", "0.0"
+)
+arctan: UnaryFunction = to_float(
+    "arctan", lax.atan, "The angle in radians that has a tangent.", "0.0", "0.0"
+)
+arctanh: UnaryFunction = to_float(
+    "arctanh", lax.atanh, "The inverse hyperbolic tangent.", "0.0", "0.0"
+)
+cbrt: UnaryFunction = to_float("cbrt", lax.cbrt, "The cube root.", "0.0", "0.0")
+cos: UnaryFunction = to_float("cos", lax.cos, "The cosine of an angle in radians.", "0.0", "1.0")
+cosh: UnaryFunction = to_float("cosh", lax.cosh, "The hyperbolic cosine.", "0.0", "1.0")
+exp: UnaryFunction = to_float("exp", lax.exp, "The exponential function.", "0.0", "1.0")
+exp2: UnaryFunction = to_float("exp2", lax.exp2, "2 to the power of ``x``.", "3.0", "8.0")
+expm1: UnaryFunction = to_float(
+    "expm1", lax.expm1, "``exp(x) - 1``, accurate near 0.", "0.0", "0.0"
+)
+log: UnaryFunction = to_float("log", lax.log, "The natural logarithm.", "1.0", "0.0")
+log10: UnaryFunction = to_float("log10", _log10, "The logarithm to base 10.", "1.0", "0.0")
+log1p: UnaryFunction = to_float(
+    "log1p", lax.log1p, "``log(1 + x)``, accurate near 0.", "0.0", "0.0"
+)
+log2: UnaryFunction = to_float("log2", lax.log2, "The logarithm to base 2.", "8.0", "3.0")
+sin: UnaryFunction = to_float("sin", lax.sin, "The sine of an angle in radians.", "0.0", "0.0")
+sinh: UnaryFunction = to_float("sinh", lax.sinh, "The hyperbolic sine.", "0.0", "0.0")
+sqrt: UnaryFunction = to_float(
+    "sqrt", lax.sqrt, "The square root that is not negative.", "9.0", "3.0"
+)
+tan: UnaryFunction = to_float("tan", lax.tan, "The tangent of an angle in radians.", "0.0", "0.0")
+tanh: UnaryFunction = to_float("tanh", lax.tanh, "The hyperbolic tangent.", "0.0", "0.0")
+reciprocal: UnaryFunction = to_float(
+    "reciprocal", _reciprocal, "One divided by ``x``.", "4.0", "0.25"
+)
+deg2rad: UnaryFunction = to_float(
+    "deg2rad", _scaled(np.pi / 180), "Degrees in radians.", "0.0", "0.0"
+)
+rad2deg: UnaryFunction = to_float(
+    "rad2deg", _scaled(180 / np.pi), "Radians in degrees.", "0.0", "0.0"
+)
+acos: UnaryFunction = alias(arccos, "acos")
+acosh: UnaryFunction = alias(arccosh, "acosh")
+asin: UnaryFunction = alias(arcsin, "asin")
+asinh: UnaryFunction = alias(arcsinh, "asinh")
+atan: UnaryFunction = alias(arctan, "atan")
+atanh: UnaryFunction = alias(arctanh, "atanh")
+radians: UnaryFunction = alias(deg2rad, "radians")
+degrees: UnaryFunction = alias(rad2deg, "degrees")
 
 
 def _fabs(x: ArrayLike) -> Array:
@@ -164,7 +188,7 @@ def _fabs(x: ArrayLike) -> Array:
     return lax.abs(x)
 
 
-fabs = publish(
+fabs: UnaryFunction = publish(
     unary(lax.abs, FLOAT_DTYPES, _fabs),
     "fabs",
     "The absolute value of a real number, as a float.",
@@ -195,16 +219,20 @@ def _or_itself(
     return publish(unary(operation, accepted, general), name, summary, example, result, parameter)
 
 
-abs = _or_itself(
+abs: UnaryFunction = _or_itself(
     "abs", lax.abs, UNSIGNED_DTYPES | {BOOL}, "The absolute value, or modulus.", "-2", "2"
 )
-floor = _or_itself("floor", lax.floor, EXACT_DTYPES, "``x`` rounded down.", "1.5", "1")
-ceil = _or_itself("ceil", lax.ceil, EXACT_DTYPES, "``x`` rounded up.", "1.5", "2")
-conj = _or_itself("conj", lax.conj, REAL_DTYPES, "The complex conjugate.", "2", "2")
-positive = _or_itself("positive", asarray, array_dtypes, "``x`` itself, as an array.", "2", "2")
-real = _or_itself("real", lax.real, REAL_DTYPES, "The real part.", "2 + 3j", "2")
-absolute = alias(abs, "absolute")
-conjugate = alias(conj, "conjugate")
+floor: UnaryFunction = _or_itself(
+    "floor", lax.floor, EXACT_DTYPES, "``x`` rounded down.", "1.5", "1"
+)
+ceil: UnaryFunction = _or_itself("ceil", lax.ceil, EXACT_DTYPES, "``x`` rounded up.", "1.5", "2")
+conj: UnaryFunction = _or_itself("conj", lax.conj, REAL_DTYPES, "The complex conjugate.", "2", "2")
+positive: UnaryFunction = _or_itself(
+    "positive", asarray, array_dtypes, "``x`` itself, as an array.", "2", "2"
+)
+real: UnaryFunction = _or_itself("real", lax.real, REAL_DTYPES, "The real part.", "2 + 3j", "2")
+absolute: UnaryFunction = alias(abs, "absolute")
+conjugate: UnaryFunction = alias(conj, "conjugate")
 
 
 def _plain(
@@ -219,13 +247,19 @@ def _plain(
     return publish(unary(operation, accepted, general), name, summary, example, result, "x")
 
 
-negative = _plain("negative", lax.neg, NUMERIC_DTYPES, "The opposite number.", "2", "-2")
-sign = _plain("sign", lax.sign, NUMERIC_DTYPES, "-1, 0 or 1; if complex, x/abs(x).", "-3", "-1")
-invert = _plain("invert", lax.bitwise_not, EXACT_DTYPES, "All bits flipped.", "0", "-1")
-bitwise_not = alias(invert, "bitwise_not")
-bitwise_invert = alias(invert, "bitwise_invert")
+negative: UnaryFunction = _plain(
+    "negative", lax.neg, NUMERIC_DTYPES, "The opposite number.", "2", "-2"
+)
+sign: UnaryFunction = _plain(
+    "sign", lax.sign, NUMERIC_DTYPES, "-1, 0 or 1; if complex, x/abs(x).", "-3", "-1"
+)
+invert: UnaryFunction = _plain(
+    "invert", lax.bitwise_not, EXACT_DTYPES, "All bits flipped.", "0", "-1"
+)
+bitwise_not: UnaryFunction = alias(invert, "bitwise_not")
+bitwise_invert: UnaryFunction = alias(invert, "bitwise_invert")
 
-square = publish(
+square: UnaryFunction = publish(
     unary(lax.square, NUMERIC_DTYPES, lambda x: lax.square(*promote_args_numeric("square", x))),
     "square",
     "The number times itself; booleans become integers.",
@@ -246,7 +280,7 @@ def _logical_not(x: ArrayLike) -> Array:
     return lax.bitwise_not(truth(x))
 
 
-logical_not = publish(
+logical_not: UnaryFunction = publish(
     unary(_logical_not, array_dtypes, lambda x: _logical_not(*operands("logical_not", x))),
     "logical_not",
     "Whether an element is zero or false.",
@@ -261,7 +295,7 @@ def _imag(x: ArrayLike) -> Array:
     return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(x, 0)
 
 
-imag = publish(
+imag: UnaryFunction = publish(
     unary(lax.imag, COMPLEX_DTYPES, _imag),
     "imag",
     "The imaginary part; zeros for real numbers.",

@@ -1,5 +1,7 @@
 """The continuous distributions, as rows of ``_distribution``."""
 
+from types import ModuleType
+
 import numpy as np
 
 import ricci_lax as lax
@@ -41,7 +43,7 @@ def _log_mass(a: Array, b: Array) -> Array:
     return jnp.where(mixed, jnp.log1p(-special.ndtr(l) - special.ndtr(-h)), tail)
 
 
-norm = distribution(
+norm: ModuleType = distribution(
     "norm",
     "normal distribution",
     f"{_ALL} ppf isf",
@@ -65,7 +67,7 @@ norm = distribution(
     isf=lambda q: -special.ndtri(q),
 )
 
-cauchy = distribution(
+cauchy: ModuleType = distribution(
     "cauchy",
     "Cauchy distribution",
     f"{_ALL} ppf isf",
@@ -87,7 +89,7 @@ cauchy = distribution(
     isf=lambda q: _cauchy_quantile(0.5 - q),
 )
 
-expon = distribution(
+expon: ModuleType = distribution(
     "expon",
     "exponential distribution",
     f"{_ALL} ppf",
@@ -109,7 +111,7 @@ expon = distribution(
     ppf=lambda q: -jnp.log1p(-q),
 )
 
-gamma = distribution(
+gamma: ModuleType = distribution(
     "gamma",
     "gamma distribution",
     _ALL,
@@ -129,7 +131,7 @@ gamma = distribution(
     sf=lambda z, a: special.gammaincc(a, z),
 )
 
-chi2 = distribution(
+chi2: ModuleType = distribution(
     "chi2",
     "chi-square distribution",
     _ALL,
@@ -151,7 +153,7 @@ chi2 = distribution(
     sf=lambda z, df: special.gammaincc(0.5 * df, 0.5 * z),
 )
 
-beta = distribution(
+beta: ModuleType = distribution(
     "beta",
     "beta distribution",
     _ALL,
@@ -173,7 +175,7 @@ beta = distribution(
     sf=lambda z, a, b: special.betainc(b, a, 1 - z),
 )
 
-laplace = distribution(
+laplace: ModuleType = distribution(
     "laplace",
     "Laplace distribution",
     "logpdf pdf cdf",
@@ -183,7 +185,7 @@ laplace = distribution(
     cdf=lambda z: jnp.where(z < 0, 0.5 * jnp.exp(-jnp.abs(z)), 1 - 0.5 * jnp.exp(-jnp.abs(z))),
 )
 
-logistic = distribution(
+logistic: ModuleType = distribution(
     "logistic",
     "logistic distribution",
     "logpdf pdf cdf sf ppf isf",
@@ -204,7 +206,7 @@ logistic = distribution(
     isf=lambda q: -special.logit(q),
 )
 
-gumbel_r = distribution(
+gumbel_r: ModuleType = distribution(
     "gumbel_r",
     "Gumbel distribution of maxima",
     f"{_ALL} ppf",
@@ -226,7 +228,7 @@ gumbel_r = distribution(
     ppf=lambda p: -jnp.log(-jnp.log(p)),
 )
 
-gumbel_l = distribution(
+gumbel_l: ModuleType = distribution(
     "gumbel_l",
     "Gumbel distribution of minima",
     f"{_ALL} ppf",
@@ -248,7 +250,7 @@ gumbel_l = distribution(
     ppf=lambda p: jnp.log(-jnp.log1p(-p)),
 )
 
-pareto = distribution(
+pareto: ModuleType = distribution(
     "pareto",
     "Pareto distribution",
     f"{_ALL} ppf",
@@ -271,7 +273,7 @@ pareto = distribution(
     ppf=lambda q, b: jnp.exp(-jnp.log1p(-q) / b),
 )
 
-t = distribution(
+t: ModuleType = distribution(
     "t",
     "t distribution",
     "logpdf pdf",
@@ -283,7 +285,7 @@ t = distribution(
     ),
 )
 
-truncnorm = distribution(
+truncnorm: ModuleType = distribution(
     "truncnorm",
     "truncated normal distribution",
     _ALL,
@@ -308,7 +310,7 @@ truncnorm = distribution(
     logsf=lambda z, a, b: _log_mass(z, b) - _log_mass(a, b),
 )
 
-uniform = distribution(
+uniform: ModuleType = distribution(
     "uniform",
     "uniform distribution",
     "logpdf pdf cdf ppf",
@@ -325,7 +327,7 @@ uniform = distribution(
     ppf=lambda q: q,
 )
 
-vonmises = distribution(
+vonmises: ModuleType = distribution(
     "vonmises",
     "von Mises distribution",
     "logpdf pdf",
@@ -336,7 +338,7 @@ vonmises = distribution(
     logpdf=lambda x, kappa: kappa * (jnp.cos(x) - 1) - (_LOG_TURN + jnp.log(special.i0e(kappa))),
 )
 
-wrapcauchy = distribution(
+wrapcauchy: ModuleType = distribution(
     "wrapcauchy",
     "wrapped Cauchy distribution",
     "logpdf pdf",
@@ -352,7 +354,7 @@ wrapcauchy = distribution(
     ),
 )
 
-gennorm = distribution(
+gennorm: ModuleType = distribution(
     "gennorm",
     "generalized normal distribution",
     "logpdf pdf cdf",

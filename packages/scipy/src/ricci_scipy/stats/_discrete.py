@@ -1,5 +1,7 @@
 """The discrete distributions, as rows of ``_distribution``."""
 
+from types import ModuleType
+
 import numpy as np
 
 import ricci_numpy as jnp
@@ -31,7 +33,7 @@ def _poisson_entropy(mu: Array) -> Array:
     return jnp.where(mu < 0, np.nan, jnp.where(small, total, large))
 
 
-bernoulli = distribution(
+bernoulli: ModuleType = distribution(
     "bernoulli",
     "Bernoulli distribution",
     "logpmf pmf cdf ppf",
@@ -56,7 +58,7 @@ bernoulli = distribution(
     ),
 )
 
-binom = distribution(
+binom: ModuleType = distribution(
     "binom",
     "binomial distribution",
     "logpmf pmf",
@@ -68,7 +70,7 @@ binom = distribution(
     logpmf=lambda k, n, p: _log_choices(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
 )
 
-betabinom = distribution(
+betabinom: ModuleType = distribution(
     "betabinom",
     "beta-binomial distribution",
     "logpmf pmf",
@@ -86,7 +88,7 @@ betabinom = distribution(
     ),
 )
 
-geom = distribution(
+geom: ModuleType = distribution(
     "geom",
     "geometric distribution",
     "logpmf pmf",
@@ -98,7 +100,7 @@ geom = distribution(
     logpmf=lambda k, p: special.xlog1py(k - 1, -p) + jnp.log(p),
 )
 
-nbinom = distribution(
+nbinom: ModuleType = distribution(
     "nbinom",
     "negative binomial distribution",
     "logpmf pmf",
@@ -116,7 +118,7 @@ nbinom = distribution(
     ),
 )
 
-poisson = distribution(
+poisson: ModuleType = distribution(
     "poisson",
     "Poisson distribution",
     "logpmf pmf cdf entropy",

@@ -1,5 +1,7 @@
 """Distributions of vectors: Dirichlet's, the multinomial and the multivariate normal."""
 
+from types import ModuleType
+
 import numpy as np
 
 import ricci_lax.linalg as lax_linalg
@@ -163,13 +165,13 @@ def normal_pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     return jnp.exp(normal_logpdf(x, mean, cov))
 
 
-dirichlet = module_of(
+dirichlet: ModuleType = module_of(
     "dirichlet", "Dirichlet distribution", logpdf=dirichlet_logpdf, pdf=dirichlet_pdf
 )
-multinomial = module_of(
+multinomial: ModuleType = module_of(
     "multinomial", "multinomial distribution", logpmf=multinomial_logpmf, pmf=multinomial_pmf
 )
-multivariate_normal = module_of(
+multivariate_normal: ModuleType = module_of(
     "multivariate_normal",
     "multivariate normal distribution",
     logpdf=normal_logpdf,
