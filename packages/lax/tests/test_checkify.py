@@ -177,6 +177,7 @@ def test_an_index_is_checked_in_a_call_each_time_it_runs(i):
     assert i < 3 or f"index {i} is out of bounds for axis 0 with size 3" in found
 
 
+@pytest.mark.usefixtures("backend")
 def test_an_index_out_of_bounds_is_described_as_numpy_does():
     with pytest.raises(IndexError) as of_numpy:
         np.arange(3)[7]
