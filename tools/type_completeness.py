@@ -42,7 +42,7 @@ FLOORS = {
     "ricci_parallel": Floor(unknown=0, typed=100.0),
     "ricci_pytree": Floor(unknown=0, typed=100.0),
     "ricci_random": Floor(unknown=0, typed=100.0),
-    "ricci_reference": Floor(unknown=0, typed=50.0),
+    "ricci_reference": Floor(unknown=0, typed=100.0),
     "ricci_scipy": Floor(unknown=0, typed=99.3),
     "ricci_stablehlo": Floor(unknown=0, typed=100.0),
     "ricci_testing": Floor(unknown=0, typed=97.5),

@@ -174,7 +174,7 @@ class ReferenceArray:
         check_index(self.aval)
         return int(self._value)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__: None = None  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __setitem__(self, index: object, value: object) -> None:
         raise TypeError(
