@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
@@ -39,8 +39,9 @@ class BlockScaleConfig:
     infer_only: bool
 
 
-def _global_scale(config: BlockScaleConfig) -> ArrayLike:
-    return 1.0 if config.global_scale is None else config.global_scale
+def _global_scale(config: BlockScaleConfig) -> Array:
+    scale: Any = config.global_scale  # ``asarray`` refuses ``None``
+    return jnp.asarray(scale, np.float32)
 
 
 def get_scaled_dot_general_config(
@@ -171,7 +172,7 @@ def _quantized(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
     limit = float(jnp.finfo(config.data_type).max)
     blocks = x.astype(np.float32).reshape(batch, rows, -1, config.block_size)
     if config.mode == "nvfp4":
-        blocks = blocks / jnp.asarray(_global_scale(config), np.float32).reshape(())
+        blocks = blocks / _global_scale(config).reshape(())
     largest = jnp.max(jnp.abs(blocks), axis=3, keepdims=True) / limit
     if config.mode == "mxfp8":
         exponents = _power_of_two_above(largest)
@@ -196,7 +197,7 @@ def _product(
     product = scaled_matmul(x, y, x_scales, y_scales, dtype)
     if first.mode != "nvfp4":
         return product
-    factor = jnp.asarray(_global_scale(first), np.float32) * _global_scale(second)
+    factor = _global_scale(first) * _global_scale(second)
     return product * factor.reshape(()).astype(product.dtype)
 
 
