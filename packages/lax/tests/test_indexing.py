@@ -16,12 +16,12 @@ from ricci_lax.shapes._gather import gather, index_take
 from ricci_lax.shapes._scatter import (
     scatter,
     scatter_add,
-    scatter_apply,
     scatter_max,
     scatter_min,
     scatter_mul,
     scatter_sub,
 )
+from ricci_lax.shapes._scatter_apply import scatter_apply
 from ricci_lax.structure._shapes import reduce_sum
 from ricci_stablehlo import lower_jaxpr
 

@@ -119,7 +119,7 @@ class Config:
         return {name: state._global for name, state in self._states.items()}
 
     @property
-    def meta(self) -> dict[str, tuple]:
+    def meta(self) -> dict[str, tuple[Any, ...]]:
         """For every option its type, and its values where they can be listed."""
         return {name: _meta(state) for name, state in self._states.items()}
 

@@ -98,7 +98,7 @@ class OpaqueTraceState:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OpaqueTraceState) and self._trace is other._trace
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__: None = None  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
 
 
 def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
@@ -130,6 +130,9 @@ class set_current_trace:
 
     __slots__ = ("previous", "trace")
 
+    previous: Trace
+    trace: Any
+
     def __init__(self, trace: Any, check_leaks: bool = False):
         self.trace = trace
 
@@ -149,6 +152,8 @@ class take_current_trace:
     """Yield the current trace, and evaluate operations at once inside the ``with`` block."""
 
     __slots__ = ("previous",)
+
+    previous: Trace
 
     def __enter__(self) -> Trace:
         self.previous = context.trace

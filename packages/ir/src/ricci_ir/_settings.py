@@ -203,6 +203,8 @@ class TraceKey:
 
     __slots__ = ("__weakref__", "values")
 
+    values: tuple[Any, ...]
+
     def __init__(self, values: tuple[Any, ...]):
         self.values = values
 

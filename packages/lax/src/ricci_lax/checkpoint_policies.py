@@ -20,6 +20,8 @@ class _Decision:
 
     __slots__ = ("name",)
 
+    name: str
+
     def __init__(self, name: str):
         self.name = name
 
@@ -27,8 +29,8 @@ class _Decision:
         return self.name
 
 
-Saveable = _Decision("Saveable")
-Recompute = _Decision("Recompute")
+Saveable: _Decision = _Decision("Saveable")
+Recompute: _Decision = _Decision("Recompute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,10 @@ def _batched(params: dict[str, Any]) -> bool:
     return bool(lhs_batch or rhs_batch)
 
 
-checkpoint_dots = dots_saveable = DotsSaveable()
-checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable = DotsSaveable(True)
+dots_saveable: DotsSaveable = DotsSaveable()
+checkpoint_dots: DotsSaveable = dots_saveable
+dots_with_no_batch_dims_saveable: DotsSaveable = DotsSaveable(True)
+checkpoint_dots_with_no_batch_dims: DotsSaveable = dots_with_no_batch_dims_saveable
 
 
 @dataclass(frozen=True, slots=True)

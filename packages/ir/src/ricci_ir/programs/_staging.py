@@ -313,6 +313,9 @@ class ensure_compile_time_eval:
 
     __slots__ = ("previous", "switched")
 
+    previous: Trace
+    switched: Any
+
     def __enter__(self) -> None:
         self.previous = context.trace
         self.switched = staging_switch.swap(False)

@@ -56,6 +56,10 @@ class Store:
         return self._value[0]
 
 
+type Transforms = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
+"""Transformations with their static arguments."""
+
+
 class WrappedFun:
     """A function, with fixed keyword arguments, and the transformations around it.
 
@@ -68,11 +72,16 @@ class WrappedFun:
 
     __slots__ = ("_call", "debug_info", "f", "params", "transforms")
 
+    f: Callable[..., Any]
+    params: dict[str, Any]
+    transforms: Transforms
+    debug_info: DebugInfo
+
     def __init__(
         self,
         f: Callable[..., Any],
         params: Mapping[str, Any],
-        transforms: tuple[tuple[Callable, tuple], ...],
+        transforms: Transforms,
         call: Callable[..., Any],
         debug_info: DebugInfo,
     ):

@@ -45,6 +45,9 @@ class _Entered:
 
     __slots__ = ("name", "previous")
 
+    name: str
+    previous: tuple[str, ...]
+
     def __init__(self, name: str):
         self.name = name
 

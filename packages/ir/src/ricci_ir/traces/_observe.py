@@ -127,6 +127,10 @@ class observing:
 
     __slots__ = ("anew", "observer", "previous")
 
+    anew: bool
+    observer: Callable[[Any], object]
+    previous: tuple[tuple[Callable[[Any], object], ...], dict[int, tuple[Any, Any]] | None]
+
     def __init__(self, observer: Callable[[Any], object], *, anew: bool = False):
         self.observer = observer
         self.anew = anew

@@ -172,6 +172,8 @@ class derived:
 
     __slots__ = ("make",)
 
+    make: Callable[[Primitive], Any]
+
     def __init__(self, make: Callable[[Primitive], Any]):
         self.make = make
 

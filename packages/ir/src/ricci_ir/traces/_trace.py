@@ -260,6 +260,9 @@ class set_trace:
 
     __slots__ = ("previous", "trace")
 
+    previous: Trace
+    trace: Trace
+
     def __init__(self, trace: Trace):
         self.trace = trace
 
@@ -276,6 +279,9 @@ class extend_axes:
     """Bring named axes into scope inside a ``with`` block."""
 
     __slots__ = ("previous", "sizes")
+
+    previous: dict[Any, int]
+    sizes: dict[Any, int]
 
     def __init__(self, sizes: Iterable[tuple[Any, int]]):
         self.sizes = dict(sizes)

@@ -22,6 +22,8 @@ class Token:
 
     __slots__ = ("__weakref__", "buffer")
 
+    buffer: Any
+
     def __init__(self, buffer: Any):
         self.buffer = buffer
 

@@ -21,9 +21,9 @@ class JaxException(Exception):
       payload: arrays with the values found when the program ran.
     """
 
-    def __init__(self, facts: tuple, payload: PyTree):
+    def __init__(self, facts: tuple[Any, ...], payload: PyTree):
         super().__init__(*facts)
-        self.facts = facts
+        self.facts: tuple[Any, ...] = facts
         self.payload = payload
 
 

@@ -7,4 +7,5 @@ from ._dot import *
 from ._fft import *
 from ._precision import *
 from ._ragged_dot import *
+from ._ragged_dot_shape import *
 from ._scaled_dot import *

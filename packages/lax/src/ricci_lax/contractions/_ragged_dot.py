@@ -6,9 +6,7 @@ batch dimension, the groups do not change the result.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +16,9 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
-    Shape,
     ShapedArray,
     define,
     explicit_dtype,
-    issubdtype,
 )
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
@@ -35,194 +31,20 @@ from ricci_lax.structure._filling import broadcasted_iota, full
 from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, placement, shape_of, transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
-from ._dot import DotDimensionNumbers, dot_general, dot_general_p
+from ._dot import dot_general
 from ._precision import CanonicalPrecision, PrecisionLike, canonicalize_precision, precision_config
+from ._ragged_dot_shape import (
+    NAME,
+    RaggedDims,
+    RaggedDotDimensionNumbers,
+    ragged_aval,
+    ragged_dims,
+)
 
 __all__ = [
     "ragged_dot",
     "ragged_dot_general",
-    "RaggedDotDimensionNumbers",
 ]
-
-
-@dataclass(frozen=True, init=False)
-class RaggedDotDimensionNumbers:
-    """The dimensions of a ragged product.
-
-    Args:
-      dot_dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``.
-      lhs_ragged_dimensions: the one dimension of the left operand that is cut into groups.
-      rhs_group_dimensions: the dimension of the right operand that counts the groups, if the
-        ragged dimension is neither contracted nor a batch; else none.
-
-    Example:
-      >>> RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0]).lhs_ragged_dimensions
-      (0,)
-    """
-
-    dot_dimension_numbers: tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
-    lhs_ragged_dimensions: Shape
-    rhs_group_dimensions: Shape
-
-    def __init__(
-        self,
-        dot_dimension_numbers: DotDimensionNumbers,
-        lhs_ragged_dimensions: Sequence[int],
-        rhs_group_dimensions: Sequence[int],
-    ) -> None:
-        numbers = tuple(tuple(tuple(map(index, d)) for d in p) for p in dot_dimension_numbers)
-        ragged = tuple(map(index, lhs_ragged_dimensions))
-        object.__setattr__(self, "dot_dimension_numbers", numbers)
-        object.__setattr__(self, "lhs_ragged_dimensions", ragged)
-        object.__setattr__(self, "rhs_group_dimensions", tuple(map(index, rhs_group_dimensions)))
-
-
-class _Dims(NamedTuple):
-    """The dimensions of both operands by role; ``group`` is ``None`` unless rhs has one."""
-
-    lhs_contracting: tuple[int, ...]
-    rhs_contracting: tuple[int, ...]
-    lhs_batch: tuple[int, ...]
-    rhs_batch: tuple[int, ...]
-    ragged: int
-    group: int | None
-
-    def lhs_free(self, ndim: int) -> tuple[int, ...]:
-        """The dimensions of lhs that are neither contracted nor batches."""
-        used = (*self.lhs_contracting, *self.lhs_batch)
-        return tuple(d for d in range(ndim) if d not in used)
-
-    def rhs_free(self, ndim: int) -> tuple[int, ...]:
-        """The dimensions of rhs that are neither contracted, nor batches, nor the groups."""
-        used = (*self.rhs_contracting, *self.rhs_batch, self.group)
-        return tuple(d for d in range(ndim) if d not in used)
-
-    @property
-    def mode(self) -> str:
-        """The role of the ragged dimension: ``batch``, ``contracting`` or ``free``."""
-        if self.ragged in self.lhs_batch:
-            return "batch"
-        return "contracting" if self.ragged in self.lhs_contracting else "free"
-
-    def prefix(self, ndim: int) -> tuple[int, ...]:
-        """The dimensions of lhs along which group sizes may differ."""
-        if self.mode == "batch":
-            return self.lhs_batch[: self.lhs_batch.index(self.ragged)]
-        own = self.lhs_contracting if self.mode == "contracting" else self.lhs_free(ndim)
-        return (*self.lhs_batch, *own[: own.index(self.ragged)])
-
-    def numbers(self) -> RaggedDotDimensionNumbers:
-        """The same in the form that the primitive takes."""
-        contracting = (self.lhs_contracting, self.rhs_contracting)
-        batch = (self.lhs_batch, self.rhs_batch)
-        group = () if self.group is None else (self.group,)
-        return RaggedDotDimensionNumbers((contracting, batch), (self.ragged,), group)
-
-
-def _dims(numbers: RaggedDotDimensionNumbers) -> _Dims:
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
-    group = numbers.rhs_group_dimensions
-    (ragged,) = numbers.lhs_ragged_dimensions
-    return _Dims(
-        lhs_contracting,
-        rhs_contracting,
-        lhs_batch,
-        rhs_batch,
-        ragged,
-        group[0] if group else None,
-    )
-
-
-_name = "ragged_dot_general"
-
-
-def _check_ragged(lhs: ShapedArray, rhs: ShapedArray, numbers: RaggedDotDimensionNumbers) -> None:
-    ragged, groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
-    if len(ragged) != 1:
-        raise TypeError(
-            f"{_name}: lhs_ragged_dimensions={ragged} must name one dimension of lhs: exactly one "
-            "is cut into groups."
-        )
-    if not 0 <= ragged[0] < lhs.ndim:
-        raise TypeError(
-            f"{_name}: lhs_ragged_dimensions={ragged} names a dimension that lhs of shape "
-            f"{lhs.shape} lacks. Count dimensions from 0; negative numbers are not taken."
-        )
-    if not all(0 <= d < rhs.ndim for d in groups):
-        raise TypeError(
-            f"{_name}: rhs_group_dimensions={groups} names a dimension that rhs of shape "
-            f"{rhs.shape} lacks. Count dimensions from 0; negative numbers are not taken."
-        )
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
-    if set(groups) & {*rhs_contracting, *rhs_batch}:
-        raise TypeError(
-            f"{_name}: rhs_group_dimensions={groups} are also among the contracting "
-            f"{rhs_contracting} or batch {rhs_batch} dimensions of rhs. The dimension that counts "
-            "the groups must be one of its own."
-        )
-    own = ragged[0] not in (*lhs_contracting, *lhs_batch)
-    if len(groups) != own:
-        expected = "one dimension of rhs that counts the groups" if own else "none"
-        kind = "neither contracted nor a batch" if own else "contracted or a batch"
-        raise TypeError(
-            f"{_name}: the ragged dimension {ragged[0]} of lhs is {kind}, so that "
-            f"rhs_group_dimensions must name {expected}, got {groups}."
-        )
-
-
-def _check_group_sizes(
-    lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, dims: _Dims
-) -> None:
-    if not issubdtype(group_sizes.dtype, np.integer):
-        raise TypeError(
-            f"{_name}: group_sizes are counts and must be integers, got {group_sizes.str_short()}."
-        )
-    if group_sizes.ndim == 0:
-        raise TypeError(f"{_name}: group_sizes must list the size of each group, got a scalar.")
-    count = group_sizes.shape[-1]
-    prefix = tuple(lhs.shape[d] for d in dims.prefix(lhs.ndim))
-    if group_sizes.ndim > 1 and group_sizes.shape != (*prefix, count):
-        shapes = " or ".join(str(s) for s in dict.fromkeys([(count,), (*prefix, count)]))
-        raise TypeError(
-            f"{_name}: group_sizes must have shape {shapes} for lhs of shape {lhs.shape}, got "
-            f"{group_sizes.shape}."
-        )
-    if dims.group is not None and rhs.shape[dims.group] != count:
-        raise TypeError(
-            f"{_name}: group_sizes list {count} groups, but rhs of shape {rhs.shape} has "
-            f"{rhs.shape[dims.group]} along its group dimension {dims.group}."
-        )
-
-
-def _ragged_aval(
-    lhs: ShapedArray,
-    rhs: ShapedArray,
-    group_sizes: ShapedArray,
-    *,
-    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-    precision: CanonicalPrecision,
-    preferred_element_type: np.dtype | None,
-    group_offset: None,
-    out_sharding,
-) -> ShapedArray:
-    _check_ragged(lhs, rhs, ragged_dot_dimension_numbers)
-    dims = _dims(ragged_dot_dimension_numbers)
-    product = dot_general_p.result_avals(
-        (lhs, rhs),
-        {
-            "dimension_numbers": ragged_dot_dimension_numbers.dot_dimension_numbers,
-            "precision": precision,
-            "preferred_element_type": preferred_element_type,
-            "out_sharding": None,
-        },
-    )
-    _check_group_sizes(lhs, rhs, group_sizes, dims)
-    rhs_free = dims.rhs_free(rhs.ndim)
-    sizes = [lhs.shape[d] for d in (*dims.lhs_batch, *dims.lhs_free(lhs.ndim))]
-    sizes += [rhs.shape[d] for d in rhs_free]
-    if dims.mode == "contracting":
-        sizes.insert(0, group_sizes.shape[-1])
-    return product.update(shape=tuple(sizes))
 
 
 # The transposes are ragged products, too. Each gives the cotangent with its dimensions ordered by
@@ -249,7 +71,7 @@ def _cotangent_of_lhs(
     x: ShapedArray,
     y: Array,
     group_sizes: Array,
-    dims: _Dims,
+    dims: RaggedDims,
     params: dict[str, Any],
 ) -> Array:
     y_ndim = len(shape_of(y))
@@ -259,7 +81,7 @@ def _cotangent_of_lhs(
         # ct has the dimensions groups, batch, x_free, y_free: a matrix for each group of y.
         y = _ordered(y, dims.rhs_batch, dims.rhs_contracting, y_free)
         summed = len(dims.rhs_contracting)
-        new = _Dims(
+        new = RaggedDims(
             lhs_contracting=_span(batch + summed, len(y_free)),
             rhs_contracting=_span(1 + batch + len(x_free), len(y_free)),
             lhs_batch=_span(0, batch),
@@ -270,7 +92,7 @@ def _cotangent_of_lhs(
         product = _bind(y, ct, group_sizes, new, params)
         return _laid_out(product, (*dims.lhs_batch, *dims.lhs_contracting, *x_free), x)
     kept = (*dims.lhs_batch, *x_free)
-    new = _Dims(
+    new = RaggedDims(
         lhs_contracting=_span(len(kept), len(y_free)),
         rhs_contracting=y_free,
         lhs_batch=_span(0, batch),
@@ -289,14 +111,14 @@ def _cotangent_of_rhs(
     x: Array,
     y: ShapedArray,
     group_sizes: Array,
-    dims: _Dims,
+    dims: RaggedDims,
     params: dict[str, Any],
 ) -> Array:
     x_ndim = len(shape_of(x))
     batch, summed = len(dims.lhs_batch), len(dims.lhs_contracting)
     x_free, y_free = dims.lhs_free(x_ndim), dims.rhs_free(y.ndim)
     if dims.mode == "free":
-        new = _Dims(
+        new = RaggedDims(
             lhs_contracting=x_free,
             rhs_contracting=_span(batch, len(x_free)),
             lhs_batch=dims.lhs_batch,
@@ -312,7 +134,7 @@ def _cotangent_of_rhs(
     x = _ordered(x, dims.lhs_batch, dims.lhs_contracting, x_free)
     x_dims = (*dims.lhs_batch, *dims.lhs_contracting)
     grouped = dims.mode == "contracting"
-    new = _Dims(
+    new = RaggedDims(
         lhs_contracting=_span(batch + summed, len(x_free)),
         rhs_contracting=_span(grouped + batch, len(x_free)),
         lhs_batch=_span(0, batch),
@@ -324,7 +146,9 @@ def _cotangent_of_rhs(
     return _laid_out(product, (*dims.rhs_batch, *dims.rhs_contracting, *y_free), y)
 
 
-def _bind(lhs: Array, rhs: Array, group_sizes: Array, dims: _Dims, params: dict[str, Any]) -> Array:
+def _bind(
+    lhs: Array, rhs: Array, group_sizes: Array, dims: RaggedDims, params: dict[str, Any]
+) -> Array:
     numbers = dims.numbers()
     return ragged_dot_general_p.bind(
         lhs, rhs, group_sizes, ragged_dot_dimension_numbers=numbers, **params
@@ -332,21 +156,21 @@ def _bind(lhs: Array, rhs: Array, group_sizes: Array, dims: _Dims, params: dict[
 
 
 def _ragged_transpose(ct, x, y, group_sizes, *, ragged_dot_dimension_numbers, **params):
-    dims = _dims(ragged_dot_dimension_numbers)
+    dims = ragged_dims(ragged_dot_dimension_numbers)
     if is_undefined_primal(x):
         return _cotangent_of_lhs(ct, x.aval, y, group_sizes, dims, params), None, None
     return None, _cotangent_of_rhs(ct, x, y.aval, group_sizes, dims, params), None
 
 
 def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
-    numbers = _dims(ragged_dot_dimension_numbers)
+    numbers = ragged_dims(ragged_dot_dimension_numbers)
     lhs, rhs, group_sizes = args
     if dims[2] is not None or len(shape_of(group_sizes)) > 1:
         group_sizes = batched_at(group_sizes, dims[2], axis.size, 0)
         group_sizes = _batched_group_sizes(group_sizes, lhs, dims[0], numbers)
     lhs, rhs = (batched_at(x, d, axis.size, 0) for x, d in zip(args[:2], dims[:2], strict=True))
     up = lambda found: tuple(d + 1 for d in found)
-    new = _Dims(
+    new = RaggedDims(
         up(numbers.lhs_contracting),
         up(numbers.rhs_contracting),
         (0, *up(numbers.lhs_batch)),
@@ -358,7 +182,9 @@ def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     return result, 1 if numbers.mode == "contracting" else 0
 
 
-def _batched_group_sizes(group_sizes: Array, lhs: Array, lhs_dim: int | None, dims: _Dims) -> Array:
+def _batched_group_sizes(
+    group_sizes: Array, lhs: Array, lhs_dim: int | None, dims: RaggedDims
+) -> Array:
     """A batch of group sizes, repeated along all dimensions along which sizes may differ."""
     shape = list(shape_of(lhs))
     if lhs_dim is not None:
@@ -404,7 +230,7 @@ def _as_dense(
     rhs: Array,
     group_sizes: Array,
     *,
-    dims: _Dims,
+    dims: RaggedDims,
     precision: CanonicalPrecision,
     preferred_element_type: DTypeLike | None,
 ) -> Array:
@@ -447,7 +273,7 @@ def _ragged_lower(
     group_offset: None,
     out_sharding,
 ) -> Value:
-    dims, out = _dims(ragged_dot_dimension_numbers), ctx.out
+    dims, out = ragged_dims(ragged_dot_dimension_numbers), ctx.out
     if ctx.platform == "cpu":
         options = {"precision": precision, "preferred_element_type": preferred_element_type}
         dense = traced(lambda x, y, sizes: _as_dense(x, y, sizes, dims=dims, **options))
@@ -493,8 +319,8 @@ def _ragged_shown(*, preferred_element_type: np.dtype | None, **params: Any) -> 
 
 
 ragged_dot_general_p = define(
-    _name,
-    abstract_eval=_ragged_aval,
+    NAME,
+    abstract_eval=ragged_aval,
     jvp=_ragged_jvp,
     transpose=_ragged_transpose,
     batch=_ragged_batch,
@@ -547,11 +373,11 @@ def ragged_dot_general(
     """
     if group_offset is not None:
         raise TypeError(
-            f"{_name}: group_offset is not taken: rhs must hold all groups of group_sizes. Slice "
+            f"{NAME}: group_offset is not taken: rhs must hold all groups of group_sizes. Slice "
             "group_sizes, and lhs with them, instead."
         )
     if preferred_element_type is not None:
-        preferred_element_type = np.dtype(explicit_dtype(preferred_element_type, _name))
+        preferred_element_type = np.dtype(explicit_dtype(preferred_element_type, NAME))
     result = ragged_dot_general_p.bind(
         lhs,
         rhs,

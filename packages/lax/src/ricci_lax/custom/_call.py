@@ -77,7 +77,7 @@ class CustomFunction[**P, R]:
         if names and self.signature is not None:
             order = list(self.signature.parameters)
             numbers = (*numbers, *(order.index(name) for name in names))
-        self.nondiff_argnums = tuple(sorted(set(numbers)))
+        self.nondiff_argnums: tuple[int, ...] = tuple(sorted(set(numbers)))
         self._jaxprs: Cache[Any, tuple[Jaxpr, PyTreeDef]] = Cache(
             "functions with custom rules", 1024
         )
@@ -108,7 +108,7 @@ class CustomFunction[**P, R]:
         call = cast(Callable[..., Any], self)
         return lambda *args, **kwargs: call(instance, *args, **kwargs)
 
-    def resolve(self, args: tuple, kwargs: dict) -> Call:
+    def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Put a call's arguments in positional order, and separate the static ones."""
         if kwargs or (self.signature is not None and len(args) < len(self.signature.parameters)):
             if self.signature is None:
@@ -136,7 +136,9 @@ class CustomFunction[**P, R]:
         leaves, tree = tree_flatten(dynamic)
         return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, None))
 
-    def apply(self, args: tuple, kwargs: dict, bind: Callable[..., list[Any]]) -> PyTree:
+    def apply(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], bind: Callable[..., list[Any]]
+    ) -> PyTree:
         """Call the function: plainly, or through its primitive where something is traced.
 
         ``bind(call, operands, program, const_count, out_tree)`` binds the primitive.

@@ -93,7 +93,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., tuple[Any, Any]] | None = None
         self.bwd: Callable[..., tuple[Any, ...]] | None = None
-        self.symbolic_zeros = False
+        self.symbolic_zeros: bool = False
 
     def defvjp(
         self,

@@ -5,4 +5,5 @@ from ._dynamic_slicing import *
 from ._gather import *
 from ._joining import *
 from ._scatter import *
+from ._scatter_apply import *
 from ._slicing import *

@@ -12,17 +12,12 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
-    DTypeLike,
     Jaxpr,
     Primitive,
     Shape,
     ShapedArray,
-    TracedFunctions,
-    Tracer,
     define,
     iinfo,
-    trace_key,
-    trace_to_jaxpr,
 )
 from ricci_lax.elementwise._arithmetic import add, div, mul, neg, sub
 from ricci_lax.elementwise._comparison import eq, select
@@ -31,7 +26,7 @@ from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.rules._reading import Positions, outside_of_scatter
 from ricci_lax.structure._filling import broadcasted_iota, full
 from ricci_lax.structure._operand_types import check_dtype, numeric
-from ricci_lax.structure._shapes import array_aval, as_sizes, reshape, shape_of, zeros_of
+from ricci_lax.structure._shapes import array_aval, reshape, shape_of, zeros_of
 from ricci_stablehlo import Lowering, Value
 
 from ._dimension_numbers import (
@@ -55,7 +50,6 @@ __all__ = [
     "scatter",
     "scatter_add",
     "scatter_add_p",
-    "scatter_apply",
     "scatter_max",
     "scatter_max_p",
     "scatter_min",
@@ -469,7 +463,18 @@ scatter_p: Primitive = _scatter("scatter", None, _set_jvp, _set_transpose)
 # The public functions.
 
 
-def _bind(primitive, operand, indices, updates, dims, sorted_, unique, mode, jaxpr):
+def bind_scatter(
+    primitive: Primitive,
+    operand: ArrayLike,
+    indices: ArrayLike,
+    updates: ArrayLike,
+    dims: ScatterDimensionNumbers,
+    sorted_: bool,
+    unique: bool,
+    mode: str | GatherScatterMode | None,
+    jaxpr: Jaxpr | None,
+) -> Array:
+    """Bind a scatter; ``jaxpr`` combines an element with its update, if there is one."""
     return primitive.bind(
         operand,
         indices,
@@ -496,7 +501,7 @@ def _public(primitive: Primitive, combine: BinaryFunction | None, name: str, wha
     ) -> Array:
         jaxpr = None if combine is None else combiner(combine, array_aval(operand).dtype)
         flags = indices_are_sorted, unique_indices
-        return _bind(
+        return bind_scatter(
             primitive, operand, scatter_indices, updates, dimension_numbers, *flags, mode, jaxpr
         )
 
@@ -537,67 +542,3 @@ scatter_min = _public(
 scatter_max = _public(
     scatter_max_p, max, "scatter_max", "Take the maximum of parts of an array and windows."
 )
-
-
-_update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functions", 64)
-
-
-def _update_program(func: Callable[[Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
-    """The program of a function of a scalar, kept for each function so that it is traced once."""
-    key = dtype, trace_key()
-    found = _update_programs.recall(func, key)
-    if found is None:
-        scalar = ShapedArray((), dtype)
-        found = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
-        if not any(isinstance(const, Tracer) for const in found.consts):
-            _update_programs.put(func, key, found)
-    return found
-
-
-def scatter_apply(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    func: Callable[[Array], ArrayLike],
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    update_shape: Sequence[int] = (),
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """Apply a function to the elements of parts of an array.
-
-    Args:
-      operand: the array to start from; it is not changed.
-      scatter_indices: integers; the last dimension holds the components of each position.
-      func: a function of a scalar of the operand's dtype; where positions repeat, it is applied
-        repeatedly.
-      dimension_numbers: which dimension is which.
-      update_shape: the shape that updates would have.
-      indices_are_sorted, unique_indices, mode: as in ``scatter``.
-
-    Raises:
-      TypeError: if the dimension numbers do not fit the shapes.
-      ValueError: if ``func`` does not return a scalar of the operand's dtype.
-      NotImplementedError: if ``func`` closes over arrays of an enclosing transformation.
-
-    Source: StableHLO ``scatter``.
-    """
-    dtype = array_aval(operand).dtype
-    jaxpr = _update_program(func, dtype)
-    if any(isinstance(const, Tracer) for const in jaxpr.consts):
-        raise NotImplementedError(
-            "scatter_apply: func closes over arrays of an enclosing jit, grad or vmap. Write it "
-            "as a gather, the function, and a scatter."
-        )
-    result = jaxpr.outvars[0].aval
-    if result.shape or result.dtype != dtype:
-        raise ValueError(
-            f"scatter_apply: func must return a scalar of the operand's dtype {dtype}, and returns "
-            f"{result.str_short()}. Convert its result with astype."
-        )
-    updates = full(as_sizes(update_shape), 0, dtype)
-    flags = indices_are_sorted, unique_indices
-    return _bind(
-        scatter_p, operand, scatter_indices, updates, dimension_numbers, *flags, mode, jaxpr
-    )

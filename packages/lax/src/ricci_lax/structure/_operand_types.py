@@ -6,14 +6,16 @@ import numpy as np
 
 from ricci_ir import ShapedArray, issubdtype
 
+type _Classes = tuple[type[np.generic], ...]
+
 # The dtypes that a family accepts, as a tuple of NumPy's abstract scalar classes.
-real_valued = (np.integer, np.floating)
-floating = (np.floating,)
-inexact = (np.floating, np.complexfloating)
-numeric = (np.integer, np.floating, np.complexfloating)
-integral = (np.integer,)
-logical = (np.bool_, np.integer)
-anything = (np.bool_, np.integer, np.floating, np.complexfloating)
+real_valued: _Classes = (np.integer, np.floating)
+floating: _Classes = (np.floating,)
+inexact: _Classes = (np.floating, np.complexfloating)
+numeric: _Classes = (np.integer, np.floating, np.complexfloating)
+integral: _Classes = (np.integer,)
+logical: _Classes = (np.bool_, np.integer)
+anything: _Classes = (np.bool_, np.integer, np.floating, np.complexfloating)
 
 
 def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type]) -> None:

@@ -128,8 +128,14 @@ float64: ScalarType = _scalar_type(np.float64)
 complex64: ScalarType = _scalar_type(np.complex64)
 complex128: ScalarType = _scalar_type(np.complex128)
 
-int_, uint, float_, complex_ = int64, uint64, float64, complex128
-single, double, csingle, cdouble = float32, float64, complex64, complex128
+int_: ScalarType = int64
+uint: ScalarType = uint64
+float_: ScalarType = float64
+complex_: ScalarType = complex128
+single: ScalarType = float32
+double: ScalarType = float64
+csingle: ScalarType = complex64
+cdouble: ScalarType = complex128
 
 _KINDS: dict[str, tuple[type[np.generic], ...]] = {
     "bool": (np.bool_,),

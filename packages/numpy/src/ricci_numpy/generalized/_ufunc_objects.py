@@ -92,12 +92,12 @@ class ufunc:
         reduceat: Callable[..., Array] | None = None,
     ):
         update_wrapper(self, func)
-        self.__name__ = name or ("partial" if isinstance(func, partial) else func.__name__)
-        self.nin = operator.index(nin)
-        self.nout = operator.index(nout)
-        self.nargs = self.nin if nargs is None else operator.index(nargs)
+        self.__name__: str = name or ("partial" if isinstance(func, partial) else func.__name__)
+        self.nin: int = operator.index(nin)
+        self.nout: int = operator.index(nout)
+        self.nargs: int = self.nin if nargs is None else operator.index(nargs)
         self.identity = identity
-        self.func = vectorize(func) if call is None else call
+        self.func: Callable[..., Any] = vectorize(func) if call is None else call
         self._loops = loops(self.func)
         self._faster = {
             "reduce": reduce,

@@ -7,11 +7,11 @@ depend on shapes only and are kept. With more than two operands opt_einsum finds
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from opt_einsum import contract_path
-from opt_einsum.contract import PathInfo
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Cache, DTypeLike, Shape, composite, get_aval, is_recording
@@ -25,6 +25,25 @@ __all__ = [
     "einsum",
     "einsum_path",
 ]
+
+
+class PathInfo(Protocol):
+    """What opt_einsum says of an order of contractions; printed, it is a table of the steps.
+
+    opt_einsum brings no types of its own, so what a user reads of its class is said here.
+
+    Attributes:
+      eq: the expression, with its result.
+      naive_cost, opt_cost: how many operations all at once would take, and this order takes.
+      speedup: the ratio of the two.
+      largest_intermediate: the number of elements of the largest result of a step.
+    """
+
+    eq: str
+    naive_cost: Decimal
+    opt_cost: Decimal
+    speedup: Decimal
+    largest_intermediate: Decimal
 
 
 class Expression(NamedTuple):
@@ -234,7 +253,7 @@ _programs: Cache[tuple, tuple[Expression, tuple]] = Cache("einsum", 1024)
 
 def _program(
     subscripts: str, shapes: tuple[Shape, ...], optimize: Optimize
-) -> tuple[Expression, tuple]:
+) -> tuple[Expression, tuple[tuple[int, ...], ...]]:
     if isinstance(optimize, list | tuple):
         optimize = tuple(map(tuple, optimize))
     key = (subscripts, shapes, optimize)
@@ -248,7 +267,7 @@ def _program(
 
 def _description(
     expression: Expression, shapes: tuple[Shape, ...], optimize: Optimize
-) -> tuple[list, PathInfo]:
+) -> tuple[list[tuple[int, ...]], PathInfo]:
     """The order of contractions, and opt_einsum's description of it."""
     text = f"{','.join(expression.inputs)}->{expression.output}"
     strategy: Any = "optimal" if optimize is True else optimize
@@ -372,7 +391,7 @@ def einsum_path(
     /,
     *operands: ArrayLike | Sequence[Any],
     optimize: Optimize = "auto",
-) -> tuple[list, PathInfo]:
+) -> tuple[list[tuple[int, ...]], PathInfo]:
     """The order in which ``einsum`` contracts its operands, and a description of it.
 
     Args:

@@ -167,6 +167,8 @@ def _part(entry: Any) -> Any:
     return entry if np.isscalar(entry) else array(entry)
 
 
-mgrid, ogrid = MGrid(), OGrid()
+mgrid: MGrid = MGrid()
+ogrid: OGrid = OGrid()
 # ``r_`` joins along the first axis, ``c_`` joins vectors as columns.
-r_, c_ = _Joiner(0, 1, -1), _Joiner(-1, 2, 0)
+r_: _Joiner = _Joiner(0, 1, -1)
+c_: _Joiner = _Joiner(-1, 2, 0)

@@ -87,7 +87,7 @@ def _infinite_complex(x: Array) -> Array:
     return lax.bitwise_or(_infinite.fun(lax.real(x)), _infinite.fun(lax.imag(x)))
 
 
-isfinite = _by_kind(
+isfinite: UnaryFunction = _by_kind(
     "isfinite",
     lax.is_finite,
     _finite,
@@ -96,7 +96,7 @@ isfinite = _by_kind(
     "2.0",
     "True",
 )
-isinf = _by_kind(
+isinf: UnaryFunction = _by_kind(
     "isinf",
     _infinite,
     _infinite_complex,
@@ -157,7 +157,7 @@ def _differs_from_itself(x: Array) -> Array:
     return lax.ne(x, x)
 
 
-isnan = publish(
+isnan: UnaryFunction = publish(
     unary(
         _differs_from_itself,
         array_dtypes,

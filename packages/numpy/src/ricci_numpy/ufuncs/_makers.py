@@ -11,13 +11,17 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from ricci_ir import Array, boundary, leave, python_scalar_dtype
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 
 Operation = Callable[..., Array]
 
 
-def unary(operation: Operation, accepted: frozenset, general: Operation) -> UnaryFunction:
+def unary(
+    operation: Operation, accepted: frozenset[np.dtype[Any]], general: Operation
+) -> UnaryFunction:
     """A function of one operand.
 
     Args:
@@ -44,7 +48,9 @@ def unary(operation: Operation, accepted: frozenset, general: Operation) -> Unar
     return function
 
 
-def binary(operation: Operation, accepted: frozenset, general: Operation) -> BinaryFunction:
+def binary(
+    operation: Operation, accepted: frozenset[np.dtype[Any]], general: Operation
+) -> BinaryFunction:
     """A function of two operands; see ``unary``.
 
     A Python scalar beside an array of the default float or integer dtype is passed on as a weakly

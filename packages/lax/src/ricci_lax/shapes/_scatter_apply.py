@@ -1,0 +1,92 @@
+"""``scatter_apply``: a function of the elements at computed positions."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Jaxpr,
+    ShapedArray,
+    TracedFunctions,
+    Tracer,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_lax.structure._filling import full
+from ricci_lax.structure._shapes import array_aval, as_sizes
+
+from ._dimension_numbers import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from ._scatter import bind_scatter, scatter_p
+
+__all__ = [
+    "scatter_apply",
+]
+
+
+_update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functions", 64)
+
+
+def _update_program(func: Callable[[Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
+    """The program of a function of a scalar, kept for each function so that it is traced once."""
+    key = dtype, trace_key()
+    found = _update_programs.recall(func, key)
+    if found is None:
+        scalar = ShapedArray((), dtype)
+        found = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
+        if not any(isinstance(const, Tracer) for const in found.consts):
+            _update_programs.put(func, key, found)
+    return found
+
+
+def scatter_apply(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Array], ArrayLike],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """Apply a function to the elements of parts of an array.
+
+    Args:
+      operand: the array to start from; it is not changed.
+      scatter_indices: integers; the last dimension holds the components of each position.
+      func: a function of a scalar of the operand's dtype; where positions repeat, it is applied
+        repeatedly.
+      dimension_numbers: which dimension is which.
+      update_shape: the shape that updates would have.
+      indices_are_sorted, unique_indices, mode: as in ``scatter``.
+
+    Raises:
+      TypeError: if the dimension numbers do not fit the shapes.
+      ValueError: if ``func`` does not return a scalar of the operand's dtype.
+      NotImplementedError: if ``func`` closes over arrays of an enclosing transformation.
+
+    Source: StableHLO ``scatter``.
+    """
+    dtype = array_aval(operand).dtype
+    jaxpr = _update_program(func, dtype)
+    if any(isinstance(const, Tracer) for const in jaxpr.consts):
+        raise NotImplementedError(
+            "scatter_apply: func closes over arrays of an enclosing jit, grad or vmap. Write it "
+            "as a gather, the function, and a scatter."
+        )
+    result = jaxpr.outvars[0].aval
+    if result.shape or result.dtype != dtype:
+        raise ValueError(
+            f"scatter_apply: func must return a scalar of the operand's dtype {dtype}, and returns "
+            f"{result.str_short()}. Convert its result with astype."
+        )
+    updates = full(as_sizes(update_shape), 0, dtype)
+    flags = indices_are_sorted, unique_indices
+    return bind_scatter(
+        scatter_p, operand, scatter_indices, updates, dimension_numbers, *flags, mode, jaxpr
+    )
