@@ -251,9 +251,8 @@ def bench(session: nox.Session) -> None:
     session.run(*command, env=oracle_variables(), external=True)
 
 
-@nox.session(name="libraries")
-def libraries_session(session: nox.Session) -> None:
-    """Run libraries written for JAX on the drop-in beside JAX; arguments go to tools/libraries.py.
+def library_environments() -> tuple[Environment, list[str]]:
+    """Return the drop-in's environment with the libraries, and the options that name both sides.
 
     Where the drop-in's environment has the workspace, editable, no `jax` is asked of the registry.
     """
@@ -263,8 +262,21 @@ def libraries_session(session: nox.Session) -> None:
     members = [part for package in PACKAGES for part in ("-e", f"packages/{package}")]
     tools = [*dependency_group("build"), f"jaxlib=={JAXLIBS[0]}"]
     ours.make([tools, ["--no-build-isolation", *members], asked], recipe_files())
-    sides = ["--jax", theirs.python, "--ricci", ours.python]
+    return ours, ["--jax", theirs.python, "--ricci", ours.python]
+
+
+@nox.session(name="libraries")
+def libraries_session(session: nox.Session) -> None:
+    """Run libraries on the drop-in beside JAX; arguments go to tools/libraries.py."""
+    ours, sides = library_environments()
     session.run(ours.python, "tools/libraries.py", *sides, *session.posargs, external=True)
+
+
+@nox.session(name="library-suites")
+def library_suites(session: nox.Session) -> None:
+    """Run the libraries' own tests on the drop-in; arguments go to tools/library_suites.py."""
+    ours, sides = library_environments()
+    session.run(ours.python, "tools/library_suites.py", *sides, *session.posargs, external=True)
 
 
 @nox.session

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from bench import machine, table
+from sections import write_section
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "integration" / "libraries"
@@ -227,7 +228,7 @@ def main() -> int:
     text, kept = report(theirs, ours, jobs, calls)
     print(text)
     if options.write:
-        options.write.write_text(text, encoding="utf-8")
+        write_section(options.write, "jobs", text)
     return 0 if kept else 1
 
 

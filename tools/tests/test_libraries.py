@@ -82,9 +82,9 @@ def test_calls_that_differ_are_counted_and_named():
     assert len(lines) == 1 and lines[0].startswith("a, one: ")
 
 
-def test_every_library_has_a_job_and_calls():
+def test_every_job_has_calls():
     assert set(JOBS) >= {"optax", "chex", "einops", "equinox", "jaxtyping", "haiku", "distrax"}
-    assert set(JOBS) == set(CALLS)
+    assert set(JOBS) <= set(CALLS)
 
 
 def test_the_report_says_that_nothing_agrees_where_nothing_ran():
