@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, api_boundary, as_array, float0, get_aval, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    api_boundary,
+    as_array,
+    backend,
+    float0,
+    get_aval,
+    issubdtype,
+)
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._linearize import linearize_flat
@@ -333,7 +342,10 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
         )
     if aval.weak_type and aval.dtype == get_aval(1.0).dtype:  # pyright: ignore
         return 1.0
-    return aval.dtype.type(1)
+    one = aval.dtype.type(1)
+    # While 64-bit dtypes are off, a NumPy scalar of one stands for its narrow form.
+    narrow = get_aval(one).dtype != aval.dtype  # pyright: ignore[reportAttributeAccessIssue]
+    return backend().array(np.asarray(one), aval) if narrow else one
 
 
 def _name(fun: Callable[..., Any]) -> str:

@@ -16,6 +16,8 @@ from ricci_ir import (
     context,
     eval_jaxpr,
     get_aval,
+    of_type,
+    settings_keys,
     trace_to_jaxpr,
     under_jvp,
 )
@@ -84,6 +86,9 @@ class JVPTrace(Trace):
                 primals.append(arg.primal)
                 tangents.append(arg.tangent)
                 active = True
+                if settings_keys.overrides:
+                    primals[-1] = of_type(arg.primal, arg.aval)
+                    tangents[-1] = of_type(arg.tangent, tangent_aval(arg.aval))
             else:
                 primals.append(arg)
                 tangents.append(Zero.from_primal(arg))

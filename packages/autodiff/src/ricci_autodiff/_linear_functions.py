@@ -23,6 +23,7 @@ from ricci_ir import (
     as_array,
     float0,
     get_aval,
+    run_equations,
 )
 from ricci_pytree import (
     PyTreeDef,
@@ -180,11 +181,7 @@ class Pushforward(_OnTape):
             id(var): instantiate(t)
             for var, t in zip(self.tangents.given, compress(checked, signature.smooth), strict=True)
         }
-        for eqn in self.eqns:
-            operands = [a.operand() if type(a) is Literal else env[id(a)] for a in eqn.invars]
-            result = eqn.primitive.bind(*operands, **eqn.params)
-            result = result if eqn.primitive.multiple_results else [result]
-            env.update((id(v), r) for v, r in zip(eqn.outvars, result, strict=True))
+        run_equations(self.eqns, env)
         outs = [
             with_float0(Zero(tangent_aval(aval))) if var is None else env[id(var)]
             for var, aval in zip(self.tangents.results, signature.out_avals, strict=True)

@@ -20,6 +20,7 @@ from ricci_ir import (
     Primitive,
     StagedTracer,
     Trace,
+    TraceKey,
     Tracer,
     Var,
     caller_source,
@@ -33,6 +34,7 @@ from ricci_ir import (
     no_effects,
     single_equation,
     staged_call,
+    trace_key,
     trace_to_jaxpr,
     under_jvp,
     unknown_debug_info,
@@ -63,14 +65,16 @@ class Tape(Trace):
     Residuals are recorded as literals that hold their values.
     """
 
-    __slots__ = ("eqns",)
+    __slots__ = ("eqns", "settings")
 
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
     eqns: list[JaxprEqn]
+    settings: TraceKey
 
     def __init__(self, parent: Trace):
         super().__init__(parent)
         self.eqns = []
+        self.settings = trace_key()
 
     def new_tangent(self, aval: AbstractValue) -> TangentTracer:
         """The tangent of an argument of the differentiated function."""
@@ -116,13 +120,13 @@ class Tape(Trace):
         origin = context.origin
         source = caller_source(2, names) if origin is None else (*origin, names)
         effects = no_effects if primitive.effects is None else primitive.effects(params)
+        outvars = [Var(aval) for aval in (result if primitive.multiple_results else [result])]
+        eqn = JaxprEqn(atoms, outvars, primitive, params, effects, source)
+        settings = trace_key()
+        self.eqns.append(eqn if settings.held == self.settings.held else eqn.under(settings))
         if primitive.multiple_results:
-            outvars = [Var(aval) for aval in result]
-            self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effects, source))
             return [TangentTracer(self, var) for var in outvars]
-        var = Var(result)
-        self.eqns.append(JaxprEqn(atoms, [var], primitive, params, effects, source))
-        return TangentTracer(self, var)
+        return TangentTracer(self, outvars[0])
 
 
 class LinearizeTrace(JVPTrace):

@@ -9,6 +9,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     Literal,
+    SettingsSwitch,
     Var,
     context,
     no_origin,
@@ -34,7 +35,8 @@ def pull_back(
     """
     names, origin = context.name_stack, context.origin
     try:
-        _pull_back(eqns, cotangents, known, names, origin)
+        with SettingsSwitch() as switch:
+            _pull_back(eqns, cotangents, known, names, origin, switch)
     finally:
         context.name_stack, context.origin = names, origin
 
@@ -45,6 +47,7 @@ def _pull_back(
     known: dict[int, ArrayLike],
     names: tuple[str, ...],
     origin: tuple[Any, int] | None,
+    switch: SettingsSwitch,
 ) -> None:
     # The equations of a scope share their name stack, so its transposed form is found by identity.
     transposed: dict[int, tuple[str, ...]] = {}
@@ -58,6 +61,8 @@ def _pull_back(
             ct = cotangents.pop(id(eqn.outvars[0]), None)
         if ct is None:
             continue
+        if eqn.settings is not switch.key:
+            switch.to(eqn.settings)
         operands = []
         for atom in eqn.invars:
             if type(atom) is Literal:

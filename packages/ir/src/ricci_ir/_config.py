@@ -218,9 +218,11 @@ def from_environment(name: str, kind: Kind, environ: Mapping[str, str]) -> Any:
     return UNSET
 
 
-def define_option(name: str, kind: Kind, default: Any, *, traced: bool = False) -> State:
+def define_option(
+    name: str, kind: Kind, default: Any, *, traced: bool = False, held: bool = False
+) -> State:
     """Add an option to ``config``; its first value may come from the environment."""
-    state = State(name, kind, default, traced)
+    state = State(name, kind, default, traced, held)
     initial = from_environment(name, kind, os.environ)
     if initial is not UNSET:
         state._global = initial
@@ -246,7 +248,9 @@ def warn_unsupported(state: State, advice: str) -> None:
 
 config: Config = Config()
 for _name, _option in OPTIONS.items():
-    _state = define_option(_name, _option.kind, _option.default, traced=_option.traced)
+    _state = define_option(
+        _name, _option.kind, _option.default, traced=_option.traced, held=_option.held
+    )
     if _option.status is Status.UNSUPPORTED:
         warn_unsupported(_state, _option.note)
 

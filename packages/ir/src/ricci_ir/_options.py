@@ -56,6 +56,7 @@ class Option(NamedTuple):
       status: the effect of setting it.
       note: what it does, why it is meaningless here, or what to do instead of setting it.
       traced: whether traced and compiled functions depend on the value.
+      held: whether an operation holds the value that it was applied under.
     """
 
     kind: Kind
@@ -63,6 +64,7 @@ class Option(NamedTuple):
     status: Status
     note: str
     traced: bool = False
+    held: bool = False
 
 
 def _honoured(kind: Kind, default: Any, note: str) -> Option:
@@ -72,6 +74,11 @@ def _honoured(kind: Kind, default: Any, note: str) -> Option:
 def _traced(kind: Kind, default: Any, note: str) -> Option:
     """An honoured option on whose value traced programs depend."""
     return Option(kind, default, Status.HONOURED, note, traced=True)
+
+
+def _held(kind: Kind, default: Any, note: str) -> Option:
+    """An option that is read also when an operation is lowered, batched or transposed."""
+    return Option(kind, default, Status.HONOURED, note, traced=True, held=True)
 
 
 def _meaningless(kind: Kind, default: Any, note: str) -> Option:
@@ -163,7 +170,7 @@ OPTIONS: Mapping[str, Option] = {
         "the generator that keys are for if none is named; one that is not here (threefry4x32, "
         "philox) is an error when a key is made",
     ),
-    "jax_threefry_partitionable": _traced(
+    "jax_threefry_partitionable": _held(
         BOOL, True, "Threefry draws each number by its position, so that devices share the work"
     ),
     "jax_threefry_gpu_kernel_lowering": _meaningless(
@@ -223,7 +230,7 @@ OPTIONS: Mapping[str, Option] = {
     "jax_error_checking_behavior_oob": _traced(
         ERROR_BEHAVIOR, "ignore", "a program in which an index is out of bounds raises ValueError"
     ),
-    "jax_enable_x64": _traced(BOOL, False, "64-bit dtypes are on"),
+    "jax_enable_x64": _held(BOOL, False, "64-bit dtypes are on"),
     "jax_default_device": _traced(
         DEVICE, None, "where arrays are made and computed with that are bound to no device"
     ),

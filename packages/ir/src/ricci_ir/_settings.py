@@ -14,6 +14,8 @@ __all__ = [
     "global_trace_key",
     "make_user_context",
     "Override",
+    "SettingsSwitch",
+    "settings_keys",
     "State",
     "trace_key",
     "TraceKey",
@@ -40,15 +42,35 @@ class State:
       kind: checks new values.
       default: the global value until it is set.
       traced: whether the value is part of ``trace_key()``; such values must be hashable.
+      held: whether an operation holds the value that it was applied under; see
+        ``SettingsSwitch``. Such options are ``traced``.
     """
 
-    __slots__ = ("_global", "_hooks", "_local", "_overrides", "default", "kind", "name", "traced")
+    __slots__ = (
+        "_global",
+        "_hooks",
+        "_local",
+        "_overrides",
+        "default",
+        "held",
+        "kind",
+        "name",
+        "traced",
+    )
 
-    def __init__(self, name: str, kind: Kind | None, default: Any, traced: bool = False):
+    def __init__(
+        self,
+        name: str,
+        kind: Kind | None,
+        default: Any,
+        traced: bool = False,
+        held: bool = False,
+    ):
         self.name: str = name
         self.kind: Kind | None = kind
         self.default: Any = default
         self.traced: bool = traced
+        self.held: bool = held
         self._global = default
         self._overrides = 0  # how many overrides are entered now, over all threads
         self._local = threading.local()
@@ -199,14 +221,17 @@ class TraceKey:
 
     Keys are interned: keys with the same values are one object, so they are hashed and compared
     by identity.
+
+    Attributes:
+      values: the value of each setting.
+      held: the settings that operations hold, with their values.
     """
 
-    __slots__ = ("__weakref__", "values")
+    __slots__ = ("__weakref__", "held", "values")
 
-    values: tuple[Any, ...]
-
-    def __init__(self, values: tuple[Any, ...]):
-        self.values = values
+    def __init__(self, values: tuple[Any, ...], held: tuple[tuple[State, Any], ...]):
+        self.values: tuple[Any, ...] = values
+        self.held: tuple[tuple[State, Any], ...] = held
 
     def differences(self, other: "TraceKey") -> list[tuple[str, Any, Any]]:
         """The settings in which two keys differ: name, value in this key, value in the other."""
@@ -233,7 +258,9 @@ class _Keys:
         with _lock:
             key = self.interned.get(values)
             if key is None:
-                key = self.interned[values] = TraceKey(values)
+                pairs = zip(self.states, values, strict=True)
+                held = tuple((state, value) for state, value in pairs if state.held)
+                key = self.interned[values] = TraceKey(values, held)
             return key
 
     def refresh(self) -> None:
@@ -250,6 +277,9 @@ class _Keys:
 
 
 _keys = _Keys()
+# ``settings_keys.everywhere is key and not settings_keys.overrides`` is the quick way to know that
+# ``trace_key() is key``, for the loops that record operations.
+settings_keys: _Keys = _keys
 _followers: list[Callable[[Any, bool], object]] = []
 
 
@@ -271,6 +301,61 @@ def trace_key() -> TraceKey:
 def global_trace_key() -> TraceKey:
     """The ``trace_key()`` of threads that override no option."""
     return _keys.everywhere
+
+
+class SettingsSwitch:
+    """Puts settings in force again that an operation was applied under.
+
+    The rules of an operation may run long after it was recorded, as when its program is lowered or
+    transposed. They must find the width of types, and the random bits, that were chosen where it
+    was written. Other settings are read when the operation is applied, and are not held.
+
+    Inside its ``with`` block, ``switch.to(key)`` overrides the held settings in which ``key``
+    differs from what is in force outside, and ``switch.to(None)`` ends that.
+
+    Attributes:
+      key: the settings that are in force; ``None`` for those from outside.
+
+    Example:
+      >>> from ricci_ir import enable_x64
+      >>> with enable_x64(True):
+      ...     key = trace_key()
+      >>> with SettingsSwitch() as switch:
+      ...     switch.to(key)
+      ...     enable_x64.value
+      True
+      >>> enable_x64.value
+      False
+    """
+
+    __slots__ = ("_entered", "key")
+
+    def __init__(self):
+        self.key: TraceKey | None = None
+        self._entered: list[Override] = []
+
+    def __enter__(self) -> "SettingsSwitch":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.key is not None:
+            self.to(None)
+
+    def to(self, key: TraceKey | None) -> None:
+        """Put the settings of ``key`` in force, or those from outside."""
+        if key is self.key:
+            return
+        while self._entered:
+            override = self._entered.pop()
+            override.state._pop(override)
+        self.key = key
+        if key is None:
+            return
+        for state, value in key.held:
+            if state.value != value:
+                override = Override(state, value)
+                state._push(override)
+                self._entered.append(override)
 
 
 def define_context(name: str, default: Any = None) -> State:

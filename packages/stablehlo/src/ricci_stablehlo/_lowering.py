@@ -18,6 +18,7 @@ from ricci_ir import (
     Jaxpr,
     Literal,
     RuleTable,
+    SettingsSwitch,
     ShapedArray,
     Var,
     rule_table,
@@ -450,22 +451,25 @@ class Lowering:
                 found = literals[key] = self.constant(array, atom.aval)
             return found
 
-        for eqn in jaxpr.eqns:
-            outvars = eqn.outvars
-            values = [read(atom) for atom in eqn.invars]
-            self.outs = [var.aval for var in outvars]
-            if locations is not None:
-                found = located.get((eqn.raw_source[2], eqn.primitive))
-                self.scope, self.location = found or locations.add(scope, eqn)
-            rule = extended_lower_rules.get(eqn.primitive) if extended else None
-            if rule is None or not _any_extended(values):
-                rule = lower_rules[eqn.primitive]
-            result = rule(self, *values, **eqn.params)
-            if eqn.primitive.multiple_results:
-                for var, value in zip(outvars, result, strict=True):
-                    env[id(var)] = value
-            else:
-                env[id(outvars[0])] = result
+        with SettingsSwitch() as switch:
+            for eqn in jaxpr.eqns:
+                if eqn.settings is not switch.key:
+                    switch.to(eqn.settings)
+                outvars = eqn.outvars
+                values = [read(atom) for atom in eqn.invars]
+                self.outs = [var.aval for var in outvars]
+                if locations is not None:
+                    found = located.get((eqn.raw_source[2], eqn.primitive))
+                    self.scope, self.location = found or locations.add(scope, eqn)
+                rule = extended_lower_rules.get(eqn.primitive) if extended else None
+                if rule is None or not _any_extended(values):
+                    rule = lower_rules[eqn.primitive]
+                result = rule(self, *values, **eqn.params)
+                if eqn.primitive.multiple_results:
+                    for var, value in zip(outvars, result, strict=True):
+                        env[id(var)] = value
+                else:
+                    env[id(outvars[0])] = result
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ricci_ir._settings import SettingsSwitch
 from ricci_ir._source import no_origin
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.traces._trace import context
@@ -38,7 +39,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
 
 def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
-    """Apply equations in the current trace; each keeps its place in the user's code.
+    """Apply equations in the current trace; each keeps its place in the user's code, and settings.
 
     Args:
       eqns: the equations, in order.
@@ -48,21 +49,25 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
     copy = trace.copy_equation if type(trace) is JaxprTrace else None
     outer, origin = context.name_stack, context.origin
     try:
-        for eqn in eqns:
-            code, offset, names = eqn.raw_source
-            context.name_stack = outer + names if names else outer
-            context.origin = (code, offset) if code is not None else origin or no_origin
-            if copy is not None and copy(eqn, env):
-                continue
-            operands = [
-                atom.operand() if type(atom) is Literal else env[id(atom)] for atom in eqn.invars
-            ]
-            result = eqn.primitive.bind(*operands, **eqn.params)
-            if eqn.primitive.multiple_results:
-                for var, value in zip(eqn.outvars, result, strict=True):
-                    env[id(var)] = value
-            else:
-                env[id(eqn.outvars[0])] = result
+        with SettingsSwitch() as switch:
+            for eqn in eqns:
+                if eqn.settings is not switch.key:
+                    switch.to(eqn.settings)
+                code, offset, names = eqn.raw_source
+                context.name_stack = outer + names if names else outer
+                context.origin = (code, offset) if code is not None else origin or no_origin
+                if copy is not None and copy(eqn, env):
+                    continue
+                operands = [
+                    atom.operand() if type(atom) is Literal else env[id(atom)]
+                    for atom in eqn.invars
+                ]
+                result = eqn.primitive.bind(*operands, **eqn.params)
+                if eqn.primitive.multiple_results:
+                    for var, value in zip(eqn.outvars, result, strict=True):
+                        env[id(var)] = value
+                else:
+                    env[id(eqn.outvars[0])] = result
     finally:
         context.name_stack, context.origin = outer, origin
 

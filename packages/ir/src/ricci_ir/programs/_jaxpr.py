@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir._cache import Cache
+from ricci_ir._settings import TraceKey
 from ricci_ir._source import NameStack, Source, unknown_source
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.types._aval import AbstractValue, get_aval
@@ -108,9 +109,15 @@ printer = Printer()
 
 
 class JaxprEqn:
-    """One equation: ``outvars = primitive[params] invars``."""
+    """One equation: ``outvars = primitive[params] invars``.
+
+    Attributes:
+      settings: the settings that the operation was applied under, if they are others than those of
+        its program. Whatever interprets the equation does so under them.
+    """
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "raw_source")
+    settings: TraceKey | None = None
 
     def __init__(
         self,
@@ -138,17 +145,34 @@ class JaxprEqn:
 
     def replace(self, **changes: Any) -> "JaxprEqn":
         """A copy with some of the fields replaced."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return JaxprEqn(**{**fields, **changes})
+        fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
+        return JaxprEqn(**{**fields, **changes}).under(self.settings)
 
     def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
         """The same equation with other operands."""
         return JaxprEqn(
             invars, self.outvars, self.primitive, self.params, self.effects, self.raw_source
-        )
+        ).under(self.settings)
+
+    def under(self, settings: TraceKey | None) -> "JaxprEqn":
+        """The equation as applied under some settings; with ``None``, the equation itself."""
+        if settings is None:
+            return self
+        fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
+        return _EqnUnderSettings(settings, **fields)
 
     def __repr__(self) -> str:
         return printer.equations([self])
+
+
+class _EqnUnderSettings(JaxprEqn):
+    """An equation with settings of its own; most have none, and spare the place for them."""
+
+    __slots__ = ("settings",)
+
+    def __init__(self, settings: TraceKey, **fields: Any):
+        super().__init__(**fields)
+        self.settings = settings
 
 
 class DebugInfo(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ricci_ir._cache import Cache
+from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
 from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
@@ -71,7 +72,7 @@ def single_equation(
     primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
 ) -> Jaxpr | None:
     """The cached program of one equation; ``None`` if a parameter cannot be hashed."""
-    key = (primitive, avals, tuple(params.items()))
+    key = (primitive, avals, tuple(params.items()), trace_key())
     try:
         jaxpr = _single_equations.entries.get(key)
     except TypeError:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir._config import check_tracer_leaks, enable_checks
+from ricci_ir._settings import TraceKey, settings_keys, trace_key
 from ricci_ir._source import caller_source, no_origin
 from ricci_ir.traces._collection import paused_collection
 from ricci_ir.traces._leaks import check_leaks
@@ -90,7 +91,16 @@ class StagedTracer(Tracer):
 class JaxprTrace(Trace):
     """Records each primitive as an equation."""
 
-    __slots__ = ("const_by_id", "consts", "constvars", "debug_info", "effects", "eqns", "invars")
+    __slots__ = (
+        "const_by_id",
+        "consts",
+        "constvars",
+        "debug_info",
+        "effects",
+        "eqns",
+        "invars",
+        "settings",
+    )
 
     def __init__(self, parent: Trace, debug_info: DebugInfo = unknown_debug_info):
         super().__init__(parent)
@@ -101,6 +111,7 @@ class JaxprTrace(Trace):
         self.const_by_id: dict[int, Var] = {}
         self.eqns: list[JaxprEqn] = []
         self.effects: list[frozenset[Any]] = []
+        self.settings: TraceKey = trace_key()
 
     def new_arg(self, aval: AbstractValue) -> StagedTracer:
         """A tracer for a new argument of the program."""
@@ -136,11 +147,20 @@ class JaxprTrace(Trace):
         )
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in result]
-            self.eqns.append(JaxprEqn(invars, outvars, primitive, params, effects, source))
+            self._append(JaxprEqn(invars, outvars, primitive, params, effects, source))
             return [StagedTracer(self, var.aval, var) for var in outvars]
         var = Var(result)
-        self.eqns.append(JaxprEqn(invars, [var], primitive, params, effects, source))
+        eqn = JaxprEqn(invars, [var], primitive, params, effects, source)
+        if settings_keys.everywhere is not self.settings or settings_keys.overrides:
+            self._append(eqn)
+        else:
+            self.eqns.append(eqn)
         return StagedTracer(self, result, var)
+
+    def _append(self, eqn: JaxprEqn) -> None:
+        """Record an equation, with its settings if they are others than those of the program."""
+        settings = trace_key()
+        self.eqns.append(eqn if settings.held == self.settings.held else eqn.under(settings))
 
     def copy_equation(self, eqn: JaxprEqn, env: dict[int, Any]) -> bool:
         """Record an equation of another program, whose types are known already.
@@ -169,7 +189,7 @@ class JaxprTrace(Trace):
         effects = eqn.effects
         if effects:
             self.effects.append(effects)
-        self.eqns.append(JaxprEqn(invars, outvars, eqn.primitive, eqn.params, effects, source))
+        self._append(JaxprEqn(invars, outvars, eqn.primitive, eqn.params, effects, source))
         for theirs, ours in zip(eqn.outvars, outvars, strict=True):
             env[id(theirs)] = StagedTracer(self, ours.aval, ours)
         return True

@@ -19,10 +19,13 @@ __all__ = [
     "Backend",
     "backend",
     "has_backend",
+    "of_type",
     "OneStep",
     "set_backend",
     "use_backend",
 ]
+
+_python_numbers = frozenset({int, float, complex})
 
 
 class OneStep(Protocol):
@@ -195,5 +198,16 @@ def as_array(x: Any) -> Any:
         return x
     aval: Any = get_aval(x)
     if aval.dtype == float0:
+        return x
+    return backend().array(np.asarray(x, aval.dtype), aval)
+
+
+def of_type(x: Any, aval: Any) -> Any:
+    """``x``, as an array if it is a Python scalar that stands for another type by now.
+
+    A Python scalar that a trace holds was taken for a type; inside a block that turns 64-bit
+    dtypes on or off it would stand for another one.
+    """
+    if type(x) not in _python_numbers or get_aval(x) is aval:
         return x
     return backend().array(np.asarray(x, aval.dtype), aval)

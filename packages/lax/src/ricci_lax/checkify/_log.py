@@ -18,6 +18,7 @@ from ricci_ir import (
     Literal,
     Primitive,
     PyTree,
+    SettingsSwitch,
     context,
     get_aval,
     issubdtype,
@@ -203,14 +204,16 @@ def run(log: Log, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     read = lambda atom: atom.operand() if type(atom) is Literal else env[id(atom)]
     outer, origin, source = context.name_stack, context.origin, log.source
     try:
-        for eqn in jaxpr.eqns:
-            code, offset, names = eqn.raw_source
-            context.name_stack = outer + names if names else outer
-            context.origin = (code, offset) if code is not None else origin or no_origin
-            log.source = eqn.raw_source if code is not None else source
-            rule = check_rules.get(eqn.primitive, _plain)
-            results = rule(log, eqn.primitive, list(map(read, eqn.invars)), eqn.params)
-            env.update(zip(map(id, eqn.outvars), results, strict=True))
+        with SettingsSwitch() as switch:
+            for eqn in jaxpr.eqns:
+                switch.to(eqn.settings)
+                code, offset, names = eqn.raw_source
+                context.name_stack = outer + names if names else outer
+                context.origin = (code, offset) if code is not None else origin or no_origin
+                log.source = eqn.raw_source if code is not None else source
+                rule = check_rules.get(eqn.primitive, _plain)
+                results = rule(log, eqn.primitive, list(map(read, eqn.invars)), eqn.params)
+                env.update(zip(map(id, eqn.outvars), results, strict=True))
     finally:
         context.name_stack, context.origin, log.source = outer, origin, source
     return list(map(read, jaxpr.outvars))

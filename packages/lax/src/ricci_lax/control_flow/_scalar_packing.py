@@ -25,6 +25,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     Literal,
+    SettingsSwitch,
     trace_to_jaxpr,
     unsupported,
 )
@@ -97,8 +98,10 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
             *zip(jaxpr.constvars, jaxpr.consts, strict=True),
         ]
         values.scalars.update((id(v), x) for v, x in plain)
-        for step in steps:
-            values.run(step)
+        with SettingsSwitch() as switch:
+            for step in steps:
+                switch.to(step[0].settings)
+                values.run(step)
         outs, collected = jaxpr.outvars[:num_carry], jaxpr.outvars[num_carry:]
         return [
             *(values.vector([outs[i] for i in group]) for group in carry),
@@ -226,6 +229,7 @@ def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> tuple[Any, ...] 
     """A key that equations to be joined have in common; ``None`` for one that stays alone."""
     if (
         eqn.primitive.multiple_results
+        or eqn.settings is not None
         or not _is_scalar(eqn)
         or isinstance(batch_rules[eqn.primitive], unsupported)
         or not any(id(a) in places for a in eqn.invars)

@@ -20,6 +20,7 @@ from ricci_ir import (
     Jaxpr,
     Literal,
     Primitive,
+    SettingsSwitch,
     define,
     eval_jaxpr,
     jaxpr_as_fun,
@@ -74,14 +75,16 @@ def run_with_maps(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply a jaxpr without constants, running the maps in it as ``tangent_map`` does."""
     env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
     read = lambda atom: atom.operand() if isinstance(atom, Literal) else env[atom]
-    for eqn in jaxpr.eqns:
-        operands = list(map(read, eqn.invars))
-        if eqn.primitive is tangent_map_p:
-            outs = tangent_map(operands, **eqn.params)
-        else:
-            outs = eqn.primitive.bind(*operands, **eqn.params)
-        outs = outs if eqn.primitive.multiple_results else [outs]
-        env.update(zip(eqn.outvars, outs, strict=True))
+    with SettingsSwitch() as switch:
+        for eqn in jaxpr.eqns:
+            switch.to(eqn.settings)
+            operands = list(map(read, eqn.invars))
+            if eqn.primitive is tangent_map_p:
+                outs = tangent_map(operands, **eqn.params)
+            else:
+                outs = eqn.primitive.bind(*operands, **eqn.params)
+            outs = outs if eqn.primitive.multiple_results else [outs]
+            env.update(zip(eqn.outvars, outs, strict=True))
     return list(map(read, jaxpr.outvars))
 
 

@@ -98,7 +98,10 @@ def converted(
     if aval.dtype == float0 or dtype == float0:
         return np.zeros(aval.shape, dtype)
     if not aval.shape and not weak_type and not hasattr(type(x), "aval"):
-        return np.asarray(x, aval.dtype).astype(dtype)[()]
+        value = np.asarray(x, aval.dtype).astype(dtype)[()]
+        # While 64-bit dtypes are off, a NumPy scalar of one stands for its narrow form.
+        if value.itemsize < 8 or array_aval(value).dtype == dtype:
+            return value
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
 
 

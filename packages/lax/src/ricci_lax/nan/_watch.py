@@ -18,6 +18,7 @@ from ricci_ir import (
     JaxprEqn,
     Literal,
     Primitive,
+    SettingsSwitch,
     eval_trace,
     get_aval,
     is_differentiated,
@@ -249,10 +250,12 @@ class Watch:
         """The results of a program that the operation at ``place`` holds."""
         env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
         env.update((id(v), x) for v, x in zip(jaxpr.invars, operands, strict=True))
-        for eqn in jaxpr.eqns:
-            values = [a.operand() if type(a) is Literal else env[id(a)] for a in eqn.invars]
-            results = self.apply(eqn.primitive, values, eqn.params, inside(place, eqn, label))
-            env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
+        with SettingsSwitch() as switch:
+            for eqn in jaxpr.eqns:
+                switch.to(eqn.settings)
+                values = [a.operand() if type(a) is Literal else env[id(a)] for a in eqn.invars]
+                results = self.apply(eqn.primitive, values, eqn.params, inside(place, eqn, label))
+                env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
         return [a.operand() if type(a) is Literal else env[id(a)] for a in jaxpr.outvars]
 
     def computed(
@@ -404,7 +407,9 @@ class Runs:
     def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """The results of one equation."""
         where = inside(self._place, eqn, place)
-        return self._watch.apply(eqn.primitive, operands, eqn.params, where)
+        with SettingsSwitch() as switch:
+            switch.to(eqn.settings)
+            return self._watch.apply(eqn.primitive, operands, eqn.params, where)
 
     def computed(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_ir import Jaxpr, Literal, staged_call, trace_to_jaxpr
+from ricci_ir import Jaxpr, Literal, SettingsSwitch, staged_call, trace_to_jaxpr
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:
@@ -21,12 +21,14 @@ def _run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     env = dict(zip(map(id, jaxpr.invars), args, strict=True))
     env.update(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
     read = lambda atom: atom.operand() if type(atom) is Literal else env[id(atom)]
-    for eqn in jaxpr.eqns:
-        operands = list(map(read, eqn.invars))
-        if eqn.primitive is staged_call.call:
-            results = _run(eqn.params["jaxpr"], operands)
-        else:
-            result = eqn.primitive.bind(*operands, **eqn.params)
-            results = result if eqn.primitive.multiple_results else [result]
-        env.update(zip(map(id, eqn.outvars), results, strict=True))
+    with SettingsSwitch() as switch:
+        for eqn in jaxpr.eqns:
+            switch.to(eqn.settings)
+            operands = list(map(read, eqn.invars))
+            if eqn.primitive is staged_call.call:
+                results = _run(eqn.params["jaxpr"], operands)
+            else:
+                result = eqn.primitive.bind(*operands, **eqn.params)
+                results = result if eqn.primitive.multiple_results else [result]
+            env.update(zip(map(id, eqn.outvars), results, strict=True))
     return list(map(read, jaxpr.outvars))
