@@ -1,4 +1,4 @@
-"""Runs the tests that libraries ship, unmodified, on the drop-in; and on JAX, what fails there.
+"""Runs the tests that libraries ship, unmodified, on the drop-in; where some fail, on JAX as well.
 
 `python tools/library_suites.py --jax PYTHON --ricci PYTHON [--write docs/libraries.md] [NAME…]`:
 the two interpreters have the same libraries, one with JAX and one with the drop-in. A library's
@@ -52,7 +52,6 @@ class Suite(NamedTuple):
 
 
 ABSL = ("-o", "python_files=*_test.py")
-EIGHT_DEVICES = ("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 SUITES = {
     suite.distribution: suite
     for suite in (
@@ -127,6 +126,16 @@ def fetch(suite: Suite, version: str, python: str) -> Path:
     return folder
 
 
+def settings(folder: Path) -> list[str]:
+    """Return the options that make pytest read the library's settings, and not the workspace's."""
+    file = folder / "pyproject.toml"
+    if not file.exists() or "[tool.pytest" not in file.read_text(encoding="utf-8"):
+        file = folder / "pytest.ini"
+        if not file.exists():
+            file.write_text("[pytest]\n")
+    return ["-c", str(file), "--rootdir", str(folder)]
+
+
 class Side(NamedTuple):
     """An interpreter with the libraries."""
 
@@ -145,8 +154,9 @@ class Side(NamedTuple):
         """Run pytest in the library's folder, and return what its log says."""
         log = SOURCES / f"{suite.distribution}-{self.name}.jsonl"
         log.unlink(missing_ok=True)
-        command = [self.python, "-m", "pytest", "-q", "--report-log", str(log), *suite.options]
-        ours = {"JAX_PLATFORMS": "cpu", **dict((EIGHT_DEVICES, *suite.variables))}
+        options = [*settings(folder), "--report-log", str(log), *suite.options]
+        command = [self.python, "-m", "pytest", "-q", *options]
+        ours = {"JAX_PLATFORMS": "cpu", **dict(suite.variables)}
         with open(SOURCES / f"{suite.distribution}-{self.name}.txt", "w") as output:
             subprocess.run(
                 [*command, *arguments],
@@ -163,7 +173,10 @@ class Side(NamedTuple):
         listed = SOURCES / f"{suite.distribution}-{self.name}.args"
         listed.write_text("\n".join(names))
         limits = ["-n", "1", "--timeout", str(LONGEST), "--max-worker-restart", "50"]
-        return self.pytest(suite, folder, *limits, f"@{listed}")
+        found = self.pytest(suite, folder, *limits, f"@{listed}")
+        silent = Outcome("failed", "ended without an outcome")
+        reached = {name for name in found} | {name.partition("::")[0] for name in found}
+        return found | {name: silent for name in names if name not in reached}
 
     def collect(self, suite: Suite, folder: Path) -> tuple[list[str], dict[str, Outcome]]:
         """Return the names of the tests, and the modules that cannot be collected."""
@@ -191,7 +204,7 @@ class Result(NamedTuple):
 
 
 def compare(suite: Suite, theirs: Side, ours: Side, sample: int, seed: int, chosen: str) -> Result:
-    """Run a library's tests on the drop-in, and those that fail on JAX."""
+    """Run a library's tests on the drop-in, and if any fails, on JAX."""
     version = ours.version(suite.distribution)
     folder = fetch(suite, version, theirs.python)
     names, broken = ours.collect(suite, folder)
@@ -202,7 +215,8 @@ def compare(suite: Suite, theirs: Side, ours: Side, sample: int, seed: int, chos
     # A module that cannot be collected is run again, to see whether JAX can.
     found = {**broken, **(ours.run(suite, folder, names) if names else {})}
     failed = [name for name, outcome in found.items() if outcome.result == "failed"]
-    there = theirs.run(suite, folder, failed) if failed else {}
+    # The same tests in the same order, for what one test does may matter to the next.
+    there = theirs.run(suite, folder, [*broken, *names]) if failed else {}
     passes = {name for name, outcome in there.items() if outcome.result == "passed"}
     here_only = {
         name: found[name]
@@ -237,7 +251,7 @@ def report(results: list[Result], sample: int, seed: int) -> tuple[str, bool]:
     parts = [
         "## The libraries' own tests",
         "Written by `nox -s library-suites -- --write docs/libraries.md`: the tests in the source "
-        f"distributions, {drawn}, unmodified on the drop-in; what failed ran again on JAX.",
+        f"distributions, {drawn}, unmodified on the drop-in; where any failed, the same on JAX.",
         f"{datetime.date.today()}, {machine()}.",
         table([*header, "failed here only"], [result.row() for result in results]),
     ]
