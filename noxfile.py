@@ -202,6 +202,13 @@ def numpy_full(session: nox.Session) -> None:
     run_pytest(session, workspace(), *options, RICCI_NUMPY_CASES="all")
 
 
+@nox.session(name="orders-full")
+def orders_full(session: nox.Session) -> None:
+    """Call every function in all ways, in both orders, at both widths; arguments go to pytest."""
+    options = ["integration/test_orders.py", "-n", "auto", "--dist", "worksteal"]
+    run_pytest(session, workspace(), *options, RICCI_ORDER_CASES="all")
+
+
 @nox.session(name="indexing-full")
 def indexing_full(session: nox.Session) -> None:
     """Compare 10,000 random indices with NumPy and the oracle; arguments go to pytest."""

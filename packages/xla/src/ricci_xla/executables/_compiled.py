@@ -373,9 +373,13 @@ class CompiledProgram:
 
 
 def compile_program(program: Program, leaves: Sequence[Any], options: Options) -> CompiledProgram:
-    """Compile a program for the places of its arguments; kept on the program's jaxpr."""
+    """Compile a program for the places of its arguments; kept on the program's jaxpr.
+
+    The same jaxpr may belong to two programs: one that gives its leading arguments as constants,
+    and a call of it with all arguments given.
+    """
     placement = place(program, leaves, options)
-    key = ("compiled", placement, options)
+    key = ("compiled", len(program.consts), placement, options)
     derived = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
     if derived.program is program:
         return derived
