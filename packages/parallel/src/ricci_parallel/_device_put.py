@@ -3,11 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_autodiff import Zero
+from ricci_autodiff import Tape, Zero
 from ricci_ir import Array, ArrayLike, Primitive, PyTree, Tracer, context, define, eval_trace
 from ricci_pytree import flatten_axes, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
-from ricci_xla import ArrayCopySemantics, Device, Mesh, NamedSharding, Sharding, as_sharding
+from ricci_xla import (
+    ArrayCopySemantics,
+    Device,
+    Mesh,
+    NamedSharding,
+    Sharding,
+    as_sharding,
+    copy_semantics,
+)
 from ricci_xla import device_put as put_arrays
 
 from ._sharding_constraint import mesh_of_sharding
@@ -16,7 +24,6 @@ from ._sharding_constraint import mesh_of_sharding
 type _Places = tuple[Device | Sharding | None, ...]
 type _CopySemantics = tuple[ArrayCopySemantics, ...]
 
-_reuse = ArrayCopySemantics.REUSE_INPUT
 _copy = ArrayCopySemantics.ALWAYS_COPY
 _donate = ArrayCopySemantics.DONATE_INPUT
 
@@ -29,19 +36,38 @@ def _device_put_jvp(
     srcs: _Places,
     copy_semantics: _CopySemantics,
 ) -> tuple[list[Array], list[Any]]:
-    results = device_put_p.bind(*primals, devices=devices, srcs=srcs, copy_semantics=copy_semantics)
+    """The jvp rule. A tangent comes from where its primal is, and its cotangent goes back there."""
     given = [i for i, t in enumerate(tangents) if type(t) is not Zero]
+    origins = tuple(srcs[i] or _place_of(primals[i]) for i in given)
+    results = device_put_p.bind(*primals, devices=devices, srcs=srcs, copy_semantics=copy_semantics)
     if not given:
         return results, list(tangents)
     moved = iter(
         device_put_p.bind(
             *(tangents[i] for i in given),
             devices=tuple(devices[i] for i in given),
-            srcs=tuple(srcs[i] for i in given),
+            srcs=origins,
             copy_semantics=tuple(copy_semantics[i] for i in given),
         )
     )
     return results, [t if type(t) is Zero else next(moved) for t in tangents]
+
+
+def _place_of(x: ArrayLike) -> Sharding | None:
+    """Where an operand is, as far as that is known while a function is differentiated."""
+    value = x.concrete() if isinstance(x, Tracer) else x
+    return getattr(value, "sharding", None)
+
+
+def _device_put_linearize(
+    tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Array], list[Any]]:
+    """The linearize rule: results are put now, since a compiled program would leave them in place.
+
+    The rule runs on the tape, which passes on what depends on no tangent.
+    """
+    context.trace = tape
+    return _device_put_jvp(primals, tangents, **params)
 
 
 def _device_put_transpose(
@@ -105,6 +131,7 @@ device_put_p: Primitive = define(
     abstract_eval=lambda *avals, **params: list(avals),
     multiple_results=True,
     jvp=_device_put_jvp,
+    linearize=_device_put_linearize,
     transpose=_device_put_transpose,
     batch=lambda axis, args, dims, **params: (device_put_p.bind(*args, **params), dims),
     lower=_device_put_lower,
@@ -141,7 +168,7 @@ def device_put(
     Raises:
       TypeError: if a leaf is not an array, a NumPy array or a number.
       ValueError: if a leaf of ``device`` is neither a device nor a sharding, or ``device`` is not a
-        prefix of ``x``.
+        prefix of ``x``, or a leaf has both ``donate`` and ``may_alias``.
       IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
@@ -158,10 +185,7 @@ def device_put(
             as_sharding(place)
     donated = flatten_axes("device_put: donate", tree, donate)
     aliased = flatten_axes("device_put: may_alias", tree, may_alias)
-    how = tuple(
-        _donate if give else _copy if alias is False else _reuse
-        for give, alias in zip(donated, aliased, strict=True)
-    )
+    how = tuple(map(copy_semantics, donated, aliased))
     srcs = tuple(flatten_axes("device_put: src", tree, src))
     results = device_put_p.bind(*leaves, devices=places, srcs=srcs, copy_semantics=how)
     return tree_unflatten(tree, results)

@@ -70,7 +70,10 @@ def _dlpack(
         source = move_array(self, single_device_sharding(cpu))
     elif copy:
         source = move_array(self, self._sharding, copy=True)
-    return runtime.buffer_to_dlpack_managed_tensor(source, stream=stream)
+    # The capsule holds a second object on the same buffers. If it held the array itself, deleting
+    # the array would destroy buffers that are in use, which ends the process.
+    held = source._rewrap_with_aval_and_sharding(source.aval, source._sharding)
+    return runtime.buffer_to_dlpack_managed_tensor(held, stream=stream)
 
 
 def from_dlpack(

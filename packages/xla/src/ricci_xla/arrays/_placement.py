@@ -39,6 +39,7 @@ __all__ = [
     "array_from_host",
     "as_sharding",
     "block_until_ready",
+    "copy_semantics",
     "copy_to_host_async",
     "device_get",
     "device_put",
@@ -54,6 +55,20 @@ _zero_copy = HostBufferSemantics.ZERO_COPY
 _reuse = ArrayCopySemantics.REUSE_INPUT
 _copy = ArrayCopySemantics.ALWAYS_COPY
 _donate = ArrayCopySemantics.DONATE_INPUT
+
+
+def copy_semantics(donate: bool, may_alias: bool | None) -> ArrayCopySemantics:
+    """How ``device_put`` treats the memory of an operand.
+
+    Raises:
+      ValueError: if it may both be given away and be shared.
+    """
+    if donate and may_alias:
+        raise ValueError(
+            "device_put: donate=True and may_alias=True exclude each other: memory that is given "
+            "away cannot be shared with its giver. Leave one of them out."
+        )
+    return _donate if donate else _copy if may_alias is False else _reuse
 
 
 def array_from_host(
@@ -114,7 +129,8 @@ def move_array(
     Args:
       array: the array. It may be returned itself if it has the sharding already.
       sharding: the sharding of the result.
-      donate: whether the array's memory may be reused, so that it must not be used again.
+      donate: whether the array's memory may be reused, so that it must not be used again. It is
+        deleted if its parts go to other devices or memories as they are.
       copy: whether the result must have memory of its own.
 
     Raises:
@@ -123,30 +139,29 @@ def move_array(
     check_not_deleted(array)
     old = array._sharding
     ndim = array.ndim
-    if old == sharding:
-        if copy:
-            return _copied(array, sharding)
-        return array if array._committed else _rebind(array, sharding)
+    if old == sharding and not copy and array._committed:
+        return array
     if old.memory_kind == sharding.memory_kind and old.is_equivalent_to(sharding, ndim):
         return _rebind(_copied(array, old) if copy else array, sharding)
     sharding.check_compatible_aval(array.shape)
     sharding.shard_shape(array.shape)
     if sharding.num_devices == old.num_devices and _same_pieces(old, sharding, array.shape):
-        return _rebind(_copy_to(array, sharding, _donate if donate else _reuse), sharding)
+        moved = _rebind(_copy_to(array, sharding, _reuse), sharding)
+        # The runtime's own donation (DONATE_INPUT) leaves an array between devices of a CPU without
+        # its buffers, and reading that is a fault of memory. Deleting it later frees as much.
+        if donate and (old.num_devices > 1 or old.memory_kind != sharding.memory_kind):
+            array.delete()
+        return moved
     if not array.is_fully_addressable and not array.is_fully_replicated:
         raise ValueError(
             f"device_put cannot move an array that is divided over devices of other processes from "
             f"{old} to {sharding}. Move it inside jit, with out_shardings."
         )
     if old.num_devices > 1:
-        moved = array_from_host(array._value, array.aval, sharding, may_alias=not copy)
-    else:
-        check_device_to_device(array.aval, sharding)
-        with unguarded():
-            moved = array_from_host(array._value, array.aval, sharding, may_alias=not copy)
-    if donate:
-        array.delete()
-    return moved
+        return array_from_host(array._value, array.aval, sharding, may_alias=not copy)
+    check_device_to_device(array.aval, sharding)
+    with unguarded():
+        return array_from_host(array._value, array.aval, sharding, may_alias=not copy)
 
 
 def _same_pieces(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> bool:
@@ -200,6 +215,7 @@ def put_leaf(
 
     ``name`` is the leaf's path in the pytree, for error messages.
     """
+    copy_semantics(donate, may_alias)
     sharding = None if where is None else as_sharding(where)
     if isinstance(x, ArrayImpl):
         if sharding is None:
@@ -273,7 +289,8 @@ def device_put(
 
     Raises:
       TypeError: if a leaf cannot be made an array.
-      ValueError: if ``device`` has leaves other than devices and shardings.
+      ValueError: if ``device`` has leaves other than devices and shardings, or a leaf has both
+        ``donate`` and ``may_alias``.
       IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
