@@ -2,6 +2,7 @@
 
 from . import tree as tree
 from ._argument_paths import argument_paths as argument_paths
+from ._argument_paths import read_signature as read_signature
 from ._engine import DictKey as DictKey
 from ._engine import FlattenedIndexKey as FlattenedIndexKey
 from ._engine import GetAttrKey as GetAttrKey
@@ -76,6 +77,7 @@ __all__ = [
     "keystr",
     "none_leaf_registry",
     "prefix_errors",
+    "read_signature",
     "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",

@@ -29,7 +29,7 @@ def argument_paths(
     >>> argument_paths((1, [2]), {"k": 4})
     ['args[0]', 'args[1][0]', "kwargs['k']"]
     """
-    positional, keyword = _argument_names(len(args), kwargs or {}, _read_signature(signature))
+    positional, keyword = _argument_names(len(args), kwargs or {}, _signature_of(signature))
     names = list(_leaf_names(positional, args))
     for key in sorted(kwargs or {}):
         names.extend(_leaf_names([keyword[key]], [(kwargs or {})[key]]))
@@ -42,15 +42,32 @@ def _leaf_names(names: Iterable[str], values: Iterable[Any]) -> Iterable[str]:
             yield name + keystr(path)
 
 
-def _read_signature(
+def read_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature of a function; ``None`` if it cannot be read, as of many built-in functions.
+
+    >>> read_signature(lambda x, y=1: x)
+    <Signature (x, y=1)>
+    """
+    # ``inspect.signature`` asks each wrapper for its ``__signature__``. Jitted functions compute
+    # that from the function inside, so that the time would double with each wrapper.
+    seen: set[int] = set()
+    while id(fun) not in seen:
+        seen.add(id(fun))
+        own = getattr(fun, "__dict__", None) or {}
+        if "__wrapped__" in own and "__signature__" not in own:
+            fun = own["__wrapped__"]
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def _signature_of(
     signature: inspect.Signature | Callable[..., Any] | None,
 ) -> inspect.Signature | None:
     if signature is None or isinstance(signature, inspect.Signature):
         return signature
-    try:
-        return inspect.signature(signature)
-    except (TypeError, ValueError):  # many built-in functions have no readable signature
-        return None
+    return read_signature(signature)
 
 
 def _argument_names(

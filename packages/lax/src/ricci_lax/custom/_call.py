@@ -1,6 +1,5 @@
 """What ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` share: resolving and tracing a call."""
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, Self, cast, overload
@@ -26,7 +25,13 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
-from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
+from ricci_pytree import (
+    PyTreeDef,
+    argument_paths,
+    read_signature,
+    tree_flatten,
+    tree_unflatten,
+)
 from ricci_stablehlo import Lowering, Value
 
 
@@ -66,10 +71,7 @@ class CustomFunction[**P, R]:
             if hasattr(fun, name):
                 setattr(self, name, getattr(fun, name))
         self.fun: Callable[..., Any] = fun
-        try:
-            self.signature = inspect.signature(fun)
-        except (TypeError, ValueError):
-            self.signature = None
+        self.signature = read_signature(fun)
         names = (
             (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
         )

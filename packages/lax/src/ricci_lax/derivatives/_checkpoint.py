@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from inspect import signature
 from typing import Any, NamedTuple
 
 from ricci_autodiff import (
@@ -33,7 +32,13 @@ from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.programs._inlining import inlined
 from ricci_lax.structure._identity import lower_barrier
-from ricci_pytree import argument_paths, tree_flatten, tree_map, tree_unflatten
+from ricci_pytree import (
+    argument_paths,
+    read_signature,
+    tree_flatten,
+    tree_map,
+    tree_unflatten,
+)
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
 
 __all__ = [
@@ -216,7 +221,8 @@ def checkpoint[**P, R](
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if names:
-        order = list(signature(fun).parameters)
+        known = read_signature(fun)
+        order = [] if known is None else list(known.parameters)
         numbers = (*numbers, *(order.index(name) for name in names if name in order))
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     # For each choice of static arguments, the function of the others; traces are kept with it.

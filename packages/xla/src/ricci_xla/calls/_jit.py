@@ -36,6 +36,7 @@ from ricci_xla.programs._inline import Inline, inline_time
 from ricci_xla.programs._program import (
     Program,
     abstract_leaves,
+    check_function,
     function_name,
     programs,
     trace_program,
@@ -188,8 +189,7 @@ def jit(
             inline=inline,
             compiler_options=compiler_options,
         )
-    if not callable(fun):
-        raise TypeError(f"jit expects a callable, got {fun!r} of type {type(fun).__name__}.")
+    check_function(fun)
     arguments = resolve_arguments(
         fun, static_argnums, static_argnames, donate_argnums, donate_argnames
     )

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ricci_pytree import PyTreeDef, tree_flatten
+from ricci_pytree import PyTreeDef, read_signature, tree_flatten
 
 
 class Arguments(NamedTuple):
@@ -32,10 +32,8 @@ def resolve_arguments(
       ValueError: if a position or name is not an argument of ``fun``, or one argument is both
         static and donated.
     """
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        parameters = None
+    signature = read_signature(fun)
+    parameters = None if signature is None else list(signature.parameters.values())
     static = _resolve(fun, parameters, "static", static_argnums, static_argnames)
     donated = _resolve(fun, parameters, "donate", donate_argnums, donate_argnames)
     both = (set(static[0]) & set(donated[0])) or (set(static[1]) & set(donated[1]))
@@ -77,7 +75,13 @@ def _resolve(
         if unknown and not keywords:
             raise ValueError(
                 f"{kind}_argnames names {unknown}, but {_name(fun)} has no such argument; it takes "
-                f"{', '.join(known) or 'none'}."
+                f"{', '.join(p.name for p in parameters) or 'none'}."
+            )
+        unnamed = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in names]
+        if unnamed:
+            raise ValueError(
+                f"{kind}_argnames names {unnamed}, but {_name(fun)} takes these by position only. "
+                f"Give their positions as {kind}_argnums."
             )
     if numbers is None and names is not None:
         numbers = tuple(i for i, name in enumerate(positional) if name in names)
@@ -163,10 +167,9 @@ def split_static(
 
 def position_name(fun: Callable[..., Any], position: int) -> str:
     """The name of a positional argument in the function's signature, else its position."""
-    try:
-        return list(inspect.signature(fun).parameters)[position]
-    except (TypeError, ValueError, IndexError):
-        return str(position)
+    signature = read_signature(fun)
+    names = [] if signature is None else list(signature.parameters)
+    return names[position] if position < len(names) else str(position)
 
 
 def join_static(

@@ -1,6 +1,7 @@
 """Programs: functions of pytrees traced for ``jit``, and the cache that keeps them."""
 
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -127,6 +128,31 @@ def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
     raise AssertionError("unreachable: some leaf has no type")
 
 
+def check_function(fun: object) -> None:
+    """Raise ``TypeError`` unless an object is a function that ``jit`` can take."""
+    if not callable(fun):
+        raise TypeError(f"jit expects a callable, got {fun!r} of type {type(fun).__name__}.")
+    if isinstance(fun, staticmethod):
+        raise TypeError(
+            f"jit expects a function, got {fun!r}. Write @staticmethod above @jit, so that the "
+            "function is jitted and the result made static."
+        )
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(
+            f"{function_name(fun)} is a generator function, which yields values one at a time. jit "
+            "needs a function that returns them: return a tuple or a list."
+        )
+    try:
+        # Programs are kept by function, and dropped with it.
+        weakref.ref(fun)
+        hash(fun)
+    except TypeError as error:
+        raise TypeError(
+            f"jit: {error}. Programs are kept by function: give the class __hash__, and "
+            '"__weakref__" if it has __slots__.'
+        ) from None
+
+
 def function_name(fun: Callable[..., Any]) -> str:
     """The name of a function, for messages and programs."""
     while hasattr(fun, "func") and not hasattr(fun, "__name__"):
@@ -227,11 +253,6 @@ def argument_names(fun: Callable[..., Any], split: Split) -> tuple[str, ...]:
 
 def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Program:
     name = function_name(fun)
-    if inspect.isgeneratorfunction(fun):
-        raise TypeError(
-            f"{name} is a generator function, which yields values one at a time. jit needs a "
-            "function that returns them: return a tuple or a list."
-        )
     out_tree: Any = None
     result_info: tuple[str, ...] = ()
 
