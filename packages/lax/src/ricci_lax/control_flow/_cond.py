@@ -1,5 +1,6 @@
 """``cond`` and ``switch``: one of several programs, chosen by a value."""
 
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ def _per_branch(
     key: Hashable, branches: tuple[Jaxpr, ...], build: Callable[[], Any]
 ) -> tuple[Any, ...]:
     """What ``build`` derives from all branches, cached on the first of them."""
-    return branches[0].derived((key, branches), build)
+    return branches[0].derived((key, *map(weakref.ref, branches)), build)
 
 
 # Derivatives

@@ -1,5 +1,6 @@
 """The XLA backend: evaluates primitives, each compiled once for its parameters and types."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -78,6 +79,10 @@ class XlaBackend:
         except TypeError:  # a parameter that cannot be hashed
             function = None
         if function is None:
+            rule = program_rules.get(primitive)
+            if rule is not None:
+                jaxpr, name = rule(**params)
+                return _jaxpr_callable(jaxpr, name)(*args)
             function = self.operation(primitive, params)
         return function(*args)
 
@@ -89,23 +94,28 @@ class XlaBackend:
         """
         rule = program_rules.get(primitive)
         if rule is not None:
-            jaxpr, name = rule(**params)
-            return jaxpr.derived("callable", lambda: _jaxpr_callable(jaxpr, name))
+            return lambda *args: self.evaluate(primitive, args, params)
         host = host_rules.get(primitive)
         if host is not None:
             return lambda *args: _on_host(primitive, host, args, params)
         eager = eager_rules.get(primitive)
         if eager is not None:
             return lambda *args: _eagerly(primitive, eager, args, params)
-        make = partial(_primitive_callable, primitive, params)
         # A primitive with a jaxpr among its parameters is kept on the jaxpr, and freed with it.
         owner = next(jaxprs_in_params(params), None)
+        if owner is not None:
+            weak = tuple((name, _weak(value)) for name, value in params.items())
+            make = partial(_primitive_callable, primitive, dict(weak))
+            try:
+                call = owner.derived(("callable", primitive, *weak), make)
+            except TypeError:  # a parameter that cannot be hashed: compiled for each call
+                call = make()
+            return lambda *args, _held=params: call(*args)
+        key = (primitive, *params.items()) if params else primitive
+        make = partial(_primitive_callable, primitive, params)
         try:
-            if owner is not None:
-                return owner.derived(("callable", primitive, *params.items()), make)
-            key = (primitive, *params.items()) if params else primitive
             return self._callables.make(key, make)
-        except TypeError:  # a parameter that cannot be hashed: compiled for each call
+        except TypeError:  # see above
             return make()
 
     def dispatcher(self, composite: OneStep) -> Callable[..., Any]:
@@ -163,14 +173,37 @@ def _on_host(
     return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
 
 
-def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-    """A function that applies a primitive: by NumPy at first, then by a compiled program."""
+def _weak(value: Any) -> Any:
+    """A parameter with weak references in place of jaxprs."""
+    if isinstance(value, Jaxpr):
+        return weakref.ref(value)
+    if type(value) is tuple and any(isinstance(x, Jaxpr) for x in value):
+        return tuple(map(_weak, value))
+    return value
+
+
+def _strong(value: Any) -> Any:
+    """The inverse of ``_weak``, as long as the jaxprs live."""
+    if isinstance(value, weakref.ref):
+        return value()
+    if type(value) is tuple and any(isinstance(x, weakref.ref) for x in value):
+        return tuple(map(_strong, value))
+    return value
+
+
+def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[..., Any]:
+    """A function that applies a primitive: by NumPy at first, then by a compiled program.
+
+    It does not keep jaxprs among the parameters, since it is kept on one of them; it is called
+    only by those who have the parameters.
+    """
     many = primitive.multiple_results
     # For each combination of operand types, how many calls NumPy has computed.
     calls: Cache[Any, int] = Cache("first calls", 256)
 
     def on_miss(*args: Any) -> tuple[Any, FastPath | None]:
         trace = _trace_of(args, primitive)
+        params = {name: _strong(value) for name, value in weak.items()}
         if trace is not None:
             return _in_trace(trace, primitive, args, params), None
         avals = tuple(get_aval(x) for x in args)
@@ -182,7 +215,7 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Callabl
             if before and count == first_calls.CALLS:
                 # The dispatcher has noted that such calls go to Python. Without this, they always
                 # would, even though there will be a compiled program for them now.
-                function._clear_cache()
+                this()._clear_cache()  # pyright: ignore[reportOptionalMemberAccess]
             if outs is not None:
                 return (outs if many else outs[0]), None
         jaxpr = None
@@ -195,23 +228,31 @@ def _primitive_callable(primitive: Primitive, params: dict[str, Any]) -> Callabl
         return (outs if many else outs[0]), fast
 
     function = make_fast_callable(primitive.name, on_miss)
+    this = weakref.ref(function)
     return function
 
 
 def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Callable[..., Any]:
-    if jaxpr.consts:
-        consts, call = jaxpr.consts, _jaxpr_callable(convert_constvars(jaxpr), name)
-        return lambda *args: call(*consts, *args)
-    tree = _list_tree(len(jaxpr.outvars))
+    """A function that runs a jaxpr, kept on it, and called only by those who have the jaxpr."""
+    return jaxpr.derived("callable", lambda: _make_jaxpr_callable(weakref.ref(jaxpr), name))
 
+
+def _make_jaxpr_callable(owner: weakref.ref[Jaxpr], name: str) -> Callable[..., Any]:
     def on_miss(*args: Any) -> tuple[Any, FastPath | None]:
+        jaxpr = owner()
+        assert jaxpr is not None, "the caller has the jaxpr"
         trace = _trace_of(args, None)
         if trace is not None:
             with set_trace(trace):
                 return eval_jaxpr(jaxpr, (), *args), None
-        return _run(jaxpr, name, tree, args)
+        return _run(convert_constvars(jaxpr), name, tree, args)
 
-    return make_fast_callable(name, on_miss)
+    jaxpr = owner()
+    assert jaxpr is not None, "the caller has the jaxpr"
+    tree, consts = _list_tree(len(jaxpr.outvars)), jaxpr.consts
+    del jaxpr
+    call = make_fast_callable(name, on_miss)
+    return (lambda *args: call(*consts, *args)) if consts else call
 
 
 def _composite_callable(composite: OneStep) -> Callable[..., Any]:
@@ -238,11 +279,8 @@ def _composite_callable(composite: OneStep) -> Callable[..., Any]:
 def _run(
     jaxpr: Jaxpr, name: str, out_tree: PyTreeDef, args: Sequence[Any]
 ) -> tuple[list[Any], FastPath | None]:
-    """Compile a jaxpr, which keeps the program, and call it."""
-    program = jaxpr.derived(
-        ("program", name, out_tree), lambda: Program(jaxpr, None, out_tree, name)
-    )
-    return compile_program(program, args, Options()).call(args)
+    """Compile a jaxpr, which keeps the executable, and call it."""
+    return compile_program(Program(jaxpr, None, out_tree, name), args, Options()).call(args)
 
 
 def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | None:

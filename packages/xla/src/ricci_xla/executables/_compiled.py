@@ -380,10 +380,10 @@ def compile_program(program: Program, leaves: Sequence[Any], options: Options) -
     """
     placement = place(program, leaves, options)
     key = ("compiled", len(program.consts), placement, options)
-    derived = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
-    if derived.program is program:
-        return derived
-    return CompiledProgram(program, derived.executable)
+    # The jaxpr must not keep the program, which keeps the jaxpr: they are freed without the
+    # garbage collector, together with the arrays that they hold.
+    executable = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
+    return CompiledProgram(program, executable)
 
 
 def _compilation(program: Program) -> ProgramCompiled:
@@ -394,8 +394,9 @@ def _compilation(program: Program) -> ProgramCompiled:
     return ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
 
 
-def _compile(program: Program, placement: Placement, options: Options) -> CompiledProgram:
-    return compile_lowered(program, lower_program(program, placement, options), options)
+def _compile(program: Program, placement: Placement, options: Options) -> Executable:
+    lowered = lower_program(program, placement, options)
+    return compile_lowered(program, lowered, options).executable
 
 
 def compile_lowered(program: Program, lowered: LoweredProgram, options: Options) -> CompiledProgram:
