@@ -1,11 +1,12 @@
 """Where arrays are: statements, and what JAX says of the places of their results.
 
-A line of `cases.txt` is `statements; expression => text`. The text is what JAX gives, as
-the oracle's interpreter wrote it (`PYTHON integration/place_cases`); if a line ends in `| text`, that is what Ricci gives, and
-the comment above it says why. Blank lines and comments (`#`) are left as they are.
+A line of `cases.txt` is `statements; expression => text`. The text is what JAX gives, written there
+by the oracle's interpreter: `PYTHON integration/place_cases`. If a line ends in `| text`, that is
+what Ricci gives, and the comment above it says why. Blank lines and comments (`#`) stay.
 """
 
 import ast
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,7 @@ def names(jax) -> dict:
         "jax": jax,
         "jnp": jax.numpy,
         "np": np,
+        "partial": partial,
         "d": d,
         "P": spec,
         "line": line,

@@ -55,5 +55,6 @@ from .structure._operand_types import numeric as numeric
 from .structure._operand_types import real_valued as real_valued
 from .structure._shapes import as_sizes as as_sizes
 from .structure._shapes import canonical_axis as canonical_axis
+from .structure._shapes import place_of as place_of
 from .structure._shapes import placement as placement
 from .structure._shapes import shape_of as shape_of

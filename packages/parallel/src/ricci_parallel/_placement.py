@@ -1,8 +1,12 @@
-"""Registers with ``lax`` the function that puts new arrays on a device or gives them a sharding."""
+"""Registers the function that gives arrays a place, with those who cannot import it.
+
+``lax`` puts new arrays on a device by it, ``jit`` the arguments and results of calls inside of
+other programs.
+"""
 
 from ricci_ir import Array
 from ricci_lax.authoring import placement
-from ricci_xla import NamedSharding, Sharding
+from ricci_xla import NamedSharding, Sharding, inner_shardings
 
 from ._device_put import device_put
 from ._sharding_constraint import constrain
@@ -18,3 +22,4 @@ def _place(x: Array, sharding: Sharding) -> Array:
 
 
 placement.register(_place)
+inner_shardings.register(constrain)

@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ricci_autodiff import linear
 from ricci_batching import Axis
 from ricci_ir import (
@@ -25,6 +27,7 @@ from ricci_xla import (
     NamedSharding,
     PartitionSpec,
     Sharding,
+    SingleDeviceSharding,
     device_put,
     entered_mesh,
 )
@@ -115,6 +118,21 @@ def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
     return None
 
 
+def _constraint_mesh(sharding: Sharding) -> Mesh | None:
+    """The devices that a program with a constraint runs on, as a mesh; one device has no axes."""
+    if isinstance(sharding, SingleDeviceSharding):
+        return Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
+    return mesh_of_sharding(sharding)
+
+
+def _decided(sharding: Sharding) -> Sharding:
+    """A sharding for an array that is moved now: what it leaves open is not divided."""
+    if not isinstance(sharding, NamedSharding) or UNCONSTRAINED not in sharding.spec:
+        return sharding
+    spec = [None if part is UNCONSTRAINED else part for part in sharding.spec]
+    return sharding.update(spec=PartitionSpec(*spec))
+
+
 sharding_constraint_p: Primitive = define(
     "sharding_constraint",
     abstract_eval=lambda x, **params: x,
@@ -122,8 +140,8 @@ sharding_constraint_p: Primitive = define(
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     batch=_constraint_batch,
     lower=_constraint_lower,
-    mesh=lambda *, sharding, **params: mesh_of_sharding(sharding),
-    eager=lambda x, *, sharding, **params: device_put(x, sharding),
+    mesh=lambda *, sharding, **params: _constraint_mesh(sharding),
+    eager=lambda x, *, sharding, **params: device_put(x, _decided(sharding)),
 )
 
 
@@ -181,7 +199,7 @@ def _free_dims(sharding: Sharding) -> frozenset[int]:
 def constrain(x: ArrayLike, sharding: Sharding) -> Array:
     """Constrain the sharding of one array: now, or when the traced program runs."""
     if context.trace is eval_trace and not isinstance(x, Tracer):
-        return device_put(x, sharding)
+        return device_put(x, _decided(sharding))
     return sharding_constraint_p.bind(
         x,
         sharding=sharding,

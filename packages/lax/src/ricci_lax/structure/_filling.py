@@ -28,7 +28,14 @@ from ricci_stablehlo import Lowering, Value, tensor_type
 
 from . import _exact_rules as exact
 from ._operand_types import check_dtype, numeric
-from ._shapes import array_aval, as_sizes, broadcast_in_dim, check_nonnegative, placement
+from ._shapes import (
+    array_aval,
+    as_sizes,
+    broadcast_in_dim,
+    check_nonnegative,
+    place_of,
+    placement,
+)
 
 __all__ = [
     "broadcasted_iota",
@@ -164,14 +171,17 @@ def full_like(
       x: an array, or anything with a shape and a dtype.
       fill_value: a scalar, or an array of no dimensions.
       dtype, shape: what to use instead of those of ``x``.
-      sharding: the sharding of the result.
+      sharding: the sharding of the result; by default that of ``x``, if it was put there and has
+        the shape.
 
     Example:
       >>> full_like(np.ones((2, 3)), 2, shape=(4,)).shape
       (4,)
     """
     aval = shaped_like(x) if _is_described(x) else array_aval(x)
-    shape = aval.shape if shape is None else shape
+    shape = aval.shape if shape is None else as_sizes(shape)
+    if sharding is None:
+        sharding = place_of(x, shape)
     if dtype is None and aval.weak_type:
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
         scalar = aval.dtype.type(fill_value).item() if np.isscalar(fill_value) else fill_value

@@ -18,8 +18,11 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     ShapeLike,
+    Tracer,
     as_array,
+    context,
     define,
+    eval_trace,
     float0,
     get_aval,
     hides,
@@ -69,6 +72,19 @@ def _no_placement(x: Array, sharding: object) -> NoReturn:
 
 
 placement: Placement = Placement()
+
+
+def place_of(x: object, shape: Shape) -> Any:
+    """Where an array of a shape goes that is made like ``x``, if ``x`` says so.
+
+    It does if it has that shape and was put somewhere, or describes an array with a sharding.
+    """
+    if context.trace is not eval_trace or isinstance(x, Tracer):
+        return None
+    if not getattr(x, "committed", True):
+        return None
+    where = getattr(x, "sharding", None)
+    return None if where is None or np.shape(x) != shape else where  # pyright: ignore
 
 
 # ``get_aval`` of an array: such a type has a shape and a dtype.

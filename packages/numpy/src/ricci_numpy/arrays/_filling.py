@@ -25,6 +25,7 @@ from ricci_ir import (
     has_backend,
     shaped_like,
 )
+from ricci_lax.authoring import place_of
 from ricci_numpy._promotion import convert, operands
 
 from ._creation import checked_dtype, from_host, placed
@@ -253,6 +254,8 @@ def _like(
         (a,) = operands(name, a)
         aval = get_aval(a)
     sizes: Shape = aval.shape if shape is None else as_shape(shape)
+    if device is None and out_sharding is None:
+        device = place_of(a, sizes)
     if hasattr(type(value), "aval") or np.ndim(value):
         found = aval.dtype if dtype is None else dtype
         return placed(_full(sizes, value, found, name), device, out_sharding)
@@ -276,7 +279,8 @@ def zeros_like(
     Args:
       a: an array, a scalar, or anything with a shape and a dtype.
       dtype, shape: used instead of those of ``a``.
-      device, out_sharding: where it goes.
+      device, out_sharding: where it goes; by default to where ``a`` is, if it was put there and
+        has the shape.
 
     Example:
       >>> import ricci_numpy as jnp

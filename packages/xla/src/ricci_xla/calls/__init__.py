@@ -1,5 +1,6 @@
 """The entry points: ``jit`` with its stages, and the backend that runs single operations."""
 
 from ._eager import *
+from ._inner_shardings import *
 from ._jit import *
 from ._stages import *

@@ -16,11 +16,14 @@ from ricci_ir import (
     eval_trace,
     is_observed,
     notify,
+    register_described,
     staged_call,
 )
-from ricci_pytree import flatten_axes, tree_unflatten
+from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._donation import name_repeated
+from ricci_xla.arrays._sharding_types import Sharding
 from ricci_xla.devices._client import get_backend
+from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.executables._compiled import Options, compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
@@ -42,6 +45,7 @@ from ricci_xla.programs._program import (
     trace_program,
 )
 
+from ._inner_shardings import inner_shardings, sharding_leaves
 from ._stages import Traced, Wrapped
 
 __all__ = [
@@ -90,13 +94,18 @@ class JitInfo:
         if not checks_results():
             options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
         if self.in_shardings is not None:
-            spec = (self.in_shardings, None)
-            leaves = flatten_axes("jit in_shardings", program.in_tree, spec)
-            options = options._replace(in_shardings=tuple(leaves))
+            options = options._replace(in_shardings=self.argument_shardings(program))
         if self.out_shardings is not None:
-            leaves = flatten_axes("jit out_shardings", program.out_tree, self.out_shardings)
-            options = options._replace(out_shardings=tuple(leaves))
+            options = options._replace(out_shardings=self.result_shardings(program))
         return options
+
+    def argument_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
+        """For each leaf of the arguments the sharding that it must have, if one was given."""
+        return sharding_leaves("in_shardings", program.in_tree, (self.in_shardings, None))
+
+    def result_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
+        """For each leaf of the result likewise."""
+        return sharding_leaves("out_shardings", program.out_tree, self.out_shardings)
 
 
 if TYPE_CHECKING:
@@ -148,7 +157,8 @@ def jit(
     Args:
       fun: a pure function of pytrees of arrays. Without it, ``jit(...)`` is a decorator.
       in_shardings, out_shardings: pytrees of shardings (prefixes of the positional arguments and
-        of the result) that say how arrays are divided over devices; ``None`` leaves it open.
+        of the result) that say how arrays are divided over devices; ``None`` leaves it open. Where
+        the function is called in another program they are constraints of that.
       static_argnums, static_argnames: arguments that are compile-time constants: hashable
         values; the function is compiled anew for each. Either is inferred from the other.
       donate_argnums, donate_argnames: arguments whose buffers the results may reuse; they must
@@ -284,12 +294,18 @@ def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
             "called inside another traced function, and XLA takes options for whole programs "
             "only. Give them to the outermost jit."
         )
-    operands = [*program.consts, *split.leaves]
+    leaves = split.leaves
+    if info.in_shardings is not None:
+        leaves = inner_shardings.apply(leaves, info.argument_shardings(program))
+    operands = [*program.consts, *leaves]
     if info.inline is Inline.JAX_EARLY:
-        return tree_unflatten(program.out_tree, eval_jaxpr(program.jaxpr, (), *operands))
-    if info.inline is Inline.JAX_LATE:
-        staged_call.inlined.add(program.jaxpr)
-    outs = staged_call.bind(program.jaxpr, program.name, operands)
+        outs = eval_jaxpr(program.jaxpr, (), *operands)
+    else:
+        if info.inline is Inline.JAX_LATE:
+            staged_call.inlined.add(program.jaxpr)
+        outs = staged_call.bind(program.jaxpr, program.name, operands)
+    if info.out_shardings is not None:
+        outs = inner_shardings.apply(outs, info.result_shardings(program))
     return tree_unflatten(program.out_tree, outs)
 
 
@@ -298,3 +314,10 @@ def _traced(info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tra
     program, split = info.trace(args, kwargs)
     program.report_miss()
     return Traced(program, split.leaves, info.options_for(program, args, kwargs))
+
+
+def _eval_shape(jitted: Any, *args: Any, **kwargs: Any) -> PyTree:
+    return jitted.eval_shape(*args, **kwargs)
+
+
+register_described(runtime.PjitFunction, _eval_shape)

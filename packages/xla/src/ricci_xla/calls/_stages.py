@@ -158,7 +158,7 @@ class _Stage:
     @property
     def out_info(self) -> PyTree:
         """The result described by ``ShapeDtypeStruct``: a pytree like the result."""
-        return self._out_info([None] * len(self._program.jaxpr.outvars))
+        return self._out_info(self._given_shardings())
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -167,6 +167,10 @@ class _Stage:
 
     def _in_avals(self) -> list[Any]:
         return self._program.jaxpr.in_avals[len(self._program.consts) :]
+
+    def _given_shardings(self) -> Sequence[Sharding | None]:
+        """The sharding of each result, as far as ``out_shardings`` says it."""
+        return self._options.out_shardings or [None] * len(self._program.jaxpr.outvars)
 
     def _out_info(self, shardings: Sequence[Sharding | None]) -> PyTree:
         avals: list[Any] = self._program.jaxpr.out_avals
@@ -204,7 +208,10 @@ class Traced(_Stage):
     def typed_out_info(self) -> PyTree:
         """Like ``out_info``, with ``weak_type`` as well."""
         avals: list[Any] = self._program.jaxpr.out_avals
-        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        structs = [
+            ShapeDtypeStruct(a.shape, a.dtype, sharding=s, weak_type=a.weak_type)
+            for a, s in zip(avals, self._given_shardings(), strict=True)
+        ]
         return tree_unflatten(self.out_tree, structs)
 
     @api_boundary

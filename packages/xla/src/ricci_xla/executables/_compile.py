@@ -304,6 +304,17 @@ def _is_extended(aval: object) -> bool:
     return isinstance(dtype, ExtendedDType) or dtype == float0
 
 
+def buffer_rank(aval: Any) -> int:
+    """The number of dimensions of the buffers that hold arrays of a type.
+
+    Those of keys have the dimensions of a key's words as well; jaxlib's type of a token has none.
+    """
+    dtype = getattr(aval, "dtype", None)
+    if dtype is None:
+        return 0
+    return (dtype.physical_aval(aval) if isinstance(dtype, ExtendedDType) else aval).ndim
+
+
 def _result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
     """jaxlib's handler that makes an array, a token or a key of a result's buffers."""
     if not _is_extended(aval):

@@ -14,7 +14,6 @@ from ricci_ir import (
     key_checks,
     no_execution,
     notify,
-    rule_table,
     warn_user,
 )
 from ricci_stablehlo import HostCallback, lower_jaxpr, string
@@ -28,134 +27,20 @@ from ricci_xla.arrays._sharding_types import (
     Sharding,
 )
 from ricci_xla.arrays._spec import PartitionSpec
-from ricci_xla.devices._client import get_default_device, platform_alias
+from ricci_xla.devices._client import platform_alias
 from ricci_xla.devices._guards import unguarded
-from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
+from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
 from ricci_xla.programs._compile_log import log_compilation, timed
 from ricci_xla.programs._program import Program
 
 from ._captured import warn_captured
-from ._compile import Executable, compile_text, result_shardings
+from ._compile import Executable, buffer_rank, compile_text, result_shardings
 from ._dispatch import FastPath, fast_path, shard_args
 from ._dump import dump_program
 from ._embedding import embed_small
 from ._error_checks import check_errors, checks_errors
 from ._nan_checks import check_results, checks_results
-
-# For primitives with a mesh of their own, such as shard_map: ``rule(**params)`` gives the mesh.
-mesh_rules = rule_table("mesh", required=False)
-
-
-class Options(NamedTuple):
-    """The arguments of ``jit`` that affect compilation.
-
-    Attributes:
-      device: the device to run on, if it is fixed.
-      in_shardings, out_shardings: one for each leaf (``None`` where unspecified), or ``None``.
-      donated: for each leaf of the arguments, whether its buffer is donated; empty for none.
-      keep_unused: whether arguments that nothing uses are passed all the same.
-      compiler_options: XLA options by name, sorted.
-    """
-
-    device: Device | None = None
-    in_shardings: tuple[Sharding | None, ...] | None = None
-    out_shardings: tuple[Sharding | None, ...] | None = None
-    donated: tuple[bool, ...] = ()
-    keep_unused: bool = False
-    compiler_options: tuple[tuple[str, Any], ...] = ()
-
-
-class Placement(NamedTuple):
-    """The devices that a program runs on, and the sharding of each argument.
-
-    ``committed`` says whether the results are committed to the devices, as they are if any argument
-    is.
-    """
-
-    devices: tuple[Device, ...]
-    in_shardings: tuple[Sharding | None, ...]
-    committed: bool
-
-
-def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
-    """Where a call runs: on the devices of its committed arguments, else on the default device.
-
-    Raises:
-      ValueError: if arguments are committed to different devices; the error names them.
-    """
-    constants = len(program.consts)
-    fixed = options.in_shardings
-    devices: tuple[Device, ...] | None = None
-    culprit = ""
-    shardings: list[Sharding | None] = []
-    for i, x in enumerate([*program.consts, *leaves]):
-        given = fixed[i - constants] if fixed is not None and i >= constants else None
-        sharding = given
-        if given is None and getattr(x, "committed", False):
-            sharding = x.sharding
-        shardings.append(sharding)
-        if sharding is None:
-            continue
-        found = tuple(sharding._device_assignment)
-        if devices is None:
-            devices, culprit = found, _argument(program, i)
-        elif set(found) != set(devices):
-            raise ValueError(
-                f"the arguments of {program.name} are committed to different devices: {culprit} "
-                f"to {_ids(devices)}, and {_argument(program, i)} to {_ids(found)}. Move one of "
-                "them with device_put."
-            )
-    committed = devices is not None
-    mesh = mesh_of(program.jaxpr)
-    mesh_devices = None if mesh is None else tuple(mesh.devices.flat)
-    # Committed arguments decide first. A program with a mesh of its own runs on the mesh, unless an
-    # argument is committed elsewhere: arguments on one of its devices are spread over all of them.
-    if options.device is not None:
-        devices, committed = (options.device,), True
-    elif mesh_devices is not None and (devices is None or len(devices) == 1):
-        if not committed or set(devices or ()) <= set(mesh_devices):
-            devices, committed = mesh_devices, True
-            shardings = [s if s is not None and len(s.device_set) > 1 else None for s in shardings]
-    elif devices is None and options.out_shardings is not None:
-        out = next((s for s in options.out_shardings if s is not None), None)
-        if out is not None:
-            devices, committed = tuple(out._device_assignment), True
-    if devices is None:
-        devices = (get_default_device(),)
-    if len(devices) == 1:
-        shardings = [None] * len(shardings)
-    return Placement(devices, tuple(shardings), committed)
-
-
-def _argument(program: Program, i: int) -> str:
-    names = program.arg_names
-    i -= len(program.consts)
-    return f"argument {names[i]}" if 0 <= i < len(names) else "a closed-over array"
-
-
-def _ids(devices: Sequence[Device]) -> str:
-    return f"device ids {[d.id for d in devices]} on {devices[0].platform}"
-
-
-def mesh_of(jaxpr: Jaxpr) -> Mesh | None:
-    """The first mesh that a primitive in a program has of its own, if any."""
-    return jaxpr.derived("mesh", lambda: (_mesh_of(jaxpr),))[0]
-
-
-def _mesh_of(jaxpr: Jaxpr) -> Mesh | None:
-    for eqn in jaxpr.eqns:
-        rule = mesh_rules.get(eqn.primitive)
-        if rule is not None:
-            mesh = rule(**eqn.params)
-            if mesh is not None:
-                return mesh
-        for value in eqn.params.values():
-            for inner in value if isinstance(value, tuple) else (value,):
-                if isinstance(inner, Jaxpr):
-                    found = mesh_of(inner)
-                    if found is not None:
-                        return found
-    return None
+from ._program_devices import Options, Placement, mesh_of, place
 
 
 class LoweredProgram(NamedTuple):
@@ -205,7 +90,7 @@ def _lower_program(
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
     kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or id(var) in used)
-    aliases, donors = _donations(program, kept, options)
+    aliases, donors = _donations(program, kept, placement, options)
     annotations = _Annotations(jaxpr, placement)
     host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
@@ -252,12 +137,12 @@ class _Annotations:
         if not self.many or sharding is None:
             return []
         if not self.shardy:
-            return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(aval.ndim)}"']
+            return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(buffer_rank(aval))}"']
         if not isinstance(sharding, NamedSharding):
             return []  # XLA chooses a sharding, and the argument is moved to it
         axes = tuple(sharding.mesh.shape.items())
         symbol = self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
-        spec = list(sharding.spec) + [None] * (aval.ndim - len(sharding.spec))
+        spec = list(sharding.spec) + [None] * (buffer_rank(aval) - len(sharding.spec))
         dims = ", ".join(f"{{{', '.join(map(_quoted, _axis_names(part)))}}}" for part in spec)
         return [f"sdy.sharding = #sdy.sharding<@{symbol}, [{dims}]>"]
 
@@ -273,19 +158,26 @@ def _quoted(name: Hashable) -> str:
 
 
 def _donations(
-    program: Program, kept: Sequence[int], options: Options
+    program: Program, kept: Sequence[int], placement: Placement, options: Options
 ) -> tuple[dict[int, int], list[int]]:
-    """Pair each donated argument with a result of the same shape and dtype.
+    """Pair each donated argument with a result of the same shape, dtype and sharding.
+
+    On several devices the compiler chooses the sharding of a result unless it is given, and only a
+    buffer of the same size can be reused. Where it is not given, the compiler also chooses which
+    results take the memory of which arguments.
 
     Returns the paired results by argument, and the arguments that are left over, which XLA may
-    still use for temporary buffers.
+    still use for results and temporary buffers.
     """
     if not any(options.donated):
         return {}, []
     offset = len(program.consts)
+    many = len(placement.devices) > 1
+    fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
     free: dict[Any, list[int]] = {}
     for position, aval in reversed(list(enumerate(program.jaxpr.out_avals))):
-        free.setdefault((aval.shape, aval.dtype), []).append(position)  # pyright: ignore
+        where = fixed[position] if many else None
+        free.setdefault((aval.shape, aval.dtype, where), []).append(position)  # pyright: ignore
     aliases: dict[int, int] = {}
     donors: list[int] = []
     unused: list[str] = []
@@ -293,16 +185,21 @@ def _donations(
         if old < offset or not options.donated[old - offset]:
             continue
         aval = program.jaxpr.invars[old].aval
-        matching = free.get((aval.shape, aval.dtype))
-        if matching:
+        here = placement.in_shardings[old] if many else None
+        matching = free.get((aval.shape, aval.dtype, here))
+        if matching and (here is not None or not many):
             aliases[new] = matching.pop()
+            continue
+        donors.append(new)
+        chosen = free.get((aval.shape, aval.dtype, None))
+        if chosen:
+            chosen.pop()
         else:
-            donors.append(new)
             unused.append(aval.str_short())
     if unused:
         warn_user(
             f"Some donated buffers of {program.name} were not usable: {', '.join(unused)}. No "
-            "result has the same shape and dtype."
+            "result has the same shape and dtype, and the same sharding."
         )
     return aliases, donors
 
@@ -420,15 +317,16 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
     count = len(program.consts)
     if len(devices) == 1:
         here = single_device_sharding(devices[0])
-        in_shardings = [here] * len(jaxpr.invars)
-        out_shardings = [here] * len(jaxpr.outvars)
+        in_shardings = [s or here for s in placement.in_shardings]
+        in_avals = jaxpr.in_avals
+        chosen = [placement.result_sharding(aval, in_avals) or here for aval in jaxpr.out_avals]
     else:
         in_shardings = _argument_shardings(loaded, lowered, len(jaxpr.invars))
         mesh = mesh_of(jaxpr) or next(
             (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
         )
-        found = [
-            named_by_tiles(s, mesh, aval.ndim)  # pyright: ignore[reportAttributeAccessIssue]
+        chosen = [
+            named_by_tiles(s, mesh, buffer_rank(aval))
             # For a program without results jaxlib still returns one sharding.
             for s, aval in zip(
                 (result_shardings(loaded, devices) or [])[: len(jaxpr.outvars)],
@@ -436,8 +334,8 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
                 strict=True,
             )
         ]
-        fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
-        out_shardings = [f if f is not None else s for f, s in zip(fixed, found, strict=True)]
+    fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
+    out_shardings = [f if f is not None else s for f, s in zip(fixed, chosen, strict=True)]
     kept = [i in lowered.kept for i in range(len(jaxpr.invars))]
     with unguarded():
         consts = shard_args(

@@ -1,0 +1,78 @@
+"""Shardings of jitted functions that are called inside of other programs.
+
+A call there is part of the outer program, so its shardings are constraints. That primitive belongs
+to ``ricci_parallel``, which registers it here.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import Array, PyTree
+from ricci_pytree import PyTreeDef, flatten_axes
+from ricci_xla.arrays._mesh import entered_mesh
+from ricci_xla.arrays._sharding_types import NamedSharding, Sharding
+from ricci_xla.arrays._spec import PartitionSpec
+
+__all__ = [
+    "inner_shardings",
+]
+
+
+class InnerShardings:
+    """How a value inside of a program gets a sharding."""
+
+    __slots__ = ("constrain",)
+
+    constrain: Callable[[Any, Sharding], Array] | None
+
+    def __init__(self) -> None:
+        self.constrain = None
+
+    def register(self, constrain: Callable[[Any, Sharding], Array]) -> None:
+        """Set ``constrain(x, sharding)``, which gives ``x`` that sharding."""
+        self.constrain = constrain
+
+    def apply(self, values: Sequence[Any], shardings: Sequence[Sharding | None]) -> list[Any]:
+        """Give values their shardings, where they have any."""
+        constrain = self.constrain
+        if constrain is None:
+            return list(values)
+        return [
+            x if sharding is None else constrain(x, sharding)
+            for x, sharding in zip(values, shardings, strict=True)
+        ]
+
+
+inner_shardings: InnerShardings = InnerShardings()
+
+
+def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Sharding | None, ...]:
+    """The sharding of each leaf of a tree, given those of its parts.
+
+    Args:
+      name: the argument of ``jit``: ``"in_shardings"`` or ``"out_shardings"``.
+      tree: the structure of the arguments or of the results.
+      shardings: a prefix of it: shardings, ``None``, and specs for the mesh that is entered.
+
+    Raises:
+      TypeError: if a leaf is anything else.
+      RuntimeError: if a spec is given and no mesh is entered.
+    """
+    return tuple(_sharding(name, leaf) for leaf in flatten_axes(f"jit {name}", tree, shardings))
+
+
+def _sharding(name: str, leaf: object) -> Sharding | None:
+    if leaf is None or isinstance(leaf, Sharding):
+        return leaf
+    if isinstance(leaf, PartitionSpec):
+        mesh = entered_mesh()
+        if mesh is None:
+            raise RuntimeError(
+                f"jit: {name} has the PartitionSpec {leaf}, which needs a mesh, but no mesh is "
+                "entered. Call the function inside `with mesh:`, or give NamedSharding(mesh, spec)."
+            )
+        return NamedSharding(mesh, leaf)
+    raise TypeError(
+        f"jit: {name} has {leaf!r} of type {type(leaf).__name__}, where a Sharding, a "
+        "PartitionSpec or None was expected. A device is given as SingleDeviceSharding(device)."
+    )
