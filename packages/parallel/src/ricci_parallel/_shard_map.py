@@ -41,6 +41,7 @@ from ricci_ir import (
     eval_jaxpr,
     extend_axes,
     get_aval,
+    physical_aval,
     program_rules,
     trace_to_jaxpr,
 )
@@ -388,7 +389,8 @@ def _lower(
     region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
 
     def shardings(specs: _Specs, avals: Sequence[ShapedArray]) -> str:
-        texts = [_sharding_text(symbol, s, a.ndim) for s, a in zip(specs, avals, strict=True)]
+        ranks = [physical_aval(aval).ndim for aval in avals]
+        texts = [_sharding_text(symbol, s, n) for s, n in zip(specs, ranks, strict=True)]
         return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
 
     axes = ", ".join(string(str(name)) for name in mesh.axis_names)

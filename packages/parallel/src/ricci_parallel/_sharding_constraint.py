@@ -17,6 +17,7 @@ from ricci_ir import (
     define,
     eval_trace,
     get_aval,
+    physical_aval,
 )
 from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, string, tensor_type
@@ -93,7 +94,7 @@ def _constraint_batch(
 
 
 def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: Any) -> Value:
-    ndim = len(x.shape)
+    ndim = physical_aval(x.aval).ndim
     if isinstance(sharding, NamedSharding):
         mesh = ctx.module.mesh(tuple(sharding.mesh.shape.items()))
         spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]

@@ -1,6 +1,7 @@
 """Arrays of random keys outside of any trace: their words, and the generator they are for."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,8 +134,16 @@ class KeyArray(_Keys):
 
     @property
     def sharding(self) -> Any:
-        """How the words are divided over devices."""
-        return self._base_array.sharding
+        """How the keys are divided over devices. The words of one key are never divided."""
+        sharding = self._base_array.sharding
+        spec = getattr(sharding, "spec", ())
+        return sharding if len(spec) <= self.ndim else sharding.update(spec=spec[: self.ndim])
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the words, or their sharding if there are several."""
+        sharding = self.sharding
+        return next(iter(sharding.device_set)) if sharding.num_devices == 1 else sharding
 
     @property
     def committed(self) -> bool:
@@ -153,8 +162,20 @@ class KeyArray(_Keys):
 
     @property
     def addressable_shards(self) -> list[Any]:
-        """The parts of the words on this process's devices."""
-        return self._base_array.addressable_shards
+        """The keys on each of this process's devices."""
+        return self._shards_of_keys(self._base_array.addressable_shards)
+
+    @property
+    def global_shards(self) -> list[Any]:
+        """The keys on each device; the data of other processes' devices are ``None``."""
+        return self._shards_of_keys(self._base_array.global_shards)
+
+    def _shards_of_keys(self, shards: list[Any]) -> list[Any]:
+        found = [copy(shard) for shard in shards]
+        for shard in found:
+            if shard.data is not None:
+                shard.data = KeyArray(self._impl, shard.data)
+        return found
 
     def addressable_data(self, index: int) -> "KeyArray":
         """The keys on one of this process's devices."""
@@ -171,6 +192,10 @@ class KeyArray(_Keys):
     def devices(self) -> set[Any]:
         """The devices that hold words."""
         return self._base_array.devices()
+
+    def copy_to_host_async(self) -> None:
+        """Start copying the words to the host."""
+        self._base_array.copy_to_host_async()
 
     def block_until_ready(self) -> "KeyArray":
         """Wait until the words have been computed, and return the keys."""

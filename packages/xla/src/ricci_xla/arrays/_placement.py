@@ -9,6 +9,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    ExtendedDType,
     PyTree,
     ShapedArray,
     Tracer,
@@ -395,6 +396,13 @@ def make_array_from_single_device_arrays(
       TypeError: if a part is not an array.
       IndivisibleError: if the sharding cannot divide ``shape`` evenly.
     """
+    element = getattr(arrays[0], "dtype", None) if arrays else dtype
+    if isinstance(element, ExtendedDType):
+        held = element.physical_aval(ShapedArray(shape, element))
+        words = [getattr(array, "physical", array) for array in arrays]
+        return element.from_physical(
+            make_array_from_single_device_arrays(held.shape, sharding, words, dtype=held.dtype)
+        )
     given: list[ArrayImpl] = []
     for array in arrays:
         if not isinstance(array, ArrayImpl):
@@ -440,13 +448,27 @@ def make_array_from_callback(
     shape = tuple(shape)
     values: dict[Any, Any] = {}
     pieces = []
+    element: Any = dtype
     places = sharding.addressable_devices_indices_map(shape)
     for index in places.values():
         key = tuple((s.start, s.stop) for s in index)
         if key not in values:
             value = data_callback(index)
+            element = getattr(value, "dtype", None)
+            value = getattr(value, "physical", value)
             values[key] = value if isinstance(value, ArrayImpl) else np.asarray(value)
         pieces.append(values[key])
+    if isinstance(element, ExtendedDType):
+        if dtype is not None and dtype != element:
+            raise ValueError(
+                f"make_array_from_callback: dtype={dtype} was given, but the callback returned "
+                f"dtype {element}."
+            )
+        held = element.physical_aval(ShapedArray(shape, element))
+        found = iter(values.values())
+        return element.from_physical(
+            make_array_from_callback(held.shape, sharding, lambda index: next(found), held.dtype)
+        )
     if not pieces:
         if dtype is None:
             raise ValueError("dtype must be given if this process holds no part of the array.")
@@ -490,6 +512,12 @@ def make_array_from_process_local_data(
     Raises:
       ValueError: if ``local_data`` has another shape than this process's part.
     """
+    words: Any = getattr(local_data, "physical", None)
+    if words is not None:  # an extended dtype, such as that of random keys
+        own = words.shape[np.ndim(local_data) :]
+        whole = None if global_shape is None else (*global_shape, *own)
+        moved = make_array_from_process_local_data(sharding, words, whole)
+        return local_data.dtype.from_physical(moved)  # pyright: ignore
     local = np.asarray(local_data)
     if global_shape is None and not sharding.is_fully_addressable:
         raise ValueError("global_shape must be given when there are several processes.")

@@ -15,6 +15,7 @@ from ricci_ir import (
     config,
     float0,
     no_effects,
+    physical_aval,
 )
 from ricci_stablehlo import HostCallback, ordered_effects
 from ricci_xla.arrays._array import check_not_deleted
@@ -309,10 +310,7 @@ def buffer_rank(aval: Any) -> int:
 
     Those of keys have the dimensions of a key's words as well; jaxlib's type of a token has none.
     """
-    dtype = getattr(aval, "dtype", None)
-    if dtype is None:
-        return 0
-    return (dtype.physical_aval(aval) if isinstance(dtype, ExtendedDType) else aval).ndim
+    return 0 if aval is abstract_token else physical_aval(aval).ndim
 
 
 def _result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
