@@ -69,7 +69,7 @@ RUNS = {
 NO_TRACERS = {
     *((leak, run) for leak in LEAKS for run in ("jit", "vmap") if "custom_" in leak),
     *((leak, "jvp") for leak in LEAKS if "custom_jvp" in leak),
-    ("backward rule of custom_vjp", "linearize"),
+    *((leak, run) for leak in LEAKS for run in ("grad", "linearize", "vjp") if "_vjp" in leak),
 }
 # A function that has a rule for reverse mode only.
 REVERSE_ONLY = {(leak, "jvp") for leak in LEAKS if "custom_vjp" in leak}

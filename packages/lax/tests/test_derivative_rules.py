@@ -5,7 +5,7 @@ import pytest
 
 from ricci_autodiff import grad, jvp, linear_transpose, linearize, vjp
 from ricci_batching import vmap
-from ricci_ir import make_jaxpr, staged_call, trace_to_jaxpr
+from ricci_ir import get_aval, make_jaxpr, staged_call, trace_to_jaxpr
 from ricci_lax import (
     checkpoint,
     cond,
@@ -31,12 +31,12 @@ def rule(x, t):
 
 def call(x, t):
     """The rule as one program, as ``jit`` makes it."""
-    jaxpr = trace_to_jaxpr(lambda x, t: list(rule(x, t)), [x.aval, t.aval])
+    jaxpr = trace_to_jaxpr(lambda x, t: list(rule(x, t)), [get_aval(x), t.aval])
     return tuple(staged_call.bind(jaxpr, "rule", (x, t)))
 
 
 def call_of_call(x, t):
-    jaxpr = trace_to_jaxpr(lambda x, t: list(call(x, t)), [x.aval, t.aval])
+    jaxpr = trace_to_jaxpr(lambda x, t: list(call(x, t)), [get_aval(x), t.aval])
     return tuple(staged_call.bind(jaxpr, "outer", (x, t)))
 
 

@@ -24,6 +24,7 @@ from ._jvp import JVPTrace as JVPTrace
 from ._jvp import JVPTracer as JVPTracer
 from ._jvp import jvp_flat as jvp_flat
 from ._jvp import jvp_jaxpr as jvp_jaxpr
+from ._linear_programs import ruled_programs as ruled_programs
 from ._linearize import Linearized as Linearized
 from ._linearize import LinearizeTrace as LinearizeTrace
 from ._linearize import Tape as Tape
@@ -109,6 +110,7 @@ __all__ = [
     "per_operand",
     "per_operand_with_result",
     "program",
+    "ruled_programs",
     "split_by_linearizing",
     "split_call",
     "split_jaxpr",

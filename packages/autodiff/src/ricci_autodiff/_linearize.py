@@ -41,6 +41,7 @@ from ricci_ir import (
 )
 
 from ._jvp import JVPTrace
+from ._linear_programs import params_without_rules
 from ._rules import jvp_rules, linearize_rules, split_rules
 from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
 
@@ -362,6 +363,7 @@ def split_by_linearizing(
     def split(tape: Tape, args: Sequence[ArrayLike], **params: Any) -> list[Array]:
         primals = [instantiate(Zero(x.aval)) if tape.has(x) else x for x in args]
         tangents = [x if tape.has(x) else Zero.from_primal(x) for x in args]
+        params = params_without_rules(params)
         results, out_tangents = rule(tape, primals, tangents, **params)
         return [t if tape.has(t) else r for r, t in zip(results, out_tangents, strict=True)]
 

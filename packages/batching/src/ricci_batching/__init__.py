@@ -18,6 +18,7 @@ from ._rules import array_ops as array_ops
 from ._rules import axis_name_rules as axis_name_rules
 from ._rules import batch_rules as batch_rules
 from ._rules import batched_at as batched_at
+from ._rules import closing_primitives as closing_primitives
 from ._rules import elementwise as elementwise
 from ._rules import elementwise_primitives as elementwise_primitives
 from ._rules import leading_dims as leading_dims
@@ -42,6 +43,7 @@ __all__ = [
     "batch_jaxpr",
     "batch_rules",
     "batched_at",
+    "closing_primitives",
     "bdim_at_front",
     "broadcast",
     "defreducer",

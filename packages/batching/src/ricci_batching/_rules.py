@@ -28,6 +28,10 @@ batch_rules: RuleTable = rule_table("batch")
 # Rules of primitives that refer to named axes: ``rule(**params)`` returns their names.
 axis_name_rules: RuleTable = rule_table("axis_names", required=False)
 
+# Primitives that call Python functions, which may close over batched values: their rule is used
+# even if no operand is batched.
+closing_primitives: set[Primitive] = set()
+
 type BatchRule = Callable[..., tuple[Any, Any]]
 
 

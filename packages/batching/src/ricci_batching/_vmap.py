@@ -36,7 +36,14 @@ from ricci_pytree import (
 )
 
 from ._mapped_axes import check_axis, mapped_dims
-from ._rules import Axis, array_ops, batch_rules, batched_at, named_axes
+from ._rules import (
+    Axis,
+    array_ops,
+    batch_rules,
+    batched_at,
+    closing_primitives,
+    named_axes,
+)
 
 _unbatched: Cache[tuple[ShapedArray, int], ShapedArray] = Cache("types of examples", 4096)
 
@@ -95,7 +102,7 @@ class BatchTrace(Trace):
     ) -> Any:
         """Apply the batching rule of a primitive, unless no operand is batched."""
         values, dims, batched = self.split(args)
-        if not batched and not self._names_axis(primitive, params):
+        if not batched and not self._concerned(primitive, params):
             return self.parent.process(primitive, args, params)
         previous = context.trace
         context.trace = self.parent
@@ -126,9 +133,37 @@ class BatchTrace(Trace):
         """A tracer for one example of a batch; an unbatched value itself."""
         return value if dim is None else BatchTracer(self, value, dim)
 
-    def _names_axis(self, primitive: Primitive, params: dict[str, Any]) -> bool:
+    def _concerned(self, primitive: Primitive, params: dict[str, Any]) -> bool:
+        """Whether an operation without batched operands needs its rule all the same."""
+        if primitive in closing_primitives:
+            return True
         name = self.axis.name
         return name is not None and name in named_axes(primitive, params)
+
+
+class ResumedBatchTrace(BatchTrace):
+    """A batching trace on another parent, in which the values of an earlier one can be used.
+
+    A function that closes over such values is called in it, when an outer trace calls the function.
+    """
+
+    __slots__ = ("earlier",)
+
+    def __init__(self, parent: Trace, earlier: BatchTrace):
+        super().__init__(parent, earlier.axis)
+        before = earlier.earlier if isinstance(earlier, ResumedBatchTrace) else ()
+        self.earlier: tuple[Trace, ...] = (*before, earlier)
+
+    def stands_for(self, other: Trace) -> bool:
+        """Whether a trace is this one or one that it resumes."""
+        return other is self or other in self.earlier
+
+    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
+        """The whole batches, their batch dimensions, and whether any operand is batched."""
+        mine = [type(x) is BatchTracer and self.stands_for(x._trace) for x in args]
+        values = [x.value if m else x for x, m in zip(args, mine, strict=True)]  # pyright: ignore
+        dims = [x.dim if m else None for x, m in zip(args, mine, strict=True)]  # pyright: ignore
+        return values, dims, any(mine)
 
 
 def batch_flat(
@@ -136,6 +171,7 @@ def batch_flat(
     axis: Axis,
     args: Sequence[ArrayLike],
     dims: Sequence[int | None],
+    earlier: BatchTrace | None = None,
 ) -> tuple[list[ArrayLike], list[int | None]]:
     """Apply a flat function of one example to a batch.
 
@@ -144,11 +180,13 @@ def batch_flat(
       axis: the mapped axis.
       args: the arguments.
       dims: the batch dimension of each argument, or ``None``.
+      earlier: a trace of the same axis, over whose values the function may close.
 
     Returns:
       The results and their batch dimensions; ``None`` for a result that is not batched.
     """
-    trace = BatchTrace(context.trace, axis)
+    parent = context.trace
+    trace = BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
     inputs = [trace.join(x, d) for x, d in zip(args, dims, strict=True)]
     previous = context.trace
     context.trace = trace

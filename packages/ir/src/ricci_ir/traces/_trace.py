@@ -93,10 +93,14 @@ class Trace:
         """Whether a tracer of another trace may be used here: its trace is one of the parents."""
         trace = self.parent
         while trace is not None:
-            if trace is tracer._trace:
+            if trace.stands_for(tracer._trace):
                 return True
             trace = trace.parent
         return False
+
+    def stands_for(self, other: "Trace") -> bool:
+        """Whether the tracers of a trace can be used in this one as its own."""
+        return other is self
 
 
 class Tracer(_Base):

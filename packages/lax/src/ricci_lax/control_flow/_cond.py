@@ -29,6 +29,7 @@ from ricci_ir import (
     Steps,
     Tracer,
     Var,
+    as_array,
     current_source,
     define,
     disable_jit_state,
@@ -281,11 +282,27 @@ def _select_batch(axis, args, dims, branches):
     for i, branch in enumerate(batched):
         guarded = _guarded(index, i, operands)
         outs.append(eval_jaxpr(branch, branch.consts, *guarded))
-    results = []
-    for each, dim in zip(zip(*outs, strict=True), out_dims, strict=True):
+    results, result_dims = [], []
+    for i, (each, dim) in enumerate(zip(zip(*outs, strict=True), out_dims, strict=True)):
+        operand = _passed_on(branches, i)
+        if operand is not None and dims[1 + operand] is None:
+            results.append(as_array(args[1 + operand]))
+            result_dims.append(None)
+            continue
         each = [batched_at(x, dim, size, 0) for x in each]
         results.append(select_n(_spread(index, each[0]), *each))
-    return results, [0] * len(results)
+        result_dims.append(0)
+    return results, result_dims
+
+
+def _passed_on(branches: Sequence[Jaxpr], result: int) -> int | None:
+    """The operand that every branch returns as this result, if there is one."""
+    places = {id(var): i for i, var in enumerate(branches[0].invars)}
+    operand = places.get(id(branches[0].outvars[result]))
+    if operand is None:
+        return None
+    same = all(branch.outvars[result] is branch.invars[operand] for branch in branches)
+    return operand if same else None
 
 
 def _guarded(index: Array, i: int, operands: Sequence[Any]) -> list[Any]:

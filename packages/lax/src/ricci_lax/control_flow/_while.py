@@ -1,7 +1,7 @@
 """``while_loop``: a program repeated as long as a condition holds."""
 
-import itertools
 from collections.abc import Callable, Sequence
+from itertools import compress, count
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,13 @@ def _while_transpose(cts, *args, **params):
 
 
 def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    carry_vars = body_jaxpr.invars[body_nconsts:]
+    carried = zip(carry_vars, body_jaxpr.outvars, dims[cond_nconsts + body_nconsts :], strict=True)
+    fixed = tuple(var is out and dim is None for var, out, dim in carried)
+    if any(fixed):
+        return _batch_with_fixed(
+            axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
+        )
     cond_dims, const_dims, carry_dims = _parts(tuple(dims), cond_nconsts, body_nconsts)
     cond_consts, consts, carry = _parts(args, cond_nconsts, body_nconsts)
     # Constants are moved once here, rather than in each iteration.
@@ -182,6 +189,44 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
         body_nconsts=body_nconsts,
     )
     return outs, list(targets)
+
+
+def _batch_with_fixed(axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """Batch a loop of which some of the carry is passed on unchanged, and not batched.
+
+    That becomes constants, so that it stays the same for all examples when the others end at
+    different times.
+    """
+    moved = sum(fixed)
+    changing = [not f for f in fixed]
+
+    def reordered(values, consts):
+        head, carry = values[:consts], values[consts:]
+        return [*head, *compress(carry, fixed), *compress(carry, changing)]
+
+    def program(jaxpr, consts, outvars):
+        return jaxpr.derived(
+            ("fixed carry", consts, fixed),
+            lambda: jaxpr.replace(invars=reordered(jaxpr.invars, consts), outvars=outvars),
+        )
+
+    def operands(values):
+        cond_part, body_part, carry = _parts(values, cond_nconsts, body_nconsts)
+        still = list(compress(carry, fixed))
+        return [*cond_part, *still, *body_part, *still, *compress(carry, changing)]
+
+    outs, out_dims = _while_batch(
+        axis,
+        operands(args),
+        operands(dims),
+        cond_jaxpr=program(cond_jaxpr, cond_nconsts, cond_jaxpr.outvars),
+        cond_nconsts=cond_nconsts + moved,
+        body_jaxpr=program(body_jaxpr, body_nconsts, list(compress(body_jaxpr.outvars, changing))),
+        body_nconsts=body_nconsts + moved,
+    )
+    found, carry = iter(zip(outs, out_dims, strict=True)), args[cond_nconsts + body_nconsts :]
+    pairs = [(x, None) if f else next(found) for x, f in zip(carry, fixed, strict=True)]
+    return [x for x, _ in pairs], [d for _, d in pairs]
 
 
 def _batched(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
@@ -307,7 +352,7 @@ def _while_steps(
     steps: Steps, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
 ) -> list[Any]:
     cond_consts, consts, carry = _parts(operands, cond_nconsts, body_nconsts)
-    for i in itertools.count():
+    for i in count():
         where = f"the condition of while_loop before iteration {i}"
         (predicate,) = steps.run(cond_jaxpr, [*cond_consts, *carry], where)
         going = np.asarray(predicate)

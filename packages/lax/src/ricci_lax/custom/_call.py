@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, Self, cast, overload
 
-from ricci_autodiff import Tape
+from ricci_autodiff import Tape, UndefinedPrimal, Zero, is_undefined_primal, transpose_flat
 from ricci_ir import (
     AbstractValue,
     Array,
+    ArrayLike,
     Cache,
     DebugInfo,
     Jaxpr,
@@ -18,10 +19,12 @@ from ricci_ir import (
     closes_over_tracers,
     context,
     convert_constvars,
+    eval_jaxpr,
     eval_trace,
     get_aval,
     is_internal_module,
     kept_programs,
+    set_trace,
     trace_key,
     trace_to_jaxpr,
 )
@@ -33,6 +36,8 @@ from ricci_pytree import (
     tree_unflatten,
 )
 from ricci_stablehlo import Lowering, Value
+
+from ._open_call import OpenCall, is_open
 
 
 class Call(NamedTuple):
@@ -58,7 +63,15 @@ class Call(NamedTuple):
 
 
 class CustomFunction[**P, R]:
-    """A function with a rule of its own; each subclass is for one kind of rule."""
+    """A function with a rule of its own; each subclass is for one kind of rule.
+
+    Attributes:
+      fun: the function.
+      is_shared: whether its program is kept for later calls with the same types. That of a user's
+        function with derivative rules is not: what it closes over may change between calls.
+    """
+
+    is_shared = True
 
     def __init__(
         self,
@@ -143,11 +156,18 @@ class CustomFunction[**P, R]:
     ) -> PyTree:
         """Call the function: plainly, or through its primitive where something is traced.
 
-        ``bind(call, operands, program, const_count, out_tree)`` binds the primitive.
+        ``bind(call, operands, program, const_count, out_tree)`` binds the primitive. Its program is
+        an ``OpenCall`` where the function is to run as it is; ``out_tree`` is not known then.
         """
         call = self.resolve(args, kwargs)
         if self.is_plain(call):
             return self.fun(*call.arguments(call.leaves))
+        if not self.is_shared and is_open():
+            run = lambda *flat: self.fun(*call.arguments(flat))
+            opened = OpenCall(self.name, run, context.trace)
+            outs = bind(call, call.leaves, opened, 0, None)
+            assert opened.out_tree is not None
+            return tree_unflatten(opened.out_tree, outs)
         jaxpr, out_tree = self.traced(call)
         operands = (*jaxpr.consts, *call.leaves)
         outs = bind(call, operands, convert_constvars(jaxpr), len(jaxpr.consts), out_tree)
@@ -160,6 +180,8 @@ class CustomFunction[**P, R]:
     def traced(self, call: Call) -> tuple[Jaxpr, PyTreeDef]:
         """The function's jaxpr, closed over its constants, and its output tree; cached by type."""
         avals = tuple(self._aval(x, i, call) for i, x in enumerate(call.leaves))
+        if not self.is_shared:
+            return self._trace(call, avals)
         key = (call.tree, avals, _static_key(call.static), trace_key())
         kept = kept_programs(self._jaxprs)
         try:
@@ -192,6 +214,45 @@ class CustomFunction[**P, R]:
 
 def _static_key(static: tuple) -> tuple:
     return tuple((i, type(value), value) for i, value in static)
+
+
+def is_ours(*functions: Callable[..., Any] | None) -> bool:
+    """Whether all functions are Ricci's own, which compute the same in every call."""
+    return all(is_internal_module(getattr(f, "__module__", None)) for f in functions)
+
+
+def is_replayed() -> bool:
+    """Whether the operation that is being bound comes from a recorded program."""
+    return context.origin is not None
+
+
+def array_operand(x: ArrayLike) -> ArrayLike:
+    """An operand for a user's rule: an array in place of a Python scalar."""
+    if hasattr(x, "dtype"):
+        return x
+    lifted = context.trace.lift(x)
+    if isinstance(lifted, Tracer):
+        return lifted
+    with set_trace(eval_trace):
+        return as_array(lifted)
+
+
+def split_inline(tape: Tape, args: Sequence[ArrayLike], *, call_jaxpr: Jaxpr, **_: Any) -> list:
+    """The split rule: a function that is applied to tangents is linear, and needs no rule.
+
+    A rule may apply its own function to the tangents. Following the rule once more would never end.
+    """
+    with set_trace(tape):
+        return eval_jaxpr(call_jaxpr, call_jaxpr.consts, *args)
+
+
+def transpose_inline(
+    cts: Sequence[ArrayLike | Zero], *args: ArrayLike | UndefinedPrimal, call_jaxpr: Jaxpr, **_: Any
+) -> list[ArrayLike | Zero | None]:
+    """The transpose of a function that is linear: that of its operations."""
+    linear = list(map(is_undefined_primal, args))
+    found = iter(transpose_flat(call_jaxpr, linear, args, cts))
+    return [next(found) if lin else None for lin in linear]
 
 
 def lower_inline(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:

@@ -1,31 +1,49 @@
 """``custom_jvp``: a function with a forward-mode derivative rule of its own."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ricci_autodiff import (
     SymbolicZero,
+    Tape,
     Zero,
     add_tangents,
+    has_tangent,
     instantiate,
     linearize_call,
-    split_by_linearizing,
+    ruled_programs,
     tangent_aval,
 )
-from ricci_batching import Axis, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
+    Array,
     Primitive,
+    ShapedArray,
+    Tracer,
     api_boundary,
     context,
     define,
     eval_trace,
     get_aval,
+    set_trace,
     trace_to_jaxpr,
-    unsupported,
 )
-from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+from ricci_lax.structure._identity import stop_gradient
+from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
-from ._call import Call, CustomFunction, call_rule, lower_inline
+from ._batched_rules import BatchedRule, joint_batch
+from ._call import (
+    Call,
+    CustomFunction,
+    array_operand,
+    call_rule,
+    is_ours,
+    is_replayed,
+    lower_inline,
+    split_inline,
+    transpose_inline,
+)
+from ._open_call import BatchedOpenCall, OpenCall, define_open
 
 __all__ = [
     "custom_jvp",
@@ -82,6 +100,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
+        self.is_shared = is_ours(self.fun, jvp)
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -115,7 +134,21 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
             )
         return self.apply(args, kwargs, self._bind)
 
+    def resolve(self, args: tuple, kwargs: dict) -> Call:
+        """As for any custom function; what is not differentiated carries no tangents."""
+        call = super().resolve(args, kwargs)
+        if not call.static:
+            return call
+        return call._replace(static=tuple((i, tree_map(_constant, x)) for i, x in call.static))
+
     def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:
+        if isinstance(program, OpenCall):
+            return custom_jvp_open_p.bind(
+                *operands,
+                call=program,
+                jvp=Rule(self, call, 0, program),
+                symbolic_zeros=self.symbolic_zeros,
+            )
         return custom_jvp_call_p.bind(
             *operands,
             call_jaxpr=program,
@@ -125,13 +158,22 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         )
 
 
+def _constant(x: object) -> object:
+    """An argument that is not differentiated: a traced array without its tangents."""
+    return stop_gradient(x) if isinstance(x, Tracer) else x
+
+
 class Rule:
     """A user's jvp rule as a function of flat arrays: primals and tangents to both results."""
 
     __slots__ = ("call", "const_count", "custom", "out_tree")
 
     def __init__(
-        self, custom: custom_jvp[..., Any], call: Call, const_count: int, out_tree: PyTreeDef
+        self,
+        custom: custom_jvp[..., Any],
+        call: Call,
+        const_count: int,
+        out_tree: PyTreeDef | OpenCall,
     ):
         self.custom = custom
         self.call = call._replace(leaves=[], paths=list)
@@ -159,11 +201,14 @@ class Rule:
         out_tangents, tangent_tree = tree_flatten(
             pair[1], is_leaf=lambda x: isinstance(x, SymbolicZero)
         )
+        expected_tree = self.out_tree
+        if isinstance(expected_tree, OpenCall):  # the function itself is not called
+            expected_tree.out_tree = expected_tree = out_tree
         for what, tree in (("output", out_tree), ("output tangent", tangent_tree)):
-            if tree != self.out_tree:
+            if tree != expected_tree:
                 raise TypeError(
                     f"the custom JVP rule of {name} must return an {what} with the tree structure "
-                    f"of {name}'s output:\n  expected {self.out_tree}\n  got      {tree}"
+                    f"of {name}'s output:\n  expected {expected_tree}\n  got      {tree}"
                 )
         checked = []
         for i, (out, tangent) in enumerate(zip(outs, out_tangents, strict=True)):
@@ -185,67 +230,20 @@ class Rule:
         return getattr(self.custom.jvp, "__name__", "jvp")
 
 
-class BatchedRule:
-    """A flat jvp rule applied to batches; the results are batched along axis 0."""
-
-    __slots__ = ("axis", "dims", "rule")
-
-    def __init__(self, rule: Callable, axis: Axis, dims: Sequence[int | None]):
-        self.rule = rule
-        self.axis = axis
-        self.dims = tuple(dims)
-
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
-        count = len(primals)
-        zeros = [type(t) is Zero or isinstance(t, SymbolicZero) for t in tangents]
-
-        def flat(*args):
-            inner = iter(args[count:])
-            given = [
-                _one_example(t, d) if z else next(inner)
-                for t, z, d in zip(tangents, zeros, self.dims, strict=True)
-            ]
-            outs, out_tangents = self.rule(args[:count], given)
-            return [*outs, *map(instantiate, out_tangents)]
-
-        args = [*primals, *(t for t, z in zip(tangents, zeros, strict=True) if not z)]
-        dims = [*self.dims, *(d for d, z in zip(self.dims, zeros, strict=True) if not z)]
-        values, out_dims = batch_flat(flat, self.axis, args, dims)
-        values = [
-            batched_at(v, d, self.axis.size, 0) for v, d in zip(values, out_dims, strict=True)
-        ]
-        half = len(values) // 2
-        return values[:half], values[half:]
-
-    def __repr__(self) -> str:
-        return repr(self.rule)
-
-
-def _one_example(zero: Zero | SymbolicZero, dim: int | None) -> Zero | SymbolicZero:
-    """The zero of one example, from that of a batch."""
-    if dim is None:
-        return zero
-    shape = zero.aval.shape
-    return type(zero)(zero.aval.update(shape=(*shape[:dim], *shape[dim + 1 :])))
-
-
-def _jvp(primals, tangents, *, call_jaxpr, jvp, name, symbolic_zeros):
+def _jvp(primals, tangents, *, jvp, symbolic_zeros, **_):
+    if is_replayed():
+        primals = list(map(array_operand, primals))
     if symbolic_zeros:
         given = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
     else:
-        given = [instantiate(t) for t in tangents]
+        given = [array_operand(instantiate(t)) if type(t) is Zero else t for t in tangents]
     return jvp(primals, given)
-
-
-def _is_made_once(rule: Any) -> bool:
-    while isinstance(rule, BatchedRule):
-        rule = rule.rule
-    return rule.custom.made_once
 
 
 def _linearize(tape, primals, tangents, **params):
     call_jaxpr = params["call_jaxpr"]
-    if tape.parent is eval_trace and not _is_made_once(params["jvp"]):
+    custom = params["jvp"].custom
+    if tape.parent is eval_trace and custom.is_shared and not custom.made_once:
         # One compiled step: linearize a program of this one equation, kept with the function.
         single = call_jaxpr.derived(
             ("single", params["name"]),
@@ -262,10 +260,28 @@ def _linearize(tape, primals, tangents, **params):
         context.trace = previous
 
 
+def _dims_of_rule(rule: BatchedRule, avals: Sequence[ShapedArray]) -> Sequence[int | None]:
+    """The batch dimensions of a rule's results, for operands of these types."""
+    types: Any = [*avals, *map(tangent_aval, filter(has_tangent, avals))]
+
+    def run(*args: Array) -> list[Any]:
+        given = iter(args[len(avals) :])
+        rule(
+            args[: len(avals)],
+            [next(given) if has_tangent(a) else Zero(tangent_aval(a)) for a in avals],
+        )
+        return []
+
+    trace_to_jaxpr(run, types)
+    assert rule.out_dims is not None
+    return rule.out_dims
+
+
 def _batch(axis, args, dims, *, call_jaxpr, jvp, name, symbolic_zeros):
-    count = len(call_jaxpr.outvars)
-    batched, out_dims = batch_jaxpr(call_jaxpr, axis, dims, (0,) * count)
-    rule = BatchedRule(jvp, axis, dims)
+    batched, out_dims = joint_batch(
+        call_jaxpr, axis, dims, partial(_dims_of_rule, BatchedRule(jvp, axis, dims, None))
+    )
+    rule = BatchedRule(jvp, axis, dims, out_dims)
     outs = custom_jvp_call_p.bind(
         *args, call_jaxpr=batched, jvp=rule, name=name, symbolic_zeros=symbolic_zeros
     )
@@ -280,9 +296,45 @@ custom_jvp_call_p: Primitive = define(
     effects=lambda params: params["call_jaxpr"].effects,
     jvp=_jvp,
     linearize=_linearize,
-    split=split_by_linearizing(_linearize),
-    transpose=unsupported("the function is not linear; its derivative rule is"),
+    split=split_inline,
+    transpose=transpose_inline,
     batch=_batch,
     lower=lower_inline,
     program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
+)
+ruled_programs[custom_jvp_call_p] = lambda params: params["call_jaxpr"]
+
+
+def _open_jvp(primals, tangents, *, call, **params):
+    return _jvp(primals, tangents, **params)
+
+
+def _open_linearize(tape, primals, tangents, *, call, **params):
+    with set_trace(tape):
+        return _jvp(primals, tangents, **params)
+
+
+def _open_split(tape: Tape, args, *, call, **_):
+    with set_trace(tape):
+        return call(*args)
+
+
+def _open_batch(axis, args, dims, *, call, jvp, symbolic_zeros):
+    batched = BatchedOpenCall(call, axis, dims)
+    outs = custom_jvp_open_p.bind(
+        *args,
+        call=batched,
+        jvp=BatchedRule(jvp, axis, dims, None, batched),
+        symbolic_zeros=symbolic_zeros,
+    )
+    return outs, batched.out_dims
+
+
+# A call of a user's function where no program is recorded.
+custom_jvp_open_p: Primitive = define_open(
+    "custom_jvp_open_call",
+    jvp=_open_jvp,
+    linearize=_open_linearize,
+    split=_open_split,
+    batch=_open_batch,
 )

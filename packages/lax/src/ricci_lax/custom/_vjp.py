@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ricci_autodiff import (
@@ -14,15 +15,15 @@ from ricci_autodiff import (
     split_by_linearizing,
     tangent_aval,
 )
-from ricci_batching import Axis, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import (
     Array,
     ArrayLike,
     Primitive,
     PyTree,
+    ShapedArray,
     Tracer,
+    UnexpectedTracerError,
     api_boundary,
-    as_array,
     config,
     context,
     define,
@@ -33,11 +34,20 @@ from ricci_ir import (
     unsupported,
 )
 from ricci_lax.rules._law_examples import no_examples
-from ricci_lax.structure._shapes import reduce_sum
-from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
-from ._call import Call, CustomFunction, call_rule, lower_inline
+from ._batched_rules import BatchedRules, joint_batch
+from ._call import (
+    Call,
+    CustomFunction,
+    array_operand,
+    call_rule,
+    is_ours,
+    is_replayed,
+    lower_inline,
+)
+from ._open_call import BatchedOpenCall, OpenCall, define_open
 
 __all__ = [
     "custom_vjp",
@@ -114,6 +124,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
+        self.is_shared = is_ours(self.fun, fwd, bwd)
 
     @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -124,7 +135,29 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
             )
         return self.apply(args, kwargs, self._bind)
 
+    def resolve(self, args: tuple, kwargs: dict) -> Call:
+        """As for any custom function; arguments that are not differentiated are not traced."""
+        call = super().resolve(args, kwargs)
+        for i, value in call.static:
+            if any(isinstance(x, Tracer) for x in tree_leaves(value)):
+                raise UnexpectedTracerError(
+                    f"{self.name}: argument {i} is among nondiff_argnums, but it holds a traced "
+                    "array. A custom_vjp function is given traced arrays as ordinary arguments: "
+                    f"take {i} out of nondiff_argnums, and let the backward rule return None as "
+                    "its cotangent."
+                )
+        return call
+
     def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:
+        if isinstance(program, OpenCall):
+            rules = Rules(self, call, 0, program)
+            return custom_vjp_open_p.bind(
+                *operands,
+                bwd=rules.backward,
+                call=program,
+                fwd=rules.forward,
+                symbolic_zeros=self.symbolic_zeros,
+            )
         rules = Rules(self, call, const_count, out_tree)
         return custom_vjp_call_p.bind(
             *operands,
@@ -142,7 +175,11 @@ class Rules:
     __slots__ = ("call", "const_count", "custom", "out_tree")
 
     def __init__(
-        self, custom: custom_vjp[..., Any], call: Call, const_count: int, out_tree: PyTreeDef
+        self,
+        custom: custom_vjp[..., Any],
+        call: Call,
+        const_count: int,
+        out_tree: PyTreeDef | OpenCall,
     ):
         self.custom = custom
         self.call = call._replace(leaves=[], paths=list)
@@ -166,6 +203,8 @@ class Rules:
                 f"but it returned {type(pair).__name__}."
             )
         outs, out_tree = tree_flatten(pair[0])
+        if isinstance(self.out_tree, OpenCall):  # the function itself is not called
+            self.out_tree.out_tree = self.out_tree = out_tree
         if out_tree != self.out_tree:
             raise TypeError(
                 f"the custom VJP forward rule of {name} must return an output with the tree "
@@ -186,9 +225,10 @@ class Rules:
         if self.custom.symbolic_zeros:
             cts = [SymbolicZero(c.aval) if type(c) is Zero else c for c in cts]
         else:
-            cts = [_as_array(instantiate(c)) for c in cts]
+            cts = [array_operand(instantiate(c)) for c in cts]
         static = [value for _, value in self.call.static]
         assert self.custom.bwd is not None
+        assert not isinstance(self.out_tree, OpenCall)
         result = call_rule(
             self.custom.bwd,
             *static,
@@ -245,11 +285,6 @@ class Rules:
 _disable_bwd_checks = config.state("jax_disable_bwd_checks")
 
 
-def _as_array(x: ArrayLike) -> ArrayLike:
-    """A cotangent for a rule: an array, since Python numbers raise where they divide by zero."""
-    return x if hasattr(x, "dtype") else as_array(context.trace.lift(x))
-
-
 def _flattened_like(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
     """The parts of a pytree at the leaves of ``tree``; ``None`` if it has another structure."""
     try:
@@ -258,68 +293,10 @@ def _flattened_like(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
         return None
 
 
-class BatchedRules:
-    """Flat forward and backward rules applied to batches, along axis 0 of outputs and residuals."""
-
-    __slots__ = ("axis", "dims", "fwd", "inner_bwd")
-
-    def __init__(self, fwd: Callable, bwd: Callable, axis: Axis, dims: Sequence[int | None]):
-        self.fwd = fwd
-        self.inner_bwd = bwd
-        self.axis = axis
-        self.dims = tuple(dims)
-
-    def forward(self, primals, perturbed):
-        """Outputs and residuals, all batched."""
-        counts: list[int] = []
-        tree = None
-
-        def flat(*args):
-            nonlocal tree
-            outs, residuals, tree = self.fwd(args, perturbed)
-            counts.append(len(outs))
-            return [*outs, *residuals]
-
-        values, dims = batch_flat(flat, self.axis, primals, self.dims)
-        values = [batched_at(v, d, self.axis.size, 0) for v, d in zip(values, dims, strict=True)]
-        return values[: counts[0]], values[counts[0] :], tree
-
-    def backward(self, tree, residuals, cts, avals):
-        """The cotangents; those of operands without a batch are summed over it."""
-        one = [
-            aval if d is None else aval.update(shape=(*aval.shape[:d], *aval.shape[d + 1 :]))
-            for aval, d in zip(avals, self.dims, strict=True)
-        ]
-        zeros = [type(c) is Zero for c in cts]
-        nonzero: list[bool] = []
-
-        def flat(*args):
-            inner = iter(args[len(residuals) :])
-            given = [
-                Zero(c.aval.update(shape=c.aval.shape[1:])) if z else next(inner)
-                for c, z in zip(cts, zeros, strict=True)
-            ]
-            outs = self.inner_bwd(tree, args[: len(residuals)], given, one)
-            nonzero.extend(type(o) is not Zero for o in outs)
-            return [o for o in outs if type(o) is not Zero]
-
-        args = [*residuals, *(c for c, z in zip(cts, zeros, strict=True) if not z)]
-        values, dims = batch_flat(flat, self.axis, args, [0] * len(args))
-        found = iter(zip(values, dims, strict=True))
-        results = []
-        for aval, target, present in zip(avals, self.dims, nonzero, strict=True):
-            if not present:
-                results.append(Zero(tangent_aval(aval)))
-                continue
-            value, dim = next(found)
-            value = batched_at(value, dim, self.axis.size, 0 if target is None else target)
-            results.append(reduce_sum(value, (0,)) if target is None else value)
-        return results
-
-
 def _linearize(tape: Tape, primals, tangents, **params):
     call_jaxpr = params["call_jaxpr"]
-    if tape.parent is eval_trace and not any(isinstance(x, Tracer) for x in primals):
+    shared = _custom_of(params["fwd"]).is_shared
+    if shared and tape.parent is eval_trace and not any(isinstance(x, Tracer) for x in primals):
         single = call_jaxpr.derived(
             ("single", params["name"]),
             lambda: trace_to_jaxpr(
@@ -344,6 +321,8 @@ def _bind_tangent(
 
 def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic_zeros, **_):
     """Run the forward rule; the tangents become one operation that has only a transpose."""
+    if is_replayed():
+        primals = list(map(array_operand, primals))
     outs, residuals, tree = fwd(primals, [type(t) is not Zero for t in tangents])
     out_avals = tuple(tangent_aval(get_aval(out)) for out in outs)
     recorded = record(
@@ -365,10 +344,23 @@ def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic
     ]
 
 
+def _dims_of_rule(rules: BatchedRules, avals: Sequence[ShapedArray]) -> Sequence[int | None]:
+    """The batch dimensions of the forward rule's outputs, for operands of these types."""
+    types: Sequence[Any] = avals
+
+    def run(*args: Array) -> list[Any]:
+        rules.forward(args, [True] * len(args))
+        return []
+
+    trace_to_jaxpr(run, types)
+    assert rules.out_dims is not None
+    return rules.out_dims
+
+
 def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
-    count = len(call_jaxpr.outvars)
-    batched, out_dims = batch_jaxpr(call_jaxpr, axis, dims, (0,) * count)
-    rules = BatchedRules(fwd, bwd, axis, dims)
+    found = partial(_dims_of_rule, BatchedRules(fwd, bwd, axis, dims, None))
+    batched, out_dims = joint_batch(call_jaxpr, axis, dims, found)
+    rules = BatchedRules(fwd, bwd, axis, dims, out_dims)
     outs = custom_vjp_call_p.bind(
         *args,
         bwd=rules.backward,
@@ -386,6 +378,12 @@ def _rule_name(rule: Any, kind: str) -> str:
     if isinstance(rules, BatchedRules):
         return _rule_name(rules.fwd if kind == "fwd" else rules.inner_bwd, kind)
     return getattr(getattr(rules.custom, kind), "__name__", kind)
+
+
+def _custom_of(rule: Any) -> custom_vjp[..., Any]:
+    """The function that a flat forward rule belongs to."""
+    rules = rule.__self__
+    return _custom_of(rules.fwd) if isinstance(rules, BatchedRules) else rules.custom
 
 
 def _shown(*, bwd, fwd, **params):
@@ -425,11 +423,9 @@ def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree,
 
 def _reverse_only(bwd: Any) -> TypeError:
     rules: Any = bwd.__self__
-    while isinstance(rules, BatchedRules):
-        fwd: Any = rules.fwd
-        rules = fwd.__self__
+    custom = _custom_of(rules.fwd) if isinstance(rules, BatchedRules) else rules.custom
     return TypeError(
-        f"{rules.custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
+        f"{custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
         "and jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or custom_jvp, "
         "whose rule serves both."
     )
@@ -472,4 +468,35 @@ custom_vjp_tangent_p: Primitive = define(
     examples=no_examples(
         "it stands for a tangent's program on a tape, and is only ever transposed"
     ),
+)
+
+
+def _open_jvp(primals, tangents, *, call, **params):
+    return _jvp(primals, tangents, **params)
+
+
+def _open_linearize(tape: Tape, primals, tangents, *, call, **params):
+    return _pushed(tape.record, primals, tangents, **params)
+
+
+def _open_batch(axis, args, dims, *, bwd, call, fwd, symbolic_zeros):
+    batched = BatchedOpenCall(call, axis, dims)
+    rules = BatchedRules(fwd, bwd, axis, dims, None, batched)
+    outs = custom_vjp_open_p.bind(
+        *args,
+        bwd=rules.backward,
+        call=batched,
+        fwd=rules.forward,
+        symbolic_zeros=symbolic_zeros,
+    )
+    return outs, batched.out_dims
+
+
+# A call of a user's function where no program is recorded.
+custom_vjp_open_p: Primitive = define_open(
+    "custom_vjp_open_call",
+    jvp=_open_jvp,
+    linearize=_open_linearize,
+    split=split_by_linearizing(_open_linearize),
+    batch=_open_batch,
 )

@@ -1,0 +1,82 @@
+"""Programs that are applied to tangents: the rules of the functions in them are not needed.
+
+A function with a derivative rule is linear where it is applied to a tangent, and its operations are
+its derivative. Its rule may apply the function to tangents once more, also inside of a loop, so
+that following the rule there would never end.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ricci_ir import (
+    Array,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    context,
+    eval_jaxpr,
+    jaxprs_in_params,
+    no_origin,
+    trace_to_jaxpr,
+)
+
+# The primitives that apply a function with a rule: ``program(params)`` is that function.
+ruled_programs: dict[Primitive, Callable[[dict[str, Any]], Jaxpr]] = {}
+
+
+def params_without_rules(params: dict[str, Any]) -> dict[str, Any]:
+    """An equation's parameters, with each program among them in its form without rules."""
+    if not any(map(_has_rules, jaxprs_in_params(params))):
+        return params
+    return {name: _value_without_rules(value) for name, value in params.items()}
+
+
+def _value_without_rules(value: Any) -> Any:
+    if isinstance(value, Jaxpr):
+        return without_rules(value)
+    if type(value) in (tuple, list):
+        return type(value)(map(_value_without_rules, value))
+    return value
+
+
+def _has_rules(jaxpr: Jaxpr) -> bool:
+    return jaxpr.derived("has rules", lambda: any(map(_uses_rules, jaxpr.eqns)))
+
+
+def _uses_rules(eqn: JaxprEqn) -> bool:
+    return eqn.primitive in ruled_programs or any(map(_has_rules, jaxprs_in_params(eqn.params)))
+
+
+def without_rules(jaxpr: Jaxpr) -> Jaxpr:
+    """A program with the functions that have rules written out; the program keeps it."""
+    if not _has_rules(jaxpr):
+        return jaxpr
+    run = lambda *args: _run(jaxpr, args)
+    return jaxpr.derived(
+        "without rules", lambda: trace_to_jaxpr(run, jaxpr.in_avals, jaxpr.debug_info)
+    )
+
+
+def _run(jaxpr: Jaxpr, args: tuple[Array, ...]) -> list[Any]:
+    env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
+    env.update((id(v), x) for v, x in zip(jaxpr.invars, args, strict=True))
+    read = lambda atom: atom.operand() if isinstance(atom, Literal) else env[id(atom)]
+    outer, origin = context.name_stack, context.origin
+    try:
+        for eqn in jaxpr.eqns:
+            code, offset, names = eqn.raw_source
+            context.name_stack = outer + names
+            context.origin = (code, offset) if code is not None else origin or no_origin
+            operands = list(map(read, eqn.invars))
+            function = ruled_programs.get(eqn.primitive)
+            if function is not None:
+                plain = without_rules(function(eqn.params))
+                results = eval_jaxpr(plain, plain.consts, *operands)
+            else:
+                results = eqn.primitive.bind(*operands, **params_without_rules(eqn.params))
+                results = results if eqn.primitive.multiple_results else [results]
+            env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
+    finally:
+        context.name_stack, context.origin = outer, origin
+    return list(map(read, jaxpr.outvars))

@@ -1,0 +1,216 @@
+"""Rules of custom functions applied to batches, and the batch dimensions of their results."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
+from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
+from ricci_ir import Jaxpr, ShapedArray
+from ricci_lax.structure._shapes import reduce_sum
+
+from ._open_call import BatchedOpenCall
+
+
+def joint_batch(
+    call_jaxpr: Jaxpr,
+    axis: Axis,
+    dims: Sequence[int | None],
+    dims_of_rule: Callable[[list[ShapedArray]], Sequence[int | None]],
+) -> tuple[Jaxpr, Sequence[int | None]]:
+    """A function's program for batches, whose results are batched at axis 0 or not at all.
+
+    A result is not batched if neither the function nor its rule makes it depend on the batch.
+
+    Args:
+      dims_of_rule: the batch dimensions of the results of the rule, given the operands' types.
+    """
+    batched, found = batch_jaxpr(call_jaxpr, axis, dims)
+    if all(d == 0 for d in found):
+        return batched, found
+    wanted = [None if d is None else 0 for d in found]
+    if None in wanted:
+        try:
+            others = dims_of_rule(batched.in_avals)
+        except Exception:  # noqa: BLE001 (the rule fails; it will say so if it is used)
+            others = wanted
+        wanted = [
+            None if d is other is None else 0 for d, other in zip(wanted, others, strict=True)
+        ]
+    if wanted == found:
+        return batched, found
+    return batch_jaxpr(call_jaxpr, axis, dims, wanted)[0], wanted
+
+
+class BatchedRule:
+    """A flat jvp rule applied to batches.
+
+    Attributes:
+      out_dims: the batch dimension that each result has, and its tangent with it: 0, or ``None``
+        for one that is the same for all examples. Set when the rule runs, if not given.
+      opened: the open call whose ``out_dims`` the rule finds, if it belongs to one.
+    """
+
+    __slots__ = ("axis", "dims", "opened", "out_dims", "rule")
+
+    def __init__(
+        self,
+        rule: Any,
+        axis: Axis,
+        dims: Sequence[int | None],
+        out_dims: Sequence[int | None] | None,
+        opened: BatchedOpenCall | None = None,
+    ):
+        self.rule = rule
+        self.axis = axis
+        self.dims = tuple(dims)
+        self.out_dims = out_dims
+        self.opened = opened
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+        count = len(primals)
+        zeros = [type(t) is Zero or isinstance(t, SymbolicZero) for t in tangents]
+
+        def flat(*args):
+            inner = iter(args[count:])
+            given = [
+                _one_example(t, d) if z else next(inner)
+                for t, z, d in zip(tangents, zeros, self.dims, strict=True)
+            ]
+            outs, out_tangents = self.rule(args[:count], given)
+            return [*outs, *map(instantiate, out_tangents)]
+
+        args = [*primals, *(t for t, z in zip(tangents, zeros, strict=True) if not z)]
+        dims = [*self.dims, *(d for d, z in zip(self.dims, zeros, strict=True) if not z)]
+        earlier = None if self.opened is None else self.opened.earlier
+        values, found = batch_flat(flat, self.axis, args, dims, earlier)
+        half = len(values) // 2
+        out_dims = self.out_dims
+        if out_dims is None:
+            pairs = zip(found[:half], found[half:], strict=True)
+            out_dims = [None if d is t is None else 0 for d, t in pairs]
+            self.out_dims = out_dims
+        if self.opened is not None:
+            self.opened.out_dims = out_dims
+        values = [
+            v if target is None else batched_at(v, d, self.axis.size, target)
+            for v, d, target in zip(values, found, [*out_dims, *out_dims], strict=True)
+        ]
+        return values[:half], values[half:]
+
+    @property
+    def custom(self) -> Any:
+        """The function that the rule belongs to."""
+        return self.rule.custom
+
+    def __repr__(self) -> str:
+        return repr(self.rule)
+
+
+def _one_example(zero: Zero | SymbolicZero, dim: int | None) -> Zero | SymbolicZero:
+    """The zero of one example, from that of a batch."""
+    if dim is None:
+        return zero
+    shape = zero.aval.shape
+    return type(zero)(zero.aval.update(shape=(*shape[:dim], *shape[dim + 1 :])))
+
+
+class BatchedResiduals(NamedTuple):
+    """The structure of an example's residuals; the batch dimensions of those and of the outputs."""
+
+    tree: Any
+    dims: tuple[int | None, ...]
+    out_dims: tuple[int | None, ...]
+
+
+class BatchedRules:
+    """Flat forward and backward rules applied to batches.
+
+    Attributes:
+      out_dims: the batch dimension of each output: 0, or ``None`` for one that is the same for all
+        examples. Set when the forward rule runs, if not given.
+      opened: the open call whose ``out_dims`` the rule finds, if it belongs to one.
+    """
+
+    __slots__ = ("axis", "dims", "fwd", "inner_bwd", "opened", "out_dims")
+
+    def __init__(
+        self,
+        fwd: Callable,
+        bwd: Callable,
+        axis: Axis,
+        dims: Sequence[int | None],
+        out_dims: Sequence[int | None] | None,
+        opened: BatchedOpenCall | None = None,
+    ):
+        self.fwd = fwd
+        self.inner_bwd = bwd
+        self.axis = axis
+        self.dims = tuple(dims)
+        self.out_dims = out_dims
+        self.opened = opened
+
+    def forward(self, primals, perturbed):
+        """The outputs, the residuals and their structure; batches as ``BatchedResiduals`` says."""
+        counts: list[int] = []
+        tree = None
+
+        def flat(*args):
+            nonlocal tree
+            outs, residuals, tree = self.fwd(args, perturbed)
+            counts.append(len(outs))
+            return [*outs, *residuals]
+
+        values, dims = batch_flat(flat, self.axis, primals, self.dims, self._earlier)
+        count = counts[0]
+        if self.out_dims is None:
+            self.out_dims = [None if d is None else 0 for d in dims[:count]]
+        if self.opened is not None:
+            self.opened.out_dims = list(self.out_dims)
+        outs = [
+            v if target is None else batched_at(v, d, self.axis.size, target)
+            for v, d, target in zip(values, dims, self.out_dims, strict=False)
+        ]
+        found = BatchedResiduals(tree, tuple(dims[count:]), tuple(self.out_dims))
+        return outs, values[count:], found
+
+    @property
+    def _earlier(self) -> BatchTrace | None:
+        return None if self.opened is None else self.opened.earlier
+
+    def backward(self, tree, residuals, cts, avals):
+        """The cotangents; those of operands without a batch are summed over it."""
+        one = [
+            aval if d is None else aval.update(shape=(*aval.shape[:d], *aval.shape[d + 1 :]))
+            for aval, d in zip(avals, self.dims, strict=True)
+        ]
+        zeros = [type(c) is Zero for c in cts]
+        nonzero: list[bool] = []
+
+        def flat(*args):
+            inner = iter(args[len(residuals) :])
+            given = [
+                Zero(c.aval if d is None else c.aval.update(shape=c.aval.shape[1:]))
+                if z
+                else next(inner)
+                for c, z, d in zip(cts, zeros, tree.out_dims, strict=True)
+            ]
+            outs = self.inner_bwd(tree.tree, args[: len(residuals)], given, one)
+            nonzero.extend(type(o) is not Zero for o in outs)
+            return [o for o in outs if type(o) is not Zero]
+
+        args = [*residuals, *(c for c, z in zip(cts, zeros, strict=True) if not z)]
+        ct_dims = (d for d, z in zip(tree.out_dims, zeros, strict=True) if not z)
+        values, dims = batch_flat(flat, self.axis, args, [*tree.dims, *ct_dims], self._earlier)
+        found = iter(zip(values, dims, strict=True))
+        results = []
+        for aval, target, present in zip(avals, self.dims, nonzero, strict=True):
+            if not present:
+                results.append(Zero(tangent_aval(aval)))
+                continue
+            value, dim = next(found)
+            if target is not None:
+                value = batched_at(value, dim, self.axis.size, target)
+            elif dim is not None:
+                value = reduce_sum(value, (dim,))
+            results.append(value)
+        return results
