@@ -253,7 +253,7 @@ def _add_leading(x: Array, shape: tuple[int, ...], rank: int) -> Array:
     return broadcast_in_dim(x, (*(1,) * lead, *shape), tuple(range(lead, rank)))
 
 
-_constants: Cache[tuple[DTypeLike, ArrayLike], ArrayLike] = Cache("constants", 4096)
+_constants: Cache[tuple[DTypeLike, ArrayLike | str], ArrayLike] = Cache("constants", 4096)
 
 
 def constant(x: ArrayLike, value: float) -> ArrayLike:
@@ -280,7 +280,8 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
 
 def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
     """A NumPy scalar, made once for each dtype and value."""
-    key = (dtype, value)
+    # Zeros are equal whatever their signs are, and are told apart by their text.
+    key = (dtype, value) if value else (dtype, repr(value))
     try:
         return _constants.entries[key]
     except KeyError:

@@ -32,7 +32,6 @@ from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 
-@lru_cache(maxsize=4096)
 def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
     """A constant of a given dtype, as a scalar that programs hold in place.
 
@@ -50,6 +49,12 @@ def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
         cls = scalar_type_of(dtype)
         if python_scalar_dtype(cls) == dtype:
             return cls(value)
+    # Zeros are equal whatever their signs are, and are told apart by their text.
+    return _rounded(value, dtype) if value else _rounded(value, dtype, repr(value))
+
+
+@lru_cache(maxsize=4096)
+def _rounded(value: complex, dtype: np.dtype, text: str = "") -> ArrayLike:
     return np.asarray(value).astype(dtype)[()]
 
 
