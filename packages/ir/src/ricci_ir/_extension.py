@@ -21,7 +21,7 @@ from .programs._staging import trace_to_jaxpr
 from .programs._wrapped_function import WrappedFun
 from .traces._backend import backend
 from .traces._primitive import Primitive
-from .traces._trace import Trace, Tracer, context, eval_trace
+from .traces._trace import ContextBlock, Trace, Tracer, context, eval_trace
 from .types._aval import AbstractValue, get_aval
 from .types._dtypes import ExtendedDType, array_dtypes, canonicalize_dtype
 
@@ -120,7 +120,7 @@ def find_top_trace(_: object) -> Trace:
     return context.trace
 
 
-class set_current_trace:
+class set_current_trace(ContextBlock):
     """Make a trace current inside a ``with`` block.
 
     Args:
@@ -128,12 +128,13 @@ class set_current_trace:
       check_leaks: not used: a leaked tracer raises an error where it is used.
     """
 
-    __slots__ = ("previous", "trace")
+    __slots__ = ("trace",)
 
     previous: Trace
     trace: Any
 
     def __init__(self, trace: Any, check_leaks: bool = False):
+        super().__init__()
         self.trace = trace
 
     def __enter__(self) -> None:
@@ -141,27 +142,32 @@ class set_current_trace:
         if getattr(trace, "parent", None) is None:
             # A trace written outside of Ricci may keep its parent in ``parent_trace``.
             trace.parent = None if trace is eval_trace else getattr(trace, "parent_trace", None)
-        self.previous = context.trace
+        self._enter(context.trace)
         context.trace = trace
 
     def __exit__(self, *exception: object) -> None:
-        context.trace = self.previous
+        previous = self._leave()
+        if previous is not None:
+            context.trace = previous
 
 
-class take_current_trace:
+class take_current_trace(ContextBlock):
     """Yield the current trace, and evaluate operations at once inside the ``with`` block."""
 
-    __slots__ = ("previous",)
+    __slots__ = ()
 
     previous: Trace
 
     def __enter__(self) -> Trace:
-        self.previous = context.trace
+        current = context.trace
+        self._enter(current)
         context.trace = eval_trace
-        return self.previous
+        return current
 
     def __exit__(self, *exception: object) -> None:
-        context.trace = self.previous
+        previous = self._leave()
+        if previous is not None:
+            context.trace = previous
 
 
 @contextmanager

@@ -12,7 +12,15 @@ from ricci_ir.traces._collection import paused_collection
 from ricci_ir.traces._leaks import check_leaks
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
 from ricci_ir.traces._primitive import Primitive
-from ricci_ir.traces._trace import Trace, Tracer, context, eval_trace, is_under, leaked_tracer
+from ricci_ir.traces._trace import (
+    ContextBlock,
+    Trace,
+    Tracer,
+    context,
+    eval_trace,
+    is_under,
+    leaked_tracer,
+)
 from ricci_ir.types._aval import AbstractValue, get_aval
 
 from ._jaxpr import (
@@ -325,22 +333,23 @@ def closes_over_tracers(jaxpr: Jaxpr) -> bool:
     return any(isinstance(const, Tracer) for const in jaxpr.consts)
 
 
-class ensure_compile_time_eval:
+class ensure_compile_time_eval(ContextBlock):
     """Evaluate operations at once inside a ``with`` block, even while tracing.
 
     Their operands must be concrete; a tracer raises an error.
     """
 
-    __slots__ = ("previous", "switched")
+    __slots__ = ()
 
     previous: Trace
     switched: Any
 
     def __enter__(self) -> None:
-        self.previous = context.trace
-        self.switched = staging_switch.swap(False)
+        self._enter((context.trace, staging_switch.swap(False)))
         context.trace = eval_trace
 
     def __exit__(self, *exception: object) -> None:
-        context.trace = self.previous
-        staging_switch.swap(self.switched)
+        previous = self._leave()
+        if previous is not None:
+            context.trace = previous[0]
+            staging_switch.swap(previous[1])

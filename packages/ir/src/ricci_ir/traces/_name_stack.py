@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Self
 
-from ._trace import context
+from ._trace import ContextBlock, context
 
 __all__ = [
     "is_differentiated",
@@ -40,24 +40,28 @@ class Transformation(str):
         return made
 
 
-class _Entered:
+class _Entered(ContextBlock):
     """A name on the stack inside a ``with`` block."""
 
-    __slots__ = ("name", "previous")
+    __slots__ = ("name",)
 
     name: str
     previous: tuple[str, ...]
 
     def __init__(self, name: str):
+        super().__init__()
         self.name = name
 
     def __enter__(self) -> Self:
-        self.previous = context.name_stack
-        context.name_stack = (*self.previous, self.name)
+        stack = context.name_stack
+        self._enter(stack)
+        context.name_stack = (*stack, self.name)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        context.name_stack = self.previous
+        previous = self._leave()
+        if previous is not None:
+            context.name_stack = previous
 
 
 class named_scope(_Entered):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ricci_ir._cache import Cache
 from ricci_ir._source import Source, caller_source
 
-from ._trace import Trace, context
+from ._trace import ContextBlock, Trace, context
 
 __all__ = [
     "CarryPromoted",
@@ -109,7 +109,7 @@ Event = (
 )
 
 
-class observing:
+class observing(ContextBlock):
     """Call ``observer(event)`` for each event on this thread inside a ``with`` block.
 
     Args:
@@ -125,24 +125,27 @@ class observing:
       'while_loop'
     """
 
-    __slots__ = ("anew", "observer", "previous")
+    __slots__ = ("anew", "observer")
 
     anew: bool
     observer: Callable[[Any], object]
     previous: tuple[tuple[Callable[[Any], object], ...], dict[int, tuple[Any, Any]] | None]
 
     def __init__(self, observer: Callable[[Any], object], *, anew: bool = False):
+        super().__init__()
         self.observer = observer
         self.anew = anew
 
     def __enter__(self) -> None:
-        self.previous = context.observers, context.kept_anew
+        self._enter((context.observers, context.kept_anew))
         context.observers = (*context.observers, self.observer)
         if self.anew:
             context.kept_anew = {}
 
     def __exit__(self, *exception: object) -> None:
-        context.observers, context.kept_anew = self.previous
+        previous = self._leave()
+        if previous is not None:
+            context.observers, context.kept_anew = previous
 
 
 def is_observed() -> bool:

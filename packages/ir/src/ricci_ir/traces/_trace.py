@@ -26,6 +26,7 @@ from ._array_type import Array, register_array_type
 __all__ = [
     "axis_size",
     "context",
+    "ContextBlock",
     "eval_trace",
     "EvalTrace",
     "extend_axes",
@@ -259,43 +260,75 @@ class _Context(threading.local):
 context: _Context = _Context()
 
 
-class set_trace:
+class ContextBlock:
+    """A ``with`` block that changes ``context``, and puts it back in the thread that entered it.
+
+    The block of a generator may be left in another thread, as when the generator is collected. What
+    that thread is doing does not change then. A block may be entered again inside itself, and by
+    several threads.
+    """
+
+    __slots__ = ("_entered",)
+
+    def __init__(self):
+        self._entered: list[tuple[int, Any]] = []
+
+    def _enter(self, previous: Any) -> None:
+        """Note what is to be put back; not ``None``."""
+        self._entered.append((get_ident(), previous))
+
+    def _leave(self) -> Any:
+        """What is to be put back; ``None`` if this thread did not enter the block."""
+        entered, here = self._entered, get_ident()
+        for i in reversed(range(len(entered))):
+            if entered[i][0] == here:
+                return entered.pop(i)[1]
+        return None
+
+
+class set_trace(ContextBlock):
     """Make a trace the current one inside a ``with`` block."""
 
-    __slots__ = ("previous", "trace")
+    __slots__ = ("trace",)
 
     previous: Trace
     trace: Trace
 
     def __init__(self, trace: Trace):
+        super().__init__()
         self.trace = trace
 
     def __enter__(self) -> Trace:
-        self.previous = context.trace
+        self._enter(context.trace)
         context.trace = self.trace
         return self.trace
 
     def __exit__(self, *exception: object) -> None:
-        context.trace = self.previous
+        previous = self._leave()
+        if previous is not None:
+            context.trace = previous
 
 
-class extend_axes:
+class extend_axes(ContextBlock):
     """Bring named axes into scope inside a ``with`` block."""
 
-    __slots__ = ("previous", "sizes")
+    __slots__ = ("sizes",)
 
     previous: dict[Any, int]
     sizes: dict[Any, int]
 
     def __init__(self, sizes: Iterable[tuple[Any, int]]):
+        super().__init__()
         self.sizes = dict(sizes)
 
     def __enter__(self) -> None:
-        self.previous = context.axis_sizes
-        context.axis_sizes = {**self.previous, **self.sizes}
+        self._enter(context.axis_sizes)
+        context.axis_sizes = {**context.axis_sizes, **self.sizes}
 
     def __exit__(self, *exception: object) -> None:
-        context.axis_sizes = self.previous
+        previous = self._leave()
+        if previous is not None:
+            context.axis_sizes = previous
 
 
 def axis_size(name: object) -> int:

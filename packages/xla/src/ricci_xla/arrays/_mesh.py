@@ -375,7 +375,11 @@ class Mesh(_Axes):
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        _current.stack.pop()
+        # The block of a generator may be left in another thread, which has meshes of its own.
+        stack = _current.stack
+        place = next((i for i in reversed(range(len(stack))) if stack[i] is self), None)
+        if place is not None:
+            del stack[place]
 
     def __str__(self) -> str:
         return f"Mesh({self._axes_text()})"

@@ -1,0 +1,94 @@
+"""Blocks that change what a thread is doing put it back there, wherever they are left."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from ricci_ir import (
+    JaxprTrace,
+    context,
+    ensure_compile_time_eval,
+    eval_trace,
+    extend_axes,
+    named_scope,
+    observing,
+    set_current_trace,
+    set_trace,
+    take_current_trace,
+)
+
+BLOCKS = {
+    "ensure_compile_time_eval": ensure_compile_time_eval,
+    "named_scope": lambda: named_scope("a"),
+    "observing": lambda: observing(lambda event: None, anew=True),
+    "extend_axes": lambda: extend_axes([("i", 2)]),
+    "set_trace": lambda: set_trace(JaxprTrace(eval_trace)),
+    "set_current_trace": lambda: set_current_trace(JaxprTrace(eval_trace)),
+    "take_current_trace": take_current_trace,
+}
+
+
+def _state():
+    return (
+        context.trace,
+        context.name_stack,
+        context.axis_sizes,
+        context.observers,
+        context.kept_anew,
+    )
+
+
+@pytest.fixture(params=BLOCKS.values(), ids=BLOCKS)
+def block(request):
+    return request.param()
+
+
+def test_entered_inside_itself(block):
+    before = _state()
+    with block:
+        inside = _state()
+        with block:
+            pass
+        assert _state() == inside
+    assert _state() == before
+
+
+def test_left_in_another_thread(block):
+    before = _state()
+    trace = JaxprTrace(eval_trace)
+
+    def leave():
+        with set_trace(trace), named_scope("other"):
+            here = _state()
+            block.__exit__(None, None, None)
+            return _state() == here
+
+    block.__enter__()
+    inside = _state()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(leave).result()
+    assert _state() == inside
+    block.__exit__(None, None, None)
+    assert _state() == before
+
+
+def test_entered_by_several_threads(block):
+    barrier = Barrier(2)
+
+    def run(first):
+        before = _state()
+        if not first:
+            barrier.wait()
+        with block:
+            if first:
+                barrier.wait()
+            barrier.wait()
+            if not first:
+                barrier.wait()
+        if first:
+            barrier.wait()
+        return _state() == before
+
+    with ThreadPoolExecutor(2) as pool:
+        assert all(pool.map(run, (True, False)))
