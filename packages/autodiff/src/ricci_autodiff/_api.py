@@ -27,6 +27,7 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
+from ._auxiliary import Auxiliary
 from ._grad import reduced
 from ._jvp import jvp_flat
 from ._linear_functions import (
@@ -50,29 +51,27 @@ class FlatFunction:
       fun: the function of pytrees.
       in_tree: the structure of its arguments.
       has_aux: whether it returns a pair, whose second element is not differentiated.
-      out_tree, aux_tree: the structures of what it returned when it was called.
-      aux_count: the number of leaves of the second element.
+      out_tree: the structure of what it returned when it was called.
+      aux: the second element.
     """
 
-    __slots__ = ("aux_count", "aux_tree", "fun", "has_aux", "in_tree", "out_tree")
+    __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree")
 
     fun: Callable[..., PyTree]
     in_tree: PyTreeDef
     has_aux: bool
     out_tree: PyTreeDef
-    aux_tree: PyTreeDef
-    aux_count: int
+    aux: Auxiliary | None
 
     def __init__(self, fun: Callable[..., PyTree], in_tree: PyTreeDef, has_aux: bool = False):
         self.fun = fun
         self.in_tree = in_tree
         self.has_aux = has_aux
-        self.aux_count = 0
+        self.aux = None
 
     def __call__(self, *flat: ArrayLike) -> list[ArrayLike]:
         """Call the function on the leaves of its arguments; returns the leaves of its result."""
         out = self.fun(*tree_unflatten(self.in_tree, flat))
-        aux_leaves: list[Any] = []
         if self.has_aux:
             if not isinstance(out, tuple | list) or len(out) != 2:
                 raise TypeError(
@@ -80,17 +79,18 @@ class FlatFunction:
                     f"returned {type(out).__name__}."
                 )
             out, aux = out
-            aux_leaves, self.aux_tree = tree_flatten(aux)
+            self.aux = Auxiliary(aux)
         leaves, self.out_tree = tree_flatten(out)
-        self.aux_count = len(aux_leaves)
         for leaf in leaves:
             get_aval(leaf)
-        return [*leaves, *aux_leaves]
+        return leaves if self.aux is None else [*leaves, *self.aux.traced]
 
-    def split_aux[T](self, flat: Sequence[T]) -> tuple[list[T], list[T]]:
-        """The leaves of the output, and those of the auxiliary data."""
-        count = len(flat) - self.aux_count
-        return list(flat[:count]), list(flat[count:])
+    def split_aux[T](self, flat: Sequence[T]) -> tuple[list[T], tuple[PyTree, ...]]:
+        """The leaves of the output; and a tuple of the auxiliary data, if there is any."""
+        if self.aux is None:
+            return list(flat), ()
+        count = len(flat) - len(self.aux.traced)
+        return list(flat[:count]), (self.aux.filled(list(flat[count:])),)
 
 
 if TYPE_CHECKING:
@@ -184,9 +184,7 @@ def jvp(
     out_tangents = [as_array(with_float0(t)) for t in out_tangents[: len(results)]]
     value = tree_unflatten(flat.out_tree, map(as_array, results))
     tangent = tree_unflatten(flat.out_tree, out_tangents)
-    if has_aux:
-        return value, tangent, tree_unflatten(flat.aux_tree, aux)
-    return value, tangent
+    return value, tangent, *aux
 
 
 @api_boundary
@@ -268,8 +266,7 @@ def _linearized(
     out_avals: tuple[Any, ...] = tuple(map(get_aval, results))
     signature = Signature(tree, flat.out_tree, in_avals, out_avals, smooth)
     value = tree_unflatten(flat.out_tree, map(as_array, results))
-    extra = (tree_unflatten(flat.aux_tree, aux),) if has_aux else ()
-    return value, eqns, tangents, signature, extra
+    return value, eqns, tangents, signature, aux
 
 
 @api_boundary

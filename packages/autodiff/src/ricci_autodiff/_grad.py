@@ -1,7 +1,6 @@
 """``grad`` and ``value_and_grad``."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
@@ -15,9 +14,11 @@ from ricci_ir import (
     float0,
     get_aval,
     issubdtype,
+    looks_like,
 )
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
+from ._auxiliary import Auxiliary
 from ._linearize import linearize_flat
 from ._tangent import Zero, instantiate
 from ._transpose import pull_back_tape
@@ -134,7 +135,7 @@ def grad(
     """
     value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @wraps(fun, updated=())
+    @looks_like(fun)
     @api_boundary
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, gradient = value_and_grad_fun(*args, **kwargs)
@@ -160,7 +161,7 @@ def value_and_grad(
     positions = _positions(argnums)
     reduce_axes = tuple(reduce_axes)
 
-    @wraps(fun, updated=())
+    @looks_like(fun)
     @api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         wanted = [_normalize(p, len(args), fun) for p in positions]
@@ -170,18 +171,17 @@ def value_and_grad(
             _check_input(leaf, i, paths, holomorphic, allow_int) for i, leaf in enumerate(leaves)
         ]
         out_tree: Any = None  # flat_fun sets both
-        aux_tree: Any = None
+        auxiliary: Auxiliary | None = None
 
         def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
-            nonlocal out_tree, aux_tree
+            nonlocal out_tree, auxiliary
             full: list[Any] = list(args)
             for p, value in zip(wanted, tree_unflatten(tree, flat), strict=True):
                 full[p] = value
             out = fun(*full, **kwargs)
-            aux_leaves: Sequence[Any] = ()
             if has_aux:
                 out, aux = _check_pair(out, fun)
-                aux_leaves, aux_tree = tree_flatten(aux)
+                auxiliary = Auxiliary(aux)
             out_leaves, out_tree = tree_flatten(out)
             if len(out_leaves) != 1 or out is not out_leaves[0]:
                 raise TypeError(
@@ -189,7 +189,7 @@ def value_and_grad(
                     f"{out_tree}."
                     + ("" if has_aux else " To return more than the scalar, pass has_aux=True.")
                 )
-            return [*out_leaves, *aux_leaves]
+            return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.traced]
 
         tape, given, results, out_tangents = linearize_flat(flat_fun, leaves, smooth)
         value, *aux_leaves = results
@@ -206,8 +206,8 @@ def value_and_grad(
         gradient = tree_unflatten(tree, gradients)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         value = as_array(value)
-        if has_aux:
-            return (value, tree_unflatten(aux_tree, aux_leaves)), gradient
+        if auxiliary is not None:
+            return (value, auxiliary.filled(aux_leaves)), gradient
         return value, gradient
 
     return value_and_grad_fun

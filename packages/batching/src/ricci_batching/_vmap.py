@@ -1,7 +1,6 @@
 """The batching trace, and ``vmap``."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 from ricci_ir import (
@@ -22,6 +21,7 @@ from ricci_ir import (
     eval_jaxpr,
     extend_axes,
     get_aval,
+    looks_like,
     trace_to_jaxpr,
     under_vmap,
 )
@@ -301,7 +301,7 @@ def vmap[**P, R](
             f"argument, got {in_axes!r}."
         )
 
-    @wraps(fun, updated=())
+    @looks_like(fun)
     @api_boundary
     def vmap_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

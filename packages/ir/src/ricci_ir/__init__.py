@@ -11,6 +11,7 @@ from ._namespaces import export_names as _export_names
 from ._options import *
 from ._settings import *
 from ._source import *
+from ._wrapping import *
 from .programs import *
 from .traces import *
 from .types import *

@@ -3,13 +3,12 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import update_wrapper
 from typing import Any, cast
 
 import numpy as np
 
 from ricci_batching import mapped_dims, vmap
-from ricci_ir import Array, ArrayLike, DebugInfo, get_aval
+from ricci_ir import Array, ArrayLike, DebugInfo, get_aval, looks_like
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
 from ricci_xla import Device, Mesh, PartitionSpec, Wrapped, jit, local_devices
@@ -148,9 +147,10 @@ def pmap[**P, R](
         )
         return tree_unflatten(out_tree, outs)
 
-    update_wrapper(on_slices, fun)
     return jit(
-        on_slices, static_argnums=static or None, donate_argnums=_as_tuple(donate_argnums) or None
+        looks_like(fun)(on_slices),
+        static_argnums=static or None,
+        donate_argnums=_as_tuple(donate_argnums) or None,
     )
 
 

@@ -8,8 +8,8 @@ from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._errors import api_boundary
 from ricci_ir._key_checks import key_checks
 from ricci_ir.traces._trace import extend_axes
-from ricci_ir.types._aval import AbstractValue, get_aval
-from ricci_ir.types._shape_dtype import ShapeDtypeStruct, argument_aval
+from ricci_ir.types._aval import AbstractValue
+from ricci_ir.types._shape_dtype import ShapeDtypeStruct, argument_aval, result_aval
 from ricci_pytree import (
     PyTreeDef,
     argument_paths,
@@ -209,7 +209,7 @@ def check_results(subject: str, results: Sequence[object], out: object) -> None:
     """
     for i, leaf in enumerate(results):
         try:
-            get_aval(leaf)
+            result_aval(leaf)
         except TypeError:
             path = keystr(tree_flatten_with_path(out)[0][i][0])
             where = f" at output{path}" if path else ""

@@ -22,6 +22,7 @@ from ricci_ir.traces._trace import (
     leaked_tracer,
 )
 from ricci_ir.types._aval import AbstractValue, get_aval
+from ricci_ir.types._shape_dtype import result_aval
 
 from ._jaxpr import (
     DebugInfo,
@@ -221,12 +222,12 @@ class JaxprTrace(Trace):
             # An object that wraps an array is unwrapped now; later it may hold another array.
             if hasattr(kind, "__jax_array__"):
                 return self.constant(value.__jax_array__(), user)
-            aval = get_aval(value)
+            aval = result_aval(value)
             if isinstance(value, np.generic) or (kind is np.ndarray and not value.shape):
                 return Literal(value, aval)
         var = self.const_by_id.get(id(value))
         if var is None:
-            var = self.const_by_id[id(value)] = Var(get_aval(value))
+            var = self.const_by_id[id(value)] = Var(result_aval(value))
             self.constvars.append(var)
             self.consts.append(value)
         return var

@@ -10,6 +10,7 @@ from ._dtypes import ExtendedDType, canonicalize_dtype
 
 __all__ = [
     "argument_aval",
+    "result_aval",
     "ShapeDtypeStruct",
     "typeof",
 ]
@@ -170,3 +171,15 @@ def typeof(x: object) -> AbstractValue:
       ShapedArray(float32[2,3])
     """
     return shaped_like(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)
+
+
+def result_aval(x: object) -> AbstractValue:
+    """The type of a value in a program that is traced: a ``ShapeDtypeStruct`` may stand for one.
+
+    A program that holds one has types, and cannot be run.
+    """
+    if isinstance(x, ShapeDtypeStruct):
+        return ShapedArray(
+            x.shape, canonicalize_dtype(x.dtype, allow_extended_dtype=True), x.weak_type
+        )
+    return get_aval(x)

@@ -410,6 +410,8 @@ def cond[R](
       operands: their arguments.
       operand: an older spelling of a single operand, which may be ``None``.
 
+    The older form ``cond(pred, x, f, y, g)`` is ``f(x)`` if ``pred`` else ``g(y)``.
+
     Returns:
       The result of the chosen function.
 
@@ -422,9 +424,7 @@ def cond[R](
       3.0
     """
     if not (callable(true_fun) and callable(false_fun)):
-        raise TypeError(
-            "cond: true_fun and false_fun must be functions; they are called with the operands."
-        )
+        true_fun, false_fun, operands = _older_form(true_fun, false_fun, operands)
     operands = _operands("cond", operands, operand)
     _check_scalar("cond: the predicate", pred)
     aval: Any = get_aval(pred)
@@ -438,6 +438,23 @@ def cond[R](
     else:
         index = _int32.type(bool(pred))
     return _bind("cond", index, [true_fun, false_fun], ["true_fun", "false_fun"], operands)
+
+
+def _older_form(
+    true_operand: PyTree, true_fun: PyTree, rest: tuple[PyTree, ...]
+) -> tuple[Callable[..., Any], Callable[..., Any], tuple[PyTree, ...]]:
+    """The arguments of ``cond(pred, true_operand, true_fun, false_operand, false_fun)``."""
+    if not (callable(true_fun) and len(rest) == 2 and callable(rest[1])):
+        raise TypeError(
+            "cond: true_fun and false_fun must be functions; they are called with the operands. "
+            "Write cond(pred, true_fun, false_fun, *operands)."
+        )
+    false_operand, false_fun = rest
+    return (
+        lambda x, _: true_fun(x),
+        lambda _, y: false_fun(y),
+        (true_operand, false_operand),
+    )
 
 
 def switch[R](

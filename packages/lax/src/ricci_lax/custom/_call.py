@@ -79,6 +79,8 @@ class CustomFunction[**P, R]:
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Iterable[str] = (),
     ):
+        if not isinstance(fun, type | CustomFunction):
+            self.__dict__.update(getattr(fun, "__dict__", ()))
         self.__wrapped__ = fun
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             if hasattr(fun, name):

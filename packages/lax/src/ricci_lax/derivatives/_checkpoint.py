@@ -1,7 +1,6 @@
 """``checkpoint``: recompute residuals in the backward pass instead of storing them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from typing import Any, NamedTuple
 
 from ricci_autodiff import (
@@ -25,6 +24,7 @@ from ricci_ir import (
     eval_jaxpr,
     eval_trace,
     join_effects,
+    looks_like,
     staged_call,
 )
 from ricci_lax.checkpoint_policies import Policy, is_saved
@@ -228,7 +228,7 @@ def checkpoint[**P, R](
     # For each choice of static arguments, the function of the others; traces are kept with it.
     calls: dict[Any, Callable] = {}
 
-    @wraps(fun, updated=())
+    @looks_like(fun)
     @api_boundary
     def remat_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         places = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
@@ -259,7 +259,7 @@ def checkpoint[**P, R](
 
 
 def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -> Callable:
-    @wraps(fun, updated=())
+    @looks_like(fun)
     def call(args: tuple, options: dict) -> PyTree:
         return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 

@@ -1,7 +1,6 @@
 """``jacfwd``, ``jacrev`` and ``hessian``: all partial derivatives at once."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from operator import index
 from typing import Any
 
@@ -19,6 +18,7 @@ from ricci_ir import (
     float0,
     get_aval,
     issubdtype,
+    looks_like,
     result_type,
 )
 from ricci_lax.elementwise._arithmetic import add
@@ -80,7 +80,7 @@ def jacfwd[**P](
     """
     positions = _positions("jacfwd", fun, argnums)
 
-    @wraps(fun, updated=())
+    @looks_like(fun)
     @api_boundary
     def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
         given = _Differentiated("jacfwd", fun, positions, args, kwargs)
@@ -108,7 +108,7 @@ def jacfwd[**P](
             for v, rank in zip(moved, ranks, strict=True)
         ]
         jac = tree_unflatten(flat.out_tree, rows)
-        return (jac, tree_unflatten(flat.aux_tree, aux)) if has_aux else jac
+        return (jac, *aux) if has_aux else jac
 
     return jacobian
 
@@ -149,7 +149,7 @@ def jacrev[**P](
     """
     positions = _positions("jacrev", fun, argnums)
 
-    @wraps(fun, updated=())
+    @looks_like(fun)
     @api_boundary
     def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
         given = _Differentiated("jacrev", fun, positions, args, kwargs)

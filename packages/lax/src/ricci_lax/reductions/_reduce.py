@@ -89,6 +89,17 @@ def is_known_value(x: ArrayLike, value: ArrayLike) -> bool:
     return not isinstance(x, Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
 
 
+def is_identity(x: ArrayLike, identity: Callable[..., ArrayLike], dtype: DTypeLike) -> bool:
+    """Whether ``x`` is a computation's identity, ``identity(dtype)``, of whichever dtype.
+
+    Infinity counts as the highest or lowest number of dtypes that lack it.
+    """
+    infinite = {lowest: -np.inf, highest: np.inf}.get(identity)
+    if infinite is not None and is_known_value(x, infinite):
+        return True
+    return is_known_value(x, identity(dtype))
+
+
 def trace_computation(
     name: str, computation: Callable[..., PyTree], tree: PyTreeDef, avals: Sequence[ShapedArray]
 ) -> Jaxpr:
@@ -279,12 +290,12 @@ def reduce(
             "a reduction starts from scalars."
         )
     axes = tuple(map(index, dimensions))
-    check_initial_values("reduce", [array_aval(x) for x in flat_operands], init_avals)
     # Public functions are wrapped to hide internal frames; the table has the functions themselves.
     monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
-    if monoid is not None and is_known_value(flat_inits[0], monoid[0](init_avals[0].dtype)):
+    if monoid is not None and is_identity(flat_inits[0], monoid[0], dtypes[0]):
         results = [monoid[1](flat_operands[0], axes)]
     else:
+        check_initial_values("reduce", [array_aval(x) for x in flat_operands], init_avals)
         jaxpr = trace_computation("reduce", computation, tree, init_avals)
         results = reduce_p.bind(
             *flat_operands,

@@ -42,7 +42,7 @@ from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._axis_reductions import highest, lowest
-from ._reduce import check_initial_values, is_known_value, strong_scalar, trace_computation
+from ._reduce import check_initial_values, is_identity, strong_scalar, trace_computation
 from ._window_lowering import lower_reduce_window
 from ._window_selection import select_and_gather_add_p
 from ._window_shape import (
@@ -376,7 +376,7 @@ def reduce_window(
     )
     # Public functions are wrapped to hide internal frames; the table has the functions themselves.
     monoid = _monoids.get(unguarded(computation)) if len(operands) == 1 else None
-    if monoid is not None and is_known_value(inits[0], monoid[0](avals[0].dtype)):
+    if monoid is not None and is_identity(inits[0], monoid[0], avals[0].dtype):
         return tree_unflatten(tree, [monoid[1].bind(operands[0], **window)])
     jaxpr = trace_computation("reduce_window", computation, tree, init_avals)
     results = reduce_window_p.bind(

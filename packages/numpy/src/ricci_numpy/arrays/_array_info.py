@@ -1,6 +1,6 @@
 """Properties of an array: its rank, shape and size, and its values if it is not traced."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,17 @@ def known_values(x: ArrayLike, advice: str) -> np.ndarray:
 def _shape(name: str, a: Any) -> tuple[int, ...]:
     if hasattr(a, "shape"):  # a ShapeDtypeStruct has one, too
         return tuple(a.shape)
-    (a,) = operands(name, a)
+    try:
+        (a,) = operands(name, a)
+    except TypeError:  # what is no array counts as NumPy counts it: None is a scalar
+        pass
     return np.shape(a)
 
 
 def ndim(a: ArrayLike) -> int:
     """How many dimensions an array has.
 
-    Raises:
-      TypeError: if ``a`` is no array or scalar.
+    What is no array, such as ``None``, counts as a scalar.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -53,8 +55,7 @@ def ndim(a: ArrayLike) -> int:
 def shape(a: ArrayLike) -> tuple[int, ...]:
     """The sizes of an array along each dimension.
 
-    Raises:
-      TypeError: if ``a`` is no array or scalar.
+    What is no array, such as ``None``, counts as a scalar.
 
     Example:
       >>> import ricci_numpy as jnp
@@ -74,7 +75,6 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
       axis: an int or a sequence of ints.
 
     Raises:
-      TypeError: if ``a`` is no array or scalar.
       ValueError: if an axis is out of bounds.
 
     Example:
@@ -86,7 +86,7 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
     """
     sizes = _shape("size", a)
     if axis is not None:
-        axes = axis if isinstance(axis, Sequence) else (axis,)
+        axes = axis if isinstance(axis, Iterable) else (axis,)
         if not all(-len(sizes) <= i < len(sizes) for i in axes):
             raise ValueError(f"size: there is no axis {axis} among {len(sizes)} dimensions.")
         sizes = tuple(sizes[i] for i in axes)

@@ -9,6 +9,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, Axis, ShapeLike, as_array, composite, get_aval
+from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._creation import placed
@@ -230,7 +231,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), np.shape(a))
     ndim = np.ndim(a)
-    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    axes = axis_tuple(axis)
     axes = tuple(canonical_axis(d, ndim) for d in axes)
     if isinstance(shift, int | np.integer):
         return _roll_static(a, shifts=(as_int(shift),) * len(axes), axes=axes)

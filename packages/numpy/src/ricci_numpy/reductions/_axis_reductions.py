@@ -29,6 +29,7 @@ from ricci_ir import (
     python_scalar_dtype,
     trace_key,
 )
+from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import (
     INEXACT_DTYPES,
     convert,
@@ -76,10 +77,8 @@ def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
         if -ndim <= axis < ndim:
             return (axis % ndim,)
         given: tuple = (axis,)
-    elif isinstance(axis, tuple | list):
-        given = tuple(map(index, axis))
     else:
-        given = (index(axis),)
+        given = tuple(map(index, axis_tuple(axis)))
     for i in given:
         if not -ndim <= i < ndim:
             raise np.exceptions.AxisError(

@@ -18,6 +18,7 @@ from ricci_ir import (
     composite,
     is_recording,
 )
+from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import check_arraylike, operands
 from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._filling import as_shape
@@ -62,7 +63,7 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     Raises:
       ValueError: if one is given twice, or does not exist.
     """
-    axes = tuple(axes) if np.ndim(axes) else (axes,)
+    axes = axis_tuple(axes)
     found = tuple(canonical_axis(axis, ndim) for axis in axes)
     if len(set(found)) != len(found):
         raise ValueError(f"{name}: {axes} names an axis twice.")
@@ -186,7 +187,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     a = _as_array("squeeze", a)
     if axis is None:
         axis = tuple(i for i, n in enumerate(np.shape(a)) if n == 1)
-    return lax.squeeze(a, tuple(axis) if isinstance(axis, Sequence) else (axis,))
+    return lax.squeeze(a, axis_tuple(axis))
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
@@ -204,7 +205,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     Source: numpy.expand_dims.
     """
     a = _as_array("expand_dims", a)
-    return lax.expand_dims(a, tuple(axis) if isinstance(axis, Sequence) else (axis,))
+    return lax.expand_dims(a, axis_tuple(axis))
 
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:

@@ -1,6 +1,5 @@
 """Softmax, its logarithm and ``logsumexp``, computed without overflow."""
 
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, composite, softmax_custom_jvp
 from ricci_lax import custom_jvp
+from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._dtypes import issubdtype, result_type
@@ -61,7 +61,7 @@ _softmax_with_rule.defjvp(_softmax_rule)
 
 def as_axis(axis: Axis) -> Any:
     """The axis or axes as a hashable value."""
-    return tuple(map(index, axis)) if isinstance(axis, tuple | list) else axis
+    return axis if isinstance(axis, int) else None if axis is None else axis_tuple(axis)
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:

@@ -14,9 +14,9 @@ from ricci_ir import (
     argument_aval,
     convert_constvars,
     explain_cache_misses,
-    get_aval,
     kept_programs,
     no_tracing,
+    result_aval,
     trace_key,
     trace_to_jaxpr,
 )
@@ -157,7 +157,7 @@ def function_name(fun: Callable[..., Any]) -> str:
     """The name of a function, for messages and programs."""
     while hasattr(fun, "func") and not hasattr(fun, "__name__"):
         fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
-    return getattr(fun, "__name__", type(fun).__name__)
+    return str(getattr(fun, "__name__", type(fun).__name__))
 
 
 def _qualified_name(fun: Callable[..., Any]) -> str:
@@ -280,7 +280,7 @@ def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Pro
 
 def _check_result(name: str, info: str, leaf: Any) -> None:
     try:
-        get_aval(leaf)
+        result_aval(leaf)
     except TypeError:
         raise TypeError(
             f"{info} of {name}, under jit, is {_shorten(leaf)}, of type {type(leaf)}, which is not "
