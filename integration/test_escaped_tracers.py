@@ -1,6 +1,7 @@
 """Tracers that are used after their trace has ended, or in another thread: errors, as in JAX."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -224,3 +225,36 @@ def test_the_type_of_a_tracer_can_be_read_in_another_thread(read, error):
     errors = []
     ricci.jit(lambda x: (errors.append(_in_thread(read, x)), x)[1])(X)
     assert list(map(type, errors)) == [type(None) if error is None else error]
+
+
+# What a function may do with a traced value inside a block of ensure_compile_time_eval.
+INSIDE = {
+    "operation": lambda y: y * 2,
+    "eval_shape": lambda y: y * ricci.eval_shape(lambda: y).shape[0],
+    "make_jaxpr": lambda y: y * len(ricci.make_jaxpr(lambda: y * 2)().eqns),
+    "jit": lambda y: ricci.jit(lambda: y * 2)(),
+    "vmap": lambda y: ricci.vmap(lambda a: a * y)(jnp.ones(2)).sum(0),
+    "scan": lambda y: ricci.lax.scan(lambda c, a: (c + a, c), 0.0, jnp.ones(3))[0] + y,
+    "closure_convert": lambda y: (lambda f, consts: f(1.0, *consts))(
+        *ricci.closure_convert(lambda a: a * y, 1.0)
+    ),
+}
+AROUND = {
+    "jit": ricci.jit,
+    "grad": lambda f: ricci.grad(lambda x: f(x).sum()),
+    "vmap": lambda f: lambda x: ricci.vmap(f)(x[None])[0],
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("inside", INSIDE)
+def test_traced_values_may_be_used_in_blocks_of_compile_time_evaluation(inside, around):
+    def f(x, block):
+        y = jnp.sin(x)
+        with block:
+            return INSIDE[inside](y)
+
+    x = jnp.arange(3.0)
+    with_block = AROUND[around](lambda x: f(x, ricci.ensure_compile_time_eval()))(x)
+    expected = AROUND[around](lambda x: f(x, nullcontext()))(x)
+    np.testing.assert_allclose(with_block, expected, rtol=1e-6)

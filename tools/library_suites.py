@@ -175,7 +175,7 @@ class Side(NamedTuple):
         limits = ["-n", "1", "--timeout", str(LONGEST), "--max-worker-restart", "50"]
         found = self.pytest(suite, folder, *limits, f"@{listed}")
         silent = Outcome("failed", "ended without an outcome")
-        reached = {name for name in found} | {name.partition("::")[0] for name in found}
+        reached = set(found) | {name.partition("::")[0] for name in found}
         return found | {name: silent for name in names if name not in reached}
 
     def collect(self, suite: Suite, folder: Path) -> tuple[list[str], dict[str, Outcome]]:

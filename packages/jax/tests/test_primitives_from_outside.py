@@ -96,6 +96,67 @@ def test_a_missing_rule_is_named(use):
         use(bare.bind)(X)
 
 
+def make_probe(several: bool, seen: set[str]) -> Primitive:
+    """A product whose rules note what they are given."""
+    probe = Primitive(f"probe_{several}")
+    probe.multiple_results = several
+    wrap = (lambda x: [x]) if several else (lambda x: x)
+    probe.def_impl(lambda x, y: wrap(jnp.multiply(x, y)))
+    probe.def_abstract_eval(lambda x, y: wrap(same_type(x)))
+    mlir.register_lowering(
+        probe, mlir.lower_fun(lambda x, y: wrap(x * y), multiple_results=several)
+    )
+
+    def jvp(primals, tangents):
+        assert (type(primals), type(tangents)) == (tuple, tuple)
+        seen.add("jvp")
+        return probe.bind(*primals), probe.bind(tangents[0], primals[1])
+
+    def transpose(ct, x, y):
+        cts = ct if several else [ct]
+        assert all(isinstance(c, jax.Array) and c.shape == x.aval.shape for c in cts)
+        seen.add("transpose")
+        return cts[0] * y, None
+
+    def batch(args, dims):
+        assert (type(args), type(dims)) == (tuple, tuple)
+        seen.add("batch")
+        return probe.bind(*args), wrap(dims[0])
+
+    ad.primitive_jvps[probe] = jvp
+    ad.primitive_transposes[probe] = transpose
+    batching.primitive_batchers[probe] = batch
+    assert (ad.primitive_jvps[probe], ad.primitive_transposes[probe]) == (jvp, transpose)
+    return probe
+
+
+PROBED = {
+    "jvp": (lambda f: lambda x: jax.jvp(f, (x,), (1.0,))[1], {"jvp"}),
+    "grad": (jax.grad, {"jvp", "transpose"}),
+    "grad in jit": (lambda f: jax.jit(jax.grad(f)), {"jvp", "transpose"}),
+    "jit in grad": (lambda f: jax.grad(jax.jit(f)), {"jvp", "transpose"}),
+    "vmap": (lambda f: lambda x: jax.vmap(f)(x * jnp.ones(3))[0], {"batch"}),
+    "grad in vmap": (
+        lambda f: lambda x: jax.vmap(jax.grad(f))(x * jnp.ones(3))[0],
+        {"jvp", "transpose", "batch"},
+    ),
+    "linear_transpose": (lambda f: lambda x: jax.linear_transpose(f, x)(1.0)[0], {"transpose"}),
+}
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("case", PROBED)
+def test_rules_get_tuples_and_cotangents_that_are_arrays(case, several, x64):
+    seen: set[str] = set()
+    probe = make_probe(several, seen)
+    f = lambda x: probe.bind(x, 2.0)[0] if several else probe.bind(x, 2.0)
+    transform, expected = PROBED[case]
+    with jax.enable_x64(x64):
+        assert transform(f)(1.0) == 2.0
+    assert seen == expected
+
+
 def negate(ctx, x):
     assert (ctx.avals_in, ctx.platforms[0]) == (ctx.avals_out, jax.default_backend())
     return [stablehlo.negate(x)]

@@ -15,6 +15,8 @@ from ._extension import deflinear as deflinear
 from ._extension import deflinear2 as deflinear2
 from ._extension import get_primitive_transpose as get_primitive_transpose
 from ._extension import jvp_fun as jvp_fun
+from ._extension import primitive_jvps as primitive_jvps
+from ._extension import primitive_transposes as primitive_transposes
 from ._extension import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ._extension import zeros_like_aval as zeros_like_aval
 from ._grad import axis_sum as axis_sum
@@ -109,6 +111,8 @@ __all__ = [
     "not_linear",
     "per_operand",
     "per_operand_with_result",
+    "primitive_jvps",
+    "primitive_transposes",
     "program",
     "ruled_programs",
     "split_by_linearizing",

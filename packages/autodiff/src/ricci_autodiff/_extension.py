@@ -8,10 +8,16 @@ from ricci_ir import (
     Array,
     ArrayLike,
     Jaxpr,
+    JaxprTrace,
     Primitive,
+    RulesInForm,
     WrappedFun,
+    as_array,
+    context,
     eval_jaxpr,
+    eval_trace,
     get_aval,
+    set_trace,
     trace_to_jaxpr,
     transformation2,
 )
@@ -32,13 +38,50 @@ from ._tangent import Tangent, Zero, instantiate, vector_space
 from ._transpose import transpose_flat
 
 
+def _adapted_transpose(rule: TransposeRule) -> TransposeRule:
+    def transpose(ct: Any, *operands: Any, **params: Any) -> Any:
+        # Cotangents may be Python or NumPy scalars here; such rules read shapes and call methods.
+        several = isinstance(ct, list | tuple)
+        given = [_as_array(c) for c in ct] if several else _as_array(ct)
+        return rule(given, *operands, **params)
+
+    return transpose
+
+
+def _as_array(ct: Any) -> Any:
+    if type(ct) is Zero or hasattr(type(ct), "aval"):
+        return ct
+    trace = context.trace
+    while trace is not None and not isinstance(trace, JaxprTrace):
+        trace = trace.parent
+    if isinstance(trace, JaxprTrace):
+        return trace.lift(ct)
+    with set_trace(eval_trace):
+        return as_array(ct)
+
+
+# The rules in the forms in which libraries register them: with tuples of primals and tangents, and
+# with cotangents that are arrays.
+primitive_jvps: RulesInForm[Callable[..., tuple[Any, Any]]] = RulesInForm(
+    jvp_rules,
+    lambda rule: (
+        lambda primals, tangents, **params: rule(tuple(primals), tuple(tangents), **params)
+    ),
+    lambda rule: rule,
+)
+primitive_transposes: RulesInForm[TransposeRule] = RulesInForm(
+    transpose_rules, _adapted_transpose, lambda rule: rule
+)
+
+
 def get_primitive_transpose(p: Primitive) -> TransposeRule:
     """The transpose rule of a primitive.
 
     Raises:
       NotImplementedError: if it has none.
     """
-    return transpose_rules[p]
+    transpose_rules[p]  # says what is missing
+    return primitive_transposes[p]
 
 
 def defjvp(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> None:
@@ -70,7 +113,7 @@ def deflinear(primitive: Primitive, transpose_rule: TransposeRule) -> None:
 def deflinear2(primitive: Primitive, transpose_rule: TransposeRule) -> None:
     """Like ``deflinear``, with the rule ``transpose_rule(ct, *operands, **params)``."""
     jvp_rules.define(primitive, linear)
-    transpose_rules[primitive] = transpose_rule
+    primitive_transposes[primitive] = transpose_rule
 
 
 def defbilinear(
@@ -98,7 +141,7 @@ def defbilinear(
             lambda t, x, y, **params: bind(x, t, **params),
         ),
     )
-    transpose_rules[prim] = transpose
+    primitive_transposes[prim] = transpose
 
 
 def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Array:

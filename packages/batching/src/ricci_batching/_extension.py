@@ -7,65 +7,26 @@ Three mappings show one table, ``batch_rules``. A rule that is set in one form c
     fancy_primitive_batchers  rule(axis, args, dims, **params)
 """
 
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ricci_ir import Array, ArrayLike, Primitive, is_under
+from ricci_ir import Array, ArrayLike, Primitive, RulesInForm, is_under
 
 from ._rules import Axis, BatchRule, array_ops, batch_rules, batched_at, elementwise, shape_of
 from ._vmap import BatchTrace
-
-
-class Batchers(MutableMapping[Primitive, BatchRule]):
-    """The batching rules in one of the forms.
-
-    Args:
-      adapt: converts a rule of this form to Ricci's, ``rule(axis, args, dims, **params)``.
-      expose: converts a rule of Ricci's to this form.
-    """
-
-    __slots__ = ("_adapt", "_expose", "_given")
-
-    def __init__(
-        self, adapt: Callable[[BatchRule], BatchRule], expose: Callable[[BatchRule], BatchRule]
-    ):
-        self._adapt = adapt
-        self._expose = expose
-        # The rules that were set here, as given and converted: reading returns the given one.
-        self._given: dict[Primitive, tuple[BatchRule, BatchRule]] = {}
-
-    def __getitem__(self, primitive: Primitive) -> BatchRule:
-        if primitive not in batch_rules:
-            raise KeyError(primitive)
-        rule = batch_rules[primitive]
-        given, adapted = self._given.get(primitive, (None, None))
-        return given if given is not None and adapted is rule else self._expose(rule)
-
-    def __setitem__(self, primitive: Primitive, rule: BatchRule) -> None:
-        adapted = self._adapt(rule)
-        self._given[primitive] = rule, adapted
-        batch_rules[primitive] = adapted
-
-    def __delitem__(self, primitive: Primitive) -> None:
-        self._given.pop(primitive, None)
-        del batch_rules[primitive]
-
-    def __iter__(self) -> Iterator[Primitive]:
-        return iter(batch_rules)
-
-    def __len__(self) -> int:
-        return len(batch_rules)
 
 
 def _size(args: Sequence[ArrayLike], dims: Sequence[int | None]) -> int:
     return next(shape_of(x)[d] for x, d in zip(args, dims, strict=True) if d is not None)
 
 
-primitive_batchers: Batchers = Batchers(
+primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
+    batch_rules,
     lambda rule: lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
     lambda rule: lambda args, dims, **params: rule(Axis(_size(args, dims)), args, dims, **params),
 )
-axis_primitive_batchers: Batchers = Batchers(
+axis_primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
+    batch_rules,
     lambda rule: (
         lambda axis, args, dims, **params: rule(
             axis.size, axis.name, None, tuple(args), tuple(dims), **params
@@ -77,7 +38,8 @@ axis_primitive_batchers: Batchers = Batchers(
         )
     ),
 )
-fancy_primitive_batchers: Batchers = Batchers(
+fancy_primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
+    batch_rules,
     lambda rule: lambda axis, args, dims, **params: rule(axis, tuple(args), tuple(dims), **params),
     lambda rule: rule,
 )

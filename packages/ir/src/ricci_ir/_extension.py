@@ -1,6 +1,6 @@
 """Functions on traces, types and programs for interpreters written outside of Ricci."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from .programs._jaxpr import (
 from .programs._staging import trace_to_jaxpr
 from .programs._wrapped_function import WrappedFun
 from .traces._backend import backend
-from .traces._primitive import Primitive
+from .traces._primitive import Primitive, RuleTable
 from .traces._trace import ContextBlock, Trace, Tracer, context, eval_trace
 from .types._aval import AbstractValue, get_aval
 from .types._dtypes import ExtendedDType, array_dtypes, canonicalize_dtype
@@ -44,6 +44,7 @@ __all__ = [
     "OpaqueTraceState",
     "ParamDict",
     "physical_aval",
+    "RulesInForm",
     "set_current_trace",
     "take_current_trace",
     "trace_state_clean",
@@ -79,6 +80,47 @@ def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
       TypeError: if one of the arguments is no array.
     """
     return backend().evaluate(prim, args, params)
+
+
+class RulesInForm[R](MutableMapping[Primitive, R]):
+    """A table of rules, for rules of another form than Ricci's.
+
+    Args:
+      table: holds the rules in Ricci's form.
+      adapt: converts a rule of this form to Ricci's.
+      expose: converts a rule of Ricci's to this form.
+    """
+
+    __slots__ = ("_adapt", "_expose", "_given", "_table")
+
+    def __init__(self, table: RuleTable, adapt: Callable[[R], R], expose: Callable[[R], R]):
+        self._table = table
+        self._adapt = adapt
+        self._expose = expose
+        # The rules that were set here, as given and converted: reading returns the given one.
+        self._given: dict[Primitive, tuple[R, R]] = {}
+
+    def __getitem__(self, primitive: Primitive) -> R:
+        if primitive not in self._table:
+            raise KeyError(primitive)
+        rule = self._table[primitive]
+        given = self._given.get(primitive)
+        return given[0] if given is not None and given[1] is rule else self._expose(rule)
+
+    def __setitem__(self, primitive: Primitive, rule: R) -> None:
+        adapted = self._adapt(rule)
+        self._given[primitive] = rule, adapted
+        self._table[primitive] = adapted
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        self._given.pop(primitive, None)
+        del self._table[primitive]
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
 
 
 class TraceTag:
@@ -130,7 +172,6 @@ class set_current_trace(ContextBlock):
 
     __slots__ = ("trace",)
 
-    previous: Trace
     trace: Any
 
     def __init__(self, trace: Any, check_leaks: bool = False):
@@ -155,8 +196,6 @@ class take_current_trace(ContextBlock):
     """Yield the current trace, and evaluate operations at once inside the ``with`` block."""
 
     __slots__ = ()
-
-    previous: Trace
 
     def __enter__(self) -> Trace:
         current = context.trace

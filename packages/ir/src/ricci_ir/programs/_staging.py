@@ -337,20 +337,19 @@ def closes_over_tracers(jaxpr: Jaxpr) -> bool:
 class ensure_compile_time_eval(ContextBlock):
     """Evaluate operations at once inside a ``with`` block, even while tracing.
 
-    Their operands must be concrete; a tracer raises an error.
+    An operation on a traced value is recorded as ever. A function that is traced inside the block,
+    for its type or its program, may close over such values.
     """
 
     __slots__ = ()
 
-    previous: Trace
-    switched: Any
-
     def __enter__(self) -> None:
-        self._enter((context.trace, staging_switch.swap(False)))
+        self._enter((context.trace, staging_switch.swap(False), context.put_aside))
+        context.put_aside = (*context.put_aside, context.trace)
         context.trace = eval_trace
 
     def __exit__(self, *exception: object) -> None:
         previous = self._leave()
         if previous is not None:
-            context.trace = previous[0]
-            staging_switch.swap(previous[1])
+            context.trace, switched, context.put_aside = previous
+            staging_switch.swap(switched)

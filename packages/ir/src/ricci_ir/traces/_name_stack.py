@@ -46,7 +46,6 @@ class _Entered(ContextBlock):
     __slots__ = ("name",)
 
     name: str
-    previous: tuple[str, ...]
 
     def __init__(self, name: str):
         super().__init__()

@@ -129,7 +129,6 @@ class observing(ContextBlock):
 
     anew: bool
     observer: Callable[[Any], object]
-    previous: tuple[tuple[Callable[[Any], object], ...], dict[int, tuple[Any, Any]] | None]
 
     def __init__(self, observer: Callable[[Any], object], *, anew: bool = False):
         super().__init__()

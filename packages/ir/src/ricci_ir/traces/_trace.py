@@ -91,12 +91,15 @@ class Trace:
         return value if self.parent is None else self.parent.lift(value)
 
     def accepts(self, tracer: "Tracer") -> bool:
-        """Whether a tracer of another trace may be used here: its trace is one of the parents."""
-        trace = self.parent
-        while trace is not None:
-            if trace.stands_for(tracer._trace):
-                return True
-            trace = trace.parent
+        """Whether a tracer of another trace may be used here: its trace is one of the parents.
+
+        Traces that ``ensure_compile_time_eval`` has put aside count as parents.
+        """
+        for trace in (self.parent, *context.put_aside):
+            while trace is not None:
+                if trace.stands_for(tracer._trace):
+                    return True
+                trace = trace.parent
         return False
 
     def stands_for(self, other: "Trace") -> bool:
@@ -251,6 +254,8 @@ class _Context(threading.local):
     name_stack: tuple[str, ...] = ()
     # The place in the user's code of the equation that is being transformed or replayed.
     origin: tuple[Any, int] | None = None
+    # The traces that were current where blocks of ``ensure_compile_time_eval`` were entered.
+    put_aside: tuple[Trace, ...] = ()
     observers: tuple[Callable[[Any], object], ...] = ()
     # While an observer has functions traced anew: by ``id`` of a cache, that cache and the
     # temporary one in its place.
@@ -291,7 +296,6 @@ class set_trace(ContextBlock):
 
     __slots__ = ("trace",)
 
-    previous: Trace
     trace: Trace
 
     def __init__(self, trace: Trace):
@@ -314,7 +318,6 @@ class extend_axes(ContextBlock):
 
     __slots__ = ("sizes",)
 
-    previous: dict[Any, int]
     sizes: dict[Any, int]
 
     def __init__(self, sizes: Iterable[tuple[Any, int]]):

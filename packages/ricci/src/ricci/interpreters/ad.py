@@ -17,16 +17,14 @@ from ricci_autodiff import instantiate as _instantiate
 from ricci_autodiff import is_undefined_primal as is_undefined_primal
 from ricci_autodiff import jvp_fun as _jvp_fun
 from ricci_autodiff import jvp_jaxpr as jvp_jaxpr
-from ricci_autodiff import jvp_rules as _jvp_rules
-from ricci_autodiff import transpose_rules as _transpose_rules
+from ricci_autodiff import primitive_jvps as primitive_jvps
+from ricci_autodiff import primitive_transposes as primitive_transposes
 from ricci_autodiff import zeros_like_aval as zeros_like_aval
 from ricci_ir import export_names as _export_names
 from ricci_lax import add_any_p as _add_any_p
 
 instantiate_zeros = _instantiate
 jvp = _jvp_fun
-primitive_jvps = _jvp_rules
-primitive_transposes = _transpose_rules
 add_jaxvals_p = _add_any_p
 
 _export_names(globals())
