@@ -44,6 +44,23 @@ each("scan", "lax.scan(lambda c, a: (c + a['k'], None), x, {'k': z})", dtypes="f
      z="@[3]")
 each("scan", "lax.scan(lambda c, a: (c, a), x, z)", x="f32[]", z="f32[0,2]")
 each("scan", "lax.scan(lambda c, a: (c + 1, a * c), 0, z)", z="f32[3]")
+# Results are as weak as what the body or the first branch returns, not as what a loop begins with.
+WEAK = "value jvp vmap eager"
+each("fori_loop", "lax.fori_loop(0, 2, lambda i, v: i * 0.5, x)", x="f32[]", probes=WEAK)
+each("fori_loop", "lax.fori_loop(0, n, lambda i, v: i * 0.5, x)", n="i32[] in 2 4", x="f32[]",
+     probes=WEAK)
+each("while_loop", "lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, s[0] * 0.5), (0, x))",
+     x="f32[]", probes=WEAK)
+each("scan", "lax.scan(lambda c, a: (jnp.asarray(0.5), c), x, z)", x="f32[]", z="f32[3]",
+     probes=WEAK)
+each("scan", "lax.scan(lambda c, a: (c + a, c), 1., z)", x="f32[]", z="f32[3]", probes=WEAK)
+each("scan", "lax.scan(lambda c, a: (c[::-1], c), (1., x), z)", x="f32[]", z="f32[3]", probes=WEAK)
+each("cond", "lax.cond(p, lambda: x, lambda: jnp.asarray(0.5))", p="bool[]", x="f32[]", probes=WEAK)
+each("cond", "lax.cond(p, lambda: jnp.asarray(0.5), lambda: x)", p="bool[]", x="f32[]", probes=WEAK)
+each("switch", "lax.switch(i, [lambda: jnp.asarray(0.5), lambda: x])", i="i32[] in 0 1", x="f32[]",
+     probes=WEAK)
+each("switch", "lax.switch(i, [lambda: x, lambda: jnp.asarray(0.5)])", i="i32[] in 0 1", x="f32[]",
+     probes=WEAK)
 each("map", "lax.map(lambda a: lax.sin(a) * 2, x)", dtypes="f32 c64", x="@[3,2]")
 each("map", "lax.map(lambda t: t[0] * t[1], (x, y))", x="f32[3]", y="f32[3]")
 each("map", "lax.map(lambda a: a * a, x, batch_size=2)", x="f32[5,2]")

@@ -8,7 +8,6 @@ import numpy as np
 
 from ricci_ir import (
     Array,
-    ArrayLike,
     CarryPromoted,
     DebugInfo,
     Jaxpr,
@@ -19,7 +18,6 @@ from ricci_ir import (
     check_results,
     convert_constvars,
     current_source,
-    eval_jaxpr,
     get_aval,
     is_observed,
     lattice_result_type,
@@ -63,32 +61,26 @@ class Body(NamedTuple):
 _bodies: TracedFunctions[Any, Body] = TracedFunctions("bodies of loops and branches", 1024)
 
 
-def trace_body(
-    what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], carry: Sequence[Any] = ()
-) -> Body:
+def trace_body(what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any]) -> Body:
     """Trace a function of pytrees; a later call with the same function and types reuses it.
 
     Args:
       what: the operation that the function is given to, for messages.
       tree, avals: the structure and the types of its arguments.
-      carry: the types of the carry. The first leaves of the result are converted to them where
-        they differ only in being weakly typed.
 
     Raises:
       TypeError: if the function returns something that is no array.
     """
-    key = (what, tree, tuple(avals), tuple(carry), trace_key())
+    key = (what, tree, tuple(avals), trace_key())
     found = _bodies.recall(fun, key)
     if found is None:
-        found = _trace(what, fun, tree, avals, carry)
+        found = _trace(what, fun, tree, avals)
         if not any(isinstance(x, Tracer) for x in found.consts):
             _bodies.put(fun, key, found)
     return found
 
 
-def _trace(
-    what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], carry: Sequence[Any]
-) -> Body:
+def _trace(what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any]) -> Body:
     out_tree: Any = None
 
     def flat(*leaves: Array) -> list[Any]:
@@ -96,7 +88,6 @@ def _trace(
         out = fun(*tree_unflatten(tree, leaves))
         results, out_tree = tree_flatten(out)
         check_results(f"{what}: {function_name(fun)}", results, out)
-        results[: len(carry)] = map(_as_strong_as, results, carry)
         return results
 
     jaxpr = trace_to_jaxpr(flat, avals, _debug_info(what, fun, tree))
@@ -115,14 +106,6 @@ def function_name(fun: object) -> str:
     if name == "<lambda>" and code is not None:
         return f"the lambda at {Path(code.co_filename).name}:{code.co_firstlineno}"
     return name
-
-
-def _as_strong_as(result: ArrayLike, expected: ShapedArray) -> ArrayLike:
-    """A result made strongly typed if it differs from the expected type only in being weak."""
-    aval: Any = get_aval(result)
-    if expected.weak_type or (aval.shape, aval.dtype) != (expected.shape, expected.dtype):
-        return result
-    return converted(result, aval.dtype)
 
 
 # The carry of a loop
@@ -157,8 +140,9 @@ def trace_carry(
 ) -> tuple[Body, list[ShapedArray]]:
     """Trace a loop's body, and find types of the carry that the body returns as it gets them.
 
-    A weakly typed leaf of the carry is promoted with the type that the body returns for it, and
-    the body is traced again, until no type changes. Types are only promoted, so that this ends.
+    A weakly typed leaf of the carry, for which the body returns another dtype, is promoted with
+    it, and the body is traced again, until no type changes. Types are only promoted, so that this
+    ends. Where only the weak type differs, the loop's result is as weak as what the body returns.
 
     Args:
       tree: the structure of the arguments.
@@ -171,7 +155,7 @@ def trace_carry(
     """
     carry = list(carry)
     while True:
-        body = trace_body(what, fun, tree, [*before, *carry, *others], carry)
+        body = trace_body(what, fun, tree, [*before, *carry, *others])
         outs = body.out_avals[:count]
         if len(outs) < count:
             return body, carry
@@ -201,10 +185,10 @@ def _notify_promoted(
 
 
 def _strengthened(carry: Sequence[ShapedArray], outs: Sequence[Any]) -> list[ShapedArray]:
-    """The types of the carry; each weak one is promoted with the type that the body returns."""
+    """The types of the carry; a weak one is promoted with another dtype that the body returns."""
     return [
         ShapedArray(c.shape, lattice_result_type((c.dtype, True), (o.dtype, o.weak_type))[0])
-        if c.weak_type and not (o.weak_type and o.dtype == c.dtype)
+        if c.weak_type and o.dtype != c.dtype
         else c
         for c, o in zip(carry, outs, strict=True)
     ]
@@ -365,32 +349,18 @@ def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...
                 consts.append(const)
         layout.append(tuple(positions[id(const)] for const in body.consts))
     avals = tuple(map(get_aval, consts))
-    weak = tuple(
-        all(body.out_avals[i].weak_type for body in bodies) for i in range(len(bodies[0].out_avals))
-    )
     return consts, tuple(
         body.jaxpr.derived(
-            ("branch", avals, positions, weak),
-            lambda body=body, positions=positions: _branch(body.jaxpr, avals, positions, weak),
+            ("branch", avals, positions),
+            lambda body=body, positions=positions: _branch(body.jaxpr, avals, positions),
         )
         for body, positions in zip(bodies, layout, strict=True)
     )
 
 
-def _branch(
-    jaxpr: Jaxpr, avals: Sequence[Any], positions: Sequence[int], weak: Sequence[bool]
-) -> Jaxpr:
-    """One branch with the constants of all branches, and results as weak as ``weak`` says."""
+def _branch(jaxpr: Jaxpr, avals: Sequence[Any], positions: Sequence[int]) -> Jaxpr:
+    """One branch with the constants of all branches."""
     leading = list(map(Var, avals))
     for i, var in zip(positions, jaxpr.invars, strict=False):
         leading[i] = var
-    branch = jaxpr.replace(invars=[*leading, *jaxpr.invars[len(positions) :]])
-    outs: list[Any] = branch.out_avals
-    if all(out.weak_type == w for out, w in zip(outs, weak, strict=True)):
-        return branch
-
-    def flat(*xs: Array) -> list[Any]:
-        results = eval_jaxpr(branch, branch.consts, *xs)
-        return [converted(x, out.dtype, w) for x, out, w in zip(results, outs, weak, strict=True)]
-
-    return trace_to_jaxpr(flat, branch.in_avals, branch.debug_info)
+    return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(positions) :]])
