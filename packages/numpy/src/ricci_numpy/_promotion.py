@@ -127,6 +127,8 @@ def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:
     if kind in scalar_kinds:
         return _scalar(x, kind, dtype, weak)
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
+        if weak:  # of a lower kind than the weak operand: an integer beside a weak float
+            return _scalar(x.item(), type(x.item()), dtype, weak)
         return x if x.dtype == dtype else np.asarray(x).astype(dtype)[()]
     aval: Any = get_aval(x)
     if aval.dtype == dtype and (aval.weak_type == weak or context.trace is eval_trace):

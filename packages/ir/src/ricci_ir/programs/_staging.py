@@ -180,11 +180,13 @@ class JaxprTrace(Trace):
 
         Returns:
           Whether it was recorded. It is not if an operand's value is not an array of this program,
-          or has another type.
+          or has another type, or if an operand is an array from outside of programs.
         """
         invars: list[Var | Literal] = []
         for atom in eqn.invars:
             if type(atom) is Literal:
+                if hasattr(type(atom.val), "aval"):  # a residual on a tape
+                    return False
                 invars.append(atom)
                 continue
             value = env[id(atom)]

@@ -19,9 +19,11 @@ from ricci_ir import (
     ArrayLike,
     Primitive,
     enable_x64,
+    eval_jaxpr,
     float0,
     get_aval,
     issubdtype,
+    make_jaxpr,
     unsupported,
 )
 from ricci_testing._check_grads import (
@@ -163,7 +165,7 @@ def pulled_back(
 
 @in_its_precision
 def check_linearize(primitive: Primitive, example: Example) -> str | None:
-    """``linearize`` gives the value, and a linear function that equals ``jvp``.
+    """``linearize`` gives the value, and a linear function that equals ``jvp``, traced as well.
 
     Raises:
       AssertionError: if it does not.
@@ -187,7 +189,31 @@ def check_linearize(primitive: Primitive, example: Example) -> str | None:
             assert_results_close(
                 np.asarray(found), np.asarray(expected), f"{what} {i % len(values)}"
             )
+        _check_linearize_traced(fun, primals, tangents, pushed, places)
     return None
+
+
+def _check_linearize_traced(
+    fun: Callable[..., list[Array]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    pushed: Sequence[Any],
+    places: Sequence[int],
+) -> None:
+    """The linear function, applied while a program is traced, takes its residuals from there."""
+    smooth = [t for t in pushed if get_aval(t).dtype != float0]  # pyright: ignore
+    program = make_jaxpr(
+        lambda *primals: [
+            t
+            for t in linearize(fun, *primals)[1](*tangents)
+            if get_aval(t).dtype != float0  # pyright: ignore
+        ]
+    )(*primals)
+    found = eval_jaxpr(program.jaxpr, program.consts, *primals)
+    for i, (tangent, expected) in enumerate(zip(found, smooth, strict=True)):
+        assert_results_close(
+            np.asarray(tangent), np.asarray(expected), f"traced, by operands {places}: tangent {i}"
+        )
 
 
 def _is_linear(fun: Callable[..., list[Array]], primals: Sequence[Any]) -> bool:
