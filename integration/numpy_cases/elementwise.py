@@ -147,6 +147,16 @@ add("power pow", "{f}(@[2,3 in 0 3], @[2,3 in 0 3])", dtypes="i32 i8 u8 i64", de
 add(COMPARISON, "{f}(@[2,3 in 0 2], @[2,3 in 0 2])", dtypes=ALL)
 add(LOGICAL, "{f}(@[2,3 in 0 1], @[2,3 in 0 1])", dtypes=ALL)
 add(BITS, "{f}(@[2,3], @[2,3])", dtypes=f"{INTS} u32 bool")
+# What is weakly typed stays so beside one of NumPy's scalars of a lower kind.
+WEAK_BESIDE = """
+    {f}(jnp.asarray(0.5), np.int32(2))
+    {f}(np.uint8(2), jnp.asarray(0.5))
+    {f}(jnp.asarray(2), np.bool_(True))
+    {f}(jnp.asarray(0.5), np.array(2))
+    """
+add("add multiply maximum", WEAK_BESIDE, derive="none")
+add("add multiply maximum", WEAK_BESIDE, derive="none", x64=True)
+add("subtract", "{f}(np.float32(0.5), jnp.asarray(0.5j))", derive="none")
 add(SHIFTS, "{f}(@[2,3], @[2,3 in 0 5])", dtypes=f"{INTS} u32")
 add(SHIFTS, "{f}(i32[5 in -9 9], np.array([0, 31, 32, 33, 7], np.int32))", derive="none")
 add(EXTREME, "{f}(@[2,3], @[2,3])", dtypes=ALL)
