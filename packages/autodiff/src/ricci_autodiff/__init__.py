@@ -33,7 +33,6 @@ from ._linearize import Tape as Tape
 from ._linearize import linearize_call as linearize_call
 from ._linearize import linearize_flat as linearize_flat
 from ._linearize import linearize_jaxpr as linearize_jaxpr
-from ._linearize import live_equations as live_equations
 from ._linearize import split_by_linearizing as split_by_linearizing
 from ._linearize import split_call as split_call
 from ._linearize import tape_to_jaxpr as tape_to_jaxpr
@@ -107,7 +106,6 @@ __all__ = [
     "linearize_flat",
     "linearize_jaxpr",
     "linearize_rules",
-    "live_equations",
     "not_linear",
     "per_operand",
     "per_operand_with_result",

@@ -16,6 +16,7 @@ from ricci_ir import (
     float0,
     get_aval,
     issubdtype,
+    live_equations,
     trace_to_jaxpr,
 )
 from ricci_pytree import (
@@ -39,7 +40,7 @@ from ._linear_functions import (
     strong,
     with_float0,
 )
-from ._linearize import linearize_flat, live_equations
+from ._linearize import linearize_flat
 from ._tangent import Zero, has_tangent
 from ._transpose import transpose_flat
 

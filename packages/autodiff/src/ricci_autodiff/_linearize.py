@@ -5,7 +5,7 @@ no tangent goes to the parent trace, which computes it at once; its result is a 
 records the other operations, which are linear in the tangents.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from ricci_ir import (
@@ -31,6 +31,8 @@ from ricci_ir import (
     eval_trace,
     get_aval,
     join_effects,
+    live_equations,
+    live_program,
     no_effects,
     single_equation,
     staged_call,
@@ -322,7 +324,8 @@ def _two_programs(
         positions = tuple(where)
         return outputs
 
-    forward = trace_to_jaxpr(fun, avals, jaxpr.debug_info)
+    # A rule may compute more than its tangents' residuals turn out to need.
+    forward = live_program(trace_to_jaxpr(fun, avals, jaxpr.debug_info)).jaxpr
     return Linearized(forward, tangent_program, positions, out_nonzeros)
 
 
@@ -496,32 +499,3 @@ def tape_to_jaxpr(
         consts,
     )
     return jaxpr, known
-
-
-def live_equations(
-    eqns: Sequence[JaxprEqn],
-    out_vars: Sequence[Atom],
-    given: Collection[int] = (),
-    effects: bool = True,
-) -> list[JaxprEqn]:
-    """The equations that some variables depend on, and those with effects, in order.
-
-    Args:
-      eqns: all equations.
-      out_vars: the variables.
-      given: the ``id`` of variables whose values are known, so that nothing computes them.
-      effects: whether to keep equations that have effects but whose results are not needed.
-    """
-    needed = set(map(id, out_vars))
-    live: list[JaxprEqn] = []
-    for eqn in reversed(eqns):
-        if not (effects and eqn.effects):
-            for var in eqn.outvars:
-                if id(var) in needed and id(var) not in given:
-                    break
-            else:
-                continue
-        live.append(eqn)
-        needed.update(map(id, eqn.invars))
-    live.reverse()
-    return live

@@ -12,6 +12,7 @@ from ricci_ir import (
     SettingsSwitch,
     Var,
     context,
+    live_program,
     no_origin,
     run_equations,
     trace_to_jaxpr,
@@ -213,7 +214,9 @@ def _transpose_jaxpr(
         nonzeros.extend(type(r) is not Zero for r in results)
         return [r for r in results if type(r) is not Zero]
 
-    return trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info), nonzeros
+    transposed = trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info)
+    # What only the zero cotangents would have needed was evaluated as well.
+    return live_program(transposed).jaxpr, nonzeros
 
 
 def transpose_call(

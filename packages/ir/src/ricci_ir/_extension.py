@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from ._errors import ConcretizationTypeError
 from ._source import unknown_source
+from .programs._dead_code import live_program
 from .programs._jaxpr import (
     Jaxpr,
     JaxprEqn,
-    Literal,
     Var,
     convert_constvars,
-    join_effects,
-    no_effects,
 )
 from .programs._staging import trace_to_jaxpr
 from .programs._wrapped_function import WrappedFun
@@ -359,29 +358,10 @@ def dce_jaxpr(
     Returns:
       The smaller jaxpr, and for each argument whether it is still an argument.
     """
-    wanted = _for_each(used_outputs, jaxpr.outvars)
-    outvars = [atom for atom, used in zip(jaxpr.outvars, wanted, strict=True) if used]
-    needed = {id(atom) for atom in outvars if type(atom) is not Literal}
-    eqns: list[JaxprEqn] = []
-    for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or any(id(var) in needed for var in eqn.outvars):
-            needed.update(id(atom) for atom in eqn.invars if type(atom) is not Literal)
-            eqns.append(eqn)
-    eqns.reverse()
+    live, needed = live_program(jaxpr, _for_each(used_outputs, jaxpr.outvars))
     stays = _for_each(instantiate, jaxpr.invars)
-    used = [id(v) in needed or stay for v, stay in zip(jaxpr.invars, stays, strict=True)]
-    constants = [
-        pair for pair in zip(jaxpr.constvars, jaxpr.consts, strict=True) if id(pair[0]) in needed
-    ]
-    smaller = jaxpr.replace(
-        constvars=[var for var, _ in constants],
-        consts=[value for _, value in constants],
-        invars=[var for var, keep in zip(jaxpr.invars, used, strict=True) if keep],
-        outvars=outvars,
-        eqns=eqns,
-        effects=join_effects(eqn.effects for eqn in eqns) if eqns else no_effects,
-    )
-    return smaller, used
+    used = [need or stay for need, stay in zip(needed, stays, strict=True)]
+    return live.replace(invars=list(compress(live.invars, used))), used
 
 
 def _for_each(given: bool | Sequence[bool], things: Sequence[Any]) -> list[bool]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ricci_ir import AbstractValue, Primitive
+from ricci_ir import AbstractValue, JaxprEqn, Primitive, Var
 
 from .contractions._convolution import conv_general_dilated_p
 from .contractions._dot import dot_general_p
@@ -35,14 +35,28 @@ Recompute: _Decision = _Decision("Recompute")
 
 @dataclass(frozen=True, slots=True)
 class Offloadable:
-    """A value may be kept in another memory: ``dst``, moved from ``src``.
-
-    There is one memory so far: the value is kept where it is.
-    """
+    """A value may be kept in another memory: ``dst``, moved from ``src``."""
 
     src: str
     dst: str
 
+
+class OtherMemories:
+    """Moves values between the memories of a device; ``ricci_parallel`` says how.
+
+    ``move(x, result, memory)`` is the equation that does it. Without one, values stay where they
+    are.
+    """
+
+    __slots__ = ("move",)
+
+    move: Callable[[Var, Var, str], JaxprEqn] | None
+
+    def __init__(self):
+        self.move = None
+
+
+other_memories: OtherMemories = OtherMemories()
 
 type Decision = _Decision | Offloadable
 """What a policy may answer, besides a bool."""
@@ -51,26 +65,26 @@ type Policy = Callable[..., bool | Decision]
 """A policy of ``checkpoint``."""
 
 
-def is_saved(
-    policy: Policy,
-    primitive: Primitive,
-    avals: Sequence[AbstractValue],
-    params: dict[str, Any],
-) -> bool:
-    """Whether a policy allows to store the results of an operation.
+def decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
+    """Whether a policy allows to store the results of an equation, and where."""
+    return _decision(policy, eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params)
+
+
+def _decision(
+    policy: Policy, primitive: Primitive, avals: Sequence[AbstractValue], params: dict[str, Any]
+) -> bool | Offloadable:
+    """What a policy answers.
 
     Raises:
-      TypeError: if it answers with something else than a decision.
+      TypeError: if it is something else than a decision.
     """
-    decision = policy(primitive, *avals, **params)
-    if decision is Saveable or isinstance(decision, Offloadable):
-        return True
-    if decision is Recompute:
-        return False
-    if isinstance(decision, bool):
-        return decision
+    answer = policy(primitive, *avals, **params)
+    if isinstance(answer, bool | Offloadable):
+        return answer
+    if answer is Saveable or answer is Recompute:
+        return answer is Saveable
     raise TypeError(
-        f"the checkpoint policy {policy} returned {decision!r} for {primitive}. Return a bool, "
+        f"the checkpoint policy {policy} returned {answer!r} for {primitive}. Return a bool, "
         "Saveable, Recompute, or an Offloadable."
     )
 
@@ -186,8 +200,21 @@ class SaveFromBothPolicies:
     first: Policy
     second: Policy
 
+    def __call__(
+        self, primitive: Primitive, *avals: AbstractValue, **params: Any
+    ) -> bool | Offloadable:
+        answer = _decision(self.first, primitive, avals, params)
+        return answer or _decision(self.second, primitive, avals, params)
+
+
+@dataclass(frozen=True, slots=True)
+class SaveInPlace:
+    """Keep what another policy keeps, where it is."""
+
+    policy: Policy
+
     def __call__(self, primitive: Primitive, *avals: AbstractValue, **params: Any) -> bool:
-        return any(is_saved(p, primitive, avals, params) for p in (self.first, self.second))
+        return _decision(self.policy, primitive, avals, params) is not False
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:

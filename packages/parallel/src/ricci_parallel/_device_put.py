@@ -4,7 +4,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ricci_autodiff import Tape, Zero
-from ricci_ir import Array, ArrayLike, Primitive, PyTree, Tracer, context, define, eval_trace
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    JaxprEqn,
+    Primitive,
+    PyTree,
+    Tracer,
+    Var,
+    as_array,
+    context,
+    define,
+    eval_trace,
+)
+from ricci_lax.checkpoint_policies import other_memories
 from ricci_pytree import flatten_axes, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import (
@@ -21,7 +34,7 @@ from ricci_xla import device_put as put_arrays
 from ._sharding_constraint import mesh_of_sharding
 
 # For each operand: the device or sharding that it goes to, or that it comes from, if it is given.
-type _Places = tuple[Device | Sharding | None, ...]
+type _Places = tuple["Device | Sharding | MemoryKind | None", ...]
 type _CopySemantics = tuple[ArrayCopySemantics, ...]
 
 _copy = ArrayCopySemantics.ALWAYS_COPY
@@ -90,10 +103,30 @@ def _device_put_transpose(
     return [None if type(ct) is Zero else next(moved) for ct in cts]
 
 
-def _placed(ctx: Lowering, x: Value, device: Device | Sharding | None) -> Value:
+class MemoryKind:
+    """A memory of the device on which a value is: ``device_put`` to it keeps the device."""
+
+    __slots__ = ("_memory_kind",)
+
+    def __init__(self, kind: str):
+        self._memory_kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MemoryKind) and other._memory_kind == self._memory_kind
+
+    def __hash__(self) -> int:
+        return hash(self._memory_kind)
+
+    def __repr__(self) -> str:
+        return f"MemoryKind({self._memory_kind!r})"
+
+
+def _placed(ctx: Lowering, x: Value, device: Device | Sharding | MemoryKind | None) -> Value:
     """An operand in the memory that its sharding names, if that is not the device's own."""
     kind = getattr(device, "_memory_kind", None)
-    if ctx.platform == "cpu" or kind in (None, "device"):
+    if ctx.platform == "cpu" or kind is None:
+        return x
+    if kind == "device" and not isinstance(device, MemoryKind):
         return x
     (result,) = ctx.custom_call(
         "annotate_device_placement",
@@ -116,7 +149,9 @@ def _device_put_eager(
     *args: ArrayLike, devices: _Places, srcs: _Places, copy_semantics: _CopySemantics
 ) -> list[Array]:
     return [
-        put_arrays(x, where, donate=how == _donate, may_alias=False if how == _copy else None)
+        as_array(x)
+        if isinstance(where, MemoryKind)
+        else put_arrays(x, where, donate=how == _donate, may_alias=False if how == _copy else None)
         for x, where, how in zip(args, devices, copy_semantics, strict=True)
     ]
 
@@ -138,6 +173,14 @@ device_put_p: Primitive = define(
     mesh=_device_put_mesh,
     eager=_device_put_eager,
 )
+
+
+def _move(x: Var, result: Var, memory: str) -> JaxprEqn:
+    params = {"devices": (MemoryKind(memory),), "srcs": (None,), "copy_semantics": (_copy,)}
+    return JaxprEqn([x], [result], device_put_p, params)
+
+
+other_memories.move = _move
 
 
 def device_put(

@@ -30,6 +30,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     Literal,
+    LiveCall,
     Primitive,
     Shape,
     ShapedArray,
@@ -41,6 +42,7 @@ from ricci_ir import (
     eval_jaxpr,
     extend_axes,
     get_aval,
+    live_call,
     physical_aval,
     program_rules,
     trace_to_jaxpr,
@@ -405,6 +407,17 @@ def _lower(
     )
 
 
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    call = live_call(params, needed, final)
+    if call is None or not any(call.operands):  # the specs of operands say how to divide the work
+        return None
+    specs = {
+        "in_specs": _where(params["in_specs"], call.operands),
+        "out_specs": _where(params["out_specs"], needed),
+    }
+    return call._replace(params={**call.params, **specs})
+
+
 def _order(
     eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]
 ) -> tuple[list[JaxprEqn], list[Var]]:
@@ -558,6 +571,7 @@ shard_map_p: Primitive = define(
     transpose=_transpose,
     batch=_batch,
     lower=_lower,
+    dead_code=_dead_code,
     mesh=lambda *, mesh, **_: mesh,
     order=_order,
     steps=_steps,

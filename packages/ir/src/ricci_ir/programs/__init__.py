@@ -2,6 +2,7 @@
 
 from ._by_function import *
 from ._check import *
+from ._dead_code import *
 from ._evaluate import *
 from ._jaxpr import *
 from ._make_jaxpr import *

@@ -1,24 +1,18 @@
 """``cond`` and ``switch``: one of several programs, chosen by a value."""
 
-import weakref
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ricci_autodiff import (
-    Linearized,
     Tape,
     Zero,
     is_undefined_primal,
     join_tangents,
-    jvp_jaxpr,
-    linearize_jaxpr,
     split_by_linearizing,
-    transpose_jaxpr,
-    with_zeros,
 )
-from ricci_batching import batch_jaxpr, batched_at, moved_to
+from ricci_batching import batched_at, moved_to
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -28,7 +22,6 @@ from ricci_ir import (
     PyTree,
     Steps,
     Tracer,
-    Var,
     as_array,
     current_source,
     define,
@@ -39,13 +32,12 @@ from ricci_ir import (
     issubdtype,
     join_effects,
     notify,
-    trace_to_jaxpr,
 )
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.elementwise._comparison import clamp, eq, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.structure._identity import stop_gradient_p
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, zeros_of
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
 
@@ -58,6 +50,15 @@ from ._bodies import (
     leaf_avals,
     trace_body,
 )
+from ._cond_programs import (
+    batch_branches,
+    jvp_branches,
+    linearize_branches,
+    live_branches,
+    per_branch,
+    saved_in_branches,
+    transpose_branches,
+)
 
 __all__ = [
     "cond",
@@ -68,21 +69,14 @@ __all__ = [
 _int32 = np.dtype(np.int32)
 
 
-def _per_branch(
-    key: Hashable, branches: tuple[Jaxpr, ...], build: Callable[[], Any]
-) -> tuple[Any, ...]:
-    """What ``build`` derives from all branches, cached on the first of them."""
-    return branches[0].derived((key, *map(weakref.ref, branches)), build)
-
-
 # Derivatives
 
 
 def _cond_jvp(primals, tangents, *, branches, **params):
     index, *operands = primals
     nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
-    pushed, out_nonzeros = _per_branch(
-        ("jvp", nonzeros), branches, lambda: _jvp_branches(branches, nonzeros)
+    pushed, out_nonzeros = per_branch(
+        ("jvp", nonzeros), branches, lambda: jvp_branches(branches, nonzeros)
     )
     given = [t for t in tangents[1:] if type(t) is not Zero]
     outs = cond_p.bind(index, *operands, *given, branches=pushed, **params)
@@ -90,21 +84,11 @@ def _cond_jvp(primals, tangents, *, branches, **params):
     return outs[:count], join_tangents(out_nonzeros, outs[count:], outs[:count])
 
 
-def _jvp_branches(branches, nonzeros):
-    union = _union(jvp_jaxpr(branch, nonzeros)[1] for branch in branches)
-    return tuple(jvp_jaxpr(branch, nonzeros, union)[0] for branch in branches), union
-
-
-def _union(flags: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
-    """The positions at which any of the branches has the flag set."""
-    return tuple(map(any, zip(*flags, strict=True)))
-
-
 def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
     index, *operands = primals
     nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
-    forward, tangent, places, out_nonzeros = _per_branch(
-        ("linearize", nonzeros), branches, lambda: _linearize_branches(branches, nonzeros)
+    forward, tangent, places, out_nonzeros = per_branch(
+        ("linearize", nonzeros), branches, lambda: linearize_branches(branches, nonzeros)
     )
     outs = cond_p.bind(*primals, branches=forward, **params)
     results = outs[: len(out_nonzeros)]
@@ -118,98 +102,11 @@ def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
     return results, join_tangents(out_nonzeros, recorded, results)
 
 
-def _linearize_branches(branches, nonzeros):
-    """Linearize the branches: the forward branches, the tangent branches, the residuals' places.
-
-    All branches of a cond return the same types, but each has residuals of its own. Since only
-    one branch runs, they share result slots: residuals of one type in different branches use one
-    slot, and a branch fills the slots that it does not need with zeros. A residual's place is its
-    position among the operands, followed by the results of the forward branches.
-    """
-    linearized = [linearize_jaxpr(branch, nonzeros) for branch in branches]
-    fixed = len(branches[0].invars) + len(branches[0].outvars)
-    slots: list[Any] = []
-    homes = [_place_residuals(lin, fixed, slots) for lin in linearized]
-    places = tuple(sorted({place for home in homes for place in home}))
-    union = _union(lin.nonzeros for lin in linearized)
-    forward = tuple(
-        _forward_branch(lin.forward, home, fixed, slots, len(branches[0].outvars), lin.residuals)
-        for lin, home in zip(linearized, homes, strict=True)
-    )
-    avals = [*branches[0].in_avals, *forward[0].out_avals]
-    tangent = tuple(
-        _tangent_branch(
-            with_zeros(lin.tangent, lin.nonzeros, union, branches[0].out_avals),
-            home,
-            [(place, avals[place]) for place in places],
-        )
-        for lin, home in zip(linearized, homes, strict=True)
-    )
-    return forward, tangent, places, union
-
-
-def _place_residuals(lin: Linearized, fixed: int, slots: list[Any]) -> list[int]:
-    """The place of each residual of a branch; one for which no slot is free adds a slot."""
-    free = list(range(len(slots)))
-    outs = [*lin.forward.in_avals, *lin.forward.out_avals]
-    home = []
-    for position in lin.residuals:
-        if position < fixed:
-            home.append(position)
-            continue
-        aval = outs[position]
-        slot = next((i for i in free if slots[i] is aval), None)
-        if slot is None:
-            slot = len(slots)
-            slots.append(aval)
-        else:
-            free.remove(slot)
-        home.append(fixed + slot)
-    return home
-
-
-def _forward_branch(
-    jaxpr: Jaxpr,
-    home: Sequence[int],
-    fixed: int,
-    slots: Sequence[Any],
-    count: int,
-    residuals: Sequence[int],
-) -> Jaxpr:
-    """The forward program with its residuals in their slots; zeros fill the other slots."""
-    arguments = len(jaxpr.invars)
-    source = {
-        place - fixed: position - arguments
-        for place, position in zip(home, residuals, strict=True)
-        if place >= fixed
-    }
-
-    def fun(*args: Array) -> list[Any]:
-        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        filled = [
-            outs[source[i]] if i in source else zeros_of(aval) for i, aval in enumerate(slots)
-        ]
-        return [*outs[:count], *filled]
-
-    if len(source) == len(slots) and list(source.values()) == list(
-        range(count, count + len(slots))
-    ):
-        return jaxpr
-    return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
-
-
-def _tangent_branch(jaxpr: Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]) -> Jaxpr:
-    """A tangent program that takes the residuals of all branches ahead of the tangents."""
-    variables = dict(zip(home, jaxpr.invars, strict=False))
-    leading = [variables.get(place) or Var(aval) for place, aval in places]
-    return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
-
-
 def _cond_transpose(cts, index, *operands, branches, **params):
     linear = tuple(map(is_undefined_primal, operands))
     given = tuple(type(ct) is not Zero for ct in cts)
-    transposed, nonzeros = _per_branch(
-        ("transpose", linear, given), branches, lambda: _transpose_branches(branches, linear, given)
+    transposed, nonzeros = per_branch(
+        ("transpose", linear, given), branches, lambda: transpose_branches(branches, linear, given)
     )
     known = [x for x in operands if not is_undefined_primal(x)]
     results = iter(
@@ -225,16 +122,6 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     return [None, *(next(results) if lin and next(found) else None for lin in linear)]
 
 
-def _transpose_branches(branches, linear, given):
-    transposed = [transpose_jaxpr(branch, linear, given) for branch in branches]
-    union = _union(nonzeros for _, nonzeros in transposed)
-    avals = [v.aval for v, lin in zip(branches[0].invars, linear, strict=True) if lin]
-    return (
-        tuple(with_zeros(jaxpr, nonzeros, union, avals) for jaxpr, nonzeros in transposed),
-        union,
-    )
-
-
 # Batching
 
 
@@ -243,18 +130,10 @@ def _cond_batch(axis, args, dims, *, branches, **params):
         return _select_batch(axis, args, dims, branches)
     args, (_, *in_dims) = moved_to(args, dims, 0)
     in_dims = tuple(in_dims)
-    batched, out_dims = _per_branch(
-        ("batch", axis, in_dims), branches, lambda: _batch_branches(branches, axis, in_dims)
+    batched, out_dims = per_branch(
+        ("batch", axis, in_dims), branches, lambda: batch_branches(branches, axis, in_dims)
     )
     return cond_p.bind(*args, branches=batched, **params), list(out_dims)
-
-
-def _batch_branches(branches, axis, dims):
-    found = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
-    out_dims = tuple(
-        0 if any(d is not None for d in each) else None for each in zip(*found, strict=True)
-    )
-    return tuple(batch_jaxpr(branch, axis, dims, out_dims)[0] for branch in branches), out_dims
 
 
 def _select_batch(axis, args, dims, branches):
@@ -273,10 +152,10 @@ def _select_batch(axis, args, dims, branches):
         notify(CondSelected(current_source(), branches))
     size = axis.size
     index, *operands = (batched_at(x, d, size, 0) for x, d in zip(args, dims, strict=True))
-    batched, out_dims = _per_branch(
+    batched, out_dims = per_branch(
         ("select", axis),
         branches,
-        lambda: _batch_branches(branches, axis, (0,) * len(branches[0].invars)),
+        lambda: batch_branches(branches, axis, (0,) * len(branches[0].invars)),
     )
     outs = []
     for i, branch in enumerate(batched):
@@ -380,6 +259,8 @@ cond_p: Primitive = define(
     transpose=_cond_transpose,
     batch=_cond_batch,
     lower=_cond_lower,
+    dead_code=live_branches,
+    saving=lambda params, policy, needed: saved_in_branches(policy=policy, needed=needed, **params),
     steps=_cond_steps,
     order=tokens_at(
         1,

@@ -21,6 +21,7 @@ from ricci_ir import (
     ArrayLike,
     DebugInfo,
     Jaxpr,
+    LiveCall,
     Primitive,
     PyTree,
     Var,
@@ -30,6 +31,7 @@ from ricci_ir import (
     eval_jaxpr,
     get_aval,
     join_effects,
+    live_program,
     set_trace,
     trace_to_jaxpr,
 )
@@ -388,6 +390,26 @@ def _lower(ctx: Lowering, *operands: Value, const_lengths, jaxprs) -> list[Value
     return ctx.inline(jaxprs.solve, [*consts.solve, *b])
 
 
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    """Without what the solvers return beside the solution, if nothing needs that."""
+    jaxprs = params["jaxprs"]
+    count = len(jaxprs.matvec.outvars)
+    if len(needed) == count or any(needed[count:]):
+        return None
+
+    def alone(jaxpr: Jaxpr | None) -> Jaxpr | None:
+        if jaxpr is None:
+            return None
+        return live_program(jaxpr, [i < count for i in range(len(jaxpr.outvars))]).jaxpr
+
+    smaller = jaxprs._replace(
+        solve=alone(jaxprs.solve), transpose_solve=alone(jaxprs.transpose_solve)
+    )
+    operands = (True,) * (sum(params["const_lengths"]) + count)
+    results = tuple(i < count for i in range(len(needed)))
+    return LiveCall({**params, "jaxprs": smaller}, operands, results)
+
+
 # Operands: what matvec, its transpose and the two solvers close over, then the leaves of b.
 linear_solve_p: Primitive = define(
     "custom_linear_solve",
@@ -401,5 +423,6 @@ linear_solve_p: Primitive = define(
     batch=_batch,
     lower=_lower,
     program=_program,
+    dead_code=_dead_code,
     checkify=checks_nan,
 )

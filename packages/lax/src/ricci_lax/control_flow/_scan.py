@@ -13,17 +13,34 @@ from ricci_autodiff import (
     instantiate,
     is_undefined_primal,
     join_tangents,
+    program,
     split_by_linearizing,
 )
 from ricci_batching import batched_at, moved_to
-from ricci_ir import ExtendedDType, Primitive, ShapedArray, Steps, define, hides, staged_call
+from ricci_ir import (
+    ExtendedDType,
+    LiveCall,
+    Primitive,
+    ShapedArray,
+    Steps,
+    define,
+    hides,
+    live_loop,
+    narrowed,
+    needed_by,
+    staged_call,
+)
+from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
+from ricci_lax.programs._inlining import inlined
 from ricci_lax.rules._law_examples import along_an_axis
+from ricci_lax.rules._saving import Saving
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.structure._shapes import expand_dims, write, zeros_of
 from ricci_stablehlo import Lowering, Value, int_list, thread_tokens, tokens_at, traced
 
+from ._saved_values import saved_values
 from ._scalar_packing import pack, packing_of, unpack
 from ._scan_programs import (
     batched_body,
@@ -86,12 +103,20 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
 
 def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     lin = linearized_body(jaxpr, num_consts, num_carry, _flags(tangents))
-    shape = {"num_consts": num_consts, "num_carry": num_carry, **params}
-    outs = scan_p.bind(*primals, jaxpr=lin.forward, **shape)
-    values = [*primals, *outs]
+    invariants: list[Any] = []
     if lin.invariants is not None:
         call = staged_call.call
-        values += call.bind(*primals[:num_consts], jaxpr=lin.invariants, name="invariants")
+        invariants = call.bind(*primals[:num_consts], jaxpr=lin.invariants, name="invariants")
+    closed_over = [invariants[i] for i in lin.closed_over]
+    outs = scan_p.bind(
+        *closed_over,
+        *primals,
+        jaxpr=lin.forward,
+        num_consts=len(closed_over) + num_consts,
+        num_carry=num_carry,
+        **params,
+    )
+    values = [*primals, *outs, *invariants]
     results = outs[: len(jaxpr.outvars)]
     flags = (*lin.carry, *lin.collected)
     if not any(flags):
@@ -227,6 +252,63 @@ def _packed_scan(*operands, packing, num_consts, num_carry, **params):
     )
     count = len(vectors)
     return [*unpack(outs[:count], packing.carry, 0), *unpack(outs[count:], packing.ys, 1)]
+
+
+def _scan_dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
+    jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
+    results = live_loop(jaxpr, slice(num_consts, num_consts + num_carry), needed, final)
+    consts, _, xs = sections(needed_by(jaxpr, results, final), num_consts, num_carry)
+    carry = results[:num_carry]
+    arguments = (*consts, *carry, *xs)
+    smaller = narrowed(jaxpr, results, arguments, final)
+    if smaller is jaxpr:
+        return None
+    counts = {"num_consts": sum(consts), "num_carry": sum(carry)}
+    return LiveCall({**params, "jaxpr": smaller, **counts}, arguments, results)
+
+
+def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...]) -> Saving | None:
+    jaxpr = inlined(params["jaxpr"])
+    num_consts, num_carry = params["num_consts"], params["num_carry"]
+    consts, carry, xs = sections(jaxpr.invars, num_consts, num_carry)
+    while True:
+        wanted = list(compress(jaxpr.outvars, needed))
+        plan = saved_values(jaxpr, policy, wanted)
+        # To compute a part of the carry again, its value before is needed, too.
+        read = plan.reads(wanted)
+        grown = (
+            *(n or id(v) in read for n, v in zip(needed, carry, strict=False)),
+            *needed[num_carry:],
+        )
+        if grown == needed:
+            break
+        needed = grown
+    if not plan.saved:
+        return None
+    collected = {id(v): i for i, v in enumerate(jaxpr.outvars) if i >= num_carry}
+    new = [v for v in plan.saved if id(v) not in collected]
+    places = {id(v): len(jaxpr.outvars) + i for i, v in enumerate(new)}
+    saved = set(map(id, plan.saved))
+    results = tuple(
+        n and not (i >= num_carry and id(v) in saved)
+        for i, (n, v) in enumerate(zip(needed, jaxpr.outvars, strict=True))
+    )
+    kept_carry = list(compress(carry, needed))
+    first = program(jaxpr, jaxpr.invars, plan.first, [*jaxpr.outvars, *new])
+    again = program(
+        jaxpr,
+        [*consts, *kept_carry, *xs, *plan.saved],
+        plan.again,
+        list(compress(jaxpr.outvars, results)),
+    )
+    return Saving(
+        {**params, "jaxpr": first},
+        [_stacked(v.aval, params["length"]) for v in new],
+        [places.get(id(v), collected.get(id(v), 0)) for v in plan.saved],
+        {**params, "jaxpr": again, "num_carry": len(kept_carry)},
+        (*(True,) * num_consts, *needed[:num_carry], *(True,) * len(xs)),
+        results,
+    )
 
 
 # Lowering: a while loop over a counter, the carry, and the buffers of what is collected.
@@ -367,6 +449,8 @@ scan_p: Primitive = define(
     transpose=_scan_transpose,
     batch=_scan_batch,
     lower=_scan_lower,
+    dead_code=_scan_dead_code,
+    saving=_scan_saving,
     steps=_scan_steps,
     order=tokens_at(
         lambda eqn: eqn.params["num_consts"],

@@ -15,7 +15,6 @@ from ricci_autodiff import (
     instantiate,
     jvp_jaxpr,
     linearize_jaxpr,
-    live_equations,
     program,
     split_jaxpr,
     tangent_aval,
@@ -23,7 +22,7 @@ from ricci_autodiff import (
     with_zeros,
 )
 from ricci_batching import Axis, batch_jaxpr
-from ricci_ir import Jaxpr, trace_to_jaxpr
+from ricci_ir import Jaxpr, live_equations, live_program, trace_to_jaxpr
 
 Flags = tuple[bool, ...]
 
@@ -94,9 +93,11 @@ class LinearizedBody(NamedTuple):
     the forward scan, followed by the invariants.
 
     Attributes:
-      forward: the body, which also collects residuals.
+      forward: the body, which also collects residuals. It closes over some of the invariants, ahead
+        of its other operands.
       invariants: from the constants to those residuals that depend on nothing else, computed once
         ahead of the loop; ``None`` if there are none.
+      closed_over: the positions of the invariants that ``forward`` closes over.
       tangent: the body on tangents.
       const_residuals, xs_residuals: the places of the residuals that it closes over and of those
         that it scans; in both sections they stand ahead of the tangents.
@@ -105,6 +106,7 @@ class LinearizedBody(NamedTuple):
 
     forward: Jaxpr
     invariants: Jaxpr | None
+    closed_over: tuple[int, ...]
     tangent: Jaxpr
     const_residuals: tuple[int, ...]
     xs_residuals: tuple[int, ...]
@@ -133,11 +135,23 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     home = _Residuals(linearized, num_consts, num_carry)
     forward, tangent = linearized.forward, linearized.tangent
     results = forward.outvars[: len(jaxpr.outvars)]
-    body = _pruned(forward, forward.invars, [*results, *home.collected])
-    invariants = None
-    if home.invariant:
-        eqns = live_equations(forward.eqns, home.invariant, effects=False)
-        invariants = program(forward, forward.invars[:num_consts], eqns, home.invariant)
+    outvars = [*results, *home.collected]
+    ahead, closed_over, invariants = home.invariant, (), None
+    if ahead:
+        eqns = live_equations(forward.eqns, ahead, effects=False)
+        # What is computed ahead on the way to a residual is not computed in the loop again.
+        once = {id(v): v for v in (*ahead, *(v for eqn in eqns for v in eqn.outvars))}
+        read = _read_of(forward, once, outvars)
+        ahead = list({id(v): v for v in (*ahead, *read)}.values())
+        closed_over = tuple(i for i, v in enumerate(ahead) if any(v is r for r in read))
+        invariants = program(forward, forward.invars[:num_consts], eqns, ahead)
+    given = [ahead[i] for i in closed_over]
+    body = program(
+        forward,
+        [*given, *forward.invars],
+        live_equations(forward.eqns, outvars, set(map(id, given))),
+        outvars,
+    )
     tangent = with_zeros(tangent, linearized.nonzeros, (*carry, *collected), jaxpr.out_avals)
     count = len(linearized.residuals)
     residuals, tangents = tangent.invars[:count], tangent.invars[count:]
@@ -146,6 +160,7 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     return LinearizedBody(
         body,
         invariants,
+        closed_over,
         tangent.replace(
             invars=[
                 *(residuals[i] for i, _ in home.fixed),
@@ -210,9 +225,19 @@ class _Residuals:
                 self.sliced.append((i, where[id(var)]))
 
 
-def _pruned(jaxpr: Jaxpr, invars: Sequence[Any], outvars: Sequence[Any]) -> Jaxpr:
-    """The program of some results: the equations that they need, and those with effects."""
-    return program(jaxpr, invars, live_equations(jaxpr.eqns, outvars), outvars)
+def _read_of(jaxpr: Jaxpr, known: dict[int, Any], outvars: Sequence[Any]) -> list[Any]:
+    """Which known values the program of some results reads, instead of computing them."""
+    known = dict(known)
+    while True:
+        eqns = live_equations(jaxpr.eqns, outvars, known)
+        # An equation with several results may be needed for another one.
+        computed = [id(v) for eqn in eqns for v in eqn.outvars if id(v) in known]
+        if not computed:
+            break
+        for key in computed:
+            del known[key]
+    read = {id(atom) for eqn in eqns for atom in eqn.invars} | set(map(id, outvars))
+    return [v for key, v in known.items() if key in read]
 
 
 # Reverse mode, second half
@@ -298,7 +323,7 @@ def _transpose(jaxpr, num_consts, num_carry, linear, given) -> TransposedBody:
             *known(xs_avals, lin_xs),
         ]
         transposed = trace_to_jaxpr(fun, in_avals, jaxpr.debug_info)
-    return TransposedBody(transposed, consts, carry, xs)
+    return TransposedBody(live_program(transposed).jaxpr, consts, carry, xs)
 
 
 def halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:

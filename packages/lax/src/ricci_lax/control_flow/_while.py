@@ -14,6 +14,7 @@ from ricci_ir import (
     Effect,
     Jaxpr,
     JaxprEqn,
+    LiveCall,
     NotReversible,
     Primitive,
     Steps,
@@ -26,6 +27,9 @@ from ricci_ir import (
     disable_jit_state,
     is_observed,
     join_effects,
+    live_loop,
+    narrowed,
+    needed_by,
     notify,
 )
 from ricci_lax.effects._kinds import io_effects
@@ -260,6 +264,31 @@ def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
     return condition, body, dims
 
 
+def _while_dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
+    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
+    read = needed_by(condition, (True,), final)
+    wanted = tuple(a or b for a, b in zip(needed, read[cond_nconsts:], strict=True))
+    carry = live_loop(body, slice(body_nconsts, None), wanted, final)
+    cond_consts, consts = read[:cond_nconsts], needed_by(body, carry, final)[:body_nconsts]
+    smaller = (
+        narrowed(condition, (True,), (*cond_consts, *carry), final),
+        narrowed(body, carry, (*consts, *carry), final),
+    )
+    if smaller == (condition, body):
+        return None
+    return LiveCall(
+        {
+            "cond_jaxpr": smaller[0],
+            "cond_nconsts": sum(cond_consts),
+            "body_jaxpr": smaller[1],
+            "body_nconsts": sum(consts),
+        },
+        (*cond_consts, *consts, *carry),
+        carry,
+    )
+
+
 # The primitive
 
 
@@ -385,6 +414,7 @@ while_p: Primitive = define(
     transpose=_while_transpose,
     batch=_while_batch,
     lower=_while_lower,
+    dead_code=_while_dead_code,
     steps=_while_steps,
     order=_while_order,
 )

@@ -17,6 +17,7 @@ from ricci_autodiff import (
 )
 from ricci_ir import (
     Array,
+    LiveCall,
     Primitive,
     ShapedArray,
     Tracer,
@@ -25,6 +26,7 @@ from ricci_ir import (
     define,
     eval_trace,
     get_aval,
+    live_program,
     set_trace,
     trace_to_jaxpr,
 )
@@ -43,6 +45,7 @@ from ._call import (
     split_inline,
     transpose_inline,
 )
+from ._narrowed_rules import NarrowedRule
 from ._open_call import BatchedOpenCall, OpenCall, define_open
 
 __all__ = [
@@ -288,6 +291,15 @@ def _batch(axis, args, dims, *, call_jaxpr, jvp, name, symbolic_zeros):
     return outs, out_dims
 
 
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    if all(needed):
+        return None
+    # The rule is the user's, and takes all operands.
+    smaller = live_program(params["call_jaxpr"], needed).jaxpr
+    changed = {"call_jaxpr": smaller, "jvp": NarrowedRule(params["jvp"], needed)}
+    return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
+
+
 custom_jvp_call_p: Primitive = define(
     "custom_jvp_call",
     abstract_eval=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
@@ -301,6 +313,7 @@ custom_jvp_call_p: Primitive = define(
     batch=_batch,
     lower=lower_inline,
     program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
+    dead_code=_dead_code,
 )
 ruled_programs[custom_jvp_call_p] = lambda params: params["call_jaxpr"]
 

@@ -18,6 +18,7 @@ from ricci_autodiff import (
 from ricci_ir import (
     Array,
     ArrayLike,
+    LiveCall,
     Primitive,
     PyTree,
     ShapedArray,
@@ -30,6 +31,7 @@ from ricci_ir import (
     eval_trace,
     float0,
     get_aval,
+    live_program,
     trace_to_jaxpr,
     unsupported,
 )
@@ -47,6 +49,7 @@ from ._call import (
     is_replayed,
     lower_inline,
 )
+from ._narrowed_rules import NarrowedRules
 from ._open_call import BatchedOpenCall, OpenCall, define_open
 
 __all__ = [
@@ -293,6 +296,17 @@ def _flattened_like(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
         return None
 
 
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    if all(needed):
+        return None
+    # The rules are the user's, and take all operands.
+    whole = params["call_jaxpr"]
+    smaller = live_program(whole, needed).jaxpr
+    rules = NarrowedRules(params["fwd"], params["bwd"], needed, whole.out_avals)
+    changed = {"bwd": rules.backward, "call_jaxpr": smaller, "fwd": rules.forward}
+    return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
+
+
 def _linearize(tape: Tape, primals, tangents, **params):
     call_jaxpr = params["call_jaxpr"]
     shared = _custom_of(params["fwd"]).is_shared
@@ -375,7 +389,7 @@ def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
 def _rule_name(rule: Any, kind: str) -> str:
     """The name of the user's rule, also where that is applied to batches."""
     rules = rule.__self__
-    if isinstance(rules, BatchedRules):
+    if isinstance(rules, BatchedRules | NarrowedRules):
         return _rule_name(rules.fwd if kind == "fwd" else rules.inner_bwd, kind)
     return getattr(getattr(rules.custom, kind), "__name__", kind)
 
@@ -383,7 +397,8 @@ def _rule_name(rule: Any, kind: str) -> str:
 def _custom_of(rule: Any) -> custom_vjp[..., Any]:
     """The function that a flat forward rule belongs to."""
     rules = rule.__self__
-    return _custom_of(rules.fwd) if isinstance(rules, BatchedRules) else rules.custom
+    through = isinstance(rules, BatchedRules | NarrowedRules)
+    return _custom_of(rules.fwd) if through else rules.custom
 
 
 def _shown(*, bwd, fwd, **params):
@@ -403,6 +418,7 @@ custom_vjp_call_p: Primitive = define(
     batch=_batch,
     lower=lower_inline,
     program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
+    dead_code=_dead_code,
     shown=_shown,
     exempt={"transpose": "it is replaced by its own rules when it is linearized"},
 )
@@ -423,7 +439,8 @@ def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree,
 
 def _reverse_only(bwd: Any) -> TypeError:
     rules: Any = bwd.__self__
-    custom = _custom_of(rules.fwd) if isinstance(rules, BatchedRules) else rules.custom
+    wraps = isinstance(rules, BatchedRules | NarrowedRules)
+    custom = _custom_of(rules.fwd) if wraps else rules.custom
     return TypeError(
         f"{custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
         "and jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or custom_jvp, "

@@ -20,11 +20,13 @@ from ricci_batching import add_dim, move_dim
 from ricci_ir import (
     Array,
     Jaxpr,
+    LiveCall,
     Primitive,
     ShapedArray,
     api_boundary,
     define,
     get_aval,
+    live_program,
     set_trace,
     trace_to_jaxpr,
 )
@@ -248,6 +250,36 @@ class TransposedRule:
         return f"transpose of {self.rule!r}"
 
 
+class NarrowedRule:
+    """A rule for some of a function's results."""
+
+    __slots__ = ("needed", "rule")
+
+    def __init__(self, rule: FlatRule, needed: Sequence[bool]):
+        self.rule = rule
+        self.needed = tuple(needed)
+
+    def __call__(self, size: int, flags: Sequence[bool], args: Sequence[Any]) -> tuple[list, list]:
+        outs, out_flags = self.rule(size, flags, args)
+        return list(compress(outs, self.needed)), list(compress(out_flags, self.needed))
+
+    def __repr__(self) -> str:
+        return repr(self.rule)
+
+
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    if all(needed):
+        return None
+    # The rule is the user's, and takes all operands.
+    smaller = live_program(params["call"], needed).jaxpr
+    changed = {
+        "call": smaller,
+        "out_tree": _subtree(params["out_tree"], needed),
+        "rule": NarrowedRule(params["rule"], needed),
+    }
+    return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
+
+
 def _subtree(tree: PyTreeDef, kept: Sequence[bool]) -> PyTreeDef:
     """A structure without some of its leaves."""
     return tree_structure(tree_unflatten(tree, [0 if keep else None for keep in kept]))
@@ -357,4 +389,5 @@ custom_vmap_p: Primitive = define(
     batch=_batch,
     lower=_lower,
     program=lambda *, call, **_: (call, "custom_vmap_call"),
+    dead_code=_dead_code,
 )

@@ -9,7 +9,6 @@ from ricci_autodiff import (
     jvp_jaxpr,
     linear,
     linearize_jaxpr,
-    live_equations,
     program,
     split_by_linearizing,
     transpose_call,
@@ -24,11 +23,14 @@ from ricci_ir import (
     eval_jaxpr,
     eval_trace,
     join_effects,
+    live_call,
+    live_equations,
     looks_like,
     staged_call,
 )
-from ricci_lax.checkpoint_policies import Policy, is_saved
+from ricci_lax.checkpoint_policies import Policy, SaveFromBothPolicies, SaveInPlace
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
+from ricci_lax.control_flow._saved_values import saved_values
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.programs._inlining import inlined
 from ricci_lax.structure._identity import lower_barrier
@@ -78,42 +80,60 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
             "in the backward pass.\nCall it outside, or use pure_callback or debug.callback, which "
             "may be called twice."
         )
-    linearized = linearize_jaxpr(inlined(jaxpr) if policy else jaxpr, nonzeros)
+    whole = jaxpr if policy is None else _also_saving(inlined(jaxpr), policy)
+    linearized = linearize_jaxpr(whole, nonzeros)
     forward, tangent = linearized.forward, linearized.tangent
     residuals = tangent.invars[: len(linearized.residuals)]
-    kept: dict[int, Any] = {}
-    done: set[int] = set()
-    if policy is not None:
-        for eqn in forward.eqns:
-            if is_saved(policy, eqn.primitive, [a.aval for a in eqn.invars], eqn.params):
-                kept.update((id(v), v) for v in eqn.outvars)
-                done.add(id(eqn))
-    again = [e for e in live_equations(forward.eqns, residuals, kept) if id(e) not in done]
-    read = set(map(id, residuals))
-    for eqn in again:
-        read.update(map(id, eqn.invars))
-    saved = [v for v in kept.values() if id(v) in read]
+    plan = saved_values(forward, policy, residuals)
+    read = plan.reads(residuals)
     used = tuple(i for i, v in enumerate(forward.invars) if id(v) in read)
-    results = forward.outvars[: len(jaxpr.outvars)]
+    outvars = [*forward.outvars[: len(jaxpr.outvars)], *plan.saved]
     return Recomputing(
-        program(
-            forward,
-            forward.invars,
-            live_equations(forward.eqns, [*results, *saved]),
-            [*results, *saved],
-        ),
+        program(forward, forward.invars, live_equations(plan.first, outvars), outvars),
         Jaxpr(
             [*forward.constvars, *tangent.constvars],
-            [*(forward.invars[i] for i in used), *saved, *tangent.invars[len(residuals) :]],
+            [*(forward.invars[i] for i in used), *plan.saved, *tangent.invars[len(residuals) :]],
             tangent.outvars,
-            [*again, *tangent.eqns],
-            join_effects(eqn.effects for eqn in (*again, *tangent.eqns)),
+            [*plan.again, *tangent.eqns],
+            join_effects(eqn.effects for eqn in (*plan.again, *tangent.eqns)),
             debug_info=jaxpr.debug_info,
             consts=[*forward.consts, *tangent.consts],
         ),
         used,
         linearized.nonzeros,
     )
+
+
+def _also_saving(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
+    """The program with its inner checkpoints saving what the policy of an outer one does, too.
+
+    The outer one stores these values, so that the inner ones need not compute them again.
+    """
+    return jaxpr.derived(("also saving", policy), lambda: _with_policy(jaxpr, policy)) or jaxpr
+
+
+def _with_policy(jaxpr: Jaxpr, policy: Policy) -> Jaxpr | None:
+    """The program with another policy in its inner checkpoints; ``None`` if it has none."""
+    eqns = []
+    for eqn in jaxpr.eqns:
+        params = {name: _each(value, policy) for name, value in eqn.params.items()}
+        if eqn.primitive is remat_p:
+            inner = params["policy"]
+            kept = SaveInPlace(policy)
+            params["policy"] = kept if inner is None else SaveFromBothPolicies(kept, inner)
+        same = all(params[name] is value for name, value in eqn.params.items())
+        eqns.append(eqn if same else eqn.replace(params=params))
+    return None if eqns == jaxpr.eqns else jaxpr.replace(eqns=eqns)
+
+
+def _each(value: Any, policy: Policy) -> Any:
+    """A parameter whose programs save what a policy does."""
+    if isinstance(value, Jaxpr):
+        return _also_saving(value, policy)
+    if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
+        changed = tuple(_also_saving(item, policy) for item in value)
+        return value if changed == value else changed
+    return value
 
 
 def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
@@ -178,6 +198,7 @@ remat_p: Primitive = define(
     batch=_batch,
     lower=_lower,
     program=lambda *, jaxpr, **_: (jaxpr, "checkpoint"),
+    dead_code=live_call,
     order=tokens_at(0, jaxpr=lambda eqn, effects: thread_tokens(eqn.params["jaxpr"], effects)),
 )
 

@@ -9,7 +9,7 @@ from ricci_autodiff import (
     transpose_call,
 )
 from ricci_batching import batch_jaxpr
-from ricci_ir import Jaxpr, Primitive, define, staged_call
+from ricci_ir import Jaxpr, Primitive, define, live_call, staged_call
 from ricci_stablehlo import Lowering, Value
 
 __all__ = [
@@ -59,5 +59,6 @@ jit_p: Primitive = define(
     batch=_jit_batch,
     lower=_jit_lower,
     program=lambda *, jaxpr, name: (jaxpr, name),
+    dead_code=live_call,
 )
 staged_call.register(jit_p)

@@ -5,3 +5,4 @@ from . import _law_examples as _law_examples
 from . import _reading as _reading
 from . import _singular as _singular
 from ._checkify import *
+from ._saving import *

@@ -12,6 +12,7 @@ from ricci_ir import (
     get_aval,
     is_observed,
     key_checks,
+    live_program,
     no_execution,
     notify,
     warn_user,
@@ -86,7 +87,7 @@ def lower_program(
 def _lower_program(
     program: Program, placement: Placement, options: Options, platform: str
 ) -> LoweredProgram:
-    jaxpr = embed_small(program.jaxpr, program.consts)
+    jaxpr = live_program(embed_small(program.jaxpr, program.consts), final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
     kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or id(var) in used)

@@ -1,0 +1,222 @@
+"""Dead code: removing what a program computes for nobody, also inside of loops and branches.
+
+An equation is dead if nothing needs its results and it has no effects. An equation that holds
+programs (a loop, a branch, a call) may be dead in part: its primitive's ``dead_code`` rule then
+gives the equation of the results that are needed.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+from ricci_ir.traces._primitive import RuleTable, rule_table
+
+from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, join_effects, no_effects
+from ._staged_call import program_rules, staged_call
+
+__all__ = [
+    "DeadCodeRule",
+    "live_call",
+    "live_equations",
+    "live_loop",
+    "live_program",
+    "LiveCall",
+    "LiveProgram",
+    "narrowed",
+    "needed_by",
+]
+
+
+class LiveCall(NamedTuple):
+    """What is left of an operation when only some of its results are needed.
+
+    Attributes:
+      params: its parameters.
+      operands: for each operand, whether it still takes it.
+      results: for each result, whether it still returns it; at least those that are needed.
+    """
+
+    params: dict[str, Any]
+    operands: tuple[bool, ...]
+    results: tuple[bool, ...]
+
+
+type DeadCodeRule = Callable[[dict[str, Any], tuple[bool, ...], bool], LiveCall | None]
+
+# ``rule(params, needed, final)`` gives the operation of the needed results, or ``None`` if it stays
+# as it is. ``final`` says that nothing will transform the operation any more.
+dead_code_rules: RuleTable = rule_table("dead_code", required=False)
+
+
+class LiveProgram(NamedTuple):
+    """A program without dead code.
+
+    Attributes:
+      jaxpr: takes all arguments, and returns the needed results.
+      arguments: for each argument, whether anything needs it.
+    """
+
+    jaxpr: Jaxpr
+    arguments: tuple[bool, ...]
+
+
+def live_program(
+    jaxpr: Jaxpr, needed: Sequence[bool] | None = None, final: bool = False
+) -> LiveProgram:
+    """A program without what its needed results do not depend on; the jaxpr keeps it.
+
+    It is the jaxpr itself if there is nothing to remove, so that what is kept with that is found.
+
+    Args:
+      jaxpr: the program. Equations with effects stay.
+      needed: for each result, whether it is needed; by default all are.
+      final: whether the program is about to be lowered, so that nothing will transform it. Then
+        functions with derivative rules give way to their programs where they are dead in part.
+    """
+    needed = (True,) * len(jaxpr.outvars) if needed is None else tuple(needed)
+    # A program does not keep itself, which would be a reference cycle.
+    smaller, arguments = jaxpr.derived(
+        ("live", needed, final), lambda: _live_program(jaxpr, needed, final)
+    )
+    return LiveProgram(smaller or jaxpr, arguments)
+
+
+def _live_program(
+    jaxpr: Jaxpr, needed: tuple[bool, ...], final: bool
+) -> tuple[Jaxpr | None, tuple[bool, ...]]:
+    outvars = list(compress(jaxpr.outvars, needed))
+    read = set(map(id, outvars))
+    eqns = _live(jaxpr.eqns, read, (), True, final)
+    arguments = tuple([id(var) in read for var in jaxpr.invars])
+    if all(needed) and eqns == jaxpr.eqns:  # the same objects
+        return None, arguments
+    consts = [
+        pair for pair in zip(jaxpr.constvars, jaxpr.consts, strict=True) if id(pair[0]) in read
+    ]
+    smaller = jaxpr.replace(
+        constvars=[var for var, _ in consts],
+        consts=[value for _, value in consts],
+        outvars=outvars,
+        eqns=eqns,
+        effects=join_effects(eqn.effects for eqn in eqns) if eqns else no_effects,
+    )
+    return _written_as(jaxpr, smaller), arguments
+
+
+def _written_as(jaxpr: Jaxpr, smaller: Jaxpr) -> Jaxpr:
+    """The smaller program, written out where the whole one would be."""
+    if jaxpr in staged_call.inlined:
+        staged_call.inlined.add(smaller)
+    return smaller
+
+
+def narrowed(
+    jaxpr: Jaxpr, needed: Sequence[bool], arguments: Sequence[bool], final: bool = False
+) -> Jaxpr:
+    """The program of the needed results, as one of some of the arguments; the jaxpr keeps it."""
+    live = live_program(jaxpr, needed, final).jaxpr
+    if all(arguments):
+        return live
+    arguments = tuple(arguments)
+    return live.derived(
+        ("narrowed", arguments),
+        lambda: _written_as(live, live.replace(invars=list(compress(live.invars, arguments)))),
+    )
+
+
+def needed_by(jaxpr: Jaxpr, needed: Sequence[bool], final: bool = False) -> tuple[bool, ...]:
+    """For each argument of a program, whether the needed results, or effects, depend on it."""
+    return live_program(jaxpr, needed, final).arguments
+
+
+def live_equations(
+    eqns: Sequence[JaxprEqn],
+    out_vars: Sequence[Atom],
+    given: Collection[int] = (),
+    effects: bool = True,
+    final: bool = False,
+) -> list[JaxprEqn]:
+    """The equations that some variables depend on, and those with effects, in order.
+
+    Args:
+      eqns: all equations.
+      out_vars: the variables.
+      given: the ``id`` of variables whose values are known, so that nothing computes them.
+      effects: whether to keep equations that have effects but whose results are not needed.
+      final: see ``live_program``.
+    """
+    return _live(eqns, set(map(id, out_vars)), given, effects, final)
+
+
+def _live(
+    eqns: Sequence[JaxprEqn], needed: set[int], given: Collection[int], effects: bool, final: bool
+) -> list[JaxprEqn]:
+    """As ``live_equations``; adds to ``needed`` what the live equations read."""
+    live: list[JaxprEqn] = []
+    for eqn in reversed(eqns):
+        if not (effects and eqn.effects):
+            for var in eqn.outvars:
+                if id(var) in needed and id(var) not in given:
+                    break
+            else:
+                continue
+        primitive = eqn.primitive
+        if primitive in dead_code_rules or (final and primitive in program_rules):
+            flags = tuple([id(v) in needed and id(v) not in given for v in eqn.outvars])
+            eqn = _live_equation(eqn, flags, final)
+        live.append(eqn)
+        needed.update(map(id, eqn.invars))
+    live.reverse()
+    return live
+
+
+def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> JaxprEqn:
+    """An equation without what its needed results, and its effects, do not depend on."""
+    primitive, params = eqn.primitive, eqn.params
+    rule, program = dead_code_rules.get(primitive), program_rules.get(primitive)
+    if final and program is not None and rule is not live_call:
+        # Nothing asks for the derivative any more: the operation is the program it stands for.
+        jaxpr, name = program(**params)
+        call = live_call({"jaxpr": jaxpr, "name": name}, needed, final)
+        if call is not None:
+            primitive = staged_call.call
+            staged_call.inlined.add(call.params["jaxpr"])
+    else:
+        call = None if rule is None else rule(params, needed, final)
+    if call is None:
+        return eqn
+    outvars = [
+        var if used else DropVar(var.aval)
+        for var, used, stays in zip(eqn.outvars, needed, call.results, strict=True)
+        if stays
+    ]
+    effects = no_effects if primitive.effects is None else primitive.effects(call.params)
+    invars = list(compress(eqn.invars, call.operands))
+    return JaxprEqn(invars, outvars, primitive, call.params, effects, eqn.raw_source)
+
+
+def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    """The ``dead_code`` rule of an operation that applies its ``jaxpr`` to its operands."""
+    jaxpr = params["jaxpr"]
+    arguments = needed_by(jaxpr, needed, final)
+    smaller = narrowed(jaxpr, needed, arguments, final)
+    return None if smaller is jaxpr else LiveCall({**params, "jaxpr": smaller}, arguments, needed)
+
+
+def live_loop(jaxpr: Jaxpr, carry: slice, needed: Sequence[bool], final: bool) -> tuple[bool, ...]:
+    """Which results of a loop's body are needed: those wanted, and the carry that these depend on.
+
+    A part of the carry that only feeds itself is not.
+
+    Args:
+      jaxpr: the body; its first results are the next carry.
+      carry: where the carry is among its arguments.
+      needed: for each result, whether it is wanted after the loop.
+    """
+    needed = tuple(needed)
+    while True:
+        read = needed_by(jaxpr, needed, final)[carry]
+        grown = (*(a or b for a, b in zip(needed, read, strict=False)), *needed[len(read) :])
+        if grown == needed:
+            return needed
+        needed = grown

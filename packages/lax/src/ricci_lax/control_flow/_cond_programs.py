@@ -1,0 +1,261 @@
+"""Derived branches of a cond: for forward and reverse mode, for batches and recomputations.
+
+The branches of a cond take the same operands and return the same types. What is derived from all of
+them is cached on the first.
+"""
+
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import compress
+from typing import Any
+
+from ricci_autodiff import (
+    Linearized,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    program,
+    transpose_jaxpr,
+    with_zeros,
+)
+from ricci_batching import batch_jaxpr
+from ricci_ir import (
+    Array,
+    Jaxpr,
+    Literal,
+    LiveCall,
+    Var,
+    eval_jaxpr,
+    narrowed,
+    needed_by,
+    trace_to_jaxpr,
+)
+from ricci_lax.checkpoint_policies import Policy
+from ricci_lax.programs._inlining import inlined
+from ricci_lax.rules._saving import Saving
+from ricci_lax.structure._shapes import zeros_of
+
+from ._saved_values import SavedValues, saved_values
+
+type Branches = tuple[Jaxpr, ...]
+Flags = tuple[bool, ...]
+
+
+def per_branch(
+    key: Hashable, branches: tuple[Jaxpr, ...], build: Callable[[], Any]
+) -> tuple[Any, ...]:
+    """What ``build`` derives from all branches, cached on the first of them."""
+    return branches[0].derived((key, *map(weakref.ref, branches)), build)
+
+
+# Derivatives
+
+
+def jvp_branches(branches, nonzeros):
+    union = _union(jvp_jaxpr(branch, nonzeros)[1] for branch in branches)
+    return tuple(jvp_jaxpr(branch, nonzeros, union)[0] for branch in branches), union
+
+
+def _union(flags: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
+    """The positions at which any of the branches has the flag set."""
+    return tuple(map(any, zip(*flags, strict=True)))
+
+
+def linearize_branches(branches, nonzeros):
+    """Linearize the branches: the forward branches, the tangent branches, the residuals' places.
+
+    All branches of a cond return the same types, but each has residuals of its own. Since only
+    one branch runs, they share result slots: residuals of one type in different branches use one
+    slot, and a branch fills the slots that it does not need with zeros. A residual's place is its
+    position among the operands, followed by the results of the forward branches.
+    """
+    linearized = [linearize_jaxpr(branch, nonzeros) for branch in branches]
+    fixed = len(branches[0].invars) + len(branches[0].outvars)
+    slots: list[Any] = []
+    homes = [_place_residuals(lin, fixed, slots) for lin in linearized]
+    places = tuple(sorted({place for home in homes for place in home}))
+    union = _union(lin.nonzeros for lin in linearized)
+    forward = tuple(
+        _forward_branch(lin.forward, home, fixed, slots, len(branches[0].outvars), lin.residuals)
+        for lin, home in zip(linearized, homes, strict=True)
+    )
+    avals = [*branches[0].in_avals, *forward[0].out_avals]
+    tangent = tuple(
+        _tangent_branch(
+            with_zeros(lin.tangent, lin.nonzeros, union, branches[0].out_avals),
+            home,
+            [(place, avals[place]) for place in places],
+        )
+        for lin, home in zip(linearized, homes, strict=True)
+    )
+    return forward, tangent, places, union
+
+
+def _place_residuals(lin: Linearized, fixed: int, slots: list[Any]) -> list[int]:
+    """The place of each residual of a branch; one for which no slot is free adds a slot."""
+    outs = [*lin.forward.in_avals, *lin.forward.out_avals]
+    free = iter(_slots_for([outs[i] for i in lin.residuals if i >= fixed], slots))
+    return [i if i < fixed else fixed + next(free) for i in lin.residuals]
+
+
+def _slots_for(avals: Sequence[Any], slots: list[Any]) -> list[int]:
+    """A slot of its own for each value; one for which no slot of its type is free adds a slot."""
+    free = list(range(len(slots)))
+    found = []
+    for aval in avals:
+        slot = next((i for i in free if slots[i] is aval), None)
+        if slot is None:
+            slot = len(slots)
+            slots.append(aval)
+        else:
+            free.remove(slot)
+        found.append(slot)
+    return found
+
+
+def _forward_branch(
+    jaxpr: Jaxpr,
+    home: Sequence[int],
+    fixed: int,
+    slots: Sequence[Any],
+    count: int,
+    residuals: Sequence[int],
+) -> Jaxpr:
+    """The forward program with its residuals in their slots; zeros fill the other slots."""
+    arguments = len(jaxpr.invars)
+    source = {
+        place - fixed: position - arguments
+        for place, position in zip(home, residuals, strict=True)
+        if place >= fixed
+    }
+
+    def fun(*args: Array) -> list[Any]:
+        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        filled = [
+            outs[source[i]] if i in source else zeros_of(aval) for i, aval in enumerate(slots)
+        ]
+        return [*outs[:count], *filled]
+
+    if len(source) == len(slots) and list(source.values()) == list(
+        range(count, count + len(slots))
+    ):
+        return jaxpr
+    return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+
+
+def _tangent_branch(jaxpr: Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]) -> Jaxpr:
+    """A tangent program that takes the residuals of all branches ahead of the tangents."""
+    variables = dict(zip(home, jaxpr.invars, strict=False))
+    leading = [variables.get(place) or Var(aval) for place, aval in places]
+    return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
+
+
+def transpose_branches(branches, linear, given):
+    transposed = [transpose_jaxpr(branch, linear, given) for branch in branches]
+    union = _union(nonzeros for _, nonzeros in transposed)
+    avals = [v.aval for v, lin in zip(branches[0].invars, linear, strict=True) if lin]
+    return (
+        tuple(with_zeros(jaxpr, nonzeros, union, avals) for jaxpr, nonzeros in transposed),
+        union,
+    )
+
+
+# Batching
+
+
+def batch_branches(branches, axis, dims):
+    found = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
+    out_dims = tuple(
+        0 if any(d is not None for d in each) else None for each in zip(*found, strict=True)
+    )
+    return tuple(batch_jaxpr(branch, axis, dims, out_dims)[0] for branch in branches), out_dims
+
+
+# Dead code
+
+
+def live_branches(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
+    branches = params["branches"]
+    arguments = _union(needed_by(branch, needed, final) for branch in branches)
+    smaller = tuple(narrowed(branch, needed, arguments, final) for branch in branches)
+    if smaller == branches:
+        return None
+    return LiveCall({**params, "branches": smaller}, (True, *arguments), needed)
+
+
+# Recomputation
+
+
+def saved_in_branches(
+    branches: Branches, policy: Policy, needed: Flags, **params: Any
+) -> Saving | None:
+    """Run the branches twice, around what a policy saves of each.
+
+    Only one branch runs: saved values of one type in different branches share a result, as
+    residuals do.
+    """
+    branches = tuple(map(inlined, branches))
+    wanted = [list(compress(branch.outvars, needed)) for branch in branches]
+    plans = [
+        saved_values(branch, policy, outs) for branch, outs in zip(branches, wanted, strict=True)
+    ]
+    if not any(plan.saved for plan in plans):
+        return None
+    count, arguments = len(needed), len(branches[0].invars)
+    # A result is saved itself if each branch saves it, or has it for nothing.
+    kept = [
+        i
+        for i in range(count)
+        if needed[i]
+        and any(_saves(plan, b.outvars[i]) for plan, b in zip(plans, branches, strict=True))
+        and all(
+            _saves(plan, b.outvars[i]) or _is_constant(b, b.outvars[i])
+            for plan, b in zip(plans, branches, strict=True)
+        )
+    ]
+    results = tuple(n and i not in kept for i, n in enumerate(needed))
+    slots: list[Any] = []
+    others = [
+        [v for v in plan.saved if all(v is not branch.outvars[i] for i in kept)]
+        for plan, branch in zip(plans, branches, strict=True)
+    ]
+    homes = [_slots_for([v.aval for v in saved], slots) for saved in others]
+    first, again = [], []
+    for branch, plan, saved, home in zip(branches, plans, others, homes, strict=True):
+        forward = program(branch, branch.invars, plan.first, [*branch.outvars, *saved])
+        outs = range(arguments + count, arguments + count + len(saved))
+        places = [arguments + count + slot for slot in home]
+        first.append(_forward_branch(forward, places, arguments + count, slots, count, outs))
+        taken = [
+            *(_variable(plan, branch.outvars[i]) for i in kept),
+            *(
+                next((v for v, h in zip(saved, home, strict=True) if h == slot), None) or Var(aval)
+                for slot, aval in enumerate(slots)
+            ),
+        ]
+        outvars = list(compress(branch.outvars, results))
+        again.append(program(branch, [*branch.invars, *taken], plan.again, outvars))
+    return Saving(
+        {"branches": tuple(first), **params},
+        slots,
+        [*kept, *range(count, count + len(slots))],
+        {"branches": tuple(again), **params},
+        (True,) * (1 + arguments),
+        results,
+    )
+
+
+def _saves(plan: SavedValues, atom: Any) -> bool:
+    return any(v is atom for v in plan.saved)
+
+
+def _variable(plan: SavedValues, atom: Any) -> Var:
+    """The variable that stands for a saved result in the second run of a branch."""
+    return atom if _saves(plan, atom) else Var(atom.aval)
+
+
+def _is_constant(branch: Jaxpr, atom: Any) -> bool:
+    """Whether a result of a branch is a literal, or filled with one."""
+    if type(atom) is Literal:
+        return True
+    made = [eqn for eqn in branch.eqns if any(v is atom for v in eqn.outvars)]
+    return len(made) == 1 and all(type(a) is Literal for a in made[0].invars)

@@ -1,0 +1,39 @@
+"""Saving rules: how the values inside of loops and branches are saved for a recomputation.
+
+``checkpoint`` runs a program forward, and parts of it again in the backward pass. A policy says
+which values are saved in between, also inside of programs that an operation holds. The operation
+then becomes two: one that returns saved values, and one that takes them and computes the rest.
+"""
+
+from typing import Any, NamedTuple
+
+from ricci_ir import AbstractValue, RuleTable, rule_table
+
+__all__ = [
+    "Saving",
+    "saving_rules",
+]
+
+# ``rule(params, policy, needed)`` gives a ``Saving``, or ``None`` if nothing inside is saved.
+# ``needed`` says which results the recomputation must give.
+saving_rules: RuleTable = rule_table("saving", required=False)
+
+
+class Saving(NamedTuple):
+    """An operation that returns saved values, and one that takes them.
+
+    Attributes:
+      first: the parameters of the first, which returns further results behind its own.
+      avals: the types of the further results.
+      saved: the saved values, as positions among all its results.
+      again: the parameters of the second, which takes the saved values behind its operands.
+      operands: for each operand, whether the second takes it.
+      results: for each result of the operation, whether the second returns it.
+    """
+
+    first: dict[str, Any]
+    avals: list[AbstractValue]
+    saved: list[int]
+    again: dict[str, Any]
+    operands: tuple[bool, ...]
+    results: tuple[bool, ...]
