@@ -7,7 +7,7 @@ from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import make_jaxpr
 from ricci_lax import mul, reduce_sum, sin
-from ricci_parallel import axis_index, pmap, pmax, pmean, pmin, psum
+from ricci_parallel import all_gather, all_to_all, axis_index, pmap, pmax, pmean, pmin, psum
 
 X = np.arange(24, dtype=np.float32).reshape(8, 3)
 REDUCTIONS = {"psum": (psum, np.sum), "pmean": (pmean, np.mean), "pmax": (pmax, np.max)}
@@ -96,3 +96,42 @@ def test_maximum_explains_that_it_has_no_derivative():
             grad(lambda x: reduce_sum(pmap(lambda y: pmax(y, "i"), axis_name="i")(x), (0, 1)))
         )(X)
     assert f(X).shape == X.shape
+
+
+CUBE = np.arange(2 * 4 * 6 * 2, dtype=np.float32).reshape(2, 4, 6, 2)
+
+
+@pytest.mark.parametrize("transform", [vmap, pmap], ids=["vmap", "pmap"])
+@pytest.mark.parametrize("axis", range(-3, 3))
+def test_gathers_along_any_axis(transform, axis):
+    tiled = transform(lambda x: all_gather(x, "i", axis=axis, tiled=True), axis_name="i")(CUBE)
+    np.testing.assert_array_equal(tiled, [np.concatenate(CUBE, axis)] * 2)
+    stacked = transform(lambda x: all_gather(x, "i", axis=axis), axis_name="i")(CUBE)
+    np.testing.assert_array_equal(stacked, [np.stack(CUBE, axis)] * 2)
+
+
+@pytest.mark.parametrize("split", range(-3, 3))
+@pytest.mark.parametrize("concat", range(-3, 3))
+def test_exchanges_along_any_axes(split, concat):
+    found = vmap(lambda x: all_to_all(x, "i", split, concat, tiled=True), axis_name="i")(CUBE)
+    parts = [np.split(x, 2, split) for x in CUBE]
+    expected = [np.concatenate([p[i] for p in parts], concat) for i in range(2)]
+    np.testing.assert_array_equal(found, expected)
+    if CUBE.shape[1:][split] == 2:
+        found = vmap(lambda x: all_to_all(x, "i", split, concat), axis_name="i")(CUBE)
+        taken = [[np.take(x, i, split) for x in CUBE] for i in range(2)]
+        np.testing.assert_array_equal(found, [np.stack(each, concat) for each in taken])
+
+
+@pytest.mark.parametrize(
+    "collective",
+    [
+        lambda x: all_gather(x, "i", axis=3, tiled=True),
+        lambda x: all_gather(x, "i", axis=-5),
+        lambda x: all_to_all(x, "i", 3, 0),
+        lambda x: all_to_all(x, "i", 0, -4, tiled=True),
+    ],
+)
+def test_axes_out_of_range_are_refused(collective):
+    with pytest.raises(ValueError, match="axis -?[345] is out of range"):
+        vmap(collective, axis_name="i")(CUBE)

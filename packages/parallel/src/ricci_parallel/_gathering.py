@@ -71,16 +71,28 @@ def all_gather(
     refuse_groups("all_gather", axis_index_groups)
 
     def one(leaf: Array) -> Array:
-        found = _move(_gathered(leaf, axis_name), 0, axis)
-        return _merged(found, axis) if tiled else found
+        found = _gathered(leaf, axis_name)
+        # Tiled, the axis is one of the value's own, counted before the members' axis is there.
+        place = _axis("all_gather", axis, found.ndim - tiled, found.shape[1:])
+        found = _move(found, 0, place)
+        return _merged(found, place) if tiled else found
 
     return tree_map(one, x)
+
+
+def _axis(what: str, axis: int, rank: int, shape: Sequence[int]) -> int:
+    """A position among ``rank`` axes; negative ones count from the end."""
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"{what}: axis {axis} is out of range for {rank} axes; the value has shape "
+            f"{tuple(shape)}."
+        )
+    return axis % rank
 
 
 def _merged(x: Array, axis: int) -> Array:
     """``x`` with an axis and the one after it merged into one."""
     shape = x.shape
-    axis %= len(shape) - 1
     return reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
 
 
@@ -114,22 +126,23 @@ def all_to_all(
 
     def one(leaf: Array) -> Array:
         shape = leaf.shape
-        size = shape[split_axis]
+        split = _axis("all_to_all", split_axis, len(shape), shape)
+        concat = _axis("all_to_all", concat_axis, len(shape), shape)
+        size = shape[split]
         if size % count or (size != count and not tiled):
             raise ValueError(
                 f"all_to_all: axis {split_axis} of an array of shape {shape} cannot be divided "
                 f"among the {count} members of {axis_name!r}: it must have {count} elements"
                 + (", or a multiple." if tiled else ", or pass tiled=True.")
             )
-        parts = _move(leaf, split_axis, 0)
+        parts = _move(leaf, split, 0)
         parts = reshape(parts, (count, size // count, *parts.shape[1:]))
         mine = dynamic_index_in_dim(
             _gathered(parts, axis_name), axis_index(axis_name), 1, keepdims=False
         )
         if not tiled:
-            return _move(reshape(mine, (count, *mine.shape[2:])), 0, concat_axis)
-        back = _move(mine, 1, split_axis + 1 if split_axis >= 0 else split_axis)
-        return _merged(_move(back, 0, concat_axis % (len(shape))), concat_axis % len(shape))
+            return _move(reshape(mine, (count, *mine.shape[2:])), 0, concat)
+        return _merged(_move(_move(mine, 1, split + 1), 0, concat), concat)
 
     return tree_map(one, x)
 
