@@ -183,3 +183,31 @@ def test_words_that_are_not_used_as_a_key_are_allowed(use):
 def test_keys_are_never_refused(use):
     with legacy_prng_key("error"):
         USES[use](KEY)
+
+
+READS = {
+    "at": lambda k, i: k.at[i].get(mode="fill"),
+    "at, dropped": lambda k, i: k.at[i].get(mode="drop"),
+    "at, batched": lambda k, i: vmap(lambda j: k.at[j].get(mode="fill"))(i),
+    "take": lambda k, i: jnp.take(k, i),
+    "take of columns": lambda k, i: jnp.take(k.reshape(1, -1), i, axis=1)[0],
+    "take_along_axis": jnp.take_along_axis,
+}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_is_read_out_of_bounds_has_all_bits_set(read, impl, compiled):
+    keys = random.split(random.key(3, impl=impl), 4)
+    fun = lambda k, i: random.key_data(READS[read](k, i))
+    found = np.asarray((xla.jit(fun) if compiled else fun)(keys, jnp.array([0, 7])))
+    np.testing.assert_array_equal(found[0], words(keys[0]))
+    np.testing.assert_array_equal(found[1], np.full_like(found[1], 2**32 - 1))
+
+
+def test_a_key_does_not_fill():
+    keys = random.split(KEY, 4)
+    assert words(keys.at[jnp.array([1])].get(mode="clip", fill_value=KEY)) == [words(keys[1])]
+    with pytest.raises(TypeError, match="fill_value must be a number"):
+        keys.at[jnp.array([5])].get(mode="fill", fill_value=KEY)

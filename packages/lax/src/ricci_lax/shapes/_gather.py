@@ -10,7 +10,7 @@ from ricci_batching import move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
-    DTypeLike,
+    ExtendedDType,
     Primitive,
     Shape,
     ShapedArray,
@@ -271,7 +271,9 @@ gather_p: Primitive = define(
 )
 
 
-def _default_fill(dtype: DTypeLike) -> float | bool:
+def _default_fill(dtype: Any) -> float | bool:
+    if isinstance(dtype, ExtendedDType):  # the numbers behind the elements
+        dtype = dtype.physical_aval(ShapedArray((), dtype)).dtype
     if issubdtype(dtype, np.inexact):
         return np.nan
     if issubdtype(dtype, np.signedinteger):
@@ -322,6 +324,11 @@ def gather(
         fill_value = None
     elif fill_value is None:
         fill_value = _default_fill(array_aval(operand).dtype)
+    elif isinstance(array_aval(fill_value).dtype, ExtendedDType):
+        raise TypeError(
+            f"gather: fill_value must be a number, got {array_aval(fill_value).str_short()}. Read "
+            "in another mode, and select among the results."
+        )
     else:
         item = getattr(fill_value, "item", None)
         fill_value = fill_value if item is None else item()

@@ -10,6 +10,7 @@ import ricci_lax as lax
 from ricci_ir import (
     Array,
     ArrayLike,
+    ExtendedDType,
     Index,
     composite,
     get_aval,
@@ -119,7 +120,7 @@ class IndexUpdateRef(_ShownBySlots):
           ValueError: if there is no such mode.
         """
         if fill_value is not None:
-            fill_value = _static_fill(fill_value)
+            fill_value = _static_fill(fill_value, mode)
         result = get_at(
             self.array,
             self.index,
@@ -206,7 +207,14 @@ class IndexUpdateRef(_ShownBySlots):
         return lax.squeeze(updated, form.added) if form.added else updated
 
 
-def _static_fill(value: ArrayLike) -> ArrayLike:
+def _static_fill(value: ArrayLike, mode: ModeLike) -> ArrayLike | None:
+    if isinstance(getattr(value, "dtype", None), ExtendedDType):
+        if as_mode(mode) is not lax.GatherScatterMode.FILL_OR_DROP:
+            return None  # nothing reads it
+        raise TypeError(
+            f"x.at[...].get: fill_value must be a number, got {value!r}. Read in another mode, and "
+            "select among the results."
+        )
     value = np.asarray(value) if hasattr(type(value), "aval") else value
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
