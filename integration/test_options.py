@@ -373,6 +373,9 @@ DEMONSTRATIONS: dict[str, Row] = {
         True, logged("ricci.compile", lambda: jit(lambda x: x + 2)(1.0)), False, True
     ),
     "jax_explain_cache_misses": Row(True, logged("ricci.tracing", trace_twice), False, True),
+    "jax_log_checkpoint_residuals": Row(
+        True, logged("ricci.checkpoint", lambda: grad(ricci.checkpoint(jnp.sin))(1.0)), False, True
+    ),
     "jax_logging_level": Row("DEBUG", said_on_stderr, False, True),
     "jax_debug_log_modules": Row("ricci.compile", said_on_stderr, False, True),
     "jax_dump_ir_to": Row("here", dumped_anywhere, False, True),

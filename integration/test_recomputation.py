@@ -173,3 +173,35 @@ def test_policies_change_no_gradient(program):
     leaves = evaluate_with(ricci_namespace(), source, {}).leaves
     for leaf in leaves[1:]:
         np.testing.assert_allclose(leaf.value, leaves[0].value, rtol=1e-5, atol=1e-6)
+
+
+RESIDUALS = {
+    "lambda x: sin(x) * cos(x) * 2.0": "X",
+    "lambda x, W: tanh(name(jnp.dot(W, sin(x)), 'z')).sum()": "X, A",
+    "jax.checkpoint(lambda x, W: tanh(jnp.dot(W, sin(x))).sum())": "X, A",
+    "jax.checkpoint(lambda x: chain(x).sum(), policy=policies.dots_saveable)": "X",
+    "jax.checkpoint(lambda x: chain(x).sum(), policy=policies.save_only_these_names('b'))": "X",
+    "lambda p: tanh(jnp.dot(p['W'], sin(p['x']))).sum()": "{'x': X, 'W': A}",
+    "lambda x: x * jnp.array([1.0, 2.0, 3.0]) * A[0]": "X",
+    "lambda x: jax.checkpoint(lambda y: sin(y) * A[0])(x)": "X",
+    "lambda x: lax.cond(x[0] > 0, sin, cos, x)": "X",
+    "lambda x: x * 2.0 * 3.0": "X",
+    "lambda *a, **k: a[0] * a[1] * k['s']": "X, X, s=X",
+    "jax.nn.softmax": "X",
+    "lambda x, y: sin(x) * cos(y)": "1.0, X",
+}
+
+
+@pytest.mark.parametrize("source", RESIDUALS)
+@pytest.mark.parametrize("wide", [False, True])
+def test_residuals_are_listed_as_in_jax(oracle, source, wide):
+    source = f"""{PREAMBLE}
+import contextlib, io, re
+out = io.StringIO()
+with contextlib.redirect_stdout(out):
+    jax.ad_checkpoint.print_saved_residuals({source}, {RESIDUALS[source]})
+re.sub("(output of .*?|named .*?) from .*", "\\\\1", out.getvalue())
+"""
+    config = {"jax_enable_x64": wide}
+    ours = evaluate_with(ricci_namespace(), source, {}, config=config).value
+    assert ours == oracle.run(source, config=config).value

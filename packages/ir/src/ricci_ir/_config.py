@@ -37,6 +37,7 @@ __all__ = [
     "from_environment",
     "jax2tf_associative_scan_reductions",
     "legacy_prng_key",
+    "log_checkpoint_residuals",
     "log_compiles",
     "no_execution",
     "no_tracing",
@@ -273,6 +274,7 @@ explicit_x64_dtypes: State = config.state("jax_explicit_x64_dtypes")
 jax2tf_associative_scan_reductions: State = config.state("jax2tf_associative_scan_reductions")
 legacy_prng_key: State = config.state("jax_legacy_prng_key")
 log_compiles: State = config.state("jax_log_compiles")
+log_checkpoint_residuals: State = config.state("jax_log_checkpoint_residuals")
 no_execution: State = config.state("jax_no_execution")
 no_tracing: State = config.state("jax_no_tracing")
 numpy_dtype_promotion: State = config.state("jax_numpy_dtype_promotion")

@@ -148,8 +148,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "jax_log_compiles": _honoured(BOOL, False, "log what is traced and compiled as warnings"),
     "jax_explain_cache_misses": _honoured(BOOL, False, "log why a function is traced again"),
-    "jax_log_checkpoint_residuals": _unsupported(
-        BOOL, False, "call ad_checkpoint.print_saved_residuals(f, *args)"
+    "jax_log_checkpoint_residuals": _honoured(
+        BOOL, False, "log what checkpoint saves for the backward pass as warnings"
     ),
     "jax_scan3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
     "jax_remat3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),

@@ -1,5 +1,6 @@
 """``checkpoint``: recompute residuals in the backward pass instead of storing them."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,15 +17,18 @@ from ricci_autodiff import (
 from ricci_batching import batch_jaxpr, elementwise
 from ricci_ir import (
     Jaxpr,
+    JaxprEqn,
     Primitive,
     PyTree,
     api_boundary,
     define,
     eval_jaxpr,
     eval_trace,
+    get_aval,
     join_effects,
     live_call,
     live_equations,
+    log_checkpoint_residuals,
     looks_like,
     staged_call,
 )
@@ -141,6 +145,8 @@ def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
     plan = jaxpr.derived(
         ("recomputing", nonzeros, policy), lambda: _recomputing(jaxpr, nonzeros, policy)
     )
+    if log_checkpoint_residuals.value:
+        _log_saved(primals, plan)
     if tape.parent is eval_trace:
         outs = staged_call.bind(plan.forward, "checkpoint", primals)
     else:
@@ -310,3 +316,31 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
       2.0
     """
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+def described(eqn: JaxprEqn) -> str:
+    """What the result of an operation is, as lists of residuals say it."""
+    name = eqn.params.get("name")
+    if eqn.primitive is name_p:
+        return f"named {name!r} from {eqn.source}"
+    what = f"jitted function {name!r}" if isinstance(name, str) else eqn.primitive.name
+    return f"output of {what} from {eqn.source}"
+
+
+# Logging
+
+_logger = logging.getLogger("ricci.checkpoint")
+
+
+def _log_saved(operands: Sequence[Any], plan: Recomputing) -> None:
+    """Log what a call saves for the backward pass."""
+    lines = ["checkpoint: a function saves its inputs, of the types"]
+    lines += [f"  {get_aval(operands[i]).str_short()}" for i in plan.used]
+    count = len(plan.nonzeros)
+    if len(plan.forward.outvars) > count:
+        lines.append("and these values that its policy saves:")
+        makers = {id(v): eqn for eqn in plan.forward.eqns for v in eqn.outvars}
+        for var in plan.forward.outvars[count:]:
+            made = described(makers[id(var)]) if id(var) in makers else "an argument"
+            lines.append(f"  {var.aval.str_short()} from {made}")
+    _logger.warning("%s", "\n".join(lines))

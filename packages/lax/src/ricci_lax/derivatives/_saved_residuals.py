@@ -12,6 +12,7 @@ from ricci_ir import (
     Atom,
     DebugInfo,
     Jaxpr,
+    Literal,
     PyTree,
     context,
     issubdtype,
@@ -20,7 +21,7 @@ from ricci_ir import (
 from ricci_lax.control_flow._bodies import function_name, leaf_avals
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
-from ._checkpoint import name_p
+from ._checkpoint import described
 
 __all__ = [
     "print_saved_residuals",
@@ -38,7 +39,8 @@ def saved_residuals(
       args, kwargs: its arguments, or anything with a shape and a dtype in place of arrays.
 
     Returns:
-      For each residual, its type, and what it is.
+      For each residual, its type, and what it is: literals, constants and arguments first, then
+      results of operations in the order of the program.
     """
     leaves, tree = tree_flatten((args, kwargs))
     names = argument_paths(args, kwargs, f)
@@ -49,29 +51,40 @@ def saved_residuals(
         positional, named = tree_unflatten(tree, flat)
         return tree_flatten(f(*positional, **named))[0]
 
+    literals: list[AbstractValue] = []
+
     def residuals(*flat: Array) -> list[Any]:
         tape, given, _, tangents = linearize_flat(run, flat, nonzeros)
         out_vars = [t.atom for t in tangents if type(t) is not Zero]
         linear, kept = tape_to_jaxpr(tape, [t.atom for t in given], out_vars, context.trace)
+        atoms = [atom for eqn in linear.eqns for atom in eqn.invars]
+        literals.extend(atom.aval for atom in atoms if type(atom) is Literal)
         return [*kept, *linear.consts]
 
     info = DebugInfo("saved_residuals", function_name(f), tuple(names))
     jaxpr = trace_to_jaxpr(residuals, avals, info)
-    return [(atom.aval, _origin(jaxpr, atom, names)) for atom in jaxpr.outvars]
+    found = sorted(
+        ((*_origin(jaxpr, atom, names), atom.aval) for atom in jaxpr.outvars), key=_order
+    )
+    return [
+        *((aval, "from a literal") for aval in literals),
+        *((aval, origin) for _, origin, aval in found),
+    ]
 
 
-def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> str:
-    for var, name in zip(jaxpr.invars, names, strict=True):
+def _order(entry: tuple[int, str, AbstractValue]) -> int:
+    return entry[0]
+
+
+def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> tuple[int, str]:
+    """The place of a value in a program, by which residuals are listed, and what it is."""
+    for i, (var, name) in enumerate(zip(jaxpr.invars, names, strict=True)):
         if var is atom:
-            return f"from the argument {name}"
-    for eqn in jaxpr.eqns:
+            return i, f"from the argument {name}"
+    for i, eqn in enumerate(jaxpr.eqns, len(names)):
         if any(var is atom for var in eqn.outvars):
-            if eqn.primitive is name_p:
-                return f"named {eqn.params['name']!r} from {eqn.source}"
-            name = eqn.params.get("name")
-            what = f"the jitted function {name!r}" if isinstance(name, str) else eqn.primitive.name
-            return f"output of {what} from {eqn.source}"
-    return "from a constant"
+            return i, described(eqn)
+    return -1, "from a constant"
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: Any) -> None:
@@ -83,8 +96,8 @@ def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: Any) -
 
     Example:
       >>> from ricci_lax import sin
-      >>> print_saved_residuals(lambda x: sin(x) * 2.0, 1.0)  # doctest: +ELLIPSIS
-      float32[] output of cos from ...
+      >>> print_saved_residuals(lambda x: sin(x), 1.0)  # doctest: +ELLIPSIS
+      f32[] output of cos from ...
     """
     for aval, origin in saved_residuals(f, *args, **kwargs):
-        print(f"{aval.str_short()} {origin}")
+        print(f"{aval.str_short(short_dtypes=True)} {origin}")
