@@ -104,17 +104,17 @@ def getitem(x: Array, index: Index) -> Array:
     return _getitem(x, found)
 
 
-def _check_positions(index: ParsedIndex) -> None:
+def _check_positions(index: ParsedIndex, wrap: bool = True) -> None:
     """Raise IndexError if an int in an index is out of bounds."""
     axis = 0
     for kind, *rest in index.entries:
         if kind == INT:
-            _check_position(rest[0], index.shape[axis], axis)
+            _check_position(rest[0], index.shape[axis], axis, wrap)
         axis += kind != NEW
 
 
-def _check_position(index: int, size: int, axis: int) -> None:
-    if not -size <= index < size:
+def _check_position(index: int, size: int, axis: int, wrap: bool = True) -> None:
+    if not (-size if wrap else 0) <= index < size:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {size}. It would be moved "
             "to the nearest element, but the option jax_check_static_indices is on."
@@ -552,10 +552,13 @@ def get_at(
     wrap_negative_indices: bool = True,
 ) -> Array:
     """``x[index]`` with a choice of what happens to indices out of bounds; see ``x.at[].get``."""
+    found, mode = read_index(x.shape, index), as_mode(mode)
+    if _check_static.value and mode in (None, _MODES.PROMISE_IN_BOUNDS):
+        _check_positions(found, wrap_negative_indices)
     return _getitem(
         x,
-        read_index(x.shape, index),
-        mode=as_mode(mode),
+        found,
+        mode=mode,
         indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices,
         fill_value=fill_value,

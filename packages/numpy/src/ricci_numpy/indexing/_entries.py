@@ -42,7 +42,7 @@ class Window(NamedTuple):
 
 
 @overload
-def ds(start: SupportsIndex, size: None = None, stride: int | None = None) -> slice: ...
+def ds(start: SupportsIndex | None, size: None = None, stride: int | None = None) -> slice: ...
 @overload
 def ds(start: SupportsIndex | None, size: int, stride: int | None = None) -> Window: ...
 def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice | Window:
@@ -50,8 +50,9 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice 
 
     Args:
       start: an int or an integer array of rank 0. Without ``size``, the number of elements, from
-        the first on.
-      size: a Python int.
+        the first on; ``None`` for all.
+      size: a Python int. From a start that is known, only those of the elements that exist are
+        selected, as by a slice.
       stride: the distance between elements; only 1 for a traced ``start``.
 
     Returns:
@@ -63,7 +64,7 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice 
       [1, 2]
     """
     if size is None:
-        return slice(0, as_int(start), stride)
+        return slice(None, None, stride) if start is None else slice(0, as_int(start), stride)
     return Window(0 if start is None else start, as_int(size), 1 if stride is None else stride)
 
 
@@ -263,7 +264,7 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedInde
         if isinstance(part, np.ndarray) and part.dtype == BOOL:
             _check_mask(part, shape, axis, position)
             entries += [(ARRAY, where.astype(np.int32)) for where in np.nonzero(part)]
-            sizes += part.shape
+            sizes += shape[axis : axis + part.ndim]
             axis += part.ndim
             has_array = True
             continue
@@ -273,7 +274,7 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedInde
         elif isinstance(part, slice):
             entries.append(_read_slice(part, size, position))
         elif isinstance(part, Window):
-            entries.append(_read_window(part))
+            entries.append(_read_window(part, size, position))
             has_dynamic = has_dynamic or entries[-1][0] == WINDOW
         elif part.ndim:
             entries.append((ARRAY, part))
@@ -286,19 +287,26 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedInde
     return ParsedIndex(entries, tuple(sizes), tuple(added), has_array, has_dynamic, gap)
 
 
+def _fits(length: int, size: int) -> bool:
+    return length in (size, 0)
+
+
 def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int, position: int) -> None:
     expected = shape[axis : axis + mask.ndim]
-    if mask.shape != expected:
+    # As in JAX, a mask without elements along a dimension selects nothing, whatever its size.
+    fits = len(expected) == mask.ndim and all(map(_fits, mask.shape, expected))
+    if not fits:
         raise IndexError(
             f"the boolean index at position {position} has shape {mask.shape}, but the dimensions "
             f"that it selects from have shape {expected}."
         )
 
 
-def _read_window(part: Window) -> tuple:
+def _read_window(part: Window, size: int, position: int) -> tuple:
     if isinstance(part.start, int | np.integer):
         start = int(part.start)
-        return SLICE, start, part.size, part.stride, start + (part.size - 1) * part.stride + 1
+        stop = start + max((part.size - 1) * part.stride + 1, 0)
+        return _read_slice(slice(start, stop, part.stride), size, position)
     if part.stride != 1:
         raise NotImplementedError(
             f"a window at a traced position must have stride 1, got {part.stride}. Index it with "

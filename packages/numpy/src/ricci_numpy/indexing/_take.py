@@ -155,6 +155,9 @@ def take_along_axis(
       mode, fill_value: what happens to positions out of bounds; see ``x.at[...].get``.
       wrap_negative_indices: whether negative positions count from the end.
 
+    In mode ``"one_hot"`` elements are read through a mask instead of a gather, and those out of
+    bounds are 0.
+
     Raises:
       TypeError: if the indices are no integers, or an operand is no array.
       ValueError: if the numbers of dimensions differ, or the shapes do not broadcast.
@@ -183,7 +186,7 @@ def take_along_axis(
         )
     else:
         axis = canonical_axis(axis, rank)
-    mode = as_mode(mode) or _MODES.FILL_OR_DROP
+    mode = _MODES.ONE_HOT if mode == "one_hot" else as_mode(mode) or _MODES.FILL_OR_DROP
     return _take_along_axis(
         arr, indices, axis=axis, mode=mode, fill_value=fill_value, wrap=wrap_negative_indices
     )
@@ -205,6 +208,8 @@ def _take_along_axis(
     indices = widened(indices, shape[axis])
     if wrap and dtype_of(indices).kind == "i":
         indices = wrapped(indices, shape[axis])
+    if mode is _MODES.ONE_HOT:
+        return _take_by_mask(arr, indices, axis)
     offset: list[int] = []
     batching: list[int] = []
     squeezed: list[int] = []
@@ -238,6 +243,21 @@ def _take_along_axis(
         start_indices_batching_dims=tuple(kept.index(d) for d in batching),
     )
     return lax.gather(arr, indices, dims, sizes, mode=mode, fill_value=fill_value)
+
+
+def _take_by_mask(arr: Array, indices: Array, axis: int) -> Array:
+    """The elements as sums over a mask of where each is: 0 for those out of bounds."""
+    rank = np.ndim(arr)
+    others = lambda x: tuple(n for d, n in enumerate(np.shape(x)) if d != axis)
+    full = list(broadcast_shape("take_along_axis", others(arr), others(indices)))
+    full[axis:axis] = [np.shape(indices)[axis], np.shape(arr)[axis]]
+    spread = lambda x, last: lax.broadcast_in_dim(x, full, [d + (d > last) for d in range(rank)])
+    positions = lax.broadcasted_iota(dtype_of(indices), full, axis + 1)
+    values = spread(arr, axis - 1)
+    found = lax.eq(spread(indices, axis), positions)
+    if dtype_of(arr) == np.dtype(bool):
+        return lax.reduce_or(lax.bitwise_and(found, values), (axis + 1,))
+    return lax.reduce_sum(lax.select(found, values, lax.full_like(values, 0)), (axis + 1,))
 
 
 def put_along_axis(

@@ -5,6 +5,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
 from ricci_numpy._promotion import operands
+from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -56,7 +57,7 @@ def delete(
         kept = np.delete(np.arange(size), obj)
     elif isinstance(obj, int | np.integer):
         i = canonical_axis(obj, size)
-        before = (slice(None),) * axis
+        before, arr = (slice(None),) * axis, asarray(arr)
         parts = [getitem(arr, (*before, slice(0, i))), getitem(arr, (*before, slice(i + 1, size)))]
         return lax.concatenate(parts, axis)
     elif assume_unique_indices:
