@@ -8,6 +8,8 @@ derivatives.
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ricci_batching import move_dim
 from ricci_ir import Array, PyTree, api_boundary, axis_size, get_aval
 from ricci_lax import (
@@ -190,7 +192,7 @@ def ppermute(x: PyTree, axis_name: Hashable, perm: Sequence[tuple[int, int]]) ->
         index = axis_index(axis_name)
         result = full_like(leaf, 0)
         for sender, receiver in perm:
-            here = broadcast(eq(index, receiver), leaf.shape)
+            here = broadcast(eq(index, np.int32(receiver)), leaf.shape)
             result = select(here, dynamic_index_in_dim(found, sender, 0, keepdims=False), result)
         return result
 

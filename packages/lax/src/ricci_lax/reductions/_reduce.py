@@ -277,10 +277,14 @@ def reduce(
         )
     if not flat_operands:
         raise ValueError("reduce: there is nothing to reduce; give one array or more.")
-    # A Python integer is an initial value for any dtype.
+    # Public functions are wrapped to hide internal frames; the table has the functions themselves.
+    monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
     dtypes = [array_aval(x).dtype for x in flat_operands]
+    plain = monoid is not None and is_identity(flat_inits[0], monoid[0], dtypes[0])
+    # A Python integer is an initial value for any dtype, and for a known computation a float too.
+    taken = (int,) if monoid is None else (int, float)
     flat_inits = [
-        np.asarray(x, dtype)[()] if type(x) is int else x
+        np.asarray(x).astype(dtype)[()] if type(x) in taken and not plain else x
         for x, dtype in zip(flat_inits, dtypes, strict=True)
     ]
     init_avals = [array_aval(x) for x in flat_inits]
@@ -290,9 +294,7 @@ def reduce(
             "a reduction starts from scalars."
         )
     axes = tuple(map(index, dimensions))
-    # Public functions are wrapped to hide internal frames; the table has the functions themselves.
-    monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
-    if monoid is not None and is_identity(flat_inits[0], monoid[0], dtypes[0]):
+    if monoid is not None and plain:
         results = [monoid[1](flat_operands[0], axes)]
     else:
         check_initial_values("reduce", [array_aval(x) for x in flat_operands], init_avals)

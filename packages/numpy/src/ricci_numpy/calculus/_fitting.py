@@ -200,7 +200,7 @@ def _padded_roots(p: Array) -> Array:
     """As many complex numbers as there are roots at most: zeros and NaNs last."""
     size, int32 = p.shape[0], np.dtype("int32")
     is_zero = lax.eq(p, strong_constant(p.dtype, 0))
-    leading = sum(lax.cumprod(lax.convert_element_type(is_zero, int32)))
+    leading = lax.reduce_sum(lax.cumprod(lax.convert_element_type(is_zero, int32)), (0,))
     # Coefficients that are all zero would give a matrix of NaNs; ones take their place, and the
     # roots of these are replaced by NaN below.
     none = lax.eq(leading, np.int32(size))

@@ -107,6 +107,7 @@ def _reduceat(func: Combine, rows: Array, starts: Array) -> Array:
     shape = (starts.shape[0],) + (1,) * (rows.ndim - 1)
 
     def body(i, state):
+        i = lax.convert_element_type(i, starts.dtype)
         inside = lax.bitwise_and(lax.gt(i, starts), lax.lt(i, ends))
         combined = convert(func(state, lax.expand_dims(_row(rows, i), (0,))), dtype)
         return select_where(lax.reshape(inside, shape), combined, state, "reduceat")

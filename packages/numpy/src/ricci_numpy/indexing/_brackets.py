@@ -39,7 +39,7 @@ from ._entries import (
     check_not_empty,
     read_index,
 )
-from ._gather_form import GatherForm, dtype_of, gather_form, indexed_operand, widened, wrapped
+from ._gather_form import GatherForm, as_int32, dtype_of, gather_form, indexed_operand, wrapped
 
 _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
@@ -441,34 +441,10 @@ def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
             positions.append(entry[1])
             sizes.append(1)
             squeeze.append(axis)
-    starts = _common_dtype(positions)
+    starts = list(map(as_int32, positions))
     if wrap:
-        starts = [_wrap_start(start, n) for start, n in zip(starts, index.shape, strict=True)]
+        starts = [wrapped(start, n) for start, n in zip(starts, index.shape, strict=True)]
     return _arranged(_window_at(x, tuple(starts), tuple(sizes)), reverse, squeeze, index.entries)
-
-
-def _common_dtype(positions: list[ArrayLike]) -> list[ArrayLike]:
-    """Positions of one dtype: that of all if they are arrays of one, else int32."""
-    dtypes = {None if type(p) is int else dtype_of(p) for p in positions}
-    if len(dtypes) == 1:
-        return positions
-    return [p if type(p) is int or dtype_of(p) == np.int32 else _as_int32(p) for p in positions]
-
-
-def _as_int32(x: ArrayLike) -> ArrayLike:
-    if isinstance(x, np.ndarray):
-        return x.astype(np.int32)[()]
-    return lax.convert_element_type(x, np.int32)
-
-
-def _wrap_start(start: ArrayLike, size: int) -> ArrayLike:
-    if type(start) is not int and dtype_of(start).kind == "u":
-        return start
-    if isinstance(start, np.ndarray):
-        start = start[()]
-    if type(start) is not int:
-        return wrapped(widened(start, size), size)
-    return lax.select_n(lax.lt(start, 0), start, lax.add(start, size))
 
 
 def _dynamic_step(x: Array, index: ParsedIndex, wrap: bool) -> Array:

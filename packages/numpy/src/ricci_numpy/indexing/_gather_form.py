@@ -257,8 +257,8 @@ class _Planner:
         self.final += 1
 
     def _strided(self, axis: int, start: ArrayLike, size: int, step: int) -> None:
-        steps = lax.mul(step, lax.iota(_INT32, size))
-        places = lax.add(start, steps)
+        steps = lax.mul(np.int32(step), lax.iota(_INT32, size))
+        places = lax.add(as_int32(start), steps)
         if step < 0:
             places = lax.rev(places, (0,))
             self.reverse.append(len(self.shape))
@@ -286,7 +286,7 @@ class _Planner:
             return None
         shape = (*self.batch, 1)
         columns = [
-            lax.broadcast_in_dim(_int32(value), shape, dims) for value, dims in self.components
+            lax.broadcast_in_dim(as_int32(value), shape, dims) for value, dims in self.components
         ]
         return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape) - 1)
 
@@ -299,7 +299,8 @@ def strong_int32[T: ArrayLike](x: T) -> T | Array:
     return lax.convert_element_type_p.bind(x, new_dtype=_INT32, weak_type=False, sharding=None)
 
 
-def _int32(x: ArrayLike) -> ArrayLike:
-    if type(x) is int or dtype_of(x) == _INT32:
-        return x
-    return lax.convert_element_type(x, _INT32)
+def as_int32(x: ArrayLike) -> ArrayLike:
+    """A position as ``int32``, whatever the default integer is: all positions have one dtype."""
+    if type(x) is int or isinstance(x, np.ndarray):
+        return np.asarray(x).astype(_INT32)[()]
+    return x if dtype_of(x) == _INT32 else lax.convert_element_type(x, _INT32)

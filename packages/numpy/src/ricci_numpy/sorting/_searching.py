@@ -107,7 +107,7 @@ def _integer_keys(x: Array) -> list[Array]:
     # The bits of a float are a sign and a magnitude. Those of the magnitude are inverted where the
     # sign is set, since among negative numbers the larger magnitude is the smaller number.
     sign = lax.shift_right_arithmetic(bits, integer.type(8 * integer.itemsize - 1))
-    return [lax.bitwise_xor(bits, lax.bitwise_and(sign, np.iinfo(integer).max))]
+    return [lax.bitwise_xor(bits, lax.bitwise_and(sign, integer.type(np.iinfo(integer).max)))]
 
 
 def _before(keys: list[Array], values: list[Array], side: str) -> Array:
