@@ -17,6 +17,7 @@ add("dot inner vdot", """
     {f}(c64[3], f32[3])
     """, derive="none")
 add("dot inner", "{f}(2.0, f32[3])\n{f}(2, 3)", derive="none")
+add("inner", "{f}(True, bool[3])\n{f}(bool[2,3], bool[3])", derive="none")
 add("dot", """
     {f}(f32[2,3], f32[3])
     {f}(f32[3], f32[3,2])

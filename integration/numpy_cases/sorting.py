@@ -198,6 +198,18 @@ add("intersect1d", """
 add("setdiff1d setxor1d", """
     {f}(np.array([1, 3, 2]), np.array([3, 1, 7]), assume_unique=True)
     """, compiled=False)
+add(SETS, """
+    {f}(i32[0], i32[0], size=2, fill_value=7)
+    {f}(i32[3], i32[0], size=2, fill_value=7)
+    """, derive="none")
+add("intersect1d setdiff1d setxor1d", """
+    {f}(i32[0], i32[0], size=2)
+    {f}(i32[0], i32[2], size=2)
+    {f}(np.array([1]), np.array([1]), size=2)
+    """, derive="none")
+add("unique", "{f}(i32[0], size=2, fill_value=1)\n{f}(f32[0], size=0)", derive="none")
+add("unique", "{f}(f32[3,0], axis=0)\n{f}(f32[0,3], axis=0)", compiled=False)
+bad("unique", "{f}(i32[0], size=2)\n{f}(f32[0,3], size=1, axis=0)")
 bad(SETS, """
     {f}([1, 2], i32[2])
     {f}(i32[2])

@@ -287,15 +287,12 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedInde
     return ParsedIndex(entries, tuple(sizes), tuple(added), has_array, has_dynamic, gap)
 
 
-def _fits(length: int, size: int) -> bool:
-    return length in (size, 0)
-
-
 def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int, position: int) -> None:
     expected = shape[axis : axis + mask.ndim]
-    # As in JAX, a mask without elements along a dimension selects nothing, whatever its size.
-    fits = len(expected) == mask.ndim and all(map(_fits, mask.shape, expected))
-    if not fits:
+    # A dimension without elements selects nothing, whatever the array's size is there.
+    if len(expected) != mask.ndim or any(
+        n not in (0, size) for n, size in zip(mask.shape, expected, strict=True)
+    ):
         raise IndexError(
             f"the boolean index at position {position} has shape {mask.shape}, but the dimensions "
             f"that it selects from have shape {expected}."

@@ -462,6 +462,11 @@ def compress(
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, np.ndim(a))
     length = np.shape(a)[axis]
+    if size is not None and not 0 < size <= length:
+        raise ValueError(
+            f"compress, extract: size={size} must be positive and at most {length}, the size of "
+            f"axis {axis} of the array."
+        )
     positions = nonzero(condition, size=size, fill_value=None if size is None else length)[0]
     if size is None:
         if np.any(np.asarray(positions) >= length):
@@ -469,13 +474,13 @@ def compress(
                 f"compress: the condition holds beyond the {length} slices of axis {axis}."
             )
         return take(a, positions, axis=axis)
-    found = take(a, positions, axis=axis, mode="clip") if length else None
-    inside = lax.lt(positions, np.int32(length))
+    found = take(a, positions, axis=axis, mode="clip")
+    inside = lax.lt(positions, constant(positions, length))
     shape = (*np.shape(a)[:axis], size, *np.shape(a)[axis + 1 :])
     inside = lax.broadcast_in_dim(inside, shape, (axis,))
     dtype = dtype_of(a)
     fill = lax.convert_element_type(fill_value, dtype)
-    return broadcast(fill, shape) if found is None else where_step(inside, found, fill)
+    return where_step(inside, found, fill)
 
 
 def extract(

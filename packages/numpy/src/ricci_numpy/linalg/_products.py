@@ -25,6 +25,7 @@ from ricci_numpy._promotion import COMPLEX_DTYPES, common_dtype, convert, operan
 from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, moveaxis, ravel
+from ricci_numpy.ufuncs._binary import multiply
 
 __all__ = [
     "cross",
@@ -367,8 +368,8 @@ def inner(
     a, b = operands("inner", a, b)
     if not np.ndim(a) or not np.ndim(b):
         dtype, _ = preferred_type("inner", preferred_element_type, a, b)
-        x, y = promote_dtypes(a, b)
-        return convert(lax.mul(x, y), dtype) if preferred_element_type else lax.mul(x, y)
+        found = multiply(a, b)
+        return convert(found, dtype) if preferred_element_type else found
     dims = (((np.ndim(a) - 1,), (np.ndim(b) - 1,)), ((), ()))
     return contract("inner", a, b, dims, precision, preferred_element_type)
 
@@ -602,7 +603,8 @@ def _cross(a: Array, b: Array, *, axisa: int, axisb: int, axisc: int) -> Array:
     second = _difference(_product(a2, b0), _product(a0, b2))
     third = lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
     parts = [lax.expand_dims(part, (0,)) for part in (first, second, third)]
-    return moveaxis(lax.concatenate(parts, 0), 0, axisc)
+    found = lax.concatenate(parts, 0)
+    return moveaxis(convert(found, found.dtype), 0, axisc)
 
 
 def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:

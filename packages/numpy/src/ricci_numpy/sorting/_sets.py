@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, is_recording, python_scalar_dtype
-from ricci_numpy._promotion import INEXACT_DTYPES, operands, promote_dtypes
+from ricci_numpy._promotion import INEXACT_DTYPES, constant, operands, promote_dtypes
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -94,7 +94,8 @@ def unique(
       sorted: whether they must be in order; here they always are.
 
     Raises:
-      ValueError: if ``axis`` does not exist.
+      ValueError: if ``axis`` does not exist, or ``ar`` is empty and ``size`` asks for elements
+        without a ``fill_value``.
       TypeError: if ``ar`` is no array.
       ConcretizationTypeError: if ``ar`` is traced and there is no ``size``.
 
@@ -119,6 +120,10 @@ def unique(
         known = _known("unique", ar)
         known = known.ravel() if axis is None else np.moveaxis(known, along, 0)
         size = _count_unique(known, equal_nan)
+    if size and not np.shape(flat)[0] and fill_value is None:
+        raise ValueError(
+            f"unique: an empty array has no elements to fill size={size} with. Give fill_value=..."
+        )
     settings = {
         "size": index(size),
         "equal_nan": equal_nan,
@@ -139,6 +144,8 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
     rows = x.reshape(len(x), -1) if len(x) else x
     if not len(x):
         return 0
+    if not rows.shape[1]:
+        return 1
     if rows.shape[1] == 1:
         # NumPy does not sort NaNs of extension dtypes such as bfloat16 last, so it gets float32.
         column = rows[:, 0]
@@ -154,6 +161,9 @@ def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> tuple[Array, Array, Arr
     shape = np.shape(x)
     if not shape[0]:
         return x, lax.full((0,), True, BOOL), lax.iota(_INT32, 0)
+    if 0 in shape:  # all rows are equal
+        places = lax.iota(python_scalar_dtype(int), shape[0])
+        return x, lax.eq(places, constant(places, 0)), places
     columns = lax.transpose(lax.reshape(x, (shape[0], int(np.prod(shape[1:])))), (1, 0))
     order = lexsort(lax.rev(columns, (0,)))
     rows = getitem(x, order)
@@ -207,9 +217,8 @@ def _nothing_unique(
     shape = (size, *np.shape(x)[1:])
     fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]
     results = [lax.broadcast_in_dim(fill, shape, ())]
-    sizes = (size, 0, size)
     integer = python_scalar_dtype(int)
-    results += [lax.full((n,), 0, integer) for n, w in zip(sizes, wanted, strict=True) if w]
+    results += [lax.full((0,), 0, integer) for w in wanted if w]
     return results
 
 
@@ -426,11 +435,13 @@ def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) 
 
 def _gathered(x: Array, mask: Array, size: int, fill_value: ArrayLike | None) -> Array:
     """The elements that a mask picks, as many as ``size``."""
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    fill = lax.convert_element_type(0 if fill_value is None else fill_value, dtype)
+    if not np.shape(x)[0]:
+        return lax.full((size,), fill, dtype)
     places = nonzero(mask, size=size)[0]
     found = lax.reduce_sum(lax.convert_element_type(mask, _INT32), (0,))
     inside = lax.lt(lax.iota(_INT32, size), found)
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    fill = lax.convert_element_type(0 if fill_value is None else fill_value, dtype)
     return where_step(inside, getitem(x, places), fill)
 
 
@@ -459,6 +470,10 @@ def intersect1d(
     Source: numpy.intersect1d.
     """
     x, y = _pair("intersect1d", ar1, ar2)
+    if not (np.shape(x)[0] and np.shape(y)[0]):
+        values = _filled(fill_value, x, y, size or 0)
+        absent = [lax.full((size or 0,), np.shape(z)[0], python_scalar_dtype(int)) for z in (x, y)]
+        return (values, absent[0], absent[1]) if return_indices else values
     rows, first, order = _sorted_with_firsts(x, equal_nan=True)
     common = lax.bitwise_and(first, isin(rows, y))
     if size is None:
@@ -482,6 +497,15 @@ def intersect1d(
     last = np.int32(max(np.shape(y)[0] - 1, 0))
     in_y = getitem(y_order, lax.min(at_y, last))
     return values, in_x, where_step(inside, in_y, np.int32(np.shape(y)[0]))
+
+
+def _filled(fill_value: ArrayLike | None, x: Array, y: Array, size: int) -> Array:
+    """What fills an intersection that is empty since an operand is; as JAX has it."""
+    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    fill = 0 if fill_value is None else fill_value
+    if fill_value is None and not np.shape(x)[0] and np.shape(y)[0]:
+        fill = lax.reduce_min(y, (0,))
+    return lax.full((size,), fill, dtype)
 
 
 def setxor1d(
@@ -513,6 +537,8 @@ def setxor1d(
     wanted = lax.bitwise_and(first, alone)
     if size is None:
         size = int(_known("setxor1d", wanted).sum())
-    if fill_value is None and size:
-        fill_value = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
+    if fill_value is None and size and np.shape(rows)[0]:
+        smallest = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
+        some = lax.reduce_or(wanted, (0,))
+        fill_value = lax.select(some, smallest, lax.full_like(smallest, 0))
     return _gathered(rows, wanted, size, fill_value)
