@@ -6,6 +6,7 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 from ricci import lax
+from ricci.scipy import signal, special, stats
 
 INTEGERS = "int8 uint8 int32 uint32 int64 uint64".split()
 ROWS = np.arange(9.0, dtype=np.float32).reshape(3, 3)
@@ -70,6 +71,11 @@ COUNTED = {
     "searchsorted": (jnp.searchsorted, np.searchsorted, (EDGES, FOUND), "int32"),
     "frexp": (lambda x: jnp.frexp(x)[1], lambda x: np.frexp(x)[1], (EDGES,), "int32"),
     "convolve": (jnp.convolve, np.convolve, (EDGES, FOUND), "float32"),
+    "nonzero": (lambda x: jnp.nonzero(x, size=2)[0], lambda x: np.nonzero(x)[0], (EDGES,), None),
+    "argwhere": (lambda x: jnp.argwhere(x, size=2), np.argwhere, (EDGES,), None),
+    "bincount": (
+        lambda x: jnp.bincount(x, length=3), np.bincount, (np.array([0, 2], np.int32),), None,
+    ),
     "histogramdd": (
         lambda x: jnp.histogramdd(x, 2)[0],
         lambda x: np.histogramdd(x, 2)[0],
@@ -122,3 +128,51 @@ def test_a_mapped_ppermute(width, eight_devices):
 def test_a_start_value_takes_the_dtype_of_the_operand(width):
     for run in in_turn(lambda x: lax.reduce(x, 0.0, lax.add, (0,))):
         assert run(jnp.asarray(EDGES, "float16")).dtype == np.float16
+
+
+FLOATS = {"sin": jnp.sin, "mean": jnp.mean, "std": jnp.std, "divide": lambda x: jnp.divide(x, x)}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_only_wide_integers_become_wide_floats(name, width):
+    dtypes = ["bool", *INTEGERS] if width.itemsize == 8 else ["bool", *INTEGERS[:4]]
+    found = ricci.jit(lambda *given: [FLOATS[name](x) for x in given])(
+        *[np.ones(2, dtype) for dtype in dtypes]
+    )
+    for result, dtype in zip(found, dtypes, strict=True):
+        assert result.dtype == (np.float64 if dtype.endswith("64") else np.float32)
+    assert FLOATS[name](np.ones(2, np.int32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", "floor_divide remainder left_shift power".split())
+def test_booleans_become_integers_of_32_bits(name, width):
+    operands = np.ones(2, bool), np.ones(2, bool)
+    for run in getattr(jnp, name), ricci.jit(getattr(jnp, name)):
+        assert run(*operands).dtype == np.int32
+    assert jnp.square(np.ones(2, bool)).dtype == np.int32
+
+
+NARROW = {
+    "multivariate_normal": lambda x: stats.multivariate_normal.logpdf(
+        x, x, jnp.eye(4, dtype=np.float32)
+    ),
+    "gaussian_kde": lambda x: stats.gaussian_kde(x)(x),
+    "multigammaln": lambda x: special.multigammaln(x, 2),
+    "welch": lambda x: signal.welch(x, nperseg=2),
+    "stft": lambda x: [v.real for v in signal.stft(x, nperseg=2)],
+    "istft": lambda x: signal.istft(x[:3, None].astype(np.complex64)),
+    "csd": lambda x: signal.csd(x, None, nperseg=2),
+    "trapezoid": jnp.trapezoid,
+    "softmax": ricci.nn.softmax,
+    "log_softmax": ricci.nn.log_softmax,
+    "logsumexp": ricci.nn.logsumexp,
+    "gelu": ricci.nn.gelu,
+    "standardize": ricci.nn.standardize,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("name", NARROW)
+def test_operands_of_32_bits_give_results_of_32_bits(name, dtype, width):
+    made = ricci.eval_shape(NARROW[name], ricci.ShapeDtypeStruct((4,), dtype))
+    assert {leaf.dtype for leaf in ricci.tree.leaves(made)} == {np.dtype("float32")}

@@ -62,6 +62,7 @@ add("round around", """
     {f}(1.2345, 2)
     {f}(f32[0])
     """, derive="none")
+add("angle", "{f}(@[])\n{f}(@[2])\n{f}(@[], deg=True)", dtypes=ORDERED, derive="none")
 add("angle", "{f}(c64[3], deg=True)\n{f}(f32[3], True)\n{f}(i32[3], deg=True)", derive="none")
 add("nan_to_num", """
     {f}(@[2,3])

@@ -20,6 +20,7 @@ from ricci_ir import (
     Cache,
     DTypeLike,
     array_dtypes,
+    canonicalize_dtype,
     coerce_to_array_dtype,
     context,
     eval_trace,
@@ -39,6 +40,9 @@ INEXACT_DTYPES = FLOAT_DTYPES | COMPLEX_DTYPES
 INTEGER_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.integer))
 NUMERIC_DTYPES = array_dtypes - {BOOL}
 REAL_DTYPES = array_dtypes - COMPLEX_DTYPES
+INT32 = np.dtype(np.int32)
+_FLOAT32 = np.dtype(np.float32)
+_WIDE_INTEGERS = frozenset(map(np.dtype, (np.int64, np.uint64)))
 
 
 def is_arraylike(x: object) -> bool:
@@ -167,10 +171,13 @@ def promote_dtypes(*args: Any) -> list[Array]:
 
 
 def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[np.dtype, bool]:
-    """A dtype, and whether it is weak, with integers and booleans replaced by floats."""
+    """A dtype, and whether it is weak, with integers and booleans replaced by floats.
+
+    Only integers of 64 bits become floats of 64 bits, if those are enabled.
+    """
     if dtype in INEXACT_DTYPES:
         return dtype, weak
-    return python_scalar_dtype(float), weak
+    return canonicalize_dtype(np.float64) if dtype in _WIDE_INTEGERS else _FLOAT32, weak
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Array]:
@@ -180,10 +187,10 @@ def promote_dtypes_inexact(*args: Any) -> list[Array]:
 
 
 def promote_dtypes_numeric(*args: Any) -> list[Array]:
-    """Like ``promote_dtypes``, with booleans becoming integers."""
+    """Like ``promote_dtypes``, with booleans becoming integers of 32 bits."""
     dtype, weak = common_dtype(*args)
     if dtype == BOOL:
-        dtype = python_scalar_dtype(int)
+        dtype = INT32
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 

@@ -7,7 +7,13 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval
-from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy._promotion import (
+    convert,
+    operands,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    strong_constant,
+)
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._joining import concatenate
@@ -253,7 +259,7 @@ def trapezoid(
 
 @composite("trapezoid")
 def _trapezoid(y: Array, dx: Array, *, axis: int) -> Array:
-    y, dx = promote_dtypes_inexact(y, dx)
+    y, dx = promote_dtypes(*promote_dtypes_inexact(y), dx)
     y = moveaxis(y, axis, -1)
     half = strong_constant(y.dtype, 0.5)
     if np.ndim(dx):

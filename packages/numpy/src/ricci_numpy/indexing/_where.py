@@ -16,8 +16,9 @@ from ricci_ir import (
     composite,
     get_aval,
     is_recording,
+    python_scalar_dtype,
 )
-from ricci_numpy._promotion import check_arraylike, constant, operands, promote_dtypes
+from ricci_numpy._promotion import check_arraylike, constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._creation import from_host
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
@@ -191,7 +192,8 @@ def nonzero(
                 "The number of positions that nonzero or where finds must be known: give it with "
                 "size=..., or use where with three arguments.",
             )
-        return tuple(from_host(i.astype(np.int32)) for i in np.nonzero(np.asarray(value)))
+        integer = python_scalar_dtype(int)
+        return tuple(from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
     size = as_int(size)
     fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
     step = _positions if is_recording() else _positions_step
@@ -211,8 +213,9 @@ def _fills(fill_value: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> tuple[Ar
 def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     shape = np.shape(a)
     mask = _as_mask(a)
+    integer = python_scalar_dtype(int)
     if not size or not all(shape):
-        empty = [lax.full((size,), 0, np.int32) for _ in shape]
+        empty = [lax.full((size,), 0, integer) for _ in shape]
         if not fills:
             return empty
         return [_filled(i, f, np.int32(0)) for i, f in zip(empty, fills, strict=True)]
@@ -224,7 +227,8 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     found = []
     below = 1
     for n in reversed(shape):
-        found.insert(0, lax.rem(lax.div(flat, np.int32(below)), np.int32(n)))
+        place = lax.rem(lax.div(flat, np.int32(below)), np.int32(n))
+        found.insert(0, convert(place, integer))
         below *= n
     if not fills:
         return found
@@ -234,7 +238,8 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
 
 def _filled(positions: Array, fill: ArrayLike, count: ArrayLike) -> Array:
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
-    return where_step(lax.lt(places, count), positions, lax.convert_element_type(fill, np.int32))
+    fill = lax.convert_element_type(fill, positions.dtype)
+    return where_step(lax.lt(places, count), positions, fill)
 
 
 def _bincount(x: Array, length: int) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
-from ricci_numpy._promotion import operands
+from ricci_numpy._promotion import common_dtype, convert, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
@@ -113,7 +113,7 @@ def insert(
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, np.ndim(arr))
     arr = moveaxis(arr, axis, 0)
-    dtype = dtype_of(arr)
+    dtype, weak = common_dtype(arr)
     values = lax.convert_element_type(values, dtype)
     size = np.shape(arr)[0]
     if isinstance(obj, slice):
@@ -144,5 +144,5 @@ def insert(
     is_old = at(lax.full((total,), True, BOOL))[places].set(False)
     old_places = nonzero(is_old, size=size)[0]
     result = lax.full((total, *np.shape(arr)[1:]), 0, dtype)
-    result = at(result)[places].set(values)
-    return moveaxis(at(result)[old_places].set(arr), 0, axis)
+    result = at(at(result)[places].set(values))[old_places].set(arr)
+    return moveaxis(convert(result, dtype, weak), 0, axis)

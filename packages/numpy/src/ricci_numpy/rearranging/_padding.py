@@ -63,12 +63,17 @@ def pad(
     Source: numpy.pad.
     """
     (array,) = operands("pad", array)
-    ndim = np.ndim(array)
-    widths = _widths(pad_width, ndim)
-    if not ndim:
+    widths = _widths(pad_width, np.ndim(array))
+    if not widths:
         return asarray(array)
     if callable(mode):
         return _pad_by(array, widths, mode, kwargs)
+    aval: Any = get_aval(array)
+    return convert(_padded(array, widths, mode, kwargs), aval.dtype, aval.weak_type)
+
+
+def _padded(array: Array, widths: Widths, mode: str, kwargs: Mapping[str, Any]) -> Array:
+    ndim = len(widths)
     if mode not in _allowed:
         raise NotImplementedError(
             f"pad: there is no mode {mode!r}; the modes are {', '.join(sorted(_allowed))}."

@@ -30,12 +30,7 @@ from ricci_ir import (
     trace_key,
 )
 from ricci_numpy._axes import axis_tuple
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    convert,
-    operands,
-    strong_constant,
-)
+from ricci_numpy._promotion import INEXACT_DTYPES, INT32, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
@@ -155,7 +150,7 @@ def _highest(dtype: np.dtype) -> float:
 def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
     """The dtype of a sum or product: at least the default int for booleans and integers."""
     if dtype == BOOL:
-        return python_scalar_dtype(int)
+        return python_scalar_dtype(int) if promote_integers else INT32
     if promote_integers and dtype not in INEXACT_DTYPES:
         default = python_scalar_dtype(int)
         if issubdtype(dtype, np.unsignedinteger):

@@ -38,7 +38,7 @@ def _running(
     if axis is not None:
         (axis,) = reduced_axes(name, index(axis), a.ndim)
     if dtype is None:
-        dtype = sum_dtype(a.dtype, promote_integers)
+        dtype = sum_dtype(a.dtype, promote_integers or a.dtype == BOOL)
     settings = {"axis": axis, "dtype": dtype, "neutral": neutral_for_nan}
     return (_cumsum if operation is lax.cumsum else _cumprod)(a, **settings)
 

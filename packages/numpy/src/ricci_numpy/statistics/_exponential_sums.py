@@ -8,9 +8,9 @@ import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, composite, softmax_custom_jvp
 from ricci_lax import custom_jvp
 from ricci_numpy._axes import axis_tuple
-from ricci_numpy._promotion import operands
+from ricci_numpy._promotion import inexact_dtype, operands
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._dtypes import issubdtype, result_type
+from ricci_numpy.arrays._dtypes import issubdtype
 from ricci_numpy.generalized._ufunc_objects import add, multiply, subtract
 from ricci_numpy.indexing._where import where as choose
 from ricci_numpy.reductions import _axis_reductions as reductions
@@ -25,7 +25,7 @@ def to_inexact(x: ArrayLike, name: str) -> Array:
     x = asarray(operands(name, x)[0])
     if issubdtype(x.dtype, np.inexact):
         return x
-    return lax.convert_element_type(x, result_type(float, x))
+    return lax.convert_element_type(x, inexact_dtype(x.dtype)[0])
 
 
 def _maximum(x: Array, axis: Axis, where: ArrayLike | None, keepdims: bool = True) -> Array:

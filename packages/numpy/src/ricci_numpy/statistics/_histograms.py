@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype
+from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype, python_scalar_dtype
 from ricci_numpy._promotion import (
     convert,
     operands,
@@ -90,7 +90,9 @@ _SIZE_ADVICE = "How long the result of bincount is depends on values. Give binco
 def _bincount(x: Array, weights: Array | None = None, *, length: int) -> Array:
     x = convert(x, _INT32) if x.dtype == BOOL else x
     places = lax.max(x, strong_constant(x.dtype, 0)) if x.dtype.kind == "i" else x
-    return counted(places, lax.full(x.shape, 1, _INT32) if weights is None else weights, length)
+    if weights is None:
+        weights = lax.full(x.shape, 1, python_scalar_dtype(int))
+    return counted(places, weights, length)
 
 
 def counted(places: Array, weights: Array, length: int) -> Array:

@@ -21,6 +21,7 @@ from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
     INEXACT_DTYPES,
+    INT32,
     INTEGER_DTYPES,
     common_dtype,
     constant,
@@ -234,7 +235,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if not hasattr(type(base), "aval"):
             base = asarray(base)
         if base.dtype == BOOL:
-            base = convert(base, python_scalar_dtype(int))
+            base = convert(base, INT32)
         return lax.integer_pow(base, int(exponent))
     exponent_dtype = _dtype_of(exponent)
     if type(base) is int and exponent_dtype == BOOL:

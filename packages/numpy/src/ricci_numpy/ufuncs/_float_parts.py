@@ -14,6 +14,7 @@ from ricci_ir import (
     float0,
     issubdtype,
     itemsize_bits,
+    promote_types,
     python_scalar_dtype,
 )
 from ricci_numpy._promotion import (
@@ -296,8 +297,8 @@ def _angle(z: Array, *, deg: bool) -> Array:
         real, imaginary = lax.real(z), lax.imag(z)
         parts = imaginary, real
     else:
-        if z.dtype not in FLOAT_DTYPES:
-            z = convert(z, python_scalar_dtype(float))
+        if z.dtype not in FLOAT_DTYPES or not z.shape:
+            z = convert(z, promote_types(z.dtype, python_scalar_dtype(float)))
         z = convert(z, z.dtype)
         parts = lax.full_like(z, 0), z
     found = lax.atan2(*parts)

@@ -436,7 +436,7 @@ def _binomials(name: str, n: int, kind: str | None, sign: int) -> Array:
         found = low.T
     else:
         found = low @ low.T if sign > 0 else low.T @ low
-    return jnp.asarray(found, jnp.result_type(float))
+    return jnp.asarray(found, np.float32)
 
 
 def pascal(n: int, kind: str | None = None) -> Array:

@@ -113,9 +113,9 @@ def _as_signals(name: str, axis: int, *args: ArrayLike) -> list[Array]:
     return [jnp.moveaxis(v, canonical_axis(axis, v.ndim), -1) for v in found]
 
 
-def _frequencies(nfft: int, fs: ArrayLike, onesided: bool) -> Array:
+def _frequencies(nfft: int, fs: ArrayLike, onesided: bool, dtype: np.dtype) -> Array:
     grid = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
-    return jnp.asarray(grid, jnp.result_type(float)) * fs
+    return jnp.asarray(grid, dtype) * fs
 
 
 def _is_onesided(name: str, wanted: bool, *args: Array | None) -> bool:
@@ -211,8 +211,8 @@ def stft(
     places = nperseg / 2 + np.arange(found.shape[-1]) * (nperseg - noverlap)
     if boundary is not None:
         places = places - nperseg / 2
-    times = jnp.asarray(places, jnp.result_type(float)) / fs
-    return _frequencies(nfft, fs, onesided), times, jnp.moveaxis(found, -2, axis)
+    times = jnp.asarray(places, x.real.dtype) / fs
+    return _frequencies(nfft, fs, onesided, x.real.dtype), times, jnp.moveaxis(found, -2, axis)
 
 
 def csd(
@@ -281,7 +281,7 @@ def csd(
         padded=False,
     )
     found = _averaged(found.real if y is None else found, average)
-    frequencies = _frequencies(nfft, fs, onesided)
+    frequencies = _frequencies(nfft, fs, onesided, x.real.dtype)
     return frequencies, jnp.moveaxis(found, -1, canonical_axis(axis, max(ndim, found.ndim)))
 
 
@@ -419,7 +419,7 @@ def istft(
     settings = {"noverlap": noverlap, "nfft": nfft, "boundary": bool(boundary)}
     x = _istft(z, window.astype(z.real.dtype), onesided=bool(input_onesided), **settings)
     x = jnp.moveaxis(x, -1, min(axes)) if x.ndim > 1 else x
-    times = jnp.arange(x.shape[min(axes) if x.ndim > 1 else 0], dtype=jnp.result_type(float)) / fs
+    times = jnp.arange(x.shape[min(axes) if x.ndim > 1 else 0], dtype=x.real.dtype) / fs
     return times, x
 
 

@@ -1,5 +1,6 @@
 """The gamma function and those defined by it: beta, factorials, incomplete gamma and beta, zeta."""
 
+from math import log, pi
 from typing import Any, cast
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, get_aval, issubdtype
+from ricci_numpy.authoring import operands, promote_dtypes_inexact
 
 from ._elementwise import elementwise, polynomial
 
@@ -48,8 +50,8 @@ def _complex_loggamma(z: ArrayLike) -> Array:
     # log sin(πz), continuous above the real axis.
     turned = lax.complex(x - jnp.round(x), jnp.abs(y))
     log_sine = -1j * np.pi * upper + jnp.log(-jnp.expm1(2j * np.pi * turned))
-    log_sine = log_sine + complex(-np.log(2), np.pi / 2)
-    value = jnp.where(left, np.log(np.pi) - log_sine - value, value)
+    log_sine = log_sine + complex(-log(2), pi / 2)
+    value = jnp.where(left, log(pi) - log_sine - value, value)
     return jnp.where(y < 0, lax.conj(value), value)
 
 
@@ -287,10 +289,10 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
     Source: DLMF 35.3.4.
     """
-    a, d = jnp.asarray(a), int(d)
-    a = a + 0.0 if issubdtype(a.dtype, np.inexact) else a.astype(float)
-    terms = jnp.expand_dims(a, -1) - np.arange(d) / np.asarray(2.0, a.dtype)
-    return jnp.sum(lax.lgamma(terms), -1) + a.dtype.type(d * (d - 1) / 4 * np.log(np.pi))
+    (a,), d = promote_dtypes_inexact(*operands("multigammaln", a)), int(d)
+    a = jnp.asarray(a) + 0.0
+    terms = jnp.expand_dims(a, -1) - (np.arange(d) / 2).astype(a.dtype)
+    return jnp.sum(lax.lgamma(terms), -1) + a.dtype.type(d * (d - 1) / 4 * log(pi))
 
 
 @elementwise(weak=True, widen=False)

@@ -142,10 +142,10 @@ def rankdata(
 
 def _ranked(a: Array, method: str) -> Array:
     """The ranks of a vector, all NaN if it has one."""
-    ranks = _ranks(a, method)
+    ranks = _ranks(a, method).astype(float)
     if not jnp.issubdtype(a.dtype, np.inexact):
         return ranks
-    return jnp.where(jnp.any(jnp.isnan(a)), np.nan, ranks)
+    return jnp.where(jnp.any(jnp.isnan(a)), ranks.dtype.type(np.nan), ranks)
 
 
 def sem(

@@ -1,6 +1,7 @@
 """Estimates of densities by Gaussian kernels."""
 
 from collections.abc import Callable, Sequence
+from math import log, pi
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -121,9 +122,9 @@ class gaussian_kde:
         factor = lax_linalg.cholesky(self.inv_cov)
         centers, places = (jnp.matmul(factor.T, a) for a in (self.dataset, points))
         squares = jnp.sum((centers[:, :, None] - places[:, None, :]) ** 2, axis=0)
-        log = special.logsumexp(-0.5 * squares, axis=0, b=self.weights[:, None])
+        found = special.logsumexp(-0.5 * squares, axis=0, b=self.weights[:, None])
         log_det = jnp.sum(jnp.log(jnp.diagonal(factor)))
-        return log + log_det - 0.5 * self.d * np.log(2 * np.pi)
+        return found + log_det - 0.5 * self.d * log(2 * pi)
 
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
         """The integral of the product of the density and a normal density.

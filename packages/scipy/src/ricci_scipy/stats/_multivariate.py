@@ -1,5 +1,6 @@
 """Distributions of vectors: Dirichlet's, the multinomial and the multivariate normal."""
 
+from math import log, pi
 from types import ModuleType
 
 import numpy as np
@@ -130,11 +131,11 @@ def normal_logpdf(
         )
     x, mean, cov = promote_dtypes_inexact(*map(jnp.asarray, (x, mean, cov)))
     if not mean.shape:
-        return -0.5 * jnp.square(x - mean) / cov - 0.5 * (np.log(2 * np.pi) + jnp.log(cov))
+        return -0.5 * jnp.square(x - mean) / cov - 0.5 * (log(2 * pi) + jnp.log(cov))
     size = mean.shape[-1]
     if not cov.shape:
         squares = jnp.sum(jnp.square(x - mean), axis=-1) / cov
-        return -0.5 * squares - 0.5 * size * (np.log(2 * np.pi) + jnp.log(cov))
+        return -0.5 * squares - 0.5 * size * (log(2 * pi) + jnp.log(cov))
     if cov.ndim < 2 or cov.shape[-2:] != (size, size):
         raise ValueError(
             f"multivariate_normal.logpdf: cov must be of shape (..., {size}, {size}) for mean of "
@@ -147,7 +148,7 @@ def normal_logpdf(
     solved = lax_linalg.triangular_solve(factor, column, left_side=True, lower=True)[..., 0]
     log_det = jnp.sum(jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
     squares = jnp.sum(jnp.square(solved), axis=-1)
-    return -0.5 * squares - 0.5 * size * np.log(2 * np.pi) - log_det
+    return -0.5 * squares - 0.5 * size * log(2 * pi) - log_det
 
 
 def normal_pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
