@@ -18,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tools")]
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 from lax_cases import TOPICS, by_function, exists  # noqa: E402
 from lax_cases.agreement import evaluate  # noqa: E402
-from lax_cases.case import Case  # noqa: E402
+from lax_cases.case import Case, with_wide_types  # noqa: E402
 from lax_cases.differences import EXPECTED  # noqa: E402
 from surface import read_names  # noqa: E402
 
@@ -37,13 +37,16 @@ _needs_oracle = pytest.mark.skipif(
 
 
 def chosen(cases: list[Case]) -> list[Case]:
-    """The cases of a function that are tried: all; or the first, and the programs of two others.
+    """The cases of a function that are tried: all, with 64-bit types off and on.
 
-    Compiling is what takes time.
+    Or the first, and the programs of two others and of one where 64-bit types are on: compiling is
+    what takes time.
     """
+    wide = with_wide_types(cases)
     if EVERYTHING:
-        return cases
-    others = random.Random(cases[0].function).sample(cases[1:], min(2, len(cases) - 1))
+        return cases + wide
+    draw = random.Random(cases[0].function)
+    others = draw.sample(cases[1:], min(2, len(cases) - 1)) + draw.sample(wide, min(1, len(wide)))
     return [cases[0], *(replace(case, programs_only=True) for case in others)]
 
 

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tools")]
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
+from lax_cases.case import with_wide_types  # noqa: E402
 from numpy_cases import by_function  # noqa: E402
 from numpy_cases.agreement import SERVER, differences  # noqa: E402
 from numpy_cases.case import DERIVATIVES, Call, parse  # noqa: E402
@@ -34,15 +35,17 @@ PARTS = {NAMES[i]: NAMES[i : i + TOGETHER] for i in range(0, len(NAMES), TOGETHE
 
 
 def chosen(calls: list[Call]) -> list[Call]:
-    """The calls of a function that are tried: all; or the first, another one and two bad ones.
+    """The calls of a function that are tried: all, with 64-bit types off and on.
 
-    The first is compiled with a derivative or mapped, the other made as it stands or compiled.
+    Or the first, another one, two bad ones, and the types of three where 64-bit types are on. The
+    first is compiled with a derivative or mapped, the other made as it stands or compiled.
     """
-    if EVERYTHING:
-        return calls
-    draw = random.Random(calls[0].function)
     bad = [call for call in calls if call.bad]
     good = [call for call in calls if not call.bad]
+    wide = with_wide_types(good)
+    if EVERYTHING:
+        return calls + wide
+    draw = random.Random(calls[0].function)
     found = draw.sample(good[1:], min(1, len(good[1:]))) + draw.sample(bad, min(2, len(bad)))
     if good:
         derived = [probe for probe in good[0].probes if probe in DERIVATIVES]
@@ -50,7 +53,8 @@ def chosen(calls: list[Call]) -> list[Call]:
         if "value" not in good[0].probes:
             probes = ["eager"]
         found.insert(0, replace(good[0], probes=tuple(probes)))
-    return found
+    typed = draw.sample(wide, min(3, len(wide)))
+    return [*found, *(replace(call, programs_only=True) for call in typed)]
 
 
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")

@@ -2,7 +2,8 @@
 
     python tools/agreement.py [topic ...]
 
-Expected differences count as differences here, and are listed with their reasons.
+Each case is evaluated with 64-bit types off and on. Expected differences count as differences here,
+and are listed with their reasons.
 """
 
 import sys
@@ -14,6 +15,7 @@ sys.path.insert(0, str(ROOT / "integration"))
 
 from lax_cases import TOPICS, exists  # noqa: E402
 from lax_cases.agreement import ASPECTS, Outcome, evaluate  # noqa: E402
+from lax_cases.case import with_wide_types  # noqa: E402
 
 from ricci_testing import ricci_namespace, shared_oracle  # noqa: E402
 
@@ -23,12 +25,13 @@ _ROW = "{:14} {:>6} {:>7} " + " ".join(["{:>13}"] * len(ASPECTS))
 
 def outcomes(topic: str) -> tuple[list[Outcome], int]:
     """Evaluate the cases of a topic; also return how many are of functions not there yet."""
-    cases = [case for case in TOPICS[topic] if exists(case.function)]
+    rows = [*TOPICS[topic], *with_wide_types(TOPICS[topic])]
+    cases = [case for case in rows if exists(case.function)]
     found = []
     for start in range(0, len(cases), _BATCH):
         part = cases[start : start + _BATCH]
         found += evaluate(part, ricci_namespace(), shared_oracle(), whole=True)
-    return found, len(TOPICS[topic]) - len(cases)
+    return found, len(rows) - len(cases)
 
 
 def row(topic: str, found: list[Outcome], absent: int) -> str:

@@ -6,8 +6,8 @@ Their values come of a generator seeded by that text, so that every run and both
 
 import re
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -80,7 +80,8 @@ class Case:
 
     `diff` names the operands to differentiate by, all inexact arrays where not given; `mapped`
     those that can have a batch axis. `exact=False`: values are not compared, only their types.
-    `programs_only`: the program of each computation is compared, and nothing is run.
+    `x64`: 64-bit types are enabled. `programs_only`: the program of each computation is compared
+    (of calls of the NumPy API its type), and nothing is run.
     """
 
     function: str
@@ -96,7 +97,20 @@ class Case:
 
     def __str__(self) -> str:
         shown = {k: describe(v) for k, v in self.inputs.items()}
-        return f"{self.source}  with " + ", ".join(f"{k}={v}" for k, v in shown.items())
+        width = "" if not self.x64 or self._has_wide_operands() else ", 64-bit types enabled"
+        return f"{self.source}  with " + ", ".join(f"{k}={v}" for k, v in shown.items()) + width
+
+    def _has_wide_operands(self) -> bool:
+        return any(getattr(value, "dtype", None) in WIDE for value in self.inputs.values())
+
+
+def with_wide_types[C: Case](cases: Iterable[C]) -> list[C]:
+    """The cases that have no 64-bit types, where those are enabled.
+
+    Their own operands stay as they are; default dtypes, Python scalars, and what functions make
+    for themselves have another width then.
+    """
+    return [replace(case, x64=True) for case in cases if not case.x64]
 
 
 def describe(value: Any) -> str:

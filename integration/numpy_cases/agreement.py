@@ -31,6 +31,14 @@ from .differences import ACCIDENTAL, numpy_reason, reason
 
 PROGRAM = 24  # computations that are compiled together: one module costs less than many
 TIMEOUT = 600.0
+TYPES = """
+def types(found):
+    if isinstance(found, jax.ShapeDtypeStruct):
+        return f"{found.dtype}{found.shape}{' weak' if getattr(found, 'weak_type', False) else ''}"
+    if isinstance(found, dict):
+        return {key: types(value) for key, value in found.items()}
+    return [types(item) for item in found] if isinstance(found, (list, tuple)) else str(found)
+"""
 SERVER = Path(__file__).with_name("light_server.py")
 
 
@@ -57,15 +65,41 @@ def light() -> Oracle:
 def differences(calls: Iterable[Call]) -> list[Difference]:
     """Return every difference found in the calls, those with a reason too."""
     calls = list(calls)
+    found = _typed([call for call in calls if call.programs_only])
+    calls = [call for call in calls if not call.programs_only]
     computed = [(call, Probe("eager", call.source, call.inputs)) for call in calls
                 if "eager" in call.probes]  # fmt: skip
     answers = _answers([Request(p.function, p.inputs, _config(call)) for call, p in computed])
-    found = []
     for (call, probe), results in zip(computed, answers, strict=True):
         found += _judge(call, probe.name, results)
     for wide in (False, True):
         found += _compiled([call for call in calls if call.x64 is wide])
     return found
+
+
+def _typed(calls: list[Call]) -> list[Difference]:
+    """Compare the types of the results, for which nothing is compiled.
+
+    A call that cannot be traced is made as it stands.
+    """
+    parts = [(call, probe) for call in calls for probe in _probes(call)]
+    parts += [(call, Probe("eager", call.source, call.inputs)) for call in calls
+              if not _probes(call)]  # fmt: skip
+    found = []
+    for (call, probe), results in zip(parts, _answers(map(_type_request, parts)), strict=True):
+        text = None if results[2].error else _unlike(call, "xla", results[0], results[2])
+        if text:
+            given = reason(call, "xla", probe.name, text)
+            found.append(Difference("xla", f"the type of {probe.name}", call, text, given))
+    return found
+
+
+def _type_request(part: tuple[Call, Probe]) -> Request:
+    call, probe = part
+    if probe.name == "eager":
+        return Request(probe.function, probe.inputs, _config(call))
+    shaped = f"jax.eval_shape({probe.function}, {', '.join(probe.inputs)})"
+    return Request(f"{PRELUDE}{TYPES}types({shaped})", probe.inputs, _config(call))
 
 
 def _config(call: Call) -> dict[str, Any] | None:

@@ -64,7 +64,7 @@ EXPECTED: list[Expected] = [
     Expected("linalg.lstsq", "reference", "result(1)", "residuals of an exact fit are noise"),
     Expected("frexp", "*", "float0", "tangents of integers are NumPy arrays, or JAX's"),
     Expected("cov", "*", "float32[0,5]", "a result without elements has the operand's dtype, too"),
-    Expected("intersect1d", "*", "return_indices=True", "positions are default integers always"),
+    Expected("intersect1d", "*", "assume_unique=True, return", "positions are default integers"),
     Expected("meshgrid", "*", ", 3.0)", f"scalars are accepted, {_NUMPYS}"),
 ]
 NUMPY: list[Numpy] = [

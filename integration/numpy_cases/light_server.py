@@ -13,7 +13,7 @@ import ricci_pytree  # noqa: E402
 import ricci_reference  # noqa: E402, F401  (evaluates what is not traced)
 from ricci_autodiff import grad, jvp, vjp  # noqa: E402
 from ricci_batching import vmap  # noqa: E402
-from ricci_ir import ShapeDtypeStruct, config, float0, make_jaxpr  # noqa: E402
+from ricci_ir import ShapeDtypeStruct, config, eval_shape, float0, make_jaxpr  # noqa: E402
 from ricci_testing.oracle._serving import serve  # noqa: E402
 
 
@@ -26,6 +26,7 @@ JAX = SimpleNamespace(
     ShapeDtypeStruct=ShapeDtypeStruct,
     config=config,
     dtypes=SimpleNamespace(float0=float0),
+    eval_shape=eval_shape,
     grad=grad,
     jit=not_compiled,
     jvp=jvp,

@@ -43,6 +43,7 @@ class Example:
         as an order that must be an integer, or an initial value.
       order: how many times it can be differentiated, 1 or 2.
       modes: the modes of differentiation that exist, of ``"fwd"`` and ``"rev"``.
+      x64: whether 64-bit dtypes are enabled although it has none.
       make: for parameters that hold jaxprs: ``make(convert)`` applies the function ``convert`` to
         the operands and returns them with parameters of matching types.
     """
@@ -53,17 +54,29 @@ class Example:
     fixed: tuple[int, ...] = ()
     order: int = 2
     modes: tuple[str, ...] = ("fwd", "rev")
+    x64: bool = False
     make: Callable[[Callable[[Any], Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
 
     @property
     def wide(self) -> bool:
-        """Whether it has a 64-bit dtype, so that it needs ``enable_x64``."""
+        """Whether it is used with ``enable_x64``: it says so, or has a 64-bit dtype."""
+        if self.x64:
+            return True
         dtypes = [*(x.dtype for x in self.args), *self.dtype_params().values()]
         return any(dtype in _WIDE for dtype in dtypes)
 
     def precision(self) -> AbstractContextManager[Any]:
         """The context in which to use the example: with ``enable_x64`` if it is ``wide``."""
         return enable_x64(True) if self.wide else nullcontext()
+
+    def with_wide_types(self) -> "Example":
+        """The same where 64-bit dtypes are enabled: programs among its parameters are made there.
+
+        Raises:
+          ValueError: if the parameters hold jaxprs and the example has no ``make``.
+        """
+        with enable_x64(True):
+            return replace(self.converted(lambda x: x), x64=True)
 
     def dtype_params(self) -> dict[str, np.dtype]:
         """The parameters that are dtypes."""
@@ -125,7 +138,8 @@ class Example:
         with self.precision():
             types = ", ".join(str(get_aval(x)) for x in self.args)
         shown = {k: "…" if isinstance(v, Jaxpr) else v for k, v in self.params.items()}
-        return f"({types})" + (f" with {shown}" if shown else "")
+        width = " where 64-bit dtypes are enabled" if self.x64 else ""
+        return f"({types})" + (f" with {shown}" if shown else "") + width
 
 
 def cast(x: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:

@@ -222,6 +222,28 @@ def scalar_variants(
     return made if full else made[:1]
 
 
+def wide_variants(
+    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+) -> list[Example]:
+    """Examples without 64-bit dtypes where those are enabled: all with ``full``, else one of them.
+
+    What a rule makes itself, such as positions and counters, must not take the default dtypes.
+    """
+    made = []
+    narrow = [example for example in found if not example.wide and not is_empty(example)]
+    random.Random(primitive.name).shuffle(narrow)
+    for example in narrow:
+        try:
+            variant = example.with_wide_types()
+        except (*REFUSALS, KeyError):  # its programs are made for the other width alone
+            continue
+        if accepts(primitive, variant):
+            made.append(variant)
+            if not full:
+                break
+    return made
+
+
 def is_empty(example: Example) -> bool:
     """Whether an operand has no elements."""
     return any(x.size == 0 for x in example.args)
@@ -235,7 +257,7 @@ def is_scalar(example: Example) -> bool:
 def variants(
     primitive: Primitive, found: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
-    """The variants that a primitive's examples lack: other dtypes, empty arrays, scalars.
+    """The variants that a primitive's examples lack: other dtypes, shapes, the other width.
 
     Args:
       primitive: the primitive.
@@ -246,11 +268,14 @@ def variants(
       >>> import ricci_lax as lax
       >>> from ricci_ir import primitives
       >>> made = variants(primitives["ceil"], [Example((np.float32([0.5]),))])
-      >>> print(*made)
+      >>> print(*made[:5])
       (float16[1]) (bfloat16[1]) (float64[1]) (float32[0]) (float32[])
+      >>> print(*made[5:])
+      (float32[1]) where 64-bit dtypes are enabled
     """
     return [
         *dtype_variants(primitive, found, full=full),
         *empty_variants(primitive, found, full=full),
         *scalar_variants(primitive, found, full=full),
+        *wide_variants(primitive, found, full=full),
     ]
