@@ -52,7 +52,11 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
+# A function that is mapped is traced in each call.
+KEPT = {name: loop for name, loop in LOOPS.items() if name != "map"}
+
+
+@pytest.mark.parametrize("loop", KEPT.values(), ids=KEPT)
 def test_a_bound_method_is_traced_once_for_an_object_that_stays_the_same(loop):
     traces = []
     solver = Solver(2.0, traces)

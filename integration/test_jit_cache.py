@@ -33,24 +33,84 @@ def counter():
     return Counter()
 
 
-@pytest.mark.parametrize(
-    "wrap",
-    {
-        "a bound method": lambda c: c.method,
-        "a callable object": lambda c: c,
-        "a partial": lambda c: partial(c.method, n=2),
-        "a partial of a partial": lambda c: partial(partial(c.method), n=2),
-        "a partial of functions": lambda c: partial(_applied, c.method, jnp.sin),
-    }.items(),
-    ids=lambda item: item[0],
-)
-def test_wrapped_anew_is_not_traced_anew(counter, wrap):
-    results = []
+WRAPS = {
+    "a bound method": lambda c: c.method,
+    "a partial": lambda c: partial(c.method, n=2),
+    "a partial of a partial": lambda c: partial(partial(c.method), n=2),
+    "a partial of functions": lambda c: partial(_applied, c.method, jnp.sin),
+}
+
+
+@pytest.fixture
+def compilations():
+    """The names of the functions that are compiled."""
+    names = []
+
+    def listener(event, seconds, **about):
+        if event.endswith("backend_compile_duration"):
+            names.append(about["fun_name"])
+
+    ricci.monitoring.register_event_duration_secs_listener(listener)
+    yield names
+    ricci.monitoring.unregister_event_duration_listener(listener)
+
+
+def test_an_object_wrapped_anew_is_not_traced_anew(counter):
     for _ in range(3):
-        results.append(jit(wrap[1](counter))(3.0))
+        jit(counter)(3.0)
         gc.collect()
     assert counter.traces == 1
+
+
+@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
+def test_a_method_wrapped_anew_is_traced_and_not_compiled_anew(counter, wrap, compilations):
+    results = []
+    for _ in range(3):
+        results.append(jit(wrap(counter))(3.0))
+        gc.collect()
+    assert counter.traces == 3
+    assert len(compilations) == 1
     assert len(set(map(float, results))) == 1
+
+
+def test_a_method_wrapped_anew_sees_its_object_as_it_is():
+    class Scale:
+        def __init__(self, factor, offset):
+            self.factor, self.offset = factor, offset
+
+        def __call__(self, x):
+            return x * self.factor + self.offset
+
+        def apply(self, x):
+            return self(x)
+
+    scale = Scale(2.0, jnp.ones(3))
+    x = jnp.arange(3.0)
+    found = [jit(scale.apply)(x).tolist()]
+    scale.factor = 3.0
+    found.append(jit(scale.apply)(x).tolist())
+    scale.offset = jnp.zeros(3)
+    found.append(jit(scale.apply)(x).tolist())
+    scale.offset = np.ones(3, np.float32)
+    found.append(jit(scale.apply)(x).tolist())
+    scale.offset[:] = 5
+    found.append(jit(scale.apply)(x).tolist())
+    assert found == [[1, 3, 5], [1, 4, 7], [0, 3, 6], [1, 4, 7], [5, 8, 11]]
+
+
+def test_a_partial_wrapped_anew_sees_what_its_function_closes_over():
+    factor = 2.0
+    f = lambda n, x: x * factor + n
+    found = [jit(partial(f, 1))(1.0)]
+    factor = 3.0
+    assert (*found, jit(partial(f, 1))(1.0)) == (3, 4)
+
+
+def test_wrappers_of_one_method_share_its_programs(counter):
+    wrappers = [jit(counter.method) for _ in range(3)]
+    for f in wrappers * 2:
+        f(1.0)
+    assert counter.traces == 1
 
 
 def _applied(f, g, x):
@@ -70,7 +130,7 @@ def test_partials_of_other_values_are_traced_apart(first, second):
 
     for values in (first, second, first):
         jit(partial(f, *values))(1.0)
-    assert list(map(repr, seen)) == list(map(repr, (*first, *second)))
+    assert list(map(repr, seen)) == list(map(repr, (*first, *second, *first)))
 
 
 def test_partials_of_what_may_change_are_traced_anew():

@@ -1,5 +1,6 @@
 """Jaxprs: recording, printing, checking and evaluating them."""
 
+from ._alike import *
 from ._by_function import *
 from ._check import *
 from ._dead_code import *

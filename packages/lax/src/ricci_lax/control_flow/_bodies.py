@@ -22,6 +22,7 @@ from ricci_ir import (
     is_observed,
     lattice_result_type,
     notify,
+    same_program,
     trace_key,
     trace_to_jaxpr,
 )
@@ -61,23 +62,30 @@ class Body(NamedTuple):
 _bodies: TracedFunctions[Any, Body] = TracedFunctions("bodies of loops and branches", 1024)
 
 
-def trace_body(what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any]) -> Body:
+def trace_body(
+    what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], *, anew: bool = False
+) -> Body:
     """Trace a function of pytrees; a later call with the same function and types reuses it.
 
     Args:
       what: the operation that the function is given to, for messages.
       tree, avals: the structure and the types of its arguments.
+      anew: whether the function is traced in each call, since what it closes over may have
+        changed. The kept program, and what is compiled of it, is used if it is the same.
 
     Raises:
       TypeError: if the function returns something that is no array.
     """
     key = (what, tree, tuple(avals), trace_key())
     found = _bodies.recall(fun, key)
-    if found is None:
-        found = _trace(what, fun, tree, avals)
-        if not any(isinstance(x, Tracer) for x in found.consts):
-            _bodies.put(fun, key, found)
-    return found
+    if found is not None and not anew:
+        return found
+    traced = _trace(what, fun, tree, avals)
+    if found is not None and same_program(found.jaxpr, traced.jaxpr):
+        return traced._replace(jaxpr=found.jaxpr)
+    if not any(isinstance(x, Tracer) for x in traced.consts):
+        _bodies.put(fun, key, traced)
+    return traced
 
 
 def _trace(what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any]) -> Body:

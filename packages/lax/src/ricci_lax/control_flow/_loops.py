@@ -426,7 +426,8 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
     Args:
-      f: from a slice of ``xs`` to a pytree of arrays.
+      f: from a slice of ``xs`` to a pytree of arrays. It is traced in each call, so that changes of
+        what it closes over are seen.
       xs: a pytree of arrays of shape ``(length, ...)``.
       batch_size: how many slices to work on at once, with ``vmap``; one at a time by default.
 
@@ -448,7 +449,7 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
     if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
         return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
     slices = [a.update(shape=a.shape[1:]) for a in leaf_avals("map", names, leaves)]
-    body = trace_body("map", f, tree_flatten((xs,))[1], slices)
+    body = trace_body("map", f, tree_flatten((xs,))[1], slices, anew=True)
     if batch_size:
         results = _map_batches(body, leaves, length, min(batch_size, max(length, 1)))
     else:

@@ -56,7 +56,16 @@ __all__ = [
 class JitInfo:
     """A jitted function's Python function, static and donated arguments, options and cache."""
 
-    __slots__ = ("arguments", "cache", "fun", "in_shardings", "inline", "options", "out_shardings")
+    __slots__ = (
+        "arguments",
+        "cache",
+        "earlier",
+        "fun",
+        "in_shardings",
+        "inline",
+        "options",
+        "out_shardings",
+    )
 
     def __init__(
         self,
@@ -73,7 +82,7 @@ class JitInfo:
         self.inline = inline
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
-        self.cache = programs.of(fun, arguments, inline)
+        self.cache, self.earlier = programs.of(fun, arguments, inline)
 
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Split]:
         """The program of a call, and the call's arguments, flattened."""
@@ -83,7 +92,7 @@ class JitInfo:
             if hasattr(type(x), "__jax_array__"):
                 split.leaves[i] = x.__jax_array__()
         avals = abstract_leaves(self.fun, split)
-        return trace_program(self.fun, split, avals, self.cache), split
+        return trace_program(self.fun, split, avals, self.cache, self.earlier), split
 
     def options_for(
         self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -260,6 +269,8 @@ def _clear_cache(info: JitInfo, jitted: weakref.ref[Any]) -> Callable[[], None]:
     def clear_cache() -> None:
         """Forget the function's programs. Later calls trace and compile it again."""
         info.cache.clear()
+        if info.earlier is not None:
+            info.earlier.clear()
         function = jitted()
         if function is not None:
             function._clear_cache()

@@ -3,7 +3,11 @@
 import inspect
 import weakref
 from collections.abc import Callable
+from functools import partial
+from types import MethodType
 from typing import Any
+
+import numpy as np
 
 from ricci_ir import (
     ByFunction,
@@ -17,6 +21,7 @@ from ricci_ir import (
     kept_programs,
     no_tracing,
     result_aval,
+    same_program,
     trace_key,
     trace_to_jaxpr,
 )
@@ -175,38 +180,56 @@ def _shorten(x: Any) -> str:
 class ProgramCache:
     """The traced programs of all functions, each function with a cache of its own (see ``Key``).
 
-    A function's programs live as long as the function; those of a bound method, as long as the
-    object that it is bound to.
+    A function's programs live as long as the function. A bound method, or a ``partial``, is a new
+    function each time that it is made, and is traced anew when it is jitted again, since its object
+    may have changed. Its earlier programs live as long as the object, or the function inside; they
+    are used again if the new ones are the same.
     """
 
     def __init__(self):
         self._by_function: ByFunction[dict[Any, Cache[Key, Program]]] = ByFunction(dict)
+        self._made_anew: weakref.WeakKeyDictionary[
+            Callable[..., Any], dict[Any, Cache[Key, Program]]
+        ] = weakref.WeakKeyDictionary()
 
     def of(
         self, fun: Callable[..., Any], arguments: Arguments, inline: object = None
-    ) -> Cache[Key, Program]:
+    ) -> "tuple[Cache[Key, Program], Cache[Key, Program] | None]":
         """The programs of a function traced with given static arguments.
 
         Args:
           fun: the function.
           arguments: its static arguments.
           inline: when the programs are inlined; programs that differ in this are kept apart.
+
+        Returns:
+          The programs, and the earlier ones of the same object for a bound method or ``partial``.
         """
         by_arguments = self._by_function.of(fun)
         key = (arguments.static_argnums, arguments.static_argnames, inline)
         found = by_arguments.get(key)
         if found is None:
             found = by_arguments.setdefault(key, Cache("programs of jit", 4096))
-        return found
+        if type(fun) not in (MethodType, partial):
+            return found, None
+        # Equal methods that are jitted at the same time share their programs.
+        here = self._made_anew.setdefault(fun, {})
+        return here.setdefault(key, Cache("programs of jit", 4096)), found
 
 
 programs = ProgramCache()
 
 
 def trace_program(
-    fun: Callable[..., Any], split: Split, avals: tuple[Any, ...], cache: Cache[Key, Program]
+    fun: Callable[..., Any],
+    split: Split,
+    avals: tuple[Any, ...],
+    cache: Cache[Key, Program],
+    earlier: Cache[Key, Program] | None = None,
 ) -> Program:
     """The program of a call, from ``cache`` or traced anew.
+
+    A new program that is the same as one in ``earlier`` shares what was compiled for that.
 
     The key has the static arguments' types besides their values, since 1, 1.0 and True are equal.
     """
@@ -216,7 +239,8 @@ def trace_program(
     kept = kept_programs(cache)
     program = kept.recall(key)
     if program is None:
-        miss = _explain(fun, split, key, cache) if explain_cache_misses.value else None
+        known = cache if earlier is None else earlier
+        miss = _explain(fun, split, key, known) if explain_cache_misses.value else None
         program = _trace(fun, split, avals)
         program.miss = miss
         program.origin = _qualified_name(fun)
@@ -226,8 +250,27 @@ def trace_program(
         )
         # A program that closes over tracers is valid only while their trace lasts.
         if not any(isinstance(const, Tracer) for const in program.consts):
+            if earlier is not None:
+                _share(program, kept_programs(earlier), key)
             program = kept.add(key, program)
     return program
+
+
+def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> None:
+    """Give a program the jaxpr of an earlier one that computes the same, with all that it keeps."""
+    before = earlier.recall(key)
+    if (
+        before is not None
+        and len(before.consts) == len(program.consts)
+        # What is compiled holds the values of constants; arrays of NumPy may have changed.
+        and all(
+            a is b and not isinstance(a, np.ndarray)
+            for a, b in zip(before.consts, program.consts, strict=True)
+        )
+        and same_program(before.jaxpr, program.jaxpr)
+    ):
+        program.jaxpr = before.jaxpr
+    earlier.put(key, program)
 
 
 def _explain(
