@@ -83,6 +83,10 @@ class XlaBackend:
             if rule is not None:
                 jaxpr, name = rule(**params)
                 return _jaxpr_callable(jaxpr, name)(*args)
+            if primitive not in host_rules and primitive not in eager_rules:
+                owner = next(jaxprs_in_params(params), None)
+                if owner is not None:
+                    return _callable_of(owner, primitive, params)(*args)
             function = self.operation(primitive, params)
         return function(*args)
 
@@ -104,18 +108,12 @@ class XlaBackend:
         # A primitive with a jaxpr among its parameters is kept on the jaxpr, and freed with it.
         owner = next(jaxprs_in_params(params), None)
         if owner is not None:
-            weak = tuple((name, _weak(value)) for name, value in params.items())
-            make = partial(_primitive_callable, primitive, dict(weak))
-            try:
-                call = owner.derived(("callable", primitive, *weak), make)
-            except TypeError:  # a parameter that cannot be hashed: compiled for each call
-                call = make()
-            return lambda *args, _held=params: call(*args)
+            return lambda *args: self.evaluate(primitive, args, params)
         key = (primitive, *params.items()) if params else primitive
         make = partial(_primitive_callable, primitive, params)
         try:
             return self._callables.make(key, make)
-        except TypeError:  # see above
+        except TypeError:  # a parameter that cannot be hashed: compiled for each call
             return make()
 
     def dispatcher(self, composite: OneStep) -> Callable[..., Any]:
@@ -173,11 +171,27 @@ def _on_host(
     return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
 
 
+def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """A function that applies a primitive, kept on a jaxpr among its parameters.
+
+    It is called only by those who have the parameters, of which it keeps no jaxpr.
+    """
+    weak = [
+        (name, _weak(value) if type(value) in (Jaxpr, tuple) else value)
+        for name, value in params.items()
+    ]
+    make = lambda: _primitive_callable(primitive, dict(weak))
+    try:
+        return owner.derived(("callable", primitive, *weak), make)
+    except TypeError:  # a parameter that cannot be hashed: compiled for each call
+        return make()
+
+
 def _weak(value: Any) -> Any:
     """A parameter with weak references in place of jaxprs."""
-    if isinstance(value, Jaxpr):
+    if type(value) is Jaxpr:
         return weakref.ref(value)
-    if type(value) is tuple and any(isinstance(x, Jaxpr) for x in value):
+    if type(value) is tuple and Jaxpr in map(type, value):
         return tuple(map(_weak, value))
     return value
 
@@ -194,8 +208,9 @@ def _strong(value: Any) -> Any:
 def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[..., Any]:
     """A function that applies a primitive: by NumPy at first, then by a compiled program.
 
-    It does not keep jaxprs among the parameters, since it is kept on one of them; it is called
-    only by those who have the parameters.
+    Args:
+      primitive: the primitive.
+      weak: its parameters, with weak references in place of jaxprs.
     """
     many = primitive.multiple_results
     # For each combination of operand types, how many calls NumPy has computed.
