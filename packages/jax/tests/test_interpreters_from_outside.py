@@ -80,7 +80,7 @@ def test_what_a_function_closes_over_leads_its_program():
     closed = jnp.asarray(X)
     jaxpr, avals, consts = pe.trace_to_jaxpr_dynamic(flat(lambda x: x + closed)[0], [VECTOR])
     assert (len(jaxpr.invars), len(jaxpr.consts), avals) == (2, 0, [VECTOR])
-    assert core.jaxpr_as_fun(jaxpr, *consts, X)[0].tolist() == [0.0, 2.0, 4.0]
+    assert core.jaxpr_as_fun(jaxpr)(*consts, X)[0].tolist() == [0.0, 2.0, 4.0]
 
 
 def test_dead_code_and_the_arguments_that_only_it_needs_are_left_out():
@@ -100,13 +100,13 @@ def test_known_results_are_computed_and_the_others_recorded():
     jaxpr, results, residuals = pe.trace_to_jaxpr_nounits(fun, [known, unknown])
     np.testing.assert_allclose(results[0].get_known(), np.sin(X), rtol=1e-6)
     assert (results[1].is_known(), results[1].get_aval()) == (False, VECTOR)
-    assert core.jaxpr_as_fun(jaxpr, *residuals, X)[0].tolist() == [0.0, 1.0, 4.0]
+    assert core.jaxpr_as_fun(jaxpr)(*residuals, X)[0].tolist() == [0.0, 1.0, 4.0]
 
 
 def test_programs_with_their_constants():
     jaxpr = jax.make_jaxpr(lambda x: x + jnp.asarray(X))(X)
     closed = core.ClosedJaxpr(jaxpr, jaxpr.consts)
-    assert core.jaxpr_as_fun(closed, X)[0].tolist() == [0.0, 2.0, 4.0]
+    assert core.jaxpr_as_fun(closed)(X)[0].tolist() == [0.0, 2.0, 4.0]
 
 
 def test_types_with_and_without_a_mapped_axis():

@@ -33,10 +33,10 @@ from ._grad import reduced
 from ._jvp import jvp_flat
 from ._linear_functions import (
     Pullback,
-    Pushforward,
     Signature,
     Tangents,
     checked_tangent,
+    pushforward,
     strong,
     with_float0,
 )
@@ -130,6 +130,7 @@ if TYPE_CHECKING:
         *primals: Any,
         has_aux: Literal[False] = False,
         reduce_axes: Sequence[Any] = (),
+        saveable_args: Any = True,
         in_nzs: Any = None,
     ) -> tuple[R, Pullback]: ...
     @overload
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
         *primals: Any,
         has_aux: Literal[True],
         reduce_axes: Sequence[Any] = (),
+        saveable_args: Any = True,
         in_nzs: Any = None,
     ) -> tuple[R, Pullback, Aux]: ...
 
@@ -203,11 +205,11 @@ def linearize(
 
     Returns:
       ``(fun(*primals), f_jvp)``, followed by aux if ``has_aux``. ``f_jvp(*tangents)`` returns the
-      directional derivative without evaluating ``fun`` again. It is a pytree whose leaves are its
-      residuals.
+      directional derivative without evaluating ``fun`` again. It is a ``Partial``, a pytree whose
+      leaves are its residuals; ``f_jvp.func.jaxpr`` is its program.
     """
     value, eqns, tangents, signature, aux = _linearized("linearize", fun, primals, has_aux, in_nzs)
-    return value, Pushforward(eqns, tangents, signature), *aux
+    return value, pushforward(eqns, tangents, signature), *aux
 
 
 @api_boundary
@@ -216,6 +218,7 @@ def vjp(
     *primals: Any,
     has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
     in_nzs: Any = None,
 ) -> tuple[Any, ...]:
     """The value of a function and its pullback, by reverse-mode differentiation.
@@ -225,6 +228,9 @@ def vjp(
       primals: the function's arguments.
       has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
       reduce_axes: named axes over which cotangents are summed instead of kept for each example.
+      saveable_args: a pytree of Booleans that is a prefix of ``primals``: whether ``f_vjp`` may
+        keep each. Those that it needs and may not keep are assigned to ``f_vjp.args_res`` before
+        it is called.
       in_nzs: a pytree of Booleans that is a prefix of ``primals``: whether to differentiate with
         respect to each. The cotangents of the others are zero. By default, all are differentiated.
 
@@ -232,11 +238,16 @@ def vjp(
       ``(fun(*primals), f_vjp)``, followed by aux if ``has_aux``. ``f_vjp(ct)`` takes a cotangent
       with the structure, shapes and dtypes of the value, and returns a tuple of cotangents, one for
       each primal. The values and dtypes of cotangents of integer and Boolean outputs are ignored.
-      ``f_vjp`` is a pytree whose leaves are its residuals.
+      ``f_vjp`` is a pytree whose leaves are its residuals: ``f_vjp.args_res`` are those that are
+      leaves of ``primals``, ``f_vjp.opaque_residuals`` the others.
     """
     value, eqns, tangents, signature, aux = _linearized("vjp", fun, primals, has_aux, in_nzs)
     signature = signature._replace(reduce_axes=tuple(reduce_axes))
-    return value, Pullback(eqns, tangents, signature), *aux
+    leaves = tree_flatten(primals)[0]
+    pullback = Pullback(eqns, tangents, signature, tuple(map(id, leaves)))
+    if saveable_args is not True:
+        pullback.without_args(flatten_axes("vjp saveable_args", signature.in_tree, saveable_args))
+    return value, pullback, *aux
 
 
 def _linearized(

@@ -14,6 +14,7 @@ from ricci_ir import (
     AbstractValue,
     ArrayLike,
     Atom,
+    Jaxpr,
     JaxprEqn,
     Literal,
     PyTree,
@@ -23,9 +24,12 @@ from ricci_ir import (
     as_array,
     float0,
     get_aval,
+    join_effects,
     run_equations,
+    unknown_debug_info,
 )
 from ricci_pytree import (
+    Partial,
     PyTreeDef,
     keystr,
     register_pytree_node,
@@ -71,13 +75,19 @@ class _Template:
     """Equations with variables in place of the residuals.
 
     It is static data of a pytree. Two templates are equal only if they are the same object.
+
+    Attributes:
+      eqns: the equations.
+      variables: those that stand for the residuals.
+      primals: for each leaf of the function's arguments, which residual it is, if it is one.
     """
 
-    __slots__ = ("eqns", "variables")
+    __slots__ = ("eqns", "primals", "variables")
 
-    def __init__(self, eqns: list[JaxprEqn], variables: list[Var]):
+    def __init__(self, eqns: list[JaxprEqn], variables: list[Var], primals: tuple[int | None, ...]):
         self.eqns = eqns
         self.variables = variables
+        self.primals = primals
 
     def filled(self, values: Sequence[ArrayLike]) -> list[JaxprEqn]:
         """The equations with residuals in place of the variables."""
@@ -89,44 +99,17 @@ class _Template:
             eqn.reading([literals.get(id(atom), atom) for atom in eqn.invars]) for eqn in self.eqns
         ]
 
-
-class _OnTape:
-    """A linear function given by the equations of a tape, with residuals as literals."""
-
-    __slots__ = ("_parts", "eqns", "signature", "tangents")
-
-    eqns: list[JaxprEqn]
-    tangents: Tangents
-    signature: Signature
-    _parts: tuple[list[Any], _Template] | None
-
-    def __init__(self, eqns: list[JaxprEqn], tangents: Tangents, signature: Signature):
-        self.eqns = eqns
-        self.tangents = tangents
-        self.signature = signature
-        self._parts = None
-
-    def flatten(self) -> tuple[list[Any], tuple[_Template, Tangents, Signature]]:
-        """The residuals, and the static data."""
-        if self._parts is None:
-            self._parts = _without_residuals(self.eqns)
-        values, template = self._parts
-        return values, (template, self.tangents, self.signature)
-
-    @classmethod
-    def unflatten(
-        cls, data: tuple[_Template, Tangents, Signature], values: Sequence[ArrayLike]
-    ) -> Self:
-        """The function with this static data and these residuals."""
-        template, tangents, signature = data
-        made = cls(template.filled(values), tangents, signature)
-        made._parts = (list(values), template)
-        return made
-
-    def __repr__(self) -> str:
-        values, _ = self.flatten()
-        shown = ", ".join(_type_of(value) for value in values)
-        return f"{type(self).__name__}(residuals=[{shown}])"
+    def jaxpr(self, tangents: Tangents) -> Jaxpr:
+        """The program from the residuals and the given tangents to the results' tangents."""
+        return Jaxpr(
+            [],
+            [*self.variables, *tangents.given],
+            [var for var in tangents.results if var is not None],
+            self.eqns,
+            join_effects(eqn.effects for eqn in self.eqns),
+            unknown_debug_info,
+            [],
+        )
 
 
 def _type_of(value: object) -> str:
@@ -134,8 +117,14 @@ def _type_of(value: object) -> str:
     return repr(value) if aval is None else aval.str_short()
 
 
-def _without_residuals(eqns: Sequence[JaxprEqn]) -> tuple[list[Any], _Template]:
-    """The residuals in equations, and the equations with variables in their place."""
+def _without_residuals(
+    eqns: Sequence[JaxprEqn], primal_ids: Sequence[int] = ()
+) -> tuple[list[Any], _Template]:
+    """The residuals in equations, and the equations with variables in their place.
+
+    Args:
+      primal_ids: the ``id`` of each leaf of the function's arguments.
+    """
     found: dict[int, Var] = {}
     values: list[Any] = []
 
@@ -151,20 +140,41 @@ def _without_residuals(eqns: Sequence[JaxprEqn]) -> tuple[list[Any], _Template]:
         return found[id(value)]
 
     replaced = [eqn.reading([atom(a) for a in eqn.invars]) for eqn in eqns]
-    return values, _Template(replaced, list(found.values()))
+    places = {key: i for i, key in enumerate(found)}
+    return values, _Template(replaced, list(found.values()), tuple(map(places.get, primal_ids)))
 
 
 @final
-class Pushforward(_OnTape):
-    """The derivative of a function at a point: maps tangents of its arguments to one of its result.
+class LinearProgram:
+    """The derivative of a function at a point, without its residuals.
 
-    Calling it does not evaluate the function again.
+    ``linearize`` returns a ``Partial`` of it and the residuals, which maps tangents of the
+    function's arguments to one of its result. Calling that does not evaluate the function again.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__", "signature", "tangents", "template")
+
+    template: _Template
+    tangents: Tangents
+    signature: Signature
+
+    def __init__(self, template: _Template, tangents: Tangents, signature: Signature):
+        self.template = template
+        self.tangents = tangents
+        self.signature = signature
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program: it takes the residuals, and the tangents of what is differentiated."""
+        return self.template.jaxpr(self.tangents)
+
+    @property
+    def args(self) -> tuple[Jaxpr]:
+        """A tuple of the program, where programs written for JAX look for it."""
+        return (self.jaxpr,)
 
     @api_boundary
-    def __call__(self, *tangents: PyTree) -> PyTree:
+    def __call__(self, residuals: Sequence[ArrayLike], *tangents: PyTree) -> PyTree:
         """The tangent of the result, given one tangent for each argument."""
         signature = self.signature
         leaves, tree = tree_flatten(tangents)
@@ -177,11 +187,11 @@ class Pushforward(_OnTape):
             checked_tangent("linearize", i, aval, t, tangents)
             for i, (aval, t) in enumerate(zip(signature.in_avals, leaves, strict=True))
         ]
-        env = {
-            id(var): instantiate(t)
-            for var, t in zip(self.tangents.given, compress(checked, signature.smooth), strict=True)
-        }
-        run_equations(self.eqns, env)
+        env: dict[int, Any] = dict(zip(map(id, self.template.variables), residuals, strict=True))
+        given = compress(checked, signature.smooth)
+        for var, tangent in zip(self.tangents.given, given, strict=True):
+            env[id(var)] = instantiate(tangent)
+        run_equations(self.template.eqns, env)
         outs = [
             with_float0(Zero(tangent_aval(aval))) if var is None else env[id(var)]
             for var, aval in zip(self.tangents.results, signature.out_avals, strict=True)
@@ -189,16 +199,143 @@ class Pushforward(_OnTape):
         return tree_unflatten(signature.out_tree, map(as_array, outs))
 
 
-@final
-class Pullback(_OnTape):
-    """The transposed derivative: maps a cotangent of the result to cotangents of the arguments."""
+def pushforward(eqns: list[JaxprEqn], tangents: Tangents, signature: Signature) -> Partial:
+    """The function that ``linearize`` returns: a linear program and its residuals."""
+    values, template = _without_residuals(eqns)
+    return Partial(LinearProgram(template, tangents, signature), values)
+
+
+class _Absent:
+    """What stands for an argument that is no residual; a pytree without leaves."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+@final
+class NotNeeded(_Absent):
+    """Stands for an argument that a pullback does not need."""
+
+    __slots__ = ()
+
+
+@final
+class NotSaveable(_Absent):
+    """Stands for an argument that a pullback needs, and was told not to keep."""
+
+    __slots__ = ()
+
+
+register_pytree_node(NotNeeded, lambda _: ((), None), lambda _, __: NotNeeded())
+register_pytree_node(NotSaveable, lambda _: ((), None), lambda _, __: NotSaveable())
+
+
+@final
+class Pullback:
+    """The transposed derivative: maps a cotangent of the result to cotangents of the arguments.
+
+    It is given by the equations of a tape, with residuals as literals, and is a pytree of these.
+    """
+
+    __slots__ = ("_parts", "_primal_ids", "eqns", "signature", "tangents")
+
+    eqns: list[JaxprEqn]
+    tangents: Tangents
+    signature: Signature
+    _parts: tuple[list[Any], _Template] | None
+
+    def __init__(
+        self,
+        eqns: list[JaxprEqn],
+        tangents: Tangents,
+        signature: Signature,
+        primal_ids: Sequence[int] = (),
+    ):
+        self.eqns = eqns
+        self.tangents = tangents
+        self.signature = signature
+        # Residuals are told from each other by identity. The arguments themselves are not kept.
+        self._primal_ids = primal_ids
+        self._parts = None
+
+    def _split(self) -> tuple[list[Any], _Template]:
+        """The residuals, and the equations without them."""
+        if self._parts is None:
+            self._parts = _without_residuals(self.eqns, self._primal_ids)
+        return self._parts
+
+    def flatten(self) -> tuple[list[Any], tuple[_Template, Tangents, Signature]]:
+        """The residuals, and the static data."""
+        values, template = self._split()
+        return values, (template, self.tangents, self.signature)
+
+    @classmethod
+    def unflatten(
+        cls, data: tuple[_Template, Tangents, Signature], values: Sequence[ArrayLike]
+    ) -> Self:
+        """The function with this static data and these residuals."""
+        template, tangents, signature = data
+        made = cls(template.filled(values), tangents, signature)
+        made._parts = (list(values), template)
+        return made
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The linear program that is transposed: it takes the residuals, and tangents."""
+        return self._split()[1].jaxpr(self.tangents)
+
+    @property
+    def args_res(self) -> list[Any]:
+        """For each leaf of the function's arguments the residual that it is.
+
+        ``NotNeeded()`` stands for one that is no residual, ``NotSaveable()`` for one that was not
+        to be kept. Such arguments are given, or others replaced, by assigning to this attribute.
+        """
+        values, template = self._split()
+        return [NotNeeded() if i is None else values[i] for i in template.primals]
+
+    @args_res.setter
+    def args_res(self, given: Sequence[Any]) -> None:
+        values, template = self._split()
+        if len(given) != len(template.primals):
+            raise ValueError(
+                f"args_res needs one entry for each of the {len(template.primals)} leaves of the "
+                f"arguments, got {len(given)}."
+            )
+        values = list(values)
+        for i, value in zip(template.primals, given, strict=True):
+            if i is not None:
+                values[i] = value
+        self._parts = (values, template)
+        self.eqns = template.filled(values)
+
+    @property
+    def opaque_residuals(self) -> list[Any]:
+        """The residuals that are not arguments of the function."""
+        values, template = self._split()
+        return [value for i, value in enumerate(values) if i not in template.primals]
+
+    def without_args(self, saveable: Sequence[bool]) -> Self:
+        """The function without the arguments that are not to be kept."""
+        kept = zip(self.args_res, saveable, strict=True)
+        self.args_res = [x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in kept]
+        return self
+
+    def __repr__(self) -> str:
+        shown = ", ".join(_type_of(value) for value in self._split()[0])
+        return f"{type(self).__name__}(residuals=[{shown}])"
 
     @api_boundary
     def __call__(self, ct: PyTree) -> tuple[PyTree, ...]:
         """The cotangents of the arguments, given the cotangent of the result."""
         signature = self.signature
+        if self._parts is not None and any(type(x) is NotSaveable for x in self._parts[0]):
+            raise ValueError(
+                "vjp: the pullback needs arguments that were not kept, because of saveable_args. "
+                "Assign them to its attribute args_res."
+            )
         ct_leaves, ct_tree = tree_flatten(ct)
         if ct_tree != signature.out_tree:
             raise ValueError(
@@ -222,7 +359,6 @@ class Pullback(_OnTape):
         return tree_unflatten(signature.in_tree, pulled)
 
 
-register_pytree_node(Pushforward, Pushforward.flatten, Pushforward.unflatten)
 register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 

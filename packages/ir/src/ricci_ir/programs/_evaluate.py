@@ -1,6 +1,7 @@
 """Evaluation of a jaxpr, by binding its equations in order in the current trace."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ricci_ir._settings import SettingsSwitch
@@ -15,6 +16,7 @@ __all__ = [
     "eval_jaxpr",
     "eval_jaxpr_p",
     "jaxpr_as_fun",
+    "jaxpr_function",
     "run_equations",
 ]
 
@@ -75,6 +77,11 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
 def jaxpr_as_fun(jaxpr: Jaxpr, *args: Any) -> list[Any]:
     """Apply a jaxpr closed over its own constants."""
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
+
+
+def jaxpr_function(jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
+    """A jaxpr, closed over its own constants, as a function; ``args`` are its first arguments."""
+    return partial(jaxpr_as_fun, jaxpr, *args)
 
 
 class EvalJaxpr(Primitive):

@@ -106,6 +106,10 @@ class Primitive:
         finally:
             context.trace = previous
 
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The keywords with which ``bind`` applies an equation's parameters again."""
+        return dict(params)
+
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """Set the function that evaluates the primitive outside of any program; returns it."""
         self.impl = impl

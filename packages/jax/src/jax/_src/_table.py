@@ -33,7 +33,7 @@ TABLE: dict[str, dict[str, str]] = {
         "TraceTag": "ricci_ir:TraceTag",
         "Tracer": "ricci_ir:Tracer",
         "full_lower": f"{ADAPTERS}:full_lower",
-        "jaxpr_as_fun": "ricci_ir:jaxpr_as_fun",
+        "jaxpr_as_fun": "ricci_ir:jaxpr_function",
         "physical_aval": "ricci_ir:physical_aval",
         "set_current_trace": "ricci_ir:set_current_trace",
         "take_current_trace": "ricci_ir:take_current_trace",
@@ -52,6 +52,10 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "_src.flatten_util": {"ravel_pytree": "ricci.flatten_util:ravel_pytree"},  # blackjax
     "_src.flattree": {},  # quax imports it for the parameters of scan, which differ here
+    "_src.interpreters": {  # the modules are those of jax.interpreters
+        name: f"jax.interpreters:{name}"
+        for name in ("ad", "batching", "mlir", "partial_eval", "xla")
+    },
     "_src.literals": {  # equinox, jaxtyping, quax
         "TypedComplex": f"{ADAPTERS}:TypedComplex",
         "TypedFloat": f"{ADAPTERS}:TypedFloat",
@@ -71,11 +75,13 @@ TABLE: dict[str, dict[str, str]] = {
     "_src.tree_util": {  # flax, jaxlie, orbax
         "_registry": "ricci_pytree:registered_nodes",
         "flatten_one_level": "ricci_pytree:flatten_one_level",
+        "prefix_errors": "ricci_pytree:prefix_errors",  # equinox
     },
     "_src.xla_bridge": {"_backends": f"{ADAPTERS}:clients"},  # chex
     "interpreters.pxla": {  # orbax
         "global_avals_to_results_handler": f"{UNSUPPORTED}:results_handler",
     },
+    "lib": {"__version__": "jaxlib:__version__"},
     "example_libraries": {},
     "example_libraries.optimizers": {  # numpyro
         **dict.fromkeys(OPTIMIZERS, f"{UNSUPPORTED}:optimizer"),

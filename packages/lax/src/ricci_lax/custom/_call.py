@@ -239,6 +239,22 @@ def array_operand(x: ArrayLike) -> ArrayLike:
         return as_array(lifted)
 
 
+def check_logs(name: str, result: object) -> PyTree:
+    """The cotangents of a rule that returns logs as well."""
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TypeError(
+            f"the rule of {name} must return a pair (cotangents, logs), since it is one with logs, "
+            f"but it returned {type(result).__name__}."
+        )
+    cts, logs = result
+    if logs is not None and not isinstance(logs, dict):
+        raise TypeError(
+            f"the rule of {name} must return None or a dict as its logs, but it returned "
+            f"{type(logs).__name__}."
+        )
+    return cts
+
+
 def split_inline(tape: Tape, args: Sequence[ArrayLike], *, call_jaxpr: Jaxpr, **_: Any) -> list:
     """The split rule: a function that is applied to tangents is linear, and needs no rule.
 

@@ -22,6 +22,7 @@ from ricci_pytree import (
     treedef_is_leaf,
 )
 
+from ._call import check_logs
 from ._vjp import custom_vjp
 
 __all__ = [
@@ -112,7 +113,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
             nonlocal tree
             result = rule(tree_unflatten(out_tree, cts))
             if with_logs:
-                result = _without_logs(name, result)
+                result = check_logs(name, result)
             results, tree = tree_flatten(result)
             return results
 
@@ -138,19 +139,3 @@ def _pair(name: str, out: object) -> tuple[Any, Any]:
             f"{type(out).__name__}."
         )
     return out[0], out[1]
-
-
-def _without_logs(name: str, result: object) -> PyTree:
-    """The cotangents of a rule that returns logs as well."""
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise TypeError(
-            f"the rule of {name} must return a pair (cotangents, logs), since custom_gradient was "
-            f"given with_logs=True, but it returned {type(result).__name__}."
-        )
-    cts, logs = result
-    if logs is not None and not isinstance(logs, dict):
-        raise TypeError(
-            f"the rule of {name} must return None or a dict as its logs, but it returned "
-            f"{type(logs).__name__}."
-        )
-    return cts

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from ricci_autodiff import (
@@ -45,6 +45,7 @@ from ._call import (
     CustomFunction,
     array_operand,
     call_rule,
+    check_logs,
     is_ours,
     is_replayed,
     lower_inline,
@@ -128,6 +129,27 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
         self.is_shared = is_ours(self.fun, fwd, bwd)
+
+    def defvjp_with_logs(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., tuple[tuple[Any, ...], dict[str, Any] | None]],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rules, as ``defvjp`` does; the backward rule returns a log as well.
+
+        Args:
+          bwd: returns a pair of the tuple of cotangents and a dict (or ``None``) of entries for a
+            log of the backward pass. They are checked and dropped.
+          fwd, symbolic_zeros, optimize_remat: see ``defvjp``.
+        """
+
+        @wraps(bwd)
+        def without_logs(*args: Any) -> PyTree:
+            return check_logs(self.name, bwd(*args))
+
+        self.defvjp(fwd, without_logs, symbolic_zeros, optimize_remat)
 
     @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -26,7 +26,7 @@ from ricci_ir import find_top_trace as find_top_trace
 from ricci_ir import gensym as gensym
 from ricci_ir import get_opaque_trace_state as get_opaque_trace_state
 from ricci_ir import is_recording as _is_recording
-from ricci_ir import jaxpr_as_fun as jaxpr_as_fun
+from ricci_ir import jaxpr_function as jaxpr_as_fun
 from ricci_ir import jaxprs_in_params as jaxprs_in_params
 from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import mapped_aval as mapped_aval
