@@ -144,7 +144,7 @@ def test_cause_and_notes_are_untouched(library):
 
     with pytest.raises(ValueError, match="mine") as info:
         errors.api_boundary(library["outer"])(fails)
-    assert info.value.__cause__ is cause and info.value.__notes__ == ["a note"]
+    assert info.value.__cause__ is cause and info.value.__notes__[0] == "a note"
 
 
 def test_boundary_keeps_name_and_result():
@@ -154,3 +154,33 @@ def test_boundary_keeps_name_and_result():
         return 2 * x
 
     assert (double.__name__, double.__doc__, double(x=2)) == ("double", "Twice.", 4)
+
+
+def _notes(fun, *args):
+    with pytest.raises(ValueError, match="mine") as caught:
+        fun(*args)
+    return getattr(caught.value, "__notes__", [])
+
+
+@pytest.mark.parametrize(
+    ("mode", "count"),
+    [
+        ("auto", 1),
+        ("remove_frames", 1),
+        ("quiet_remove_frames", 0),
+        ("tracebackhide", 0),
+        ("off", 0),
+    ],
+)
+def test_a_note_says_that_frames_are_left_out(library, mode, count):
+    with traceback_filtering(mode):
+        notes = _notes(errors.api_boundary(library["outer"]), user)
+        assert len(notes) == count
+        assert all("jax_traceback_filtering" in note for note in notes)
+        twice = lambda: errors.api_boundary(library["outer"])(user)
+        assert len(_notes(errors.api_boundary(twice))) == count
+
+
+def test_no_note_where_nothing_is_left_out():
+    with traceback_filtering("auto"):
+        assert _notes(user) == []

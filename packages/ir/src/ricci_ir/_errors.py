@@ -196,14 +196,33 @@ def hide_frames(exc: BaseException) -> BaseException:
     """``exc`` with the internal frames left out of its traceback.
 
     The option ``jax_traceback_filtering`` says how: ``"off"`` leaves them, ``"tracebackhide"``
-    only marks them for IPython and pytest, everything else removes them.
+    only marks them for IPython and pytest, everything else removes them. A note says so, unless
+    it is ``"quiet_remove_frames"``.
     """
     mode = traceback_filtering.value
     if mode == "tracebackhide":
         _mark_hidden(exc.__traceback__)
     elif mode != "off":
-        exc.__traceback__ = _user_frames(exc.__traceback__)
+        whole = exc.__traceback__
+        exc.__traceback__ = _user_frames(whole)
+        quiet = mode == "quiet_remove_frames" or _note in getattr(exc, "__notes__", ())
+        if not quiet and _length(whole) > _length(exc.__traceback__):
+            exc.add_note(_note)
     return exc
+
+
+_note = (
+    "--------------------\n"
+    "Ricci's own frames are left out of this traceback. To see them, set the option "
+    "jax_traceback_filtering to 'off'."
+)
+
+
+def _length(tb: TracebackType | None) -> int:
+    count = 0
+    while tb is not None:
+        count, tb = count + 1, tb.tb_next
+    return count
 
 
 def _name_function(exc: Exception, name: str) -> None:

@@ -250,10 +250,12 @@ def jit(
         cache_key=_cache_key(info),
     )
     update_wrapper(jitted, fun)
-    jitted.trace = lambda *args, **kwargs: _traced(info, args, kwargs)
-    jitted.lower = lambda *args, **kwargs: _traced(info, args, kwargs).lower()
+    jitted.trace = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs))
+    jitted.lower = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).lower())
     jitted.clear_cache = _clear_cache(info, weakref.ref(jitted))
-    jitted.eval_shape = lambda *args, **kwargs: _traced(info, args, kwargs).typed_out_info
+    jitted.eval_shape = api_boundary(
+        lambda *args, **kwargs: _traced(info, args, kwargs).typed_out_info
+    )
     return jitted
 
 
