@@ -282,3 +282,40 @@ h.defvjp(lambda x, n: (x * n, n.shape), lambda r, ct: (ct * (1.0 + len(r)), None
 )
 def test_python_scalars_among_the_arguments(source):
     assert_same(f"{SCALARS}({source})(x)", x=TWO)
+
+
+# With the check of leaked tracers: none of these keeps a traced value.
+KEPT = """
+from jax.experimental import checkify
+f = jax.custom_jvp(lambda x: x * 2)
+f.defjvp(lambda p, t: (f(*p), t[0]))
+g = jax.custom_vjp(lambda x: x * 2)
+g.defvjp(lambda x: (g(x), x), lambda r, ct: (ct * r,))
+checked = lambda x: (checkify.check(x > 0, 'negative'), x * 2)[1]
+def run(fun, *args):
+    with jax.checking_leaks():
+        return fun(*args)
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "jax.grad(f), x",
+        "jax.jit(jax.grad(g)), x",
+        "jax.vmap(jax.grad(f)), x[None]",
+        "jax.vmap(jax.grad(g)), x[None]",
+        "jax.grad(lambda x: jax.vmap(f)(x).sum()), x[None]",
+        "jax.grad(lambda x: jax.vmap(g)(x).sum()), x[None]",
+        "jax.vmap(lambda y: jax.grad(lambda z: jax.vmap(g)(z[None] * y).sum())(x)), x[None]",
+        "jax.hessian(f), x",
+        "jax.grad(lambda x: (x * 2, (x, x * 3)), has_aux=True), x",
+        "lambda x: jax.vjp(lambda x: (x * 2, (x, x * 3)), x, has_aux=True)[2], x",
+        "lambda x: jax.jit(checkify.checkify(checked))(x)[1], x",
+        "lambda x: checkify.checkify(jax.jit(checked))(x)[1], x",
+        "lambda x: checkify.checkify(jax.jit(jnp.log), checkify.float_checks)(x)[1], x",
+        "lambda x: checkify.checkify(jax.vmap(jax.jit(checked)))(x[None])[1], x",
+    ],
+)
+def test_nothing_traced_is_kept(source):
+    assert_same(f"{KEPT}\nx = jnp.asarray(x)\nrun({source})", x=TWO)

@@ -68,11 +68,12 @@ class FlatFunction:
         self.fun = fun
         self.in_tree = in_tree
         self.has_aux = has_aux
-        self.aux = None
+        self.aux = Auxiliary() if has_aux else None
 
     def __call__(self, *flat: ArrayLike) -> list[ArrayLike]:
         """Call the function on the leaves of its arguments; returns the leaves of its result."""
         out = self.fun(*tree_unflatten(self.in_tree, flat))
+        aux: Any = None
         if self.has_aux:
             if not isinstance(out, tuple | list) or len(out) != 2:
                 raise TypeError(
@@ -80,17 +81,16 @@ class FlatFunction:
                     f"returned {type(out).__name__}."
                 )
             out, aux = out
-            self.aux = Auxiliary(aux)
         leaves, self.out_tree = tree_flatten(out)
         for leaf in leaves:
             get_aval(leaf)
-        return leaves if self.aux is None else [*leaves, *self.aux.traced]
+        return leaves if self.aux is None else [*leaves, *self.aux.take(aux)]
 
     def split_aux[T](self, flat: Sequence[T]) -> tuple[list[T], tuple[PyTree, ...]]:
         """The leaves of the output; and a tuple of the auxiliary data, if there is any."""
         if self.aux is None:
             return list(flat), ()
-        count = len(flat) - len(self.aux.traced)
+        count = len(flat) - self.aux.count
         return list(flat[:count]), (self.aux.filled(list(flat[count:])),)
 
 

@@ -171,17 +171,17 @@ def value_and_grad(
             _check_input(leaf, i, paths, holomorphic, allow_int) for i, leaf in enumerate(leaves)
         ]
         out_tree: Any = None  # flat_fun sets both
-        auxiliary: Auxiliary | None = None
+        auxiliary = Auxiliary() if has_aux else None
 
         def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
-            nonlocal out_tree, auxiliary
+            nonlocal out_tree
+            aux: Any = None
             full: list[Any] = list(args)
             for p, value in zip(wanted, tree_unflatten(tree, flat), strict=True):
                 full[p] = value
             out = fun(*full, **kwargs)
             if has_aux:
                 out, aux = _check_pair(out, fun)
-                auxiliary = Auxiliary(aux)
             out_leaves, out_tree = tree_flatten(out)
             if len(out_leaves) != 1 or out is not out_leaves[0]:
                 raise TypeError(
@@ -189,7 +189,7 @@ def value_and_grad(
                     f"{out_tree}."
                     + ("" if has_aux else " To return more than the scalar, pass has_aux=True.")
                 )
-            return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.traced]
+            return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.take(aux)]
 
         tape, given, results, out_tangents = linearize_flat(flat_fun, leaves, smooth)
         value, *aux_leaves = results

@@ -56,7 +56,7 @@ class Trace:
     Its tracers may be used by the thread that made it, as long as it is ``alive``.
     """
 
-    __slots__ = ("alive", "parent", "thread")
+    __slots__ = ("__weakref__", "alive", "parent", "thread")
 
     parent: "Trace | None"
 

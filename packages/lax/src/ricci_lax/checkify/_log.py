@@ -179,19 +179,21 @@ class Log:
 
 def _check(jaxpr: Jaxpr, enabled: Enabled, wanted: tuple, offset: int, collapse: bool) -> Checked:
     log = Log(enabled)
+    effects: tuple[ErrorEffect, ...] = ()
 
     def fun(*args: Array) -> list[Any]:
+        nonlocal effects
         results = run(log, jaxpr, args)
-        effects = dict.fromkeys((*wanted, *log.slots))
+        effects = tuple(dict.fromkeys((*wanted, *log.slots)))
         leaves = []
         for effect in effects:
             slot = log.slots.setdefault(effect, no_error(effect))
             slot = shifted(collapsed(slot) if collapse else slot, offset)
             leaves += slot.leaves
+        log.slots.clear()  # the log outlives the trace, its traced values must not
         return [*leaves, *results]
 
     program = trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info, no_origin)
-    effects = tuple(dict.fromkeys((*wanted, *log.slots)))
     if not effects and check_effect not in jaxpr.effects:
         program = jaxpr
     return Checked(program, effects, tuple(log.sites))

@@ -81,7 +81,7 @@ class BatchedRule:
 
         args = [*primals, *(t for t, z in zip(tangents, zeros, strict=True) if not z)]
         dims = [*self.dims, *(d for d, z in zip(self.dims, zeros, strict=True) if not z)]
-        earlier = None if self.opened is None else self.opened.earlier
+        earlier = None if self.opened is None else self.opened.earlier()
         values, found = batch_flat(flat, self.axis, args, dims, earlier)
         half = len(values) // 2
         out_dims = self.out_dims
@@ -175,7 +175,7 @@ class BatchedRules:
 
     @property
     def _earlier(self) -> BatchTrace | None:
-        return None if self.opened is None else self.opened.earlier
+        return None if self.opened is None else self.opened.earlier()
 
     def backward(self, tree, residuals, cts, avals):
         """The cotangents; those of operands without a batch are summed over it."""

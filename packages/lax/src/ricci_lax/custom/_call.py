@@ -54,6 +54,10 @@ class Call(NamedTuple):
     static: tuple[tuple[int, Any], ...]
     paths: Callable[[], list[str]]
 
+    def form(self) -> "Call":
+        """The call without its arguments, for what outlives it."""
+        return self._replace(leaves=[], paths=list)
+
     def arguments(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """All arguments, with ``flat`` in place of the leaves."""
         args = list(tree_unflatten(self.tree, flat))
@@ -165,7 +169,8 @@ class CustomFunction[**P, R]:
         if self.is_plain(call):
             return self.fun(*call.arguments(call.leaves))
         if not self.is_shared and is_open():
-            run = lambda *flat: self.fun(*call.arguments(flat))
+            arguments = call.form().arguments
+            run = lambda *flat: self.fun(*arguments(flat))
             opened = OpenCall(self.name, run, context.trace)
             outs = bind(call, call.leaves, opened, 0, None)
             assert opened.out_tree is not None

@@ -179,7 +179,7 @@ class Rule:
         out_tree: PyTreeDef | OpenCall,
     ):
         self.custom = custom
-        self.call = call._replace(leaves=[], paths=list)
+        self.call = call.form()
         self.const_count = const_count
         self.out_tree = out_tree
 

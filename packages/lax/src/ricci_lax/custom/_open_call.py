@@ -4,6 +4,7 @@ Nothing is recorded there, so there is no need to trace the function. Python dec
 does in a plain call, by what the arguments are and by what the function closes over at the time.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ class OpenCall:
 
     Attributes:
       name: the name of the user's function.
-      trace: the trace that it is called in.
+      trace: gives the trace that it is called in, as long as that is in use.
       out_tree: the structure of its result, known when it or its rule has run.
     """
 
@@ -37,7 +38,7 @@ class OpenCall:
     def __init__(self, name: str, fun: Callable[..., Any], trace: Trace):
         self.name = name
         self.fun = fun
-        self.trace = trace
+        self.trace: Callable[[], Trace | None] = weakref.ref(trace)
         self.out_tree: PyTreeDef | None = None
 
     def __call__(self, *flat: Any) -> list[Any]:
@@ -50,32 +51,34 @@ class BatchedOpenCall(OpenCall):
     """An open call applied to a batch.
 
     Attributes:
-      earlier: the trace of the batch, over whose values the function may close.
+      earlier: gives the trace of the batch, over whose values the function may close.
       out_dims: the batch dimensions of the results, known when it or its rule has run.
     """
 
     __slots__ = ("axis", "dims", "earlier", "out_dims")
 
     def __init__(self, call: OpenCall, axis: Axis, dims: Sequence[int | None]):
-        super().__init__(call.name, call, call.trace)
+        trace = call.trace()
+        assert trace is not None
+        super().__init__(call.name, call, trace)
         self.axis = axis
         self.dims = tuple(dims)
-        self.earlier = _batch_trace(call.trace, axis)
+        self.earlier: Callable[[], BatchTrace | None] = weakref.ref(_batch_trace(trace, axis))
         self.out_dims: list[int | None] = []
 
     def __call__(self, *flat: Any) -> list[Any]:
         """The results, batched at ``out_dims``."""
-        values, self.out_dims = batch_flat(self.fun, self.axis, flat, self.dims, self.earlier)
+        values, self.out_dims = batch_flat(self.fun, self.axis, flat, self.dims, self.earlier())
         return values
 
 
-def _batch_trace(trace: Trace | None, axis: Axis) -> BatchTrace | None:
+def _batch_trace(trace: Trace | None, axis: Axis) -> BatchTrace:
     """The trace whose batching rule runs now, of those around a call."""
     while trace is not None:
         if isinstance(trace, BatchTrace) and trace.parent is context.trace and trace.axis is axis:
             return trace
         trace = trace.parent
-    return None
+    raise AssertionError("a batching rule runs in the parent of its trace")
 
 
 def is_open() -> bool:

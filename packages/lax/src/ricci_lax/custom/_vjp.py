@@ -207,7 +207,7 @@ class Rules:
         out_tree: PyTreeDef | OpenCall,
     ):
         self.custom = custom
-        self.call = call._replace(leaves=[], paths=list)
+        self.call = call.form()
         self.const_count = const_count
         self.out_tree = out_tree
 
