@@ -47,7 +47,7 @@ ERRORS = {
     "argnums no int": (
         lambda t: ad.grad(loss, argnums="w"),
         TypeError,
-        "an int or a sequence of ints, got 'w'",
+        "an integer or a sequence of integers, got 'w'",
     ),
     "no pair": (
         lambda t: ad.grad(loss, has_aux=True)(1.0),

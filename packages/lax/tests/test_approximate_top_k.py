@@ -99,7 +99,7 @@ def test_the_dimension_moves_with_a_batch(in_axis, dimension):
         (ValueError, "floating-point numbers, got complex", of(5, dtype="complex64"), {"k": 1}),
         (ValueError, "no fraction", of(5), {"k": 1, "recall_target": 1.5}),
         (TypeError, "a scalar has no dimension", of(), {"k": 1}),
-        (IndexError, "names no dimension", of(5), {"k": 1, "reduction_dimension": 1}),
+        (IndexError, "is out of bounds", of(5), {"k": 1, "reduction_dimension": 1}),
         (
             RuntimeError,
             "is less than the 5 elements",

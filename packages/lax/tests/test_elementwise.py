@@ -486,7 +486,7 @@ def test_barrier_keeps_tangents_apart():
             lax.add,
             [aval(), aval(shape=(2,))],
             TypeError,
-            "Along each dimension, sizes must agree or be",
+            "incompatible shapes for broadcasting",
         ),
         (
             lax.pow,

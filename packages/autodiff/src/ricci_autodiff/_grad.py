@@ -11,6 +11,7 @@ from ricci_ir import (
     api_boundary,
     as_array,
     backend,
+    check_callable,
     float0,
     get_aval,
     issubdtype,
@@ -158,6 +159,7 @@ def value_and_grad(
       A function of the same arguments that returns ``(value, gradient)``, or
       ``((value, aux), gradient)`` if ``has_aux``.
     """
+    check_callable("grad", fun)
     positions = _positions(argnums)
     reduce_axes = tuple(reduce_axes)
 
@@ -236,7 +238,7 @@ def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:
         return (argnums,)
     if isinstance(argnums, Sequence) and all(isinstance(p, int) for p in argnums):
         return tuple(argnums)
-    raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}.")
+    raise TypeError(f"argnums must be an integer or a sequence of integers, got {argnums!r}.")
 
 
 def _normalize(position: int, count: int, fun: Callable[..., Any]) -> int:
@@ -293,9 +295,9 @@ def _check_input(
     if allow_int:
         return False
     raise TypeError(
-        f"grad requires real or complex inputs (floating-point dtypes), but argument {paths[i]} "
-        f"has dtype {dtype}. Pass a float (for example 3.0 instead of 3), choose other argnums, or "
-        "use allow_int=True."
+        f"grad requires real or complex inputs (floating-point dtypes, no integers), but argument "
+        f"{paths[i]} has dtype {dtype}. Pass a float (for example 3.0 instead of 3), choose other "
+        "argnums, or use allow_int=True."
     )
 
 
@@ -337,8 +339,8 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
         )
     if not issubdtype(aval.dtype, np.inexact):
         raise TypeError(
-            f"grad requires a floating-point output, but {_name(fun)} returned dtype {aval.dtype}. "
-            "Convert the result to float."
+            f"grad requires real-valued, floating-point outputs, but {_name(fun)} returned dtype "
+            f"{aval.dtype}. Convert the result to float, or use vjp for integer outputs."
         )
     if aval.weak_type and aval.dtype == get_aval(1.0).dtype:  # pyright: ignore
         return 1.0

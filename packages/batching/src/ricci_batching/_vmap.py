@@ -15,6 +15,7 @@ from ricci_ir import (
     Tracer,
     api_boundary,
     as_array,
+    check_callable,
     check_leaks,
     check_tracer_leaks,
     context,
@@ -293,6 +294,7 @@ def vmap[**P, R](
       ValueError: if the mapped axes differ in size, or ``in_axes`` does not fit the arguments.
       TypeError: if ``in_axes`` is not an int, ``None`` or a tuple, or an argument is not an array.
     """
+    check_callable("vmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):

@@ -69,7 +69,10 @@ class ConcretizationTypeError(JAXTypeError):
     """
 
     def __init__(self, tracer: object, context: str = ""):
-        what = f"The value of {_describe(tracer)} is needed, but it is not known while tracing."
+        what = (
+            f"The concrete value of {_describe(tracer)} is needed, but a tracer has only a shape "
+            "and a dtype: its value is not known while tracing."
+        )
         super().__init__(
             _message(
                 f"{what} {context}".rstrip(),
@@ -87,8 +90,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
         JAXTypeError.__init__(
             self,
             _message(
-                f"The truth of {_describe(tracer)} decides what runs next, but its value is not "
-                "known while tracing.",
+                f"The truth of {_describe(tracer)} decides what runs next, but it is a tracer, "
+                "whose concrete value is not known while tracing.",
                 tracer,
                 "To choose between values use jnp.where(condition, a, b); to choose what to "
                 "compute use lax.cond, or lax.while_loop for a loop; for `and`, `or` and `not` "
@@ -105,8 +108,8 @@ class TracerArrayConversionError(JAXTypeError):
     def __init__(self, tracer: object):
         super().__init__(
             _message(
-                f"Something asked for {_describe(tracer)} as a NumPy array, but it has no values "
-                "while tracing.",
+                f"Something asked for {_describe(tracer)} as a NumPy array, but it is a tracer, "
+                "which has no concrete values.",
                 tracer,
                 "Use the function of jnp in place of the one of np. An np.ndarray that is indexed "
                 "with a traced array becomes indexable with jnp.asarray(table)[i]. To call code "
@@ -121,8 +124,8 @@ class TracerIntegerConversionError(JAXTypeError):
     def __init__(self, tracer: object):
         super().__init__(
             _message(
-                f"Python asked for {_describe(tracer)} as an int, but its value is not known "
-                "while tracing.",
+                f"Python asked for {_describe(tracer)} as an integer, but it is a tracer, whose "
+                "concrete value is not known while tracing.",
                 tracer,
                 "A list or an np.ndarray that is indexed with it becomes indexable with "
                 "jnp.asarray(table)[i]; range(n) becomes lax.fori_loop.",
@@ -138,8 +141,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     def __init__(self, tracer: object):
         super().__init__(
             _message(
-                f"An array is indexed with a mask, {_describe(tracer)}, so the size of the result "
-                "depends on values that are not known while tracing.",
+                f"An array is indexed with a mask, {_describe(tracer)}, which is not concrete, so "
+                "the size of the result depends on values that are not known while tracing.",
                 tracer,
                 "Keep the size: jnp.where(mask, x, fill) in place of x[mask], x.sum(where=mask) in "
                 "place of x[mask].sum(), x.at[mask].set(y) in place of x[mask] = y.",

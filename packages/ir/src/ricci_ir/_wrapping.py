@@ -5,8 +5,18 @@ from functools import WRAPPER_ASSIGNMENTS
 from typing import Any
 
 __all__ = [
+    "check_callable",
     "looks_like",
 ]
+
+
+def check_callable(transformation: str, fun: object) -> None:
+    """Raise ``TypeError`` unless what is to be transformed can be called."""
+    if not callable(fun):
+        raise TypeError(
+            f"{transformation} expects a callable, a function of arrays, got {fun!r} of type "
+            f"{type(fun).__name__}."
+        )
 
 
 def looks_like(fun: Any) -> Callable[[Callable[..., Any]], Any]:

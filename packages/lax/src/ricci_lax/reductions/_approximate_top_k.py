@@ -105,7 +105,7 @@ def _approx_top_k_aval(
         raise TypeError(f"{name}: a scalar has no dimension to search along.")
     if not -x.ndim <= reduction_dimension < x.ndim:
         raise IndexError(
-            f"{name}: reduction_dimension={reduction_dimension} names no dimension of an "
+            f"{name}: reduction_dimension={reduction_dimension} is out of bounds for an "
             f"operand of shape {x.shape}."
         )
     size = x.shape[reduction_dimension]

@@ -377,7 +377,7 @@ def _arg_extremum(
                 "chosen. Compare their absolute values, or their real parts."
             )
         if not 0 <= axis < x.ndim:
-            raise ValueError(f"argmin, argmax: axis {axis} names no dimension of shape {x.shape}.")
+            raise ValueError(f"argmin, argmax: axis {axis} is out of bounds for shape {x.shape}.")
         if x.shape[axis] < 1:
             raise ValueError(
                 f"argmin, argmax: axis {axis} of shape {x.shape} is empty, so that no element "

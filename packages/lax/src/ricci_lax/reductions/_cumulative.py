@@ -109,7 +109,7 @@ def _cumulative(
                 f"{name}: axis={axis} is negative; count the axes of lax functions from 0."
             )
         if axis >= x.ndim:
-            raise ValueError(f"{name}: axis={axis} names no dimension of shape {x.shape}.")
+            raise ValueError(f"{name}: axis={axis} is out of bounds for shape {x.shape}.")
         return x
 
     def jvp(primals, tangents, *, axis, reverse):

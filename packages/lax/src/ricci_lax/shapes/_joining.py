@@ -66,7 +66,7 @@ def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
         raise TypeError(f"concatenate: the arrays have different ranks, by their shapes {shapes}.")
     if not 0 <= dimension < first.ndim:
         raise TypeError(
-            f"concatenate: dimension={dimension} names no dimension of arrays of shapes {shapes}."
+            f"concatenate: dimension={dimension} is out of bounds for arrays of shapes {shapes}."
         )
     before, after = first.shape[:dimension], first.shape[dimension + 1 :]
     if any(a.shape[:dimension] != before or a.shape[dimension + 1 :] != after for a in avals):

@@ -51,8 +51,9 @@ def broadcast_result_shape(name: str, *avals: ShapedArray) -> tuple[int, ...]:
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
             raise TypeError(
-                f"{name}: shapes {', '.join(str(shape) for shape in shapes)} do not go "
-                "together. Along each dimension, sizes must agree or be 1."
+                f"{name}: incompatible shapes for broadcasting, "
+                f"{', '.join(str(shape) for shape in shapes)}. Along each dimension, sizes must "
+                "agree or be 1."
             )
         result.append(wide.pop() if wide else 1)
     return tuple(result)

@@ -123,7 +123,7 @@ def canonical_axis(axis: int, ndim: int) -> int:
     """
     axis = index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} names no dimension of an array of rank {ndim}.")
+        raise ValueError(f"axis {axis} is out of bounds for an array of rank {ndim}.")
     return axis + ndim if axis < 0 else axis
 
 

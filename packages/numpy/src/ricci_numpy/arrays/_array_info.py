@@ -88,7 +88,9 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
     if axis is not None:
         axes = axis if isinstance(axis, Iterable) else (axis,)
         if not all(-len(sizes) <= i < len(sizes) for i in axes):
-            raise ValueError(f"size: there is no axis {axis} among {len(sizes)} dimensions.")
+            raise ValueError(
+                f"size: axis {axis} is out of bounds for an array of {len(sizes)} dimensions."
+            )
         sizes = tuple(sizes[i] for i in axes)
     count = 1
     for n in sizes:
