@@ -32,7 +32,7 @@ FIRST_STEP, STEADY_STEP = 0.7, 1.0
 ROUNDING = 1e-4
 TOLERANCE = 2e-5
 VARIABLES = {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "", "PYTHONHASHSEED": "0"}
-INSTALLED = "optax chex einops equinox flax jaxtyping dm-haiku distrax".split()
+INSTALLED = "optax chex einops equinox flax jaxtyping dm-haiku distrax orbax-checkpoint".split()
 
 
 @dataclasses.dataclass(slots=True)

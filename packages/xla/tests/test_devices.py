@@ -117,7 +117,7 @@ def test_error_classes_are_jaxlibs():
 def test_the_environment_is_printed_or_returned(capsys, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS_FOR_A_TEST", "seen")
     text = print_environment_info(return_string=True)
-    for part in ("jaxlib: ", "python: ", "devices: ", "process_count: 1", "FOR_A_TEST=seen"):
+    for part in ("jaxlib: ", "python: ", "device info: ", "process_count: 1", "FOR_A_TEST=seen"):
         assert part in text
     assert print_environment_info() is None
     assert capsys.readouterr().out == text + "\n"

@@ -174,10 +174,15 @@ class Config:
             self.complete_absl_config(absl_flags)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # a copy has no attributes until it is filled
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self.state(name).value
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"options are set with config.update({name!r}, {value!r})")
+
+    def __copy__(self) -> "Config":
+        return self  # the options are those of the process
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._states})

@@ -298,7 +298,10 @@ def guard_public(namespace: dict[str, Any], *modules: str) -> None:
     for name in namespace["__all__"]:
         value = namespace[name]
         if type(value) is FunctionType and not is_boundary(value):
-            namespace[name] = api_boundary(value, name)
+            public = namespace[name] = api_boundary(value, name)
+            # So that it is pickled by the name that it is found by.
+            public.__module__ = namespace["__name__"]
+            public.__name__ = public.__qualname__ = name
 
 
 def is_boundary(fun: Callable[..., Any]) -> bool:

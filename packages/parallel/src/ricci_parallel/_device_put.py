@@ -223,9 +223,7 @@ def device_put(
     if context.trace is eval_trace and not any(isinstance(leaf, Tracer) for leaf in leaves):
         return put_arrays(x, device, src=src, donate=donate, may_alias=may_alias)
     places = tuple(flatten_axes("device_put: device", tree, device))
-    for place in places:
-        if place is not None:
-            as_sharding(place)
+    places = tuple(p if p is None or isinstance(p, Device) else as_sharding(p) for p in places)
     donated = flatten_axes("device_put: donate", tree, donate)
     aliased = flatten_axes("device_put: may_alias", tree, may_alias)
     how = tuple(map(copy_semantics, donated, aliased))

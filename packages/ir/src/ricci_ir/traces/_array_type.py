@@ -12,6 +12,7 @@ from ricci_ir._errors import api_boundary, is_boundary
 __all__ = [
     "Array",
     "define_array_methods",
+    "describe_arrays",
     "register_array_type",
 ]
 
@@ -54,6 +55,22 @@ def define_array_methods(methods: dict[str, Any]) -> None:
         for name, method in methods.items()
     }
     _methods.update(methods)
+    describe_arrays(methods)
     for cls in _types:
         for name, method in methods.items():
             setattr(cls, name, method)
+
+
+# Names that tell an array's class from others: the class ``Array`` itself is no array.
+_OF_INSTANCES = frozenset({"aval", "weak_type", "__hash__", "__reduce__"})
+
+
+def describe_arrays(members: dict[str, Any]) -> None:
+    """Show methods and attributes of arrays on the class ``Array`` too.
+
+    Tools for documentation and types look them up there, and libraries patch or wrap them.
+    """
+    for name, member in members.items():
+        special = name.startswith("__") and name.endswith("__")
+        if name not in _OF_INSTANCES and (special or not name.startswith("_")):
+            setattr(Array, name, member)

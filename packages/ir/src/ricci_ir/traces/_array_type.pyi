@@ -11,7 +11,7 @@ import numpy as np
 
 from ._typing import ArrayLike, Axis, DTypeLike, Index, Shape, ShapeLike
 
-__all__ = ["Array", "define_array_methods", "register_array_type"]
+__all__ = ["Array", "define_array_methods", "describe_arrays", "register_array_type"]
 
 class Array:
     """The type of arrays: ``isinstance(x, Array)`` holds for arrays and for traced arrays.
@@ -580,3 +580,6 @@ def register_array_type(cls: type) -> None:
 
 def define_array_methods(methods: dict[str, Any]) -> None:
     """Give every array class these methods and properties, now and later."""
+
+def describe_arrays(members: dict[str, Any]) -> None:
+    """Show methods and attributes of arrays on the class ``Array`` too."""

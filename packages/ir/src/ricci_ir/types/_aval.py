@@ -269,4 +269,9 @@ def get_aval(x: object) -> AbstractValue:
 def _inherited_rule(cls: type) -> Callable[[Any], AbstractValue] | None:
     if issubclass(cls, np.generic):
         return _array_aval
+    if issubclass(cls, np.ma.MaskedArray):
+        raise ValueError(
+            "a masked array of NumPy was given, and arrays have no masks. Fill in the masked "
+            "elements with x.filled(value), or pass x.data and x.mask."
+        )
     return next((aval_rules[base] for base in cls.__mro__ if base in aval_rules), None)

@@ -20,6 +20,7 @@ from ricci_ir import (
     context,
     eval_trace,
     explicit_dtype,
+    get_aval,
     has_backend,
     instead_of,
     is_array_dtype,
@@ -199,6 +200,8 @@ def _array(
             f"{name}: order={order!r} is not supported, since arrays have no memory order to "
             "choose. Leave it out."
         )
+    if name == "asarray" and isinstance(x, np.ndarray) and type(x) is not np.ndarray:
+        get_aval(x)  # which refuses masked arrays; array() takes their data
     result = _from_value(x, dtype, copy, name)
     if result.ndim < ndmin:
         result = broadcast(result, (1,) * (ndmin - result.ndim) + result.shape)

@@ -93,10 +93,10 @@ class ufunc:
     ):
         update_wrapper(self, func)
         self.__name__: str = name or ("partial" if isinstance(func, partial) else func.__name__)
-        self.nin: int = operator.index(nin)
-        self.nout: int = operator.index(nout)
-        self.nargs: int = self.nin if nargs is None else operator.index(nargs)
-        self.identity = identity
+        self._nin: int = operator.index(nin)
+        self._nout: int = operator.index(nout)
+        self._nargs: int = self._nin if nargs is None else operator.index(nargs)
+        self._identity = identity
         self.func: Callable[..., Any] = vectorize(func) if call is None else call
         self._loops = loops(self.func)
         self._faster = {
@@ -105,6 +105,26 @@ class ufunc:
             "at": at,
             "reduceat": reduceat,
         }
+
+    @property
+    def nin(self) -> int:
+        """The number of operands."""
+        return self._nin
+
+    @property
+    def nout(self) -> int:
+        """The number of results."""
+        return self._nout
+
+    @property
+    def nargs(self) -> int:
+        """How many of the operands, counted from the first, may be arrays."""
+        return self._nargs
+
+    @property
+    def identity(self) -> ArrayLike | None:
+        """The initial value of a reduction, if there is one."""
+        return self._identity
 
     @api_boundary
     def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:

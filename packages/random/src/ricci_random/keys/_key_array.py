@@ -220,6 +220,13 @@ class KeyArray(_Keys):
     def __deepcopy__(self, memo: Any) -> "KeyArray":
         return self.copy()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _keys_of, (self.dtype, self._base_array)
+
+    def __dir__(self) -> list[str]:
+        # Not the names that only this package and the runtime use.
+        return [name for name in super().__dir__() if name not in _INTERNAL]
+
     def __len__(self) -> int:
         return len(self.aval)
 
@@ -284,6 +291,13 @@ class KeyArray(_Keys):
         return f"Array(({shape}), dtype={self.dtype}) overlaying:\n{self._base_array}"
 
     __str__ = __repr__
+
+
+_INTERNAL = frozenset({"physical", "use_up", "uses"})
+
+
+def _keys_of(dtype: KeyType, words: Array) -> KeyArray:
+    return KeyArray(dtype._impl, words)
 
 
 register_key_array(KeyArray)

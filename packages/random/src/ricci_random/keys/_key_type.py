@@ -87,6 +87,9 @@ class KeyType(ExtendedDType):
     def __hash__(self) -> int:
         return hash((KeyType, self.name))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _key_type_named, (name_or_spec(self._impl),)
+
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
         """The type of the words of keys of type ``aval``."""
         return ShapedArray((*aval.shape, *self._impl.key_shape), np.dtype("uint32"))
@@ -139,6 +142,10 @@ def key_type(generator: Generator) -> KeyType:
     if found is None:
         found = _types[generator] = KeyType(generator)
     return found
+
+
+def _key_type_named(spec: str | GeneratorSpec) -> KeyType:
+    return key_type(find_generator(spec))
 
 
 def find_generator(spec: GeneratorLike | None) -> Generator:

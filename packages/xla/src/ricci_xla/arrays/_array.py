@@ -17,6 +17,7 @@ from ricci_ir import (
     check_item,
     check_number,
     check_truth,
+    describe_arrays,
 )
 from ricci_xla.devices import _state as _state
 from ricci_xla.devices._jaxlib import runtime
@@ -365,3 +366,7 @@ _attributes: dict[str, Any] = {
 }
 for _name, _attribute in _attributes.items():
     setattr(ArrayImpl, _name, _attribute)
+# jaxlib brings these itself.
+_of_jaxlib = ("block_until_ready", "delete", "is_deleted", "is_ready", "on_device_size_in_bytes")
+_of_jaxlib = (*_of_jaxlib, "platform", "traceback", "unsafe_buffer_pointer")
+describe_arrays({name: getattr(ArrayImpl, name) for name in _of_jaxlib} | _attributes)

@@ -42,6 +42,26 @@ class Format:
     sharding: Sharding | None = None
 
 
+def sharding_of_format(where: Format) -> Sharding:
+    """The sharding of a format in which arrays can be put somewhere.
+
+    Raises:
+      NotImplementedError: if its layout is another than the order of the dimensions.
+      ValueError: if it has no sharding.
+    """
+    layout, sharding = where.layout, where.sharding
+    if layout is not None:
+        order = tuple(layout.major_to_minor)
+        if order != tuple(range(len(order))) or layout.tiling:
+            raise NotImplementedError(
+                f"arrays cannot be put in the layout {layout} yet. Leave the layout out: "
+                "Format(None, sharding)."
+            )
+    if sharding is None:
+        raise ValueError(f"{where} has no sharding. Give Format(None, sharding).")
+    return sharding
+
+
 def layout_of(array: ArrayImpl) -> Layout:
     """The layout of an array's parts."""
     return layout_of_parts(array._pjrt_layout)

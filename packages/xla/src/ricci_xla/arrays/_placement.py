@@ -32,6 +32,7 @@ from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBuf
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
+from ._layout import Format, sharding_of_format
 from ._pieces import parts
 from ._sharding import device_indices, single_device_sharding
 from ._sharding_types import Sharding
@@ -188,25 +189,27 @@ def _rebind(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
         return runtime.batched_device_put(array.aval, sharding, parts(array), devices, True)
 
 
-def as_sharding(where: Device | Sharding) -> Sharding:
-    """The sharding for what users give as a place: a device or a sharding.
+def as_sharding(where: Device | Sharding | Format) -> Sharding:
+    """The sharding for what users give as a place: a device, a sharding or a format.
 
     Raises:
-      ValueError: if ``where`` is neither.
+      ValueError: if ``where`` is none of these.
     """
     if isinstance(where, Sharding):
         return where
     if isinstance(where, Device):
         return single_device_sharding(where)
+    if isinstance(where, Format):
+        return sharding_of_format(where)
     raise ValueError(
-        f"device_put: device must be a Device, a Sharding, None, or a pytree of these, got "
-        f"{where!r} of type {type(where).__name__}."
+        "device_put: device must be a Device, a Sharding, a Format, None, or a pytree of these, "
+        f"got {where!r} of type {type(where).__name__}."
     )
 
 
 def put_leaf(
     x: Any,
-    where: Device | Sharding | None = None,
+    where: Device | Sharding | Format | None = None,
     *,
     donate: bool = False,
     may_alias: bool | None = None,
@@ -369,10 +372,14 @@ def block_until_ready[T](x: T) -> T:
 
 
 def copy_to_host_async[T](x: T) -> T:
-    """Start copying all arrays in a pytree to the host, and return the pytree."""
+    """Start copying to the host all leaves of a pytree that can, and return the pytree.
+
+    Those are arrays, random keys, and what else has a method ``copy_to_host_async``.
+    """
     for leaf in default_registry.flatten(x)[0]:
-        if isinstance(leaf, ArrayImpl):
-            leaf.copy_to_host_async()
+        copy = getattr(leaf, "copy_to_host_async", None)
+        if copy is not None:
+            copy()
     return x
 
 

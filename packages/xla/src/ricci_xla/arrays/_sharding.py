@@ -285,6 +285,25 @@ def _memory_kind(self: Any) -> str | None:
     return self._internal_device_list.default_memory_kind if kind is None else kind
 
 
+def _reduce_sharding(self: Sharding) -> tuple[Any, ...]:
+    """What makes the sharding anew, for ``copy`` and ``pickle``."""
+    kind = self._memory_kind
+    if isinstance(self, NamedSharding):
+        return NamedSharding, (self.mesh, self.spec, kind)
+    if isinstance(self, GSPMDSharding):
+        return _gspmd, (tuple(self._internal_device_list), self._hlo_sharding.to_proto(), kind)
+    (device,) = self._internal_device_list
+    return _on_device, (device, kind)
+
+
+def _on_device(device: Device, kind: str | None) -> SingleDeviceSharding:
+    return make_single_device_sharding(device, memory_kind=kind)
+
+
+def _gspmd(devices: tuple[Device, ...], form: Any, kind: str | None) -> GSPMDSharding:
+    return GSPMDSharding(DeviceList(devices), HloSharding.from_proto(form), memory_kind=kind)
+
+
 def _addressable(self: Sharding) -> DeviceList:
     return self._internal_device_list.addressable_device_list
 
@@ -301,7 +320,10 @@ _members: dict[type, dict[str, Any]] = {
         "is_fully_replicated": property(_is_fully_replicated),
         "memory_kind": property(_memory_kind),
         "num_devices": property(lambda self: len(self._internal_device_list)),
+        # Libraries that write checkpoints (orbax) read these two.
         "_device_assignment": property(lambda self: tuple(self._internal_device_list)),
+        "_addressable_device_assignment": property(lambda self: tuple(_addressable(self))),
+        "__reduce__": _reduce_sharding,
         "addressable_devices_indices_map": _addressable_devices_indices_map,
         "check_compatible_aval": _check_compatible_aval,
         "devices_indices_map": _devices_indices_map,

@@ -9,6 +9,7 @@ from typing import Any
 
 from ricci_ir import Array, PyTree
 from ricci_pytree import PyTreeDef, flatten_axes
+from ricci_xla.arrays._layout import Format, sharding_of_format
 from ricci_xla.arrays._mesh import entered_mesh
 from ricci_xla.arrays._sharding_types import NamedSharding, Sharding
 from ricci_xla.arrays._spec import PartitionSpec
@@ -72,6 +73,8 @@ def _sharding(name: str, leaf: object) -> Sharding | None:
                 "entered. Call the function inside `with mesh:`, or give NamedSharding(mesh, spec)."
             )
         return NamedSharding(mesh, leaf)
+    if isinstance(leaf, Format):
+        return sharding_of_format(leaf)
     raise TypeError(
         f"jit: {name} has {leaf!r} of type {type(leaf).__name__}, where a Sharding, a "
         "PartitionSpec or None was expected. A device is given as SingleDeviceSharding(device)."

@@ -1,5 +1,6 @@
 """Clients of the runtime: one for each platform, made when a device is first asked for."""
 
+import copyreg
 import threading
 import warnings
 from typing import Any
@@ -405,3 +406,21 @@ def get_default_device() -> Device:
 def live_arrays(platform: str | None = None) -> list[Array]:
     """The arrays of a platform that have not been deleted."""
     return get_backend(platform).live_arrays()
+
+
+def _device_named(platform: str, number: int) -> Device:
+    """The device of a platform with a number, for a copy or a pickle of a sharding.
+
+    Raises:
+      RuntimeError: if there is no such device here.
+    """
+    for device in get_backend(platform).devices():
+        if device.id == number:
+            return device
+    raise RuntimeError(
+        f"what was pickled names device {number} of the platform {platform!r}, but there are only "
+        f"{device_count(platform)} devices here. Start this process with the same devices."
+    )
+
+
+copyreg.pickle(Device, lambda device: (_device_named, (device.platform, device.id)))

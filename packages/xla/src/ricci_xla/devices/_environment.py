@@ -13,7 +13,7 @@ __all__ = [
     "print_environment_info",
 ]
 
-_DISTRIBUTIONS = ("ricci", "jaxlib", "numpy", "ml-dtypes")
+_DISTRIBUTIONS = ("ricci", "jaxlib", "numpy")
 _PREFIXES = ("JAX_", "XLA_", "RICCI_", "TF_CPP_")
 
 
@@ -31,12 +31,15 @@ def print_environment_info(return_string: bool = False) -> str | None:
       True
     """
     lines = [f"{name}: {_version(name)}" for name in _DISTRIBUTIONS]
-    lines += [f"python: {sys.version}", f"platform: {platform.platform()}"]
     found = devices()
     kinds = sorted({device.device_kind for device in found})
     local = len(local_devices())
-    lines.append(f"devices: {len(found)} ({', '.join(kinds)}), {local} of this process")
-    lines.append(f"process_count: {process_count()}")
+    lines += [
+        f"python: {sys.version}",
+        f"device info: {'-'.join(kinds)}-{len(found)}, {local} local devices",
+        f"process_count: {process_count()}",
+        f"platform: {platform.uname()}",
+    ]
     settings = sorted(name for name in os.environ if name.startswith(_PREFIXES))
     lines += [f"{name}={os.environ[name]}" for name in settings]
     if any(device.platform == "gpu" for device in found) and shutil.which("nvidia-smi"):
