@@ -10,6 +10,8 @@ from ._engine import PyTreeDef as PyTreeDef
 from ._engine import PyTreeRegistry as PyTreeRegistry
 from ._engine import SequenceKey as SequenceKey
 from ._engine import engine_name as engine_name
+from ._installation import check_jaxlib as check_jaxlib
+from ._installation import explain_jaxlib as explain_jaxlib
 from ._keys import KeyEntry as KeyEntry
 from ._keys import KeyPath as KeyPath
 from ._keys import keystr as keystr
@@ -66,9 +68,11 @@ __all__ = [
     "all_leaves",
     "argument_paths",
     "broadcast_prefix",
+    "check_jaxlib",
     "build_tree",
     "default_registry",
     "engine_name",
+    "explain_jaxlib",
     "flatten_axes",
     "flatten_one_level",
     "flatten_one_level_with_keys",

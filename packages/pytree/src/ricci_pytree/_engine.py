@@ -6,6 +6,8 @@ The environment variable ``RICCI_PYTREE_ENGINE`` (``cpp`` or ``python``) overrid
 import os
 from typing import TYPE_CHECKING
 
+from ._installation import explain_jaxlib
+
 _VARIABLE = "RICCI_PYTREE_ENGINE"
 _choice = os.environ.get(_VARIABLE, "")
 
@@ -16,10 +18,10 @@ elif _choice == "cpp":
 elif _choice == "":
     try:
         from . import _cpp_engine as engine
-    except ModuleNotFoundError as error:
-        # An error inside an installed jaxlib is the user's to see: only a missing one is no error.
-        if error.name not in ("jaxlib", "jaxlib._jax"):
-            raise
+    except ImportError as error:
+        # Only a missing jaxlib is no error.
+        if error.name not in ("jaxlib", "jaxlib._jax") or type(error) is ImportError:
+            raise explain_jaxlib(error) from error
         from . import _python_engine as engine
 else:
     raise ValueError(f"{_VARIABLE} must be 'cpp' or 'python', found {_choice!r}")

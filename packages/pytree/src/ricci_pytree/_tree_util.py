@@ -28,6 +28,16 @@ class Unspecified:
 _unspecified = Unspecified()
 
 
+def cyclic(error: SystemError) -> Exception:
+    """The error for a tree that is too deep, where jaxlib's says only that one was set."""
+    if not isinstance(error.__cause__, RecursionError):
+        return error
+    return RecursionError(
+        "the pytree contains itself, or is nested too deeply: flattening it does not come to an "
+        "end. Take the reference to the outer container out of the inner one."
+    )
+
+
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Flatten a tree into its leaves and its structure.
 
@@ -44,7 +54,10 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     >>> tree_flatten({"b": (1, None), "a": 2})
     ([2, 1], PyTreeDef({'a': *, 'b': (*, None)}))
     """
-    return _flatten(tree, is_leaf)
+    try:
+        return _flatten(tree, is_leaf)
+    except SystemError as error:
+        raise cyclic(error) from None
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
@@ -69,7 +82,10 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> tree_leaves((1, [2, None], {"a": 3}))
     [1, 2, 3]
     """
-    return _flatten(tree, is_leaf)[0]
+    try:
+        return _flatten(tree, is_leaf)[0]
+    except SystemError as error:
+        raise cyclic(error) from None
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
@@ -80,7 +96,10 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     >>> tree_structure((1, [2, None]))
     PyTreeDef((*, [*, None]))
     """
-    return _flatten(tree, is_leaf)[1]
+    try:
+        return _flatten(tree, is_leaf)[1]
+    except SystemError as error:
+        raise cyclic(error) from None
 
 
 if TYPE_CHECKING:
@@ -132,7 +151,10 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
     """
-    leaves, treedef = _flatten(tree, is_leaf)
+    try:
+        leaves, treedef = _flatten(tree, is_leaf)
+    except SystemError as error:
+        raise cyclic(error) from None
     if not rest:
         return treedef.unflatten(list(map(f, leaves)))
     return treedef.unflatten(list(map(f, leaves, *_columns(treedef, tree, rest, is_leaf))))
@@ -167,7 +189,10 @@ def tree_reduce(
     >>> tree_reduce(lambda total, x: total + x, [1, (2, 3)], 10)
     16
     """
-    leaves = _flatten(tree, is_leaf)[0]
+    try:
+        leaves = _flatten(tree, is_leaf)[0]
+    except SystemError as error:
+        raise cyclic(error) from None
     if initializer is not _unspecified:
         return functools.reduce(function, leaves, initializer)
     if not leaves:
@@ -198,7 +223,10 @@ def tree_reduce_associative(
     >>> tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
     '((ab)(cd))'
     """
-    leaves = _flatten(tree, is_leaf)[0]
+    try:
+        leaves = _flatten(tree, is_leaf)[0]
+    except SystemError as error:
+        raise cyclic(error) from None
     if leaves:
         return _combine(operation, leaves)
     if identity is _unspecified:
@@ -221,7 +249,10 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     >>> tree_all([True, {"a": 1}]), tree_all([True, {"a": 0}])
     (True, False)
     """
-    return all(_flatten(tree, is_leaf)[0])
+    try:
+        return all(_flatten(tree, is_leaf)[0])
+    except SystemError as error:
+        raise cyclic(error) from None
 
 
 def tree_transpose(
@@ -302,8 +333,13 @@ def tree_flatten_with_path(
     ([((DictKey(key='a'), SequenceKey(idx=0)), 1)], PyTreeDef({'a': [*]}))
     """
     if is_leaf is None or is_leaf_takes_path:
-        return _flatten_with_path(tree, is_leaf)
-    return _flatten_with_path(tree, lambda _, node: is_leaf(node))
+        predicate = is_leaf
+    else:
+        predicate = lambda _, node: is_leaf(node)
+    try:
+        return _flatten_with_path(tree, predicate)
+    except SystemError as error:
+        raise cyclic(error) from None
 
 
 def tree_leaves_with_path(
@@ -325,7 +361,10 @@ def generate_key_paths(tree: Any) -> list[tuple[KeyPath[Any], Any]]:
     >>> generate_key_paths({"a": 5})
     [((DictKey(key='a'),), 5)]
     """
-    return _flatten_with_path(tree)[0]
+    try:
+        return _flatten_with_path(tree)[0]
+    except SystemError as error:
+        raise cyclic(error) from None
 
 
 def tree_map_with_path(

@@ -17,8 +17,14 @@ from ricci_ir import (
     get_aval,
     is_extended,
 )
-from ricci_pytree import PyTreeDef, default_registry
-from ricci_xla.devices._client import get_default_device
+from ricci_pytree import (
+    PyTreeDef,
+    default_registry,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+)
+from ricci_xla.devices._client import check_not_forked, get_default_device
 from ricci_xla.devices._guards import (
     begin_explicit,
     check_device_to_device,
@@ -94,6 +100,7 @@ def array_from_host(
     Raises:
       IndivisibleError: if the sharding cannot divide the array evenly.
     """
+    check_not_forked()
     if committed is None:
         committed = sharding is not None
     if sharding is None:
@@ -303,7 +310,7 @@ def device_put(
     """
     mark = begin_explicit("explicit_device_put") if watch.on else None
     try:
-        pairs, treedef = default_registry.flatten_with_path(x)
+        pairs, treedef = tree_flatten_with_path(x)
         count = len(pairs)
         places = _broadcast(device, treedef, count)
         donated = _broadcast(donate, treedef, count)
@@ -339,7 +346,7 @@ def device_get(x: PyTree) -> PyTree:
     """
     mark = begin_explicit("explicit_device_get") if watch.on else None
     try:
-        leaves, treedef = default_registry.flatten(x)
+        leaves, treedef = tree_flatten(x)
         for leaf in leaves:
             if isinstance(leaf, ArrayImpl):
                 leaf.copy_to_host_async()
@@ -359,7 +366,7 @@ def block_until_ready[T](x: T) -> T:
     Raises:
       JaxRuntimeError: if computing one of them failed.
     """
-    leaves, _ = default_registry.flatten(x)
+    leaves, _ = tree_flatten(x)
     arrays = [leaf for leaf in leaves if isinstance(leaf, ArrayImpl)]
     if len(arrays) == 1:
         arrays[0].block_until_ready()
@@ -376,7 +383,7 @@ def copy_to_host_async[T](x: T) -> T:
 
     Those are arrays, random keys, and what else has a method ``copy_to_host_async``.
     """
-    for leaf in default_registry.flatten(x)[0]:
+    for leaf in tree_leaves(x):
         copy = getattr(leaf, "copy_to_host_async", None)
         if copy is not None:
             copy()

@@ -77,11 +77,13 @@ class _Clients:
         self.options: dict[str, Any] = {}  # the values that the clients were made with
         self.failed: dict[str, str] = {}
         self.distributed: dict[str, Any] = {}
+        self.forked = False  # whether this process was forked after clients were made
 
     def all(self) -> dict[str, Client]:
         """The clients by platform, made at the first call."""
         made = self.made
         if made is None:
+            check_not_forked()
             with self.lock:
                 if self.made is None:
                     made = self.make()
@@ -133,6 +135,31 @@ class _Clients:
 
 
 _clients = _Clients()
+
+
+def check_not_forked() -> None:
+    """Raise an error in a process that was forked from one that had clients already.
+
+    Their threads do not exist here, so that what they are asked for would never be done.
+
+    Raises:
+      RuntimeError: if this is such a process.
+    """
+    if _clients.forked:
+        raise RuntimeError(
+            "this process was forked from one that had used devices already. Their threads do not "
+            "exist here, so a computation would wait forever. Start processes with "
+            "multiprocessing.get_context('spawn'), or fork before the first array is made."
+        )
+
+
+def note_fork() -> bool:
+    """In the child of a fork: forget the clients, if there are any, and say whether there were."""
+    if _clients.made is None:
+        return False
+    _clients.lock = threading.RLock()  # another thread may have held it
+    _clients.made, _clients.forked = None, True
+    return True
 
 
 def _is_default_platform(wanted: list[str] | None) -> bool:

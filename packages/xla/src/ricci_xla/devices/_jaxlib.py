@@ -7,10 +7,16 @@ from typing import Any
 # jaxlib reads this when it is loaded; without it every new client logs its devices to stderr.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
-from jaxlib import cpu_sparse as cpu_sparse
-from jaxlib import lapack as lapack
-from jaxlib import xla_client as xla_client
+from ricci_pytree import check_jaxlib, explain_jaxlib
+
+try:
+    from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
+    from jaxlib import cpu_sparse as cpu_sparse
+    from jaxlib import lapack as lapack
+    from jaxlib import xla_client as xla_client
+except (ImportError, AttributeError, OSError) as _error:
+    raise explain_jaxlib(_error) from _error
+check_jaxlib()
 
 # jaxlib brings no stubs for these.
 hlo: Any = _hlo

@@ -22,6 +22,7 @@ from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._sharding import single_device_sharding
 from ricci_xla.arrays._sharding_types import GSPMDSharding, Sharding
+from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
@@ -155,6 +156,7 @@ def compile_text(
       >>> compile_text(text, devices()[:1]).get_hlo_text().split()[0]
       'HloModule'
     """
+    check_not_forked()
     devices = tuple(devices)
     found = compile_options(
         devices,
@@ -272,6 +274,7 @@ class Executable:
         Raises:
           RuntimeError: if an argument was deleted or donated.
         """
+        check_not_forked()
         for array in arrays:
             if array.is_deleted():
                 check_not_deleted(array)

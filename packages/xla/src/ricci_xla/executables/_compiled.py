@@ -42,6 +42,7 @@ from ._embedding import embed_small
 from ._error_checks import check_errors, checks_errors
 from ._nan_checks import check_results, checks_results
 from ._program_devices import Options, Placement, mesh_of, place
+from ._sizes import check_sizes, uncountable
 
 
 class LoweredProgram(NamedTuple):
@@ -304,16 +305,23 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
     placement = lowered.placement
     devices = placement.devices
     dump_program(program.name, program.jaxpr, lowered.text)
+    check_sizes(program, devices)
     with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
-        loaded = compile_text(
-            lowered.text,
-            devices,
-            num_partitions=len(devices),
-            compiler_options=dict(options.compiler_options),
-            use_shardy=lowered.shardy,
-            host_callbacks=lowered.host_callbacks,
-            configure=_propagate if len(devices) > 1 else None,
-        )
+        try:
+            loaded = compile_text(
+                lowered.text,
+                devices,
+                num_partitions=len(devices),
+                compiler_options=dict(options.compiler_options),
+                use_shardy=lowered.shardy,
+                host_callbacks=lowered.host_callbacks,
+                configure=_propagate if len(devices) > 1 else None,
+            )
+        except RuntimeError:
+            error = uncountable(program)
+            if error is None:
+                raise
+            raise error from None
     jaxpr = program.jaxpr
     count = len(program.consts)
     if len(devices) == 1:

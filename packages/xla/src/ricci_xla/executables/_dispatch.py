@@ -1,5 +1,6 @@
 """The C++ dispatcher: calls of known types run their compiled program without Python."""
 
+import os
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host, move_array
 from ricci_xla.arrays._sharding_types import Sharding
+from ricci_xla.devices._client import note_fork
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import LoadedExecutable, PjitFunctionCache
 
@@ -197,3 +199,13 @@ class _DispatchCache:
 
 _dispatch_cache = _DispatchCache()
 register_cache(_dispatch_cache)
+
+
+def _after_fork() -> None:
+    # C++ would run what it knows on threads that do not exist here; Python raises an error.
+    if note_fork():
+        _dispatch_cache.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not where processes cannot be forked
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,70 @@
+"""Arrays that are too large: told before the compiler, which ends the process on some of them."""
+
+import os
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+from ricci_ir import Jaxpr, jaxprs_in_params
+from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
+from ricci_xla.programs._program import Program
+
+_MOST = 2**63 - 1  # elements that the compiler can count
+
+
+def check_sizes(program: Program, devices: Sequence[Device]) -> None:
+    """Raise an error if a program's results cannot be held by the machine, for CPU devices.
+
+    XLA's compiler for CPUs divides by zero in some programs with results of terabytes. Twice the
+    machine's memory leaves room for swapping.
+
+    Raises:
+      JaxRuntimeError: of the kind that the runtime raises when memory is exhausted.
+      ValueError: if an array has more elements than can be counted.
+    """
+    if devices[0].platform != "cpu":
+        return
+    for aval in program.jaxpr.out_avals:
+        size = _bytes(aval)
+        if size >= _LARGE and size >= 2 * _memory() * len(devices):
+            error = uncountable(program)
+            raise error or JaxRuntimeError(
+                f"RESOURCE_EXHAUSTED: {program.name} has a result of type {_shown(aval)}, which "
+                f"takes {size / 2**30:,.0f} GiB, but this machine has {_memory() / 2**30:,.0f} GiB "
+                "of memory. Make the array smaller."
+            )
+
+
+_LARGE = 2**34  # below that it is not worth asking how much memory there is
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _bytes(aval: Any) -> int:
+    shape = getattr(aval, "shape", ())
+    return prod(shape) * aval.dtype.itemsize if shape else 0
+
+
+def _shown(aval: Any) -> str:
+    return aval.str_short()
+
+
+def uncountable(program: Program) -> ValueError | None:
+    """The error for a program with an array of more elements than can be counted, if it has one."""
+    for aval in _avals(program.jaxpr):
+        shape = getattr(aval, "shape", ())
+        if prod(n for n in shape if n) > _MOST:
+            return ValueError(
+                f"an array of shape {shape} has more elements than can be counted (2**63 - 1). "
+                "Make it smaller."
+            )
+    return None
+
+
+def _avals(jaxpr: Jaxpr) -> Iterator[Any]:
+    for eqn in jaxpr.eqns:
+        yield from (var.aval for var in eqn.outvars)
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _avals(inner)
