@@ -68,7 +68,8 @@ for n in (2**63, 2**64 - 1):
     for call in (jnp.zeros, jnp.ones, jnp.empty, jnp.arange, lambda n: jnp.full(n, 1.0),
                  lambda n: jnp.zeros_like(jnp.ones(2), shape=n), lambda n: jax.lax.full((n,), 1.0),
                  lambda n: jax.lax.iota(np.float32, n), lambda n: jnp.tile(jnp.ones(2), n),
-                 lambda n: jnp.broadcast_to(jnp.ones(1), (n,)), lambda n: jnp.pad(jnp.ones(2), n // 2),
+                 lambda n: jnp.broadcast_to(jnp.ones(1), (n,)),
+                 lambda n: jnp.pad(jnp.ones(2), n // 2),
                  lambda n: jax.random.normal(jax.random.key(0), (n,)),
                  lambda n: jax.jit(lambda x: jnp.zeros(n) + x)(1.0),
                  lambda n: jax.jit(lambda x: (jnp.zeros(n) + x).sum())(1.0)):

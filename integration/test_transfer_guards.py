@@ -94,6 +94,9 @@ jax.make_array_from_process_local_data(S, n)
 jax.make_array_from_single_device_arrays((4,), jax.sharding.SingleDeviceSharding(d0), [x])
 x > 0
 jnp.dot(x, x)
+jax.device_get(xs)
+np.asarray(xs)
+jax.device_get([xs, x])
 x.mean()
 x.reshape(2, 2)
 jnp.stack([n, n])
@@ -154,6 +157,18 @@ def test_what_is_forbidden_is_as_in_the_oracle():
         if mine != other
     }
     assert not differ
+
+
+def test_devices_can_be_used_first_under_a_guard():
+    """Making the devices is no transfer of the user's."""
+    code = (
+        "import ricci\nimport numpy as np\n"
+        "with ricci.transfer_guard('disallow'):\n"
+        "    x = ricci.device_put(np.ones(2))\n"
+        "    print(ricci.jit(lambda x: x + x)(x).shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "(2,)\n", done.stderr
 
 
 def test_an_implicit_copy_is_forbidden_and_the_process_goes_on():

@@ -99,3 +99,18 @@ def test_dir_lists_public_names_only(name):
     assert not {n for n in names if n.startswith("_")}
     assert not names & {"Any", "TYPE_CHECKING", "lazy_names", "guard_public"}
     assert set(module.__all__) <= names
+
+
+def test_lax_lists_what_belongs_to_it():
+    # The package has these for other namespaces.
+    others = {
+        "jacfwd",
+        "hessian",
+        "checkpoint",
+        "custom_jvp",
+        "debug_print",
+        "io_callback",
+        "jit_p",
+    }
+    assert not others & set(dir(ricci.lax))
+    assert {"add", "add_p", "scan", "custom_root", "psum", "linalg"} <= set(dir(ricci.lax))

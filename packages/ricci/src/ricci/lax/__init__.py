@@ -22,3 +22,18 @@ from ricci_parallel import with_sharding_constraint as with_sharding_constraint
 from . import linalg as linalg
 
 _guard_public(globals(), "linalg")
+
+# What ``ricci_lax`` has for other namespaces: found here, but not listed, as in ``jax.lax``.
+_ELSEWHERE = frozenset(
+    (
+        "CustomVJPPrimal DebugEffect NonFinite OrderedDebugEffect add_any_p check_rules "
+        "checkpoint checkpoint_name closure_convert custom_gradient custom_jvp custom_jvp_call_p "
+        "custom_vjp custom_vjp_call_p custom_vjp_primal_tree_values custom_vjp_tangent_p "
+        "custom_vmap custom_vmap_p debug_breakpoint debug_callback debug_callback_p debug_log "
+        "debug_print debug_print_p emit_python_callback find_nan fwd_and_bwd hessian io_callback "
+        "io_callback_p jacfwd jacobian jacrev jit_p linear_call linear_call_p name_p "
+        "platform_index_p print_saved_residuals pure_callback pure_callback_p random_gamma_grad_p "
+        "remat_p saved_residuals sequential_vmap tangent_map_p threefry2x32_p zero_from_primal"
+    ).split()
+)
+globals()["__all__"] = [name for name in globals()["__all__"] if name not in _ELSEWHERE]

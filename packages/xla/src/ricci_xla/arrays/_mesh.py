@@ -408,7 +408,8 @@ def make_mesh(
     Args:
       axis_sizes: the size of each axis.
       axis_names: the name of each axis.
-      axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default.
+      axis_types: an ``AxisType`` for each axis; all ``Auto`` by default, since the types of arrays
+        do not say yet how these are divided over ``Explicit`` axes.
       devices: the devices to take from; all of the default platform by default.
 
     Raises:
@@ -422,7 +423,7 @@ def make_mesh(
             "Make it smaller."
         )
     names = tuple(axis_names)
-    types = _checked_types(names, axis_types, AxisType.Explicit)
+    types = _checked_types(names, axis_types, AxisType.Auto)
     grid = np.array(found[: prod(sizes)], dtype=object).reshape(sizes)
     return Mesh(grid, names, types)
 

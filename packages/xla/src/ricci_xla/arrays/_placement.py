@@ -347,9 +347,10 @@ def device_get(x: PyTree) -> PyTree:
     mark = begin_explicit("explicit_device_get") if watch.on else None
     try:
         leaves, treedef = tree_flatten(x)
-        for leaf in leaves:
-            if isinstance(leaf, ArrayImpl):
-                leaf.copy_to_host_async()
+        if mark is None:  # else what is on the host already need not be transferred
+            for leaf in leaves:
+                if isinstance(leaf, ArrayImpl):
+                    leaf.copy_to_host_async()
         return treedef.unflatten([np.asarray(x) if _has_numbers(x) else x for x in leaves])
     finally:
         if mark is not None:

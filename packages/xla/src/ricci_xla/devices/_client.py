@@ -8,6 +8,7 @@ from typing import Any
 from ricci_ir import UNSET, Array, State, config, warn_user
 
 from . import _state as _state
+from ._guards import unguarded
 from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
 from ._plugins import Plugin, find_plugins, make_plugin_client
 from ._registration import introduce_array_types
@@ -88,7 +89,8 @@ class _Clients:
                 if self.made is None:
                     made = self.make()
                     self.options = {name: config.read(name) for name in _CLIENT_OPTIONS}
-                    introduce_array_types(next(iter(made.values())).local_devices()[0])
+                    with unguarded():  # the user may forbid transfers before making an array
+                        introduce_array_types(next(iter(made.values())).local_devices()[0])
                     self.made = made
                 made = self.made
         return made
