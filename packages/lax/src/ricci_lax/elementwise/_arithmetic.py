@@ -27,7 +27,7 @@ from ricci_lax.structure._operand_types import (
 from ricci_lax.structure._shapes import array_aval, shape_of, zeros_of
 from ricci_stablehlo import Lowering, Value, tensor_type, traced
 
-from ._comparison import compare, eq, ge, select_n, write_select
+from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
 from ._conversion import converted
 from ._factories import (
     binary_function,
@@ -408,10 +408,14 @@ def replace_zero(x: ArrayLike) -> Array:
 
 
 def _sign_lower(ctx: Lowering, x: Value) -> Value:
-    if not issubdtype(x.dtype, np.unsignedinteger):
-        return ctx.emit("stablehlo.sign", [x], ctx.out)
     out, scalar = ctx.out, x.aval.update(shape=())
     zero = ctx.broadcast_to(ctx.constant(0, scalar), x.shape)
+    if not issubdtype(x.dtype, np.unsignedinteger):
+        found = ctx.emit("stablehlo.sign", [x], out)
+        if issubdtype(x.dtype, np.signedinteger):
+            return found
+        # StableHLO keeps the sign of zeros; the array API standard has 0 for both.
+        return write_select(ctx, compare(ctx, "EQ", x, zero), zero, found)
     one = ctx.broadcast_to(ctx.constant(1, scalar), out.shape)
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
@@ -444,10 +448,23 @@ def _abs_of(t, result, x):
     return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
 
 
+def _abs_lower(ctx: Lowering, x: Value) -> Value:
+    size = ctx.emit("stablehlo.abs", [x], ctx.out)
+    is_complex = issubdtype(x.dtype, np.complexfloating)
+    return traced(_size_or_infinity)(ctx, x, size) if is_complex else size
+
+
+def _size_or_infinity(x: Array, size: Array) -> Array:
+    """The absolute value of complex numbers: infinite if a part is, even if the other is NaN."""
+    infinity = scalar_like(size, float("inf"))
+    infinite = bitwise_or(eq(abs(real(x)), infinity), eq(abs(imag(x)), infinity))
+    return select_n(infinite, size, filled_like(size, float("inf")))
+
+
 _signed = (np.signedinteger, *inexact)
 abs_p: Primitive = nary(
     "abs",
-    "stablehlo.abs",
+    _abs_lower,
     _signed,
     _abs_of,
     from_result=True,

@@ -37,11 +37,13 @@ from ._arithmetic import (
     sub,
 )
 from ._comparison import eq, select
+from ._complex_corners import with_corners
 from ._conversion import converted
 from ._factories import (
     binary_function,
     document,
     filled_like,
+    lower_to,
     nary,
     repeat_to,
     scalar_like,
@@ -176,7 +178,7 @@ def _accurate(
 
     return nary(
         name,
-        _accurately(op) if isinstance(op, str) else op,
+        with_corners(name, _accurately(op)) if isinstance(op, str) else op,
         accepted,
         *derivative,
         from_result=True,
@@ -431,7 +433,8 @@ tan: AccurateFunction = _accurate_function(
 
 
 def _chlo(name: str, derivative: Callable[..., Array], **rules: Any) -> Primitive:
-    return nary(name, f"chlo.{name}", inexact, derivative, **rules)
+    lower = with_corners(name, lower_to(f"chlo.{name}"))
+    return nary(name, lower, inexact, derivative, **rules)
 
 
 def _at_one(harmless: str, spelling: str) -> Singular:

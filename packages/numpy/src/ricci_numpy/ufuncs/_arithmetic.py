@@ -1,6 +1,7 @@
 """Arithmetic that takes several operations: division with remainder, powers, rounding, clipping."""
 
 from collections.abc import Callable
+from functools import reduce
 from operator import index
 from typing import Any
 
@@ -128,7 +129,19 @@ def _remainder(x1: Array, x2: Array) -> Array:
     inexact = lax.ne(rest, zero)
     differs = lax.ne(lax.lt(rest, zero), lax.lt(divisor, constant(divisor, 0)))
     wrong = lax.bitwise_and(differs, inexact)
-    return select_where(wrong, lax.add(rest, divisor), rest)
+    found = select_where(wrong, lax.add(rest, divisor), rest)
+    return _with_zeros_of(found, divisor) if common_dtype(found)[0] in FLOAT_DTYPES else found
+
+
+@lax.custom_jvp
+def _with_zeros_of(rest: Array, divisor: Array) -> Array:
+    """Remainders, whose zeros get the sign of the divisor, as the array API standard has it."""
+    zero = constant(rest, 0)
+    signed = select_where(lax.lt(divisor, constant(divisor, 0)), lax.neg(zero), zero)
+    return select_where(lax.eq(rest, zero), signed, rest)
+
+
+_with_zeros_of.defjvps(lambda t, found, rest, divisor: t, None)
 
 
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -200,13 +213,21 @@ def _float_divmod(x1: Array, x2: Array) -> tuple[Array, Array]:
     """The quotient of floats rounded down, and the remainder."""
     rest = lax.rem(x1, x2)
     # The dividend minus the remainder divides without a rest, where rounding the quotient would
-    # be inexact. For a divisor of 0 NumPy's result is the quotient itself.
-    zero_divisor = lax.eq(x2, constant(x2, 0))
-    whole = lax.div(select_where(zero_divisor, x1, lax.sub(x1, rest)), x2)
+    # be inexact. With a zero or an infinity the array API standard has the quotient itself.
+    size1, size2 = lax.abs(x1), lax.abs(x2)
+    quotient_is_whole = _any(
+        *(lax.eq(size, constant(size, value)) for size in (size1, size2) for value in (0, np.inf))
+    )
+    whole = lax.div(select_where(quotient_is_whole, x1, lax.sub(x1, rest)), x2)
     wrong = lax.bitwise_and(lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest)))
-    rest = select_where(wrong, lax.add(rest, x2), rest)
-    whole = select_where(wrong, lax.sub(whole, constant_like(whole, 1)), whole)
+    rest = _with_zeros_of(select_where(wrong, lax.add(rest, x2), rest), x2)
+    down = lax.bitwise_and(wrong, lax.bitwise_not(quotient_is_whole))
+    whole = select_where(down, lax.sub(whole, constant_like(whole, 1)), whole)
     return lax.round(whole), rest
+
+
+def _any(*masks: Array) -> Array:
+    return reduce(lax.bitwise_or, masks)
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:

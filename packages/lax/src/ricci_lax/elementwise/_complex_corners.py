@@ -1,0 +1,148 @@
+"""Functions of complex numbers at zeros, infinities and NaN, as the array API standard has them.
+
+XLA's formulas are right for finite numbers, except for the sign of zeros, and give NaN where a part
+is infinite or NaN. A corner is a function of the operand and of XLA's result that selects what the
+standard (and C99's annex G) has there; every other result stays as it is, to the bit.
+"""
+
+from collections.abc import Callable, Mapping
+from math import inf, nan, pi
+
+import numpy as np
+
+from ricci_ir import Array, issubdtype
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._arithmetic import abs, complex, div, imag, mul, neg, real, sign
+from ._comparison import bitwise_and, bitwise_not, bitwise_or, eq, ge, le, lt, ne, select
+from ._extremes import max
+from ._factories import filled_like, scalar_like
+from ._rounding import is_finite
+
+Corner = Callable[[Array, Array], Array]
+
+
+def _parts(x: Array) -> tuple[Array, Array]:
+    return real(x), imag(x)
+
+
+def _is(x: Array, value: float) -> Array:
+    return eq(x, scalar_like(x, value))
+
+
+def _infinite(x: Array) -> Array:
+    return _is(abs(x), inf)
+
+
+def _where(mask: Array, value: Array | float, otherwise: Array) -> Array:
+    return select(mask, filled_like(otherwise, value) if isinstance(value, float) else value,
+                  otherwise)  # fmt: skip
+
+
+def _exponential(lowest: float) -> Corner:
+    """The corner of a function that goes to ``lowest`` in the left half plane."""
+
+    def corner(x: Array, z: Array) -> Array:
+        (a, b), (re, im) = _parts(x), _parts(z)
+        turning = bitwise_not(is_finite(b))
+        re = _where(bitwise_and(_infinite(a), turning), max(a, scalar_like(a, lowest)), re)
+        im = _where(bitwise_and(_is(a, -inf), turning), 0.0, im)
+        return complex(re, _where(_is(b, 0.0), b, im))
+
+    return corner
+
+
+def _sinh(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    turning, level = bitwise_not(is_finite(b)), _is(b, 0.0)
+    kept = bitwise_or(
+        bitwise_and(_infinite(a), turning), bitwise_and(_is(a, 0.0), bitwise_or(turning, level))
+    )
+    return complex(_where(kept, a, re), _where(level, b, im))
+
+
+def _cosh(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    turning = bitwise_not(is_finite(b))
+    side = _where(ne(a, a), 1.0, sign(a))
+    im = _where(bitwise_and(_is(a, 0.0), turning), 0.0, _where(_is(b, 0.0), mul(b, side), im))
+    return complex(_where(bitwise_and(_infinite(a), turning), inf, re), im)
+
+
+def _tanh(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    finite, level = is_finite(b), _is(b, 0.0)
+    kept = bitwise_and(_is(a, 0.0), bitwise_or(bitwise_not(finite), level))
+    im = _where(bitwise_and(_infinite(a), finite), mul(b, scalar_like(b, 0)), im)
+    return complex(_where(kept, a, re), _where(level, b, im))
+
+
+def _log(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    return complex(_where(bitwise_or(_infinite(a), _infinite(b)), inf, re), im)
+
+
+def _sqrt(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    steep = _infinite(b)
+    level = bitwise_and(_is(b, 0.0), ge(a, scalar_like(a, 0)))
+    im = _where(bitwise_and(_is(a, -inf), ne(b, b)), inf, im)
+    return complex(
+        _where(bitwise_or(steep, _is(a, inf)), inf, re), _where(bitwise_or(steep, level), b, im)
+    )
+
+
+def _asinh(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    level = _is(b, 0.0)
+    return complex(_where(bitwise_and(_is(a, 0.0), level), a, re), _where(level, b, im))
+
+
+def _acosh(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    im = _where(bitwise_and(_is(a, 0.0), ne(b, b)), pi / 2, im)
+    # The result has the sign of b, also where that is a zero.
+    below = lt(div(scalar_like(b, 1), b), scalar_like(b, 0))
+    return complex(re, _where(bitwise_and(_is(b, 0.0), below), neg(abs(im)), im))
+
+
+def _acos(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    between = bitwise_and(_is(b, 0.0), le(abs(a), scalar_like(a, 1)))
+    re = _where(bitwise_and(_is(a, 0.0), ne(b, b)), pi / 2, re)
+    return complex(re, _where(between, neg(b), im))
+
+
+def _atanh(x: Array, z: Array) -> Array:
+    (a, b), (re, im) = _parts(x), _parts(z)
+    unknown = bitwise_or(ne(b, b), bitwise_and(ne(a, a), is_finite(b)))
+    return complex(_where(_is(a, 0.0), a, re), _where(unknown, nan, im))
+
+
+_CORNERS: Mapping[str, Corner] = {
+    "acos": _acos,
+    "acosh": _acosh,
+    "asinh": _asinh,
+    "atanh": _atanh,
+    "cosh": _cosh,
+    "exp": _exponential(0.0),
+    "expm1": _exponential(-1.0),
+    "log": _log,
+    "log1p": _log,
+    "sinh": _sinh,
+    "sqrt": _sqrt,
+    "tanh": _tanh,
+}
+
+
+def with_corners(name: str, lower: Callable[..., Value]) -> Callable[..., Value]:
+    """The lowering of a function, followed for complex numbers by its corner, if it has one."""
+    if name not in _CORNERS:
+        return lower
+    mend = traced(_CORNERS[name])
+
+    def rule(ctx: Lowering, x: Value, **params: object) -> Value:
+        result = lower(ctx, x, **params)
+        return mend(ctx, x, result) if issubdtype(x.dtype, np.complexfloating) else result
+
+    return rule
