@@ -181,7 +181,14 @@ def integration_tpu(session: nox.Session) -> None:
 def oracle_full(session: nox.Session) -> None:
     """Compare every case with the oracle, where tests take a sample; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
-    names = ("lax_oracle", "control_flow", "compositions", "arrays_oracle", "dtypes_oracle")
+    names = (
+        "lax_oracle",
+        "control_flow",
+        "compositions",
+        "arrays_oracle",
+        "dtypes_oracle",
+        "calls_oracle",
+    )
     files = [f"integration/test_{name}.py" for name in names]
     run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")
 
@@ -192,6 +199,14 @@ def samplers_full(session: nox.Session) -> None:
     ORACLE.make([dependency_group("oracle")])
     file = "integration/test_samplers.py"
     run_pytest(session, workspace(), file, "-n", "auto", RICCI_SAMPLER_CASES="all")
+
+
+@nox.session(name="edges-full")
+def edges_full(session: nox.Session) -> None:
+    """Compare every elementwise function at the edges of its domain with the oracle and SciPy."""
+    ORACLE.make([dependency_group("oracle")])
+    options = ["integration/test_edge_values.py", "-n", "auto"]
+    run_pytest(session, workspace(), *options, RICCI_EDGE_CASES="all")
 
 
 @nox.session(name="numpy-full")

@@ -62,6 +62,8 @@ EXPECTED: list[Expected] = [
     Expected("linalg.qdwh", "jaxpr", "value", "norms are not calls of the NumPy API here"),
     Expected("fft", "value", "*", "lengths may be a list", "Non-hashable static arguments"),
     Expected("approx_*", "jaxpr", "vjp", "what a tangent needs is one call, not split in two"),
+    Expected("igamma*", "jaxpr", "*", "the density of order 1 is finite at 0", "select_n"),
+    Expected("betainc", "jaxpr", "*", "the density is finite where an exponent is 0", "select_n"),
     Expected("scaled_dot", "value", "*", _DIFFERENTIATED, "not implemented"),
 ]
 

@@ -1,15 +1,18 @@
-"""Checks of which array types can become a Python truth value, number or index."""
+"""Scalars: which array types can become one of Python's, and scalars in another dtype."""
+
+from typing import Any
 
 import numpy as np
 
 from ._aval import ShapedArray
-from ._dtypes import issubdtype
+from ._dtypes import iinfo, issubdtype, itemsize_bits
 
 __all__ = [
     "check_index",
     "check_item",
     "check_number",
     "check_truth",
+    "converted_scalar",
 ]
 
 
@@ -49,3 +52,37 @@ def check_item(aval: ShapedArray, args: tuple[int, ...]) -> None:
             "x.item() without an index needs an array of one element. Say which element, or use "
             "tolist()."
         )
+
+
+def converted_scalar(value: Any, dtype: np.dtype) -> np.generic:
+    """A Python or NumPy scalar in another dtype, as XLA converts it.
+
+    Python ints wrap around; floats become the nearest integer that the dtype has towards zero, and
+    NaN becomes 0.
+
+    Raises:
+      TypeError: if a Python complex number would become a real one.
+
+    Example:
+      >>> int8 = np.dtype("int8")
+      >>> int(converted_scalar(300, int8)), int(converted_scalar(np.inf, int8))
+      (44, 127)
+    """
+    kind = type(value)
+    if issubdtype(dtype, np.integer):
+        if kind is int:
+            bits = itemsize_bits(dtype)
+            value &= (1 << bits) - 1
+            if value >> (bits - 1) and issubdtype(dtype, np.signedinteger):
+                value -= 1 << bits
+        elif kind is float or issubdtype(np.asarray(value).dtype, np.floating):
+            number, limits = float(value), iinfo(dtype)
+            value = int(min(max(number, limits.min), limits.max)) if number == number else 0
+    if kind in (int, float, bool):
+        return np.array(value, dtype)[()]
+    if kind is complex and not issubdtype(dtype, np.complexfloating) and dtype != np.bool_:
+        raise TypeError(
+            f"The complex number {value} cannot become an element of dtype {dtype}: it would lose "
+            "its imaginary part. Pass its real part, or ask for a complex dtype."
+        )
+    return np.asarray(value).astype(dtype)[()]

@@ -14,6 +14,7 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     as_array,
+    converted_scalar,
     define,
     explicit_dtype,
     float0,
@@ -21,6 +22,7 @@ from ricci_ir import (
     is_extended,
     issubdtype,
     itemsize_bits,
+    python_scalar_dtype,
     warn_user,
 )
 from ricci_lax.structure import _exact_rules as exact
@@ -92,13 +94,15 @@ def converted(
     x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
 ) -> ArrayLike:
     """``x`` with a canonical dtype; ``x`` itself if that is its type."""
+    if type(x) is int and not weak_type and dtype != float0:
+        return converted_scalar(x, dtype)  # it may be larger than the default dtype holds
     aval = array_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and sharding is None:
         return x
     if aval.dtype == float0 or dtype == float0:
         return np.zeros(aval.shape, dtype)
     if not aval.shape and not weak_type and not hasattr(type(x), "aval"):
-        value = np.asarray(x, aval.dtype).astype(dtype)[()]
+        value = converted_scalar(x, dtype)
         # While 64-bit dtypes are off, a NumPy scalar of one stands for its narrow form.
         if value.itemsize < 8 or array_aval(value).dtype == dtype:
             return value
@@ -129,10 +133,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             "name a dtype."
         )
     dtype = explicit_dtype(new_dtype, "convert_element_type")
-    aval = array_aval(operand)
-    if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
+    own = python_scalar_dtype(int) if type(operand) is int else array_aval(operand).dtype
+    if issubdtype(own, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
         warn_user(
-            f"converting {aval.dtype} to {dtype} discards the imaginary part; take its real part "
+            f"converting {own} to {dtype} discards the imaginary part; take its real part "
             "to say so",
             np.exceptions.ComplexWarning,
         )

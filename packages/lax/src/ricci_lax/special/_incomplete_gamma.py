@@ -318,8 +318,16 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
 def _density(a: Array, x: Array) -> Array:
     """The derivative of P(a, x) by x."""
     decay = neg(x)
-    growth = mul(sub(a, filled_like(a, 1)), log(x))
+    growth = _times_log(sub(a, filled_like(a, 1)), log(x))
     return exp(sub(add(decay, growth), lgamma(a)))
+
+
+def _times_log(power: Array, logarithm: Array) -> Array:
+    """The logarithm of a power, given that of its base: 0 for the power 0, of 0 too."""
+    product = mul(power, logarithm)
+    lowest = _const(logarithm, float("-inf"))
+    unity = bitwise_and(eq(power, _const(power, 0)), eq(logarithm, lowest))
+    return select(unity, filled_like(product, 0), product)
 
 
 _not_known = "no formula for this derivative is known here; stop the gradient"
@@ -490,8 +498,8 @@ def _beta_lower(ctx: Lowering, operands: list[Value]) -> Value:
 def _beta_density(t, a, b, x):
     one = _const(x, 1)
     norm = _log_beta(a, b)
-    right = mul(sub(b, one), log1p(neg(x)))
-    left = mul(sub(a, one), log(x))
+    right = _times_log(sub(b, one), log1p(neg(x)))
+    left = _times_log(sub(a, one), log(x))
     return mul(exp(sub(add(right, left), norm)), t)
 
 

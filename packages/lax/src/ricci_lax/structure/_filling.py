@@ -15,11 +15,12 @@ from ricci_ir import (
     ShapedArray,
     ShapeLike,
     as_array,
+    converted_scalar,
     define,
     explicit_dtype,
     float0,
-    is_weakly_typed,
     primitives,
+    python_scalar_dtype,
     shaped_like,
     unsupported,
 )
@@ -136,23 +137,28 @@ def full(
       (2, 3)
     """
     shape = as_sizes(shape)
-    aval = array_aval(fill_value)
-    if aval.shape:
-        raise TypeError(
-            f"full: fill_value has shape {aval.shape}, and only a scalar can fill an array. "
-            "For an array of values use broadcast_in_dim."
-        )
-    weak = dtype is None and is_weakly_typed(fill_value)
-    dtype = aval.dtype if dtype is None else explicit_dtype(dtype, "full")
+    kind = type(fill_value)
+    if kind in _python_scalars:  # an int may be larger than the default dtype holds
+        own, weak = python_scalar_dtype(kind), kind is not bool
+    else:
+        aval = array_aval(fill_value)
+        if aval.shape:
+            raise TypeError(
+                f"full: fill_value has shape {aval.shape}, and only a scalar can fill an array. "
+                "For an array of values use broadcast_in_dim."
+            )
+        own, weak = aval.dtype, aval.weak_type
+    stays_weak = dtype is None and weak
+    dtype = own if dtype is None else explicit_dtype(dtype, "full")
     if dtype == float0:
         return as_array(np.zeros(shape, float0))
-    if type(fill_value) in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
-        if not weak:
-            fill_value = np.asarray(fill_value).astype(dtype)[()]
-    elif aval.dtype != dtype or aval.weak_type != weak:
+    if kind in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
+        scalar = converted_scalar(fill_value, dtype)
+        fill_value = scalar.item() if stays_weak else scalar
+    elif own != dtype or weak != stays_weak:
         # The conversion is defined with the arithmetic, which builds on this module.
         fill_value = primitives["convert_element_type"].bind(
-            fill_value, new_dtype=dtype, weak_type=weak, sharding=None
+            fill_value, new_dtype=dtype, weak_type=stays_weak, sharding=None
         )
     result = broadcast_in_dim(fill_value, shape, ())
     return result if sharding is None else placement.constrain(result, sharding)
@@ -184,7 +190,8 @@ def full_like(
         sharding = place_of(x, shape)
     if dtype is None and aval.weak_type:
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
-        scalar = aval.dtype.type(fill_value).item() if np.isscalar(fill_value) else fill_value
+        is_scalar = np.isscalar(fill_value)
+        scalar = converted_scalar(fill_value, aval.dtype).item() if is_scalar else fill_value
         return full(shape, scalar, sharding=sharding)
     return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)
 

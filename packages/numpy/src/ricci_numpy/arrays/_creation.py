@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    BOOL,
     Array,
     ArrayLike,
     DTypeLike,
@@ -410,7 +411,11 @@ def astype(
     """
     (x,) = operands("astype", x)
     dtype = checked_dtype(explicit_dtype(dtype, "astype"), "astype")
-    result = _from_value(x, dtype, False, "astype")
+    if dtype == BOOL and np.iscomplexobj(x) and hasattr(type(x), "aval"):
+        # A number is true unless it is 0; a conversion would look at the real part alone.
+        result: Array = lax.ne(x, convert(0, x.dtype))
+    else:
+        result = _from_value(x, dtype, False, "astype")
     return placed(lax.copy_p.bind(result) if copy else result, device)
 
 

@@ -19,14 +19,16 @@ from ricci_ir import (
     array_dtypes,
     backend,
     context,
+    converted_scalar,
     eval_trace,
     explicit_dtype,
     get_aval,
     has_backend,
+    python_scalar_dtype,
     shaped_like,
 )
 from ricci_lax.authoring import place_of
-from ricci_numpy._promotion import convert, operands
+from ricci_numpy._promotion import convert, operands, scalar_kinds
 
 from ._creation import checked_dtype, from_host, placed
 from ._selection import broadcast
@@ -211,16 +213,28 @@ def full(
     return placed(_full(as_shape(shape), fill_value, dtype, "full"), device, out_sharding)
 
 
-def _full(shape: Shape, value: Any, dtype: DTypeLike | None, name: str) -> Array:
+def _full(shape: Shape, value: Any, dtype: Any, name: str) -> Array:
+    kind = type(value)
+    if kind in scalar_kinds:  # an int may be larger than the default dtype holds
+        found = python_scalar_dtype(kind) if dtype is None else dtype
+        weak = dtype is None and kind is not bool
+        return filled(shape, _scalar(value, found, weak), found, weak, name)
     aval: Any = get_aval(value)
     if hasattr(type(value), "aval"):
         result = value if dtype is None else convert(value, dtype)
         return broadcast_to(result, shape, name)
-    weak = dtype is None and aval.weak_type
     found = aval.dtype if dtype is None else dtype
     if not aval.shape:
-        return filled(shape, value, found, weak, name)
+        return filled(shape, _scalar(value, found, False), found, False, name)
     return broadcast_to(from_host(np.asarray(value).astype(found), dtype=found), shape, name)
+
+
+def _scalar(value: Any, dtype: Any, weak: bool) -> Any:
+    """A host scalar converted to a dtype; a Python scalar again if it is to stay weakly typed."""
+    if dtype not in array_dtypes:
+        return value
+    scalar = converted_scalar(value[()] if isinstance(value, np.ndarray) else value, dtype)
+    return scalar.item() if weak else scalar
 
 
 def broadcast_to(x: Array, shape: Shape, name: str) -> Array:
@@ -261,7 +275,9 @@ def _like(
         return placed(_full(sizes, value, found, name), device, out_sharding)
     weak = dtype is None and aval.weak_type
     found = aval.dtype if dtype is None else dtype
-    if weak:
+    if name == "full_like":
+        value = _scalar(value, found, weak)
+    elif weak:
         value = np.asarray(value).astype(found).item()
     return placed(filled(sizes, value, found, weak, name), device, out_sharding)
 

@@ -14,7 +14,17 @@ import numpy as np
 from opt_einsum import contract_path
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Cache, DTypeLike, Shape, composite, get_aval, is_recording
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    Cache,
+    DTypeLike,
+    Shape,
+    composite,
+    get_aval,
+    is_recording,
+)
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 from ricci_numpy.arrays._creation import placed
@@ -126,7 +136,13 @@ def _sum_over(x: Array, labels: str, summed: str) -> tuple[Array, str]:
     axes = tuple(i for i, label in enumerate(labels) if label in summed)
     if not axes:
         return x, labels
-    return lax.reduce_sum(x, axes), "".join(c for c in labels if c not in summed)
+    return _total(x, axes), "".join(c for c in labels if c not in summed)
+
+
+def _total(x: Array, axes: tuple[int, ...]) -> Array:
+    """The sum over axes; of booleans, whether any holds, as products of booleans are ``and``."""
+    aval: Any = get_aval(x)
+    return (lax.reduce_or if aval.dtype == BOOL else lax.reduce_sum)(x, axes)
 
 
 def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Array, str]:
@@ -138,10 +154,10 @@ def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Array, str]:
         x = _masked(x, axes)
         drop = axes[:-1] if label in keep else axes
         if label in keep:
-            x = lax.reduce_sum(x, tuple(drop))
+            x = _total(x, tuple(drop))
             labels = "".join(c for i, c in enumerate(labels) if i not in drop)
         else:
-            x = lax.reduce_sum(x, tuple(axes))
+            x = _total(x, tuple(axes))
             labels = labels.replace(label, "")
     return x, labels
 

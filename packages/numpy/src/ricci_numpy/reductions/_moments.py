@@ -289,11 +289,9 @@ def _var(
     squares = squared_modulus(lax.sub(a, center))
     real = squares.dtype
     total = sum(squares, axes, real, None, keepdims, None, where)
-    if where is None and traced_ddof is None:
-        count = axis_count(a.shape, axes) - ddof
-        if count > 0:
-            return convert(lax.div(total, strong_constant(real, count)), result_dtype)
-        return lax.full_like(total, np.nan, result_dtype)
+    if where is None and traced_ddof is None and axis_count(a.shape, axes) > ddof:
+        count = strong_constant(real, axis_count(a.shape, axes) - ddof)
+        return convert(lax.div(total, count), result_dtype)
     if where is None:
         count = strong_constant(real, axis_count(a.shape, axes))
     else:

@@ -1,15 +1,27 @@
 """Positions in several dimensions and in the flattened array, and grids of positions."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, ShapeLike, composite
-from ricci_numpy._promotion import constant, convert, operands
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    DTypeLike,
+    ShapeLike,
+    Tracer,
+    composite,
+    iinfo,
+    python_scalar_dtype,
+)
+from ricci_numpy._promotion import common_dtype, constant, convert, operands, promote_shapes
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
+from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
 from ricci_numpy.indexing._take import check_integers
 from ricci_numpy.indexing._where import nonzero
@@ -27,7 +39,7 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
 
     Args:
       indices: integers.
-      shape: the array's shape.
+      shape: the array's shape; its sizes may be traced.
 
     Positions out of bounds are moved to the first or to the last element.
 
@@ -42,8 +54,35 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     Source: numpy.unravel_index.
     """
     (indices,) = operands("unravel_index", indices)
+    if dtype_of(indices) == BOOL:
+        indices = convert(indices, python_scalar_dtype(int), type(indices) is bool)
     check_integers("unravel_index", indices)
+    if hasattr(type(shape), "aval"):
+        return _unravel_traced(indices, *(shape if np.ndim(shape) else (shape,)))
+    if isinstance(shape, list | tuple) and any(isinstance(n, Tracer) for n in shape):
+        return _unravel_traced(indices, *shape)
     return _unravel_index(indices, sizes=as_shape(shape))
+
+
+@composite("unravel_index")
+def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
+    """``unravel_index`` for sizes whose values are not known yet."""
+    dtype, weak = common_dtype(indices, *sizes)
+    indices, *known = (convert(x, dtype, weak) for x in (indices, *sizes))
+    total = reduce(lax.mul, known)
+    if dtype.kind == "i":
+        negative = lax.lt(indices, constant(indices, 0))
+        indices = select_where(
+            negative, lax.add(*promote_shapes("unravel_index", indices, total)), indices
+        )
+    last = lax.sub(total, constant(total, 1))
+    indices = clip(indices, 0, last)
+    found = []
+    for n in reversed(known):
+        indices, n = promote_shapes("unravel_index", indices, n)
+        found.insert(0, lax.rem(indices, n))
+        indices = lax.div(indices, n)
+    return tuple(found)
 
 
 @composite("unravel_index")
@@ -115,8 +154,18 @@ def ravel_multi_index(
         else:
             raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip': {mode!r}")
         bounded.append(i)
-    result: Any = np.int32(0) if dtype is None else np.zeros((), dtype)[()]
-    bounded = [asarray(i) if dtype is None else convert(i, np.dtype(dtype)) for i in bounded]
+    if dtype is not None:
+        common = np.dtype(dtype)
+    else:
+        common = common_dtype(*indices)[0] if indices else python_scalar_dtype(int)
+    total = int(np.prod(dims, dtype=object))
+    if total - 1 > iinfo(common).max:
+        raise ValueError(
+            f"ravel_multi_index: {common} cannot hold the positions in an array of shape "
+            f"{tuple(dims)}. Give a wider one as dtype."
+        )
+    result: Any = np.zeros((), common)[()]
+    bounded = [convert(i, common) for i in bounded]
     below = 1
     pairs = list(zip(bounded, dims, strict=True))
     strides = []

@@ -41,9 +41,10 @@ def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, i
     return n, m
 
 
-def _row_and_column(shape: Shape, k: int) -> tuple[Array, Array]:
+def _row_and_column(shape: Shape, k: int | Array) -> tuple[Array, Array]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
-    rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), strong_constant(_INT, k))
+    offset = strong_constant(_INT, k) if isinstance(k, int) else convert(k, _INT)
+    rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), offset)
     return rows, lax.broadcasted_iota(_INT, shape, 1)
 
 
@@ -107,7 +108,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
+def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike | None = None) -> Array:
     """A matrix with ones on and below a diagonal and zeros above.
 
     Args:
@@ -123,12 +124,12 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Source: numpy.tri.
     """
     dtype = checked_dtype(explicit_dtype(dtype, "tri"), "tri")
-    return _tri(shape=_sides("tri", N, M), k=index(k), dtype=dtype)
+    return _tri(*_offset(k), shape=_sides("tri", N, M), k=_known(k), dtype=dtype)
 
 
 @inlined("tri")
-def _tri(*, shape: Shape, k: int, dtype: DTypeLike) -> Array:
-    rows, columns = _row_and_column(shape, k)
+def _tri(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike) -> Array:
+    rows, columns = _row_and_column(shape, offset if k is None else k)
     return convert(lax.ge(rows, columns), dtype)
 
 

@@ -12,6 +12,7 @@ from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
     INEXACT_DTYPES,
+    as_operand,
     common_dtype,
     constant,
     convert,
@@ -221,6 +222,7 @@ def iscomplexobj(x: Any) -> bool:
     """
     if x is None:
         return False
+    x = as_operand(x)
     dtype = getattr(x, "dtype", None)
     return issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
 

@@ -203,8 +203,29 @@ def _mantissa_and_power_jvp(
 ) -> tuple[tuple[Array, Array], tuple[Array, np.ndarray]]:
     fraction, power = _mantissa_and_power(*primals)
     (t,) = tangents
-    slope = lax.exp2(lax.neg(convert(power, t.dtype)))
-    return (fraction, power), (lax.mul(t, slope), np.zeros(power.shape, float0))
+    return (fraction, power), (_scaled(t, lax.neg(power)), np.zeros(power.shape, float0))
+
+
+def _scaled(x: Array, n: Array) -> Array:
+    """``x`` times 2 to the powers ``n``, rounded once; ``n`` holds int32 in the shape of ``x``.
+
+    A power is the bits of its exponent, since the compiler's ``exp2`` is off in the last places.
+    One beyond the range of normal numbers is a product of several. The smallest factor comes
+    first: then no product but the last is subnormal.
+    """
+    integer, mantissa, bias = _layout(x.dtype)
+    limit = bias - 1
+    low, high = (strong_constant(n.dtype, value) for value in (-limit, limit))
+    factors = []
+    for _ in range(3):
+        part = lax.min(lax.max(n, low), high)
+        n = lax.sub(n, part)
+        field = lax.add(convert(part, integer), strong_constant(integer, bias))
+        bits = lax.shift_left(field, strong_constant(integer, mantissa))
+        factors.append(lax.bitcast_convert_type(bits, x.dtype))
+    for factor in reversed(factors):
+        x = lax.mul(x, factor)
+    return x
 
 
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -233,15 +254,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _ldexp(x1: Array, x2: Array) -> Array:
     (x,) = promote_dtypes_inexact(x1)
     x, n = promote_shapes("ldexp", x, convert(x2, np.dtype("int32")))
-    _, mantissa, bias = _layout(x.dtype)
-    # A power of 2 beyond the range of normal numbers is applied as a product of several.
-    limit = bias - 1
-    for _ in range(3):
-        low, high = (strong_constant(n.dtype, value) for value in (-limit, limit))
-        part = lax.min(lax.max(n, low), high)
-        x = lax.mul(x, lax.exp2(convert(part, x.dtype)))
-        n = lax.sub(n, part)
-    return x
+    return _scaled(x, n)
 
 
 def spacing(x: ArrayLike, /) -> Array:
@@ -442,7 +455,20 @@ def i0(x: ArrayLike) -> Array:
 
 @composite("i0")
 def _i0(x: Array) -> Array:
+    return _bessel_i0(x)
+
+
+@lax.custom_jvp
+def _bessel_i0(x: Array) -> Array:
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
+
+
+@_bessel_i0.defjvp
+def _bessel_i0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    # The absolute value has no derivative at 0, where that of the product is I1(0) = 0.
+    (x,), (t,) = primals, tangents
+    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+    return _bessel_i0(x), lax.mul(t, slope)
 
 
 def unwrap(

@@ -130,6 +130,8 @@ def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     n_is_infinite = jnp.isinf(n)
     q_is_nan, q_is_negative = lax.ne(q, q), q < 0
     q = lax.select(lax.bitwise_or(q_is_nan, q_is_negative), lax.full_like(q, _HARMLESS_P), q)
+    # With infinitely many trials neither algorithm would end.
+    n = lax.select(n_is_infinite, lax.full_like(n, _HARMLESS_N), n)
     by_inversion = lax.bitwise_or(n_is_bad, n * q <= _INVERTED_TO)
     trials = lax.floor(n)
     inverted_n = lax.select(by_inversion, trials, lax.full_like(n, 0))
@@ -141,7 +143,9 @@ def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     is_bad = lax.bitwise_or(lax.bitwise_or(q_is_negative, q_is_nan), n_is_bad)
     result = lax.select(is_bad, lax.full_like(result, np.nan), result)
     is_infinite = lax.bitwise_and(n_is_infinite, lax.bitwise_not(is_bad))
-    result = lax.select(is_infinite, lax.full_like(result, np.inf), result)
+    never = lax.bitwise_and(is_rare, q == 0)
+    endless = lax.select(never, lax.full_like(result, 0), lax.full_like(result, np.inf))
+    result = lax.select(is_infinite, endless, result)
     stays = lax.bitwise_or(lax.bitwise_or(is_rare, n_is_bad), q_is_nan)
     stays = lax.bitwise_or(stays, n_is_infinite)
     return lax.select(stays, result, lax.convert_element_type(trials, dtype) - result)

@@ -470,7 +470,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     """Convert a real Schur decomposition to a complex one, whose ``T`` is triangular.
 
     Args:
-      T, Z: matrices of shape ``(n, n)`` as ``schur`` returns them.
+      T, Z: matrices of shape ``(..., n, n)`` as ``schur`` returns them.
       check_finite: ignored; SciPy has it.
 
     Returns:
@@ -478,7 +478,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 
     Raises:
       TypeError: if an operand is no array.
-      ValueError: if they are not square matrices of one size.
+      ValueError: if they do not hold square matrices of one size.
 
     Example:
       >>> t, z = rsf2csf(*schur(np.float32([[0.0, 1.0], [-1.0, 0.0]])))
@@ -489,15 +489,19 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     """
     t, z = (jnp.asarray(x) for x in matrices("rsf2csf", T, Z))
     for name, x in (("T", t), ("Z", z)):
-        if x.ndim != 2 or x.shape[0] != x.shape[1]:
-            raise ValueError(f"rsf2csf: {name} must be a square matrix, got shape {x.shape}.")
-    if t.shape != z.shape:
-        raise ValueError(f"rsf2csf: T and Z must have one shape, got {t.shape} and {z.shape}.")
+        if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
+            raise ValueError(f"rsf2csf: {name} must hold square matrices, got shape {x.shape}.")
+    if t.shape[-1] != z.shape[-1]:
+        raise ValueError(f"rsf2csf: T and Z must have one size, got {t.shape} and {z.shape}.")
     return _rsf2csf(t, z)
 
 
 @inlined("rsf2csf")
 def _rsf2csf(T: Array, Z: Array) -> tuple[Array, Array]:
+    return jnp.vectorize(_triangular, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
+
+
+def _triangular(T: Array, Z: Array) -> tuple[Array, Array]:
     """Rotate the 2 by 2 blocks on the diagonal of ``T`` to triangles, from the last one up."""
     dtype = jnp.promote_types(jnp.promote_types(T.dtype, Z.dtype), "complex64")
     T, Z = T.astype(dtype), Z.astype(dtype)

@@ -17,16 +17,16 @@ def solve_sylvester(
     """The solution ``X`` of ``A @ X + X @ B = C``.
 
     Args:
-      A: a matrix of shape ``(m, m)``.
-      B: a matrix of shape ``(n, n)``.
-      C: a matrix of shape ``(m, n)``.
+      A: matrices of shape ``(..., m, m)``.
+      B: matrices of shape ``(..., n, n)``.
+      C: matrices of shape ``(..., m, n)``; leading dimensions are broadcast.
       method: ``"schur"``, by the Schur forms of ``A`` and ``B``, on CPUs; or ``"eigen"``, by their
         eigenvectors, which is less exact.
       tol: eigenvalues of ``A`` and ``-B`` that differ by no more than this count as equal; then
         no unique solution exists, and the result is NaN.
 
     Returns:
-      An array of shape ``(m, n)``.
+      An array of shape ``(..., m, n)``.
 
     Raises:
       TypeError: if an operand is no array.
@@ -41,10 +41,11 @@ def solve_sylvester(
     """
     a, b = square_matrices("solve_sylvester", A, B)
     a, b, c = (jnp.asarray(x) for x in matrices("solve_sylvester", a, b, C))
-    if a.ndim != 2 or b.ndim != 2 or c.shape != (a.shape[0], b.shape[0]):
+    needed = (a.shape[-1], b.shape[-1])
+    if c.shape[-2:] != needed:
         raise ValueError(
             f"solve_sylvester: A of shape {a.shape} and B of shape {b.shape} need a C of shape "
-            f"{(a.shape[0], b.shape[0])}, got {c.shape}."
+            f"{needed}, or of several such matrices, got {c.shape}."
         )
     if method not in ("schur", "eigen"):
         raise ValueError(
@@ -58,11 +59,13 @@ def _sylvester(a: Array, b: Array, c: Array, *, method: str, tol: float) -> Arra
     is_real = not jnp.iscomplexobj(c)
     dtype = jnp.promote_types(c.dtype, "complex64")
     a, b, c = (x.astype(dtype) for x in (a, b, c))
-    if method == "eigen":
-        x, apart = _by_eigenvectors(a, b, c)
-    else:
-        x, apart = _by_schur(a, b, c)
-    x = jnp.where(jnp.min(jnp.abs(apart), initial=jnp.inf) <= tol, jnp.nan, x)
+    solver = _by_eigenvectors if method == "eigen" else _by_schur
+
+    def solution(a: Array, b: Array, c: Array) -> Array:
+        x, apart = solver(a, b, c)
+        return jnp.where(jnp.min(jnp.abs(apart), initial=jnp.inf) <= tol, jnp.nan, x)
+
+    x = jnp.vectorize(solution, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
     return jnp.real(x) if is_real else x
 
 

@@ -15,11 +15,11 @@ from ._elementwise import elementwise
 def _log_product(
     log: Callable[[ArrayLike], Array], outer: Callable[[Array], Array]
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
-    """x log(y), which is 0 wherever x is 0; ``outer`` is the logarithm's derivative."""
+    """x log(y), 0 where x is 0 and y is no NaN; ``outer`` is the logarithm's derivative."""
 
     @lax.custom_jvp
     def product(x, y):
-        zero = x == 0
+        zero = (x == 0) & (y == y)
         return jnp.where(zero, jnp.zeros_like(x), x * log(jnp.where(zero, jnp.ones_like(y), y)))
 
     @product.defjvp
@@ -36,7 +36,7 @@ _xlog1py = _log_product(jnp.log1p, lambda y: 1 / (1 + y))
 
 @elementwise(complexes=True, weak=True)
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log(y), and 0 where x is 0.
+    """x log(y), and 0 where x is 0 and y is not NaN.
 
     Args:
       x, y: real or complex numbers.
@@ -50,7 +50,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 
 @elementwise(complexes=True, weak=True)
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log(1 + y), and 0 where x is 0.
+    """x log(1 + y), and 0 where x is 0 and y is not NaN.
 
     Args:
       x, y: real or complex numbers.
@@ -70,11 +70,15 @@ def entr(x: ArrayLike) -> Array:
       >>> round(float(entr(0.5)), 5)
       0.34657
     """
-    x = cast(Array, x)
-    negative = x < 0
-    return jnp.where(
-        negative, -np.inf, -_xlogy(jnp.where(negative, 1.0, x), jnp.where(negative, 1.0, x))
-    )
+    return _entr(cast(Array, x))
+
+
+@lax.custom_jvp
+def _entr(x: Array) -> Array:
+    return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
+
+
+_entr.defjvps(lambda t, value, x: t * (-jnp.log(x) - 1))
 
 
 def _relative(p: Array, q: Array) -> tuple[Array, Array]:
@@ -240,9 +244,10 @@ def _i1(x: ArrayLike) -> Array:
 
 
 def _i1_derivative(t: Array, value: Array, x: Array) -> Array:
-    zero = x == 0
-    safe = jnp.where(zero, jnp.ones_like(x), x)
-    return t * jnp.where(zero, 0.5, _i0(safe) - value / safe)
+    # Below this bound the value may underflow, and 0.5 is exact.
+    small = jnp.abs(x) < np.sqrt(jnp.finfo(x.dtype).tiny)
+    safe = jnp.where(small, jnp.ones_like(x), x)
+    return t * jnp.where(small, 0.5, _i0(safe) - value / safe)
 
 
 _i1.defjvps(_i1_derivative)

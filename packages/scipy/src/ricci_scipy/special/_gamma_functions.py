@@ -225,7 +225,7 @@ def _comb(n: ArrayLike, k: ArrayLike) -> Array:
     inside = (k >= 0) & (n >= k) & (n >= 0)
     m, j = jnp.where(inside, n, 1.0), jnp.where(inside, k, 0.0)
     value = jnp.exp(-_betaln(m - j + 1, j + 1)) / (m + 1)
-    return jnp.where(inside, value, jnp.where(jnp.isnan(n + k), np.nan, 0.0))
+    return jnp.where(inside, value, 0.0)
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:

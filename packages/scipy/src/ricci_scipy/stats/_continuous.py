@@ -125,6 +125,7 @@ gamma: ModuleType = distribution(
     },
     shapes={"a": "the shape, a number above 0"},
     support=_POSITIVE,
+    valid=lambda a: a > 0,
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.11",
     logpdf=lambda z, a: special.xlogy(a - 1, z) - z - special.gammaln(a),
     cdf=lambda z, a: special.gammainc(a, z),
@@ -145,6 +146,7 @@ chi2: ModuleType = distribution(
     },
     shapes={"df": "the degrees of freedom, a number above 0"},
     support=_POSITIVE,
+    valid=lambda df: df > 0,
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.6",
     logpdf=lambda z, df: (
         special.xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - special.gammaln(0.5 * df) - _LOG_2
@@ -167,6 +169,7 @@ beta: ModuleType = distribution(
     },
     shapes={"a": "the first shape, a number above 0", "b": "the second shape, a number above 0"},
     support=(0.0, 1.0),
+    valid=lambda a, b: (a > 0) & (b > 0),
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.17",
     logpdf=lambda z, a, b: (
         special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z) - special.betaln(a, b)
@@ -265,6 +268,7 @@ pareto: ModuleType = distribution(
     },
     shapes={"b": "the exponent, a number above 0"},
     support=(1.0, np.inf),
+    valid=lambda b: b > 0,
     source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1, ch. 20",
     logpdf=lambda z, b: jnp.log(b) - (b + 1) * jnp.log(z),
     cdf=lambda z, b: -jnp.expm1(-b * jnp.log(z)),
@@ -279,6 +283,7 @@ t: ModuleType = distribution(
     "logpdf pdf",
     {"logpdf": ("1.0, 3.0", -1.5763), "pdf": ("1.0, 3.0", 0.2067)},
     shapes={"df": "the degrees of freedom, a number above 0"},
+    valid=lambda df: df > 0,
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.4",
     logpdf=lambda z, df: (
         -special.betaln(0.5, 0.5 * df) - 0.5 * jnp.log(df) - 0.5 * (df + 1) * jnp.log1p(z * z / df)
@@ -302,6 +307,7 @@ truncnorm: ModuleType = distribution(
         "b": "the upper end, for the standardized variable",
     },
     support=(lambda a, b: a, lambda a, b: b),
+    valid=lambda a, b: a < b,
     source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1, ch. 13",
     logpdf=lambda z, a, b: -0.5 * (z * z + _LOG_TURN) - _log_mass(a, b),
     cdf=lambda z, a, b: jnp.exp(_log_mass(a, z) - _log_mass(a, b)),
@@ -334,6 +340,7 @@ vonmises: ModuleType = distribution(
     {"logpdf": ("1.0, 2.0", -1.5813), "pdf": ("1.0, 2.0", 0.2057)},
     shapes={"kappa": "the concentration, a number from 0"},
     located="",
+    valid=lambda kappa: kappa >= 0,
     source="Mardia and Jupp, Directional Statistics, 3.5.4",
     logpdf=lambda x, kappa: kappa * (jnp.cos(x) - 1) - (_LOG_TURN + jnp.log(special.i0e(kappa))),
 )
@@ -346,12 +353,9 @@ wrapcauchy: ModuleType = distribution(
     shapes={"c": "the concentration, a number between 0 and 1"},
     support=(0.0, float(2 * np.pi)),
     located="",
+    valid=lambda c: (c > 0) & (c < 1),
     source="Mardia and Jupp, Directional Statistics, 3.5.7",
-    logpdf=lambda x, c: jnp.where(
-        (c > 0) & (c < 1),
-        jnp.log1p(-c * c) - _LOG_TURN - jnp.log(1 + c * c - 2 * c * jnp.cos(x)),
-        np.nan,
-    ),
+    logpdf=lambda x, c: jnp.log1p(-c * c) - _LOG_TURN - jnp.log(1 + c * c - 2 * c * jnp.cos(x)),
 )
 
 gennorm: ModuleType = distribution(
@@ -365,6 +369,7 @@ gennorm: ModuleType = distribution(
     },
     shapes={"beta": "the exponent, a number above 0"},
     located="",
+    valid=lambda beta: beta > 0,
     source="Nadarajah, J. Appl. Statist. 32 (2005) 685",
     logpdf=lambda x, beta: (
         jnp.log(0.5 * beta) - special.gammaln(1 / beta) - jnp.power(jnp.abs(x), beta)

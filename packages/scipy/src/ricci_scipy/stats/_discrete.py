@@ -48,14 +48,11 @@ bernoulli: ModuleType = distribution(
     located="loc",
     bare="cdf ppf",
     variables={"cdf": "k"},
+    valid=lambda p: (p >= 0) & (p <= 1),
     source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 3.2",
     logpmf=lambda k, p: special.xlogy(k, p) + special.xlog1py(1 - k, -p),
-    cdf=lambda k, p: jnp.where(
-        (p < 0) | (p > 1), np.nan, jnp.where(k < 1, 1 - p, jnp.ones_like(p))
-    ),
-    ppf=lambda q, p: jnp.where(
-        (p < 0) | (p > 1), np.nan, jnp.where(q <= 1 - p, jnp.zeros_like(p), 1.0)
-    ),
+    cdf=lambda k, p: jnp.where(k < 1, 1 - p, jnp.ones_like(p)),
+    ppf=lambda q, p: jnp.where(q <= 1 - p, jnp.zeros_like(p), 1.0),
 )
 
 binom: ModuleType = distribution(
@@ -66,6 +63,7 @@ binom: ModuleType = distribution(
     shapes={"n": "how many trials", "p": _SUCCESS},
     support=_UPTO,
     located="loc",
+    valid=lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.18",
     logpmf=lambda k, n, p: _log_choices(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
 )
@@ -82,6 +80,7 @@ betabinom: ModuleType = distribution(
     },
     support=_UPTO,
     located="loc",
+    valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0),
     source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 6.2.2",
     logpmf=lambda k, n, a, b: (
         _log_choices(n, k) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
@@ -96,6 +95,7 @@ geom: ModuleType = distribution(
     shapes={"p": _SUCCESS},
     support=(1.0, np.inf),
     located="loc",
+    valid=lambda p: (p > 0) & (p <= 1),
     source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 5.2",
     logpmf=lambda k, p: special.xlog1py(k - 1, -p) + jnp.log(p),
 )
@@ -108,6 +108,7 @@ nbinom: ModuleType = distribution(
     shapes={"n": "how many successes end it", "p": _SUCCESS},
     support=_COUNTS,
     located="loc",
+    valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 5.1",
     logpmf=lambda k, n, p: (
         special.gammaln(k + n)
@@ -132,6 +133,7 @@ poisson: ModuleType = distribution(
     support=_COUNTS,
     located="loc",
     variables={"cdf": "k", "entropy": ""},
+    valid=lambda mu: mu >= 0,
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.19",
     logpmf=lambda k, mu: special.xlogy(k, mu) - special.gammaln(k + 1) - mu,
     cdf=lambda k, mu: special.gammaincc(jnp.floor(k) + 1, mu),

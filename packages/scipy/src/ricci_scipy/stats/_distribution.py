@@ -72,6 +72,7 @@ def distribution(
     located: str = "loc scale",
     bare: str = "",
     variables: Mapping[str, str] | None = None,
+    valid: Formula | None = None,
     source: str,
     **formulas: Formula,
 ) -> ModuleType:
@@ -87,6 +88,7 @@ def distribution(
       located: which of ``loc`` and ``scale`` the functions have.
       bare: the functions that have neither of them.
       variables: the name of a function's first parameter, where it is no ``x``, ``k`` or ``q``.
+      valid: says of shape parameters whether they are in their domain; results are NaN elsewhere.
       source: where the distribution is described.
       formulas: by the function's name.
     """
@@ -96,7 +98,10 @@ def distribution(
         places = "" if function in bare.split() else located
         row = (support, len(shapes), places.split(), formulas)
         first = (variables or {}).get(function, _VARIABLES.get(function, "x"))
-        made = _with_signature(_function(function, *row), function, first, shapes, places)
+        made = _function(function, *row)
+        if valid is not None:
+            made = _in_domain(made, valid, slice(bool(first), bool(first) + len(shapes)))
+        made = _with_signature(made, function, first, shapes, places)
         made = elementwise(weak=True, mixed=False)(made)
         summary = _SUMMARIES[function].format(title)
         names = list(made.__signature__.parameters)  # type: ignore[attr-defined]
@@ -186,6 +191,11 @@ def _function(
         return value
 
     return function
+
+
+def _in_domain(function: Formula, valid: Formula, shapes: slice) -> Formula:
+    """The function, and NaN where the shape parameters are out of their domain."""
+    return lambda *args: jnp.where(valid(*args[shapes]), function(*args), np.nan)
 
 
 def _quantile(formula: Formula, q: Array, shapes: tuple[Array, ...]) -> Array:
