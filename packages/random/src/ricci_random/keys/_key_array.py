@@ -1,6 +1,6 @@
 """Arrays of random keys outside of any trace: their words, and the generator they are for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -170,7 +170,7 @@ class KeyArray(_Keys):
         """The keys on each device; the data of other processes' devices are ``None``."""
         return self._shards_of_keys(self._base_array.global_shards)
 
-    def _shards_of_keys(self, shards: list[Any]) -> list[Any]:
+    def _shards_of_keys(self, shards: Sequence[Any]) -> list[Any]:
         found = [copy(shard) for shard in shards]
         for shard in found:
             if shard.data is not None:

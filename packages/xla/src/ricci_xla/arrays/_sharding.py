@@ -287,7 +287,7 @@ def _memory_kind(self: Any) -> str | None:
 
 def _reduce_sharding(self: Sharding) -> tuple[Any, ...]:
     """What makes the sharding anew, for ``copy`` and ``pickle``."""
-    kind = self._memory_kind
+    kind: str | None = getattr(self, "_memory_kind", None)
     if isinstance(self, NamedSharding):
         return NamedSharding, (self.mesh, self.spec, kind)
     if isinstance(self, GSPMDSharding):

@@ -26,6 +26,8 @@ class Sharding:
     def _internal_device_list(self) -> DeviceList: ...
     @property
     def _device_assignment(self) -> tuple[Device, ...]: ...
+    @property
+    def _addressable_device_assignment(self) -> tuple[Device, ...]: ...
     def _to_xla_hlo_sharding(self, ndim: int) -> HloSharding: ...
     @property
     def device_set(self) -> set[Device]:
@@ -162,6 +164,13 @@ class HloSharding:
     @staticmethod
     def replicate() -> HloSharding:
         """Every device has the whole value."""
+
+    @staticmethod
+    def from_proto(proto: Any) -> HloSharding:
+        """Read what ``to_proto`` wrote."""
+
+    def to_proto(self) -> Any:
+        """The sharding as a message, which can be pickled."""
 
     @staticmethod
     def iota_tile(
