@@ -39,7 +39,7 @@ def _state():
     )
 
 
-@pytest.fixture(params=BLOCKS.values(), ids=BLOCKS)
+@pytest.fixture(params=list(BLOCKS.values()), ids=list(BLOCKS))
 def block(request):
     return request.param()
 
