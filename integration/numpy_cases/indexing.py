@@ -271,7 +271,8 @@ add("extract", """
     {f}(MASK, f32[2,3], size=4)
     {f}(MASK, f32[2,3], size=6, fill_value=7)
     """, derive="first", mapped="x0")
-bad("extract", "{f}(bool[3], f32[3], size=4)\n{f}(bool[3], f32[3], size=0)")
+add("extract", "{f}(bool[3], f32[3], size=0)", derive="none")
+bad("extract", "{f}(bool[3], f32[3], size=4)\n{f}(bool[3], f32[3], size=-1)")
 bad("extract", "{f}([True], f32[1])\n{f}(MASK)\n{f}(MASK, 'a')\njax.jit({f})(MASK, f32[2,3])")
 add("ix_", """
     {f}(np.array([0, 1]), np.array([2, 3, 4]))

@@ -301,6 +301,8 @@ def strong_int32[T: ArrayLike](x: T) -> T | Array:
 
 def as_int32(x: ArrayLike) -> ArrayLike:
     """A position as ``int32``, whatever the default integer is: all positions have one dtype."""
-    if type(x) is int or isinstance(x, np.ndarray):
+    if type(x) is int:
+        return np.int32(x)
+    if isinstance(x, np.ndarray):
         return np.asarray(x).astype(_INT32)[()]
     return x if dtype_of(x) == _INT32 else lax.convert_element_type(x, _INT32)

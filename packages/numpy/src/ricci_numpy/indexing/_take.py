@@ -462,10 +462,10 @@ def compress(
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, np.ndim(a))
     length = np.shape(a)[axis]
-    if size is not None and not 0 < size <= length:
+    if size is not None and not 0 <= size <= length:
         raise ValueError(
-            f"compress, extract: size={size} must be positive and at most {length}, the size of "
-            f"axis {axis} of the array."
+            f"compress, extract: size={size} must not be negative, and at most {length}, the size "
+            f"of axis {axis} of the array."
         )
     positions = nonzero(condition, size=size, fill_value=None if size is None else length)[0]
     if size is None:

@@ -471,7 +471,7 @@ def intersect1d(
     """
     x, y = _pair("intersect1d", ar1, ar2)
     if not (np.shape(x)[0] and np.shape(y)[0]):
-        values = _filled(fill_value, x, y, size or 0)
+        values = _gathered(getitem(x, slice(0)), x, size or 0, fill_value)
         absent = [lax.full((size or 0,), np.shape(z)[0], python_scalar_dtype(int)) for z in (x, y)]
         return (values, absent[0], absent[1]) if return_indices else values
     rows, first, order = _sorted_with_firsts(x, equal_nan=True)
@@ -497,15 +497,6 @@ def intersect1d(
     last = np.int32(max(np.shape(y)[0] - 1, 0))
     in_y = getitem(y_order, lax.min(at_y, last))
     return values, in_x, where_step(inside, in_y, np.int32(np.shape(y)[0]))
-
-
-def _filled(fill_value: ArrayLike | None, x: Array, y: Array, size: int) -> Array:
-    """What fills an intersection that is empty since an operand is; as JAX has it."""
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    fill = 0 if fill_value is None else fill_value
-    if fill_value is None and not np.shape(x)[0] and np.shape(y)[0]:
-        fill = lax.reduce_min(y, (0,))
-    return lax.full((size,), fill, dtype)
 
 
 def setxor1d(
