@@ -164,3 +164,10 @@ def test_a_function_that_is_only_traced_may_return_types(wrap):
 def test_the_operands_of_cond_are_named_in_errors():
     with pytest.raises(TypeError, match="true_fun and false_fun must be functions"):
         lax.cond(True, 1.0, 2.0)
+
+
+def test_the_type_of_a_token_is_described():
+    token = lax.create_token()
+    out = ricci.eval_shape(lambda t, x: (lax.after_all(t, t), x), token, 1.0)
+    assert type(out[0]).__name__ == "AbstractToken"
+    assert type(ricci.jit(lambda t: t)(token)) is type(token)

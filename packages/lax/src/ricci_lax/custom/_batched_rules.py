@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import Jaxpr, ShapedArray
+from ricci_ir import Jaxpr
 from ricci_lax.structure._shapes import reduce_sum
 
 from ._open_call import BatchedOpenCall
@@ -15,7 +15,7 @@ def joint_batch(
     call_jaxpr: Jaxpr,
     axis: Axis,
     dims: Sequence[int | None],
-    dims_of_rule: Callable[[list[ShapedArray]], Sequence[int | None]],
+    dims_of_rule: Callable[[Sequence[Any]], Sequence[int | None]],
 ) -> tuple[Jaxpr, Sequence[int | None]]:
     """A function's program for batches, whose results are batched at axis 0 or not at all.
 
@@ -90,7 +90,7 @@ class BatchedRule:
             out_dims = [None if d is t is None else 0 for d, t in pairs]
             self.out_dims = out_dims
         if self.opened is not None:
-            self.opened.out_dims = out_dims
+            self.opened.out_dims = list(out_dims)
         values = [
             v if target is None else batched_at(v, d, self.axis.size, target)
             for v, d, target in zip(values, found, [*out_dims, *out_dims], strict=True)
