@@ -22,6 +22,7 @@ __all__ = [
     "live_program",
     "LiveCall",
     "LiveProgram",
+    "may_have_dead_code",
     "narrowed",
     "needed_by",
 ]
@@ -103,6 +104,17 @@ def _live_program(
     return _written_as(jaxpr, smaller), arguments
 
 
+def may_have_dead_code(jaxpr: Jaxpr) -> bool:
+    """Whether a traced program may hold dead code, without looking closely.
+
+    Of what is computed for nobody, the last result is not read; tracing has marked that.
+    """
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.multiple_results or type(eqn.outvars[0]) is DropVar:
+            return True
+    return False
+
+
 def _written_as(jaxpr: Jaxpr, smaller: Jaxpr) -> Jaxpr:
     """The smaller program, written out where the whole one would be."""
     if jaxpr in staged_call.inlined:
@@ -154,8 +166,12 @@ def _live(
     """As ``live_equations``; adds to ``needed`` what the live equations read."""
     live: list[JaxprEqn] = []
     for eqn in reversed(eqns):
-        if not (effects and eqn.effects):
-            for var in eqn.outvars:
+        outvars = eqn.outvars
+        if len(outvars) == 1 and not given:
+            if id(outvars[0]) not in needed and not (effects and eqn.effects):
+                continue
+        elif not (effects and eqn.effects):
+            for var in outvars:
                 if id(var) in needed and id(var) not in given:
                     break
             else:

@@ -13,6 +13,7 @@ from ricci_ir import (
     is_observed,
     key_checks,
     live_program,
+    may_have_dead_code,
     no_execution,
     notify,
     warn_user,
@@ -88,7 +89,9 @@ def lower_program(
 def _lower_program(
     program: Program, placement: Placement, options: Options, platform: str
 ) -> LoweredProgram:
-    jaxpr = live_program(embed_small(program.jaxpr, program.consts), final=True).jaxpr
+    jaxpr = embed_small(program.jaxpr, program.consts)
+    if may_have_dead_code(jaxpr):
+        jaxpr = live_program(jaxpr, final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
     kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or id(var) in used)
