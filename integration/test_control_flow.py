@@ -202,9 +202,10 @@ CASES = [
 
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
-CHOSEN = CASES if EVERYTHING else random.Random(0).sample(CASES, len(CASES) // 4)
+BOTH = [(source, wide) for source in CASES for wide in (False, True)]
+CHOSEN = BOTH if EVERYTHING else random.Random(1).sample(BOTH, len(BOTH) // 6)
 
 
-@pytest.mark.parametrize("source", CHOSEN)
-def test_computes_what_jax_computes(source):
-    assert_same(f"{PREAMBLE}\n{source}", **INPUTS)
+@pytest.mark.parametrize(("source", "wide"), CHOSEN)
+def test_computes_what_jax_computes(source, wide):
+    assert_same(f"{PREAMBLE}\n{source}", config={"jax_enable_x64": wide}, **INPUTS)
