@@ -187,6 +187,7 @@ def oracle_full(session: nox.Session) -> None:
         "compositions",
         "arrays_oracle",
         "dtypes_oracle",
+        "strict_modes",
         "calls_oracle",
     )
     files = [f"integration/test_{name}.py" for name in names]

@@ -44,6 +44,16 @@ def _combined_dtype(
     return eval_shape(func, *structs).dtype
 
 
+def _combined(func: Combine, state: Array, row: Array) -> Array:
+    """``func`` of both, where a boolean state takes the row's dtype, as promotion would give it.
+
+    Said explicitly, this works under strict promotion, too.
+    """
+    if state.dtype == BOOL and row.dtype != BOOL:
+        state = convert(state, row.dtype)
+    return func(state, row)
+
+
 def _row(rows: Array, i: ArrayLike) -> Array:
     return lax.dynamic_index_in_dim(rows, i, 0, keepdims=False)
 
@@ -59,7 +69,7 @@ def _reduce(
     dtype = _combined_dtype(func, state, part)
 
     def body(i, state):
-        combined = convert(func(state, _row(rows, i)), dtype)
+        combined = convert(_combined(func, state, _row(rows, i)), dtype)
         if where is None:
             return combined
         return select_where(_row(where, i), combined, state, "reduce")
@@ -74,7 +84,7 @@ def _accumulate(func: Combine, rows: Array, *, dtype: np.dtype | None = None) ->
         return convert(rows, dtype)
 
     def step(state, row):
-        state = convert(func(state, row), dtype)
+        state = convert(_combined(func, state, row), dtype)
         return state, state
 
     first = convert(lax.index_in_dim(rows, 0, 0, keepdims=False), dtype)
@@ -90,7 +100,7 @@ def _at(func: Combine, a: Array, places: Array, values: Array) -> Array:
 
     def body(i, a):
         place = _row(places, i)
-        updated = func(_row(a, place), _row(values, i))
+        updated = _combined(func, _row(a, place), _row(values, i))
         return a.at[place].set(convert(updated, dtype), mode="drop")
 
     return lax.fori_loop(0, places.shape[0], body, convert(a, dtype))
@@ -109,7 +119,7 @@ def _reduceat(func: Combine, rows: Array, starts: Array) -> Array:
     def body(i, state):
         i = lax.convert_element_type(i, starts.dtype)
         inside = lax.bitwise_and(lax.gt(i, starts), lax.lt(i, ends))
-        combined = convert(func(state, lax.expand_dims(_row(rows, i), (0,))), dtype)
+        combined = convert(_combined(func, state, lax.expand_dims(_row(rows, i), (0,))), dtype)
         return select_where(lax.reshape(inside, shape), combined, state, "reduceat")
 
     return lax.fori_loop(0, count, body, convert(state, dtype))

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, overload
 
+import numpy as np
+
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
@@ -418,7 +420,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 @composite("_schur")
 def _schur(a: Array, *, is_complex: bool) -> tuple[Array, Array]:
     if is_complex:
-        a = a.astype(jnp.promote_types(a.dtype, "complex64"))
+        a = a.astype(np.promote_types(a.dtype, "complex64"))
     t, z = schur_of(a)
     return t, z
 
@@ -503,7 +505,7 @@ def _rsf2csf(T: Array, Z: Array) -> tuple[Array, Array]:
 
 def _triangular(T: Array, Z: Array) -> tuple[Array, Array]:
     """Rotate the 2 by 2 blocks on the diagonal of ``T`` to triangles, from the last one up."""
-    dtype = jnp.promote_types(jnp.promote_types(T.dtype, Z.dtype), "complex64")
+    dtype = np.promote_types(jnp.promote_types(T.dtype, Z.dtype), "complex64")
     T, Z = T.astype(dtype), Z.astype(dtype)
     n = T.shape[0]
     eps = jnp.finfo(dtype).eps
@@ -521,6 +523,7 @@ def _triangular(T: Array, Z: Array) -> tuple[Array, Array]:
         root = jnp.sqrt(trace * trace / 4 - determinant)
         shift = trace / 2 + root - rows[1, 1]
         size = jnp.sqrt(jnp.abs(shift) ** 2 + jnp.abs(rows[1, 0]) ** 2)
+        size = size.astype(dtype)
         c, s = shift / size, rows[1, 0] / size
         turn = jnp.stack([jnp.stack([jnp.conj(c), s]), jnp.stack([-s, c])])
         turn = jnp.where(is_block, turn, jnp.eye(2, dtype=dtype))

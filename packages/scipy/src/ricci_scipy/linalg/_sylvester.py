@@ -1,5 +1,7 @@
 """Sylvester's matrix equation, and products with the unitary factor of a matrix."""
 
+import numpy as np
+
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
@@ -57,7 +59,7 @@ def solve_sylvester(
 @inlined("solve_sylvester")
 def _sylvester(a: Array, b: Array, c: Array, *, method: str, tol: float) -> Array:
     is_real = not jnp.iscomplexobj(c)
-    dtype = jnp.promote_types(c.dtype, "complex64")
+    dtype = np.promote_types(c.dtype, "complex64")
     a, b, c = (x.astype(dtype) for x in (a, b, c))
     solver = _by_eigenvectors if method == "eigen" else _by_schur
 

@@ -91,9 +91,10 @@ def _spectrum(
         scale = 1 / jnp.sum(window) ** 2
     found = transform(x)
     if not is_power:
-        return jnp.swapaxes(found * jnp.sqrt(scale), -1, -2)
+        return jnp.swapaxes(found * jnp.sqrt(scale).astype(found.dtype), -1, -2)
     other = found if y is None else transform(y)
-    result = jnp.conj(found) * other * scale
+    result = jnp.conj(found) * other
+    result = result * scale.astype(result.dtype)
     if onesided:
         # Positive frequencies get the power of negative ones, too; 0 and, for an even size, the
         # highest frequency have no negative one.

@@ -216,4 +216,8 @@ def sph_harm_y(
     legendre = table[order.ravel(), degree.ravel(), places].reshape(polar.shape)
     # A negative order gives the conjugate, times (-1)ᵐ.
     sign = jnp.where((signed_order < 0) & (order % 2 == 1), -1.0, 1.0).astype(legendre.dtype)
-    return sign * legendre * jnp.exp(1j * (signed_order * azimuth))
+    azimuth = azimuth * 1.0
+    angle = signed_order.astype(azimuth.dtype) * azimuth
+    turn = jnp.exp(lax.complex(jnp.zeros_like(angle), angle))
+    dtype = np.promote_types(legendre.dtype, turn.dtype)
+    return (sign * legendre).astype(dtype) * turn.astype(dtype)
