@@ -97,8 +97,8 @@ def _legendre_table(n: int, z: Array, normalized: bool) -> Array:
         else:
             gap = np.where(below, degree - orders, 1)
             first, second = (2 * degree - 1) / gap, (degree + orders - 1) / gap
-        following = z * row(first * below) * last - before * row(second * below)
-        following = following + diagonal[degree] * row(orders == degree)
+        following = z[None] * row(first * below) * last - before * row(second * below)
+        following = following + diagonal[degree][None] * row(orders == degree)
         before, last = last, following
         rows.append(last)
     return jnp.stack(rows, axis=1)
