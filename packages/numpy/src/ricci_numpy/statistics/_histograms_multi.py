@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite
-from ricci_numpy._promotion import operands, promote_dtypes_inexact
+from ricci_ir import Array, ArrayLike, composite, python_scalar_dtype
+from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.calculus._differences import diff
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._joining import concatenate
@@ -166,11 +166,13 @@ def _histogramdd(
     places = lax.full((sample.shape[0],), 0, np.int32)
     for column, each, size in zip(columns, edges, shape, strict=True):
         places = lax.add(lax.mul(places, np.int32(size)), bin_numbers(column, each))
-    weight: Array = lax.full(places.shape, 1, np.int32) if weights is None else weights
+    one = strong_constant(python_scalar_dtype(int), 1)
+    weight: Array = lax.full(places.shape, one) if weights is None else weights
     counts = lax.reshape(counted(places, weight, prod(shape)), shape)
     # The first and the last place in each direction count the points outside of the bins.
     counts = lax.slice(counts, (1,) * len(shape), tuple(size - 1 for size in shape))
     if density:
+        counts = convert(counts, sample.dtype)
         counts = divide(counts, sum(counts))
         for i, each in enumerate(edges):
             counts = divide(counts, lax.expand_dims(diff(each), builtins.range(1, len(edges) - i)))
