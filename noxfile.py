@@ -238,6 +238,15 @@ def indexing_full(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Compare 2,000 random programs with the oracle; arguments: count, seed, --help for more."""
+    ORACLE.make([dependency_group("oracle")])
+    with session.chdir("integration"):
+        command = [workspace().python, "-m", "fuzz", *session.posargs]
+        session.run(*command, env={**CPU_DEVICES, **oracle_variables()}, external=True)
+
+
+@nox.session
 def agreement(session: nox.Session) -> None:
     """Print in what Ricci's lax and the oracle agree; arguments: topics."""
     ORACLE.make([dependency_group("oracle")])

@@ -1,0 +1,112 @@
+"""Random programs give what JAX gives, as they stand and transformed.
+
+A run takes a sample; `nox -s fuzz` runs 2,000 programs of any seed, and makes those that disagree
+smaller.
+"""
+
+import ast
+import sys
+from itertools import batched
+from pathlib import Path
+
+import pytest
+
+sys.path[:0] = [str(Path(__file__).parent)]
+
+pytest.importorskip("ricci_xla", reason="values need the compiler")
+from fuzz import Disagreement, disagreements, program, reduced  # noqa: E402
+from fuzz.agreement import question  # noqa: E402
+from fuzz.expected import EXPECTED, reason  # noqa: E402
+from fuzz.operations import ROWS  # noqa: E402
+from fuzz.reducing import smaller  # noqa: E402
+from fuzz.rows import MAXIMAL_SIZE, Type, table  # noqa: E402
+
+from ricci_testing import Oracle  # noqa: E402
+
+COUNT = 40
+SHORT = (4, 10)  # operations, so that the sample takes half a minute
+TOGETHER = 10
+SEEDS = list(batched((f"ci.{number}" for number in range(COUNT)), TOGETHER))
+MANY = [program(f"many.{number}") for number in range(300)]
+
+
+@pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
+@pytest.mark.parametrize("seeds", SEEDS, ids=lambda seeds: seeds[0])
+def test_programs_give_what_jax_gives(seeds):
+    found = disagreements([program(seed, operations=SHORT) for seed in seeds])
+    wrong = [str(reduced(x)) for x in found if x is not None and reason(x) is None]
+    assert not wrong, f"{len(wrong)} programs differ\n\n" + "\n\n".join(wrong)
+
+
+def test_a_seed_makes_one_program():
+    assert str(program("a seed")) == str(program("a seed")) != str(program("another"))
+
+
+def test_programs_are_of_the_length_wanted_and_of_all_kinds():
+    sizes = sorted(each.size() for each in MANY)
+    assert 10 <= sizes[len(sizes) // 2] <= 30
+    names = {form.name for each in MANY for form in each.forms}
+    assert names == {"jit", "vmap", "grad", "jvp", "linearize", "jacfwd", "checkpoint"}
+    assert {(each.wide, each.eager_first) for each in MANY} == {
+        (wide, first) for wide in (False, True) for first in (False, True)
+    }
+    assert {len(each.forms) for each in MANY} == {0, 1, 2, 3}
+
+
+def test_every_family_is_drawn_from():
+    drawn = {id(statement.template) for each in MANY for statement in each.function.statements}
+    for family, rows in ROWS.items():
+        assert drawn & {id(row.text) for row in rows}, family
+
+
+def test_programs_are_python():
+    for theirs in (False, True):
+        ast.parse(question(MANY[0], theirs).source)
+    for each in MANY:
+        ast.parse(f"{each.text()}\n{each.form}")
+
+
+@pytest.mark.parametrize("row", EXPECTED, ids=lambda row: row.kind)
+def test_an_accepted_disagreement_has_a_reason(row):
+    assert row.reason and row.mentions
+
+
+def test_signatures_bind_sizes_axes_and_kinds():
+    (row,) = table("", "N[S,n] b[~S] -> N[n+1,S] : f({0}, {1})")
+    first, second = row.signature.operands
+    binding = first.match(Type("i", (2, 3)), {})
+    assert binding == {"N": "i", "S": (2,), "n": 3}
+    assert second.match(Type("b", ()), binding) and second.match(Type("b", (1,)), binding)
+    assert second.match(Type("b", (3,)), binding) is None
+    assert second.match(Type("f", ()), binding) is None
+    assert first.match(Type("f", (0,)), {}) is None
+    assert row.signature.results[0].type(binding) == Type("i", (4, 2))
+    assert row.signature.results[0].type({**binding, "n": MAXIMAL_SIZE}) is None
+
+
+def test_alternatives_are_rows_and_tags_stand_behind():
+    rows = table("", "f[] -> f[] : jnp.<sin|cos>({0}<|, 1>)  ! forward")
+    assert [row.text for row in rows] == [
+        "jnp.sin({0})", "jnp.sin({0}, 1)", "jnp.cos({0})", "jnp.cos({0}, 1)"]  # fmt: skip
+    assert rows[0].tags == {"forward"}
+
+
+def test_a_program_that_disagrees_is_made_small():
+    """Whatever sorts stands for a wrong operation: only it and its form are left."""
+
+    def judged(programs):
+        return [
+            Disagreement(each, "eager", "values", "") if is_wrong(each) else None
+            for each in programs
+        ]
+
+    def is_wrong(each):
+        return "jnp.sort(" in each.text() and any(form.name == "vmap" for form in each.forms)
+
+    wrong = next(each for each in MANY if is_wrong(each) and each.size() > 15)
+    small = reduced(Disagreement(wrong, "eager", "values", ""), limit=10_000, judge=judged).program
+    assert is_wrong(small)
+    assert small.size() <= 3
+    assert [form.name for form in small.forms] == ["vmap"]
+    for each in smaller(small):
+        ast.parse(f"{each.text()}\n{each.form}")
