@@ -176,7 +176,7 @@ def ravel_multi_index(
         strides.reverse()
     for (i, _), stride in zip(pairs, strides, strict=True):
         result = result + asarray(i) * stride
-    return result
+    return asarray(result)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
