@@ -54,7 +54,7 @@ def check_item(aval: ShapedArray, args: tuple[int, ...]) -> None:
         )
 
 
-def converted_scalar(value: Any, dtype: np.dtype) -> np.generic:
+def converted_scalar(value: Any, dtype: Any) -> Any:
     """A Python or NumPy scalar in another dtype, as XLA converts it.
 
     Python ints wrap around; floats become the nearest integer that the dtype has towards zero, and
@@ -68,7 +68,7 @@ def converted_scalar(value: Any, dtype: np.dtype) -> np.generic:
       >>> int(converted_scalar(300, int8)), int(converted_scalar(np.inf, int8))
       (44, 127)
     """
-    kind = type(value)
+    kind, dtype = type(value), np.dtype(dtype)
     if issubdtype(dtype, np.integer):
         if kind is int:
             bits = itemsize_bits(dtype)

@@ -58,7 +58,8 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
         indices = convert(indices, python_scalar_dtype(int), type(indices) is bool)
     check_integers("unravel_index", indices)
     if hasattr(type(shape), "aval"):
-        return _unravel_traced(indices, *(shape if np.ndim(shape) else (shape,)))
+        sizes: Any = shape
+        return _unravel_traced(indices, *(sizes if sizes.ndim else (sizes,)))
     if isinstance(shape, list | tuple) and any(isinstance(n, Tracer) for n in shape):
         return _unravel_traced(indices, *shape)
     return _unravel_index(indices, sizes=as_shape(shape))

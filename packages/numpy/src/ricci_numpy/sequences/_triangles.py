@@ -41,7 +41,7 @@ def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, i
     return n, m
 
 
-def _row_and_column(shape: Shape, k: int | Array) -> tuple[Array, Array]:
+def _row_and_column(shape: Shape, k: ArrayLike) -> tuple[Array, Array]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
     offset = strong_constant(_INT, k) if isinstance(k, int) else convert(k, _INT)
     rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), offset)

@@ -134,7 +134,7 @@ def _remainder(x1: Array, x2: Array) -> Array:
 
 
 @lax.custom_jvp
-def _with_zeros_of(rest: Array, divisor: Array) -> Array:
+def _with_zeros_of(rest: Array, divisor: ArrayLike) -> Array:
     """Remainders, whose zeros get the sign of the divisor, as the array API standard has it."""
     zero = constant(rest, 0)
     signed = select_where(lax.lt(divisor, constant(divisor, 0)), lax.neg(zero), zero)

@@ -43,9 +43,10 @@ from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import local_devices
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
-from ricci_xla.executables._compiled import Options, compile_program
+from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._effects import runtime_tokens
+from ricci_xla.executables._program_devices import Options
 from ricci_xla.programs._program import Program
 
 from . import _first_calls as first_calls

@@ -25,9 +25,10 @@ from ricci_xla.arrays._sharding_types import Sharding
 from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.executables._compiled import Options, compile_program
+from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._nan_checks import checks_results
+from ricci_xla.executables._program_devices import Options
 from ricci_xla.programs._arguments import (
     Arguments,
     Split,

@@ -12,13 +12,12 @@ from ricci_xla.devices._runtime_types import Device, LoadedExecutable
 from ricci_xla.executables._compiled import (
     CompiledProgram,
     LoweredProgram,
-    Options,
     compile_lowered,
     lower_program,
-    place,
 )
 from ricci_xla.executables._hlo_computation import hlo_text, to_hlo
 from ricci_xla.executables._host_callbacks import parse_module
+from ricci_xla.executables._program_devices import Options, place
 from ricci_xla.programs._program import Program
 
 __all__ = [

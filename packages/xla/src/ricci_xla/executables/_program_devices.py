@@ -121,7 +121,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     if len(devices) > 1:
         return Placement(devices, tuple(shardings), committed)
     if isinstance(first, NamedSharding):
-        mesh = first.mesh
+        mesh = first.mesh if isinstance(first.mesh, Mesh) else None
     elif first is not None or (mesh is not None and mesh.empty):
         mesh = None
     if mesh is None or options.device is not None:
