@@ -442,7 +442,7 @@ def promoted_scan(x):
 
 
 def promoted_while(x):
-    return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + x), (0, 0.0))  # RC302
+    return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + x), (0, 0))  # RC302
 
 
 def steady_scan(x):
@@ -454,7 +454,7 @@ def steady_scan(x):
     ("fun", "args", "message"),
     [
         (promoted_scan, [VECTOR], "total of scan is int32[] (weakly typed) and becomes float32[]"),
-        (promoted_while, [np.float32(1)], "c[1] of while_loop is float32[] (weakly typed)"),
+        (promoted_while, [np.float32(1)], "c[1] of while_loop is int32[] (weakly typed)"),
         (steady_scan, [VECTOR], None),
     ],
 )

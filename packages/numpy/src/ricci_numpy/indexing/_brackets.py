@@ -39,7 +39,15 @@ from ._entries import (
     check_not_empty,
     read_index,
 )
-from ._gather_form import GatherForm, as_int32, dtype_of, gather_form, indexed_operand, wrapped
+from ._gather_form import (
+    GatherForm,
+    as_int32,
+    dtype_of,
+    gather_form,
+    indexed_operand,
+    widened,
+    wrapped,
+)
 
 _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
@@ -441,10 +449,16 @@ def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
             positions.append(entry[1])
             sizes.append(1)
             squeeze.append(axis)
-    starts = list(map(as_int32, positions))
+    # As in JAX, a position that is alone keeps its dtype; several are int32.
+    alone = len(positions) == 1 and hasattr(type(positions[0]), "aval")
+    starts = positions if alone else list(map(as_int32, positions))
     if wrap:
-        starts = [wrapped(start, n) for start, n in zip(starts, index.shape, strict=True)]
+        starts = [_wrapped_start(start, n) for start, n in zip(starts, index.shape, strict=True)]
     return _arranged(_window_at(x, tuple(starts), tuple(sizes)), reverse, squeeze, index.entries)
+
+
+def _wrapped_start(start: ArrayLike, size: int) -> ArrayLike:
+    return start if dtype_of(start).kind == "u" else wrapped(widened(start, size), size)
 
 
 def _dynamic_step(x: Array, index: ParsedIndex, wrap: bool) -> Array:

@@ -136,9 +136,9 @@ def _remainder(x1: Array, x2: Array) -> Array:
 @lax.custom_jvp
 def _with_zeros_of(rest: Array, divisor: ArrayLike) -> Array:
     """Remainders, whose zeros get the sign of the divisor, as the array API standard has it."""
-    zero = constant(rest, 0)
-    signed = select_where(lax.lt(divisor, constant(divisor, 0)), lax.neg(zero), zero)
-    return select_where(lax.eq(rest, zero), signed, rest)
+    negative = lax.lt(divisor, constant(divisor, 0))
+    signed = select_where(negative, constant_like(rest, -0.0), constant_like(rest, 0))
+    return select_where(lax.eq(rest, constant(rest, 0)), signed, rest)
 
 
 _with_zeros_of.defjvps(lambda t, found, rest, divisor: t, None)
