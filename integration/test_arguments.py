@@ -34,7 +34,7 @@ def test_cond_with_an_operand_for_each_branch(source, p):
 SIZED = [None, "a", [None], object(), (1, None), {}, set(), [1, 2], 3, [[1], [2]], X, [X, X]]
 
 
-@pytest.mark.parametrize("value", SIZED, ids=str)
+@pytest.mark.parametrize("value", SIZED, ids=lambda value: type(value).__name__)
 def test_what_is_no_array_has_the_shape_that_numpy_sees(value):
     assert jnp.shape(value) == np.shape(value)
     assert jnp.ndim(value) == np.ndim(value)

@@ -151,7 +151,7 @@ def test_every_order_gives_the_same(part):
     assert not wrong, "\n\n".join(wrong)
 
 
-@pytest.mark.parametrize("call", further_calls(), ids=lambda call: call.function)
+@pytest.mark.parametrize("call", list(further_calls()), ids=lambda call: call.function)
 def test_the_calls_of_the_table_are_right(call):
     fun = eval(f"lambda {', '.join(call.inputs)}: {call.source}", ricci_namespace())
     ricci.eval_shape(fun, *map(jnp.asarray, call.inputs.values()))
