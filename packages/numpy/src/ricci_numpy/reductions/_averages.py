@@ -18,7 +18,8 @@ from ricci_numpy.arrays._creation import asarray, placed
 from ricci_numpy.arrays._selection import broadcast, select_where
 
 from ._axis_reductions import any as _any
-from ._axis_reductions import keep_axes, reduced_axes, sum
+from ._axis_reductions import sum
+from ._common_arguments import keep_axes, reduced_axes
 from ._moments import axis_count, mean
 
 __all__ = [

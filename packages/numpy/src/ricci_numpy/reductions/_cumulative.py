@@ -12,7 +12,7 @@ from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_con
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
-from ._axis_reductions import no_out, reduced_axes, sum_dtype
+from ._common_arguments import no_out, reduced_axes, sum_dtype
 
 __all__ = [
     "cumprod",

@@ -17,7 +17,8 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
-from ._axis_reductions import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes, sum
+from ._axis_reductions import sum
+from ._common_arguments import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes
 
 __all__ = [
     "mean",

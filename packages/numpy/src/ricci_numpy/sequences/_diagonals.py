@@ -11,7 +11,8 @@ from ricci_numpy._promotion import operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
-from ricci_numpy.reductions._axis_reductions import no_out, sum
+from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.reductions._common_arguments import no_out
 from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis, ravel
 
 __all__ = [

@@ -38,7 +38,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
-from ricci_numpy.reductions._axis_reductions import no_out
+from ricci_numpy.reductions._common_arguments import no_out
 
 __all__ = [
     "around",

@@ -35,7 +35,7 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import filled
 from ricci_numpy.arrays._selection import select_where
-from ricci_numpy.reductions._axis_reductions import reduced_axes
+from ricci_numpy.reductions._common_arguments import reduced_axes
 
 from ._arithmetic import remainder
 from ._binary import add, divide, equal, greater, less, subtract

@@ -1,0 +1,104 @@
+"""What reductions share: their axes, masks, and the dtypes in which they compute."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import (
+    BOOL,
+    UINTS,
+    Array,
+    ArrayLike,
+    bfloat16,
+    canonicalize_dtype,
+    get_aval,
+    issubdtype,
+    python_scalar_dtype,
+)
+from ricci_numpy._axes import axis_tuple
+from ricci_numpy._promotion import INEXACT_DTYPES, INT32, operands
+
+_FLOAT32 = np.dtype("float32")
+# Dtypes whose sums are computed in float32.
+_SHORT_FLOATS = frozenset((np.dtype(bfloat16), np.dtype("float16")))
+
+
+def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes to reduce, counted from the start.
+
+    Args:
+      name: the function, for messages.
+      axis: an int, a sequence of ints, or ``None`` for all.
+      ndim: the number of axes of the array.
+
+    Raises:
+      AxisError: if an axis is out of bounds; it is a ``ValueError`` and an ``IndexError``.
+      ValueError: if one is given twice.
+      TypeError: if one is no integer.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int:
+        if -ndim <= axis < ndim:
+            return (axis % ndim,)
+        given: tuple = (axis,)
+    else:
+        given = tuple(map(index, axis_tuple(axis)))
+    for i in given:
+        if not -ndim <= i < ndim:
+            raise np.exceptions.AxisError(
+                f"{name}: axis {i} is out of bounds for an array of rank {ndim}."
+            )
+    axes = tuple(i % ndim for i in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: an axis is given twice in axis={axis}.")
+    return axes
+
+
+def no_out(name: str, out: object) -> None:
+    """Raise if ``out`` is given: arrays do not change, so results are not written to one."""
+    if out is not None:
+        raise NotImplementedError(
+            f"{name}: out= is not supported, since arrays do not change. Use the result."
+        )
+
+
+def keep_axes(x: Array, axes: tuple[int, ...]) -> Array:
+    """A reduced array with sizes of 1 where the reduced axes were."""
+    return lax.expand_dims(x, axes) if axes else x
+
+
+def checked_mask(name: str, where: ArrayLike) -> ArrayLike:
+    """The mask of a reduction.
+
+    Raises:
+      TypeError: if it is no array.
+      ValueError: if it is not boolean.
+    """
+    (where,) = operands(name, where)
+    dtype = get_aval(where).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if dtype != BOOL:
+        raise ValueError(
+            f"{name}: where chooses elements by true and false, so dtype {dtype} will not do. Make "
+            "it boolean, as with where != 0."
+        )
+    return where
+
+
+def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
+    """The dtype of a sum or product: at least the default int for booleans and integers."""
+    if dtype == BOOL:
+        return python_scalar_dtype(int) if promote_integers else INT32
+    if promote_integers and dtype not in INEXACT_DTYPES:
+        default = python_scalar_dtype(int)
+        if issubdtype(dtype, np.unsignedinteger):
+            default = canonicalize_dtype(UINTS[-1])
+        return default if dtype.itemsize < default.itemsize else dtype
+    return dtype
+
+
+def accumulated_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype that a sum with a result of the given dtype is computed in."""
+    return _FLOAT32 if dtype in _SHORT_FLOATS else dtype
