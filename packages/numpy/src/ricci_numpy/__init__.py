@@ -46,6 +46,7 @@ from .generalized import *
 from .indexing import *
 from .linalg._einsum import *
 from .linalg._products import *
+from .linalg._vector_products import *
 from .methods import _computing as _computing
 from .methods import _notebook as _notebook
 from .methods import _operators as _operators

@@ -15,7 +15,6 @@ from ricci_ir import (
     DTypeLike,
     Operation,
     Shape,
-    composite,
     default_matmul_precision,
     explicit_dtype,
     get_aval,
@@ -24,21 +23,17 @@ from ricci_ir import (
 from ricci_numpy._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
 from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
-from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, moveaxis, ravel
+from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis, ravel
 from ricci_numpy.ufuncs._binary import multiply
 
 __all__ = [
-    "cross",
     "dot",
     "inner",
-    "kron",
     "matmul",
-    "matvec",
     "outer",
     "tensordot",
     "vdot",
     "vecdot",
-    "vecmat",
 ]
 
 
@@ -445,186 +440,3 @@ def tensordot(
             )
     dims = (pair, ((), ()))
     return contract("tensordot", a, b, dims, precision, preferred_element_type, out_sharding)
-
-
-# For each operand, its smallest rank and the dimension that is summed over.
-_CORES = {"matvec": ((2, -1), (1, -1)), "vecmat": ((1, -1), (2, -2))}
-
-
-def _core_operands(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
-    """Check the operands of a product of vectors and matrices with leading dimensions."""
-    x1, x2 = operands(name, x1, x2)
-    shapes = np.shape(x1), np.shape(x2)
-    for shape, (rank, _) in zip(shapes, _CORES[name], strict=True):
-        if len(shape) < rank:
-            raise ValueError(
-                f"{name}: an operand of shape {shape} needs at least {rank} dimensions."
-            )
-    (first, second), ((_, i), (_, j)) = shapes, _CORES[name]
-    if first[i] != second[j]:
-        raise ValueError(
-            f"{name}: shapes {first} and {second} do not fit: size {first[i]} of dimension {i} of "
-            f"the first stands against {second[j]} of dimension {j} of the second."
-        )
-    return x1, x2
-
-
-def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The product of matrices with vectors, over leading dimensions that broadcast.
-
-    Args:
-      x1, x2: arrays of shapes ``(..., m, n)`` and ``(..., n)``.
-
-    Raises:
-      ValueError: if an operand has too few dimensions, or the contracted sizes differ.
-      TypeError: if an operand is no array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.matvec(jnp.ones((2, 3)), jnp.arange(3.)).tolist()
-      [3.0, 3.0]
-
-    Source: numpy.matvec.
-    """
-    return _matvec(*_core_operands("matvec", x1, x2))
-
-
-@composite("matvec")
-def _matvec(x1: Array, x2: Array) -> Array:
-    if np.ndim(x2) == 1:
-        return matmul(x1, x2)
-    rank = np.ndim(x2)
-    return lax.squeeze(matmul(x1, lax.expand_dims(x2, (rank,))), (-1,))
-
-
-def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The product of vectors, conjugated, with matrices; leading dimensions broadcast.
-
-    Args:
-      x1, x2: arrays of shapes ``(..., m)`` and ``(..., m, n)``.
-
-    Raises:
-      ValueError: if an operand has too few dimensions, or the contracted sizes differ.
-      TypeError: if an operand is no array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.vecmat(jnp.arange(2.), jnp.ones((2, 3))).tolist()
-      [1.0, 1.0, 1.0]
-
-    Source: numpy.vecmat.
-    """
-    return _vecmat(*_core_operands("vecmat", x1, x2))
-
-
-@composite("vecmat")
-def _vecmat(x1: Array, x2: Array) -> Array:
-    x1 = conjugate_if_complex(x1)
-    rank = np.ndim(x1)
-    if rank == 1:
-        return matmul(x1, x2)
-    return lax.squeeze(matmul(lax.expand_dims(x1, (rank - 1,)), x2), (-2,))
-
-
-def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker product: blocks of ``b``, scaled by the elements of ``a``.
-
-    Raises:
-      TypeError: if an operand is no array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2])).tolist()
-      [1, 2, 10, 20]
-
-    Source: numpy.kron.
-    """
-    return _kron(*operands("kron", a, b))
-
-
-@composite("kron")
-def _kron(a: Array, b: Array) -> Array:
-    a, b = promote_dtypes(a, b)
-    rank = max(np.ndim(a), np.ndim(b))
-    a = lax.expand_dims(a, range(rank - np.ndim(a)))
-    b = lax.expand_dims(b, range(rank - np.ndim(b)))
-    shape = tuple(n * m for n, m in zip(np.shape(a), np.shape(b), strict=True))
-    a = lax.expand_dims(a, range(1, 2 * rank, 2))
-    b = lax.expand_dims(b, range(0, 2 * rank, 2))
-    return lax.reshape(lax.mul(a, b), shape)
-
-
-def cross(
-    a: ArrayLike,
-    b: ArrayLike,
-    axisa: int = -1,
-    axisb: int = -1,
-    axisc: int = -1,
-    axis: int | None = None,
-) -> Array:
-    """The cross product of vectors of size 3; of size 2, the scalar that is its third component.
-
-    Args:
-      a, b: arrays that broadcast.
-      axisa, axisb, axisc: the dimension that holds the vectors, in ``a``, in ``b`` and in the
-        result.
-      axis: all three.
-
-    Raises:
-      ValueError: if a vector's size is neither 2 nor 3.
-      TypeError: if an operand is no array.
-
-    Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])).tolist()
-      [0, 0, 1]
-
-    Source: numpy.cross.
-    """
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    a, b = operands("cross", a, b)
-    for x, axis_x in ((a, axisa), (b, axisb)):
-        if np.shape(x)[canonical_axis(axis_x, np.ndim(x))] not in (2, 3):
-            raise ValueError("cross: vectors must have size 2 or 3 along the given axis.")
-    return _cross(a, b, axisa=axisa, axisb=axisb, axisc=axisc)
-
-
-@composite("cross")
-def _cross(a: Array, b: Array, *, axisa: int, axisb: int, axisc: int) -> Array:
-    a, b = promote_dtypes(a, b)
-    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    lead = broadcast_shape("cross", (*np.shape(a)[:-1], 1), (*np.shape(b)[:-1], 1))[:-1]
-    (a0, a1, a2), (b0, b1, b2) = _components(a, lead), _components(b, lead)
-    if a2 is None and b2 is None:
-        return lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
-    # A vector of size 2 has no third component: its products are left out.
-    first = _difference(_product(a1, b2), _product(a2, b1))
-    second = _difference(_product(a2, b0), _product(a0, b2))
-    third = lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
-    parts = [lax.expand_dims(part, (0,)) for part in (first, second, third)]
-    found = lax.concatenate(parts, 0)
-    return moveaxis(convert(found, found.dtype), 0, axisc)
-
-
-def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:
-    """The components of vectors of size 2 or 3; the third of size 2 is ``None``."""
-    last = np.ndim(x) - 1
-    found: list[Array] = []
-    for i in range(np.shape(x)[-1]):
-        starts = (*(0,) * last, i)
-        limits = (*np.shape(x)[:-1], i + 1)
-        part = lax.slice(x, starts, limits)
-        found.append(broadcast(lax.squeeze(part, (last,)), lead))
-    return found if len(found) == 3 else [*found, None]
-
-
-def _product(x: Array | None, y: Array | None) -> Array | None:
-    return None if x is None or y is None else lax.mul(x, y)
-
-
-def _difference(x: Array | None, y: Array | None) -> Any:
-    """``x - y``, where one of them may be ``None``, for zero."""
-    if x is None or y is None:
-        return x if y is None else lax.neg(y)
-    return lax.sub(x, y)
