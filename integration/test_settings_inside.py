@@ -10,7 +10,8 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 from ricci import lax, random
-from ricci_ir import jaxpr_as_fun
+from ricci_ir import jaxpr_as_fun, use_backend
+from ricci_reference import reference_backend
 
 X = np.array([0.3, -0.2, 0.8], np.float32)
 
@@ -55,6 +56,11 @@ GRADIENTS = {
 }
 
 
+def _evaluated(f):
+    """A function, traced as a program whose operations the current backend then evaluates."""
+    return lambda x: jaxpr_as_fun(ricci.make_jaxpr(f)(x), x)[0]
+
+
 def _same(found, expected):
     assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
@@ -76,6 +82,24 @@ def test_the_width_of_an_inner_block(name, wide):
             _same(transform(inside)(jnp.asarray(X)), alone)
         for transform in GRADIENTS.values():
             _same(transform(inside)(jnp.asarray(X)), slope)
+
+
+@pytest.mark.parametrize("wide", [True, False], ids=["wide inside", "narrow inside"])
+@pytest.mark.parametrize("name", WIDE)
+def test_programs_that_numpy_evaluates(name, wide):
+    def inside(x):
+        with ricci.enable_x64(wide):
+            return WIDE[name](x)
+
+    with ricci.enable_x64(not wide):
+        value, slope = inside(jnp.asarray(X)), ricci.grad(_total(inside))(jnp.asarray(X))
+        with use_backend(reference_backend):
+            x = jnp.asarray(X)
+            for transform in VALUES.values():
+                _same(_evaluated(transform(inside))(x), value)
+            for transform in GRADIENTS.values():
+                _same(_evaluated(transform(inside))(x), slope)
+                _same(transform(inside)(x), slope)
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, *map(VALUES.get, ("jit", "jvp", "vjp"))])
@@ -153,6 +177,65 @@ def test_bits_of_one_jitted_function_called_under_two_settings():
     for f in (ricci.jit(both), both):
         for found, want in zip(f(key), expected, strict=True):
             np.testing.assert_array_equal(found, want)
+
+
+# Each computes keys as well, which the caller has no use for.
+_bits_and_keys = ricci.jit(lambda key: (random.bits(key, (3,)), random.key_data(random.split(key))))
+PARTLY_NEEDED = {
+    "jit": _bits_and_keys,
+    "checkpoint": ricci.checkpoint(_bits_and_keys),
+    "cond": lambda key: lax.cond(
+        jnp.sum(random.key_data(key)) < 9, _bits_and_keys, _bits_and_keys, key
+    ),
+    "scan": lambda key: lax.scan(
+        lambda c, _: (random.split(c)[0], _bits_and_keys(c)), key, None, length=2
+    )[1],
+    "while": lambda key: lax.fori_loop(
+        0, 2, lambda i, c: (_bits_and_keys(key)[0] + c[0], c[1] + 1), (jnp.zeros(3, "uint32"), 0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTLY_NEEDED)
+def test_what_is_left_without_dead_code_draws_the_same_bits(name):
+    def draw(key):
+        with ricci.threefry_partitionable(False):
+            return PARTLY_NEEDED[name](key)[0]
+
+    key = random.key(0)
+    np.testing.assert_array_equal(ricci.jit(draw)(key), draw(key))
+
+
+@ricci.custom_jvp
+def _twice(x):
+    return x * 2
+
+
+_twice.defjvp(lambda primals, tangents: (_twice(*primals), _twice(*tangents)))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    {
+        "cond": lambda f: lambda x: lax.cond(x[0] < 9, f, f, x),
+        "scan": lambda f: lambda x: lax.scan(lambda c, _: (c, f(c)), x, None, length=1)[1][0],
+        "map": lambda f: lambda x: lax.map(f, x[None])[0],
+        "checkpoint": ricci.checkpoint,
+        "jit": ricci.jit,
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_a_rule_that_draws_bits_for_tangents(transform):
+    def drawn(x):
+        with ricci.threefry_partitionable(False):
+            return (_twice(x) * random.uniform(random.key(0), (3,))).sum()
+
+    function = transform[1](drawn)
+    ruled = ricci.custom_jvp(lambda x: function(x))
+    ruled.defjvp(lambda primals, tangents: (function(*primals), function(*tangents)))
+    expected = ricci.grad(drawn)(X)
+    for outer in (lambda f: f, ricci.jit):
+        np.testing.assert_allclose(outer(ricci.grad(ruled))(X), expected, rtol=1e-6)
 
 
 # Other settings

@@ -14,6 +14,7 @@ from ricci_ir import (
     JaxprEqn,
     Literal,
     Primitive,
+    SettingsSwitch,
     context,
     eval_jaxpr,
     jaxprs_in_params,
@@ -64,19 +65,21 @@ def _run(jaxpr: Jaxpr, args: tuple[Array, ...]) -> list[Any]:
     read = lambda atom: atom.operand() if isinstance(atom, Literal) else env[id(atom)]
     outer, origin = context.name_stack, context.origin
     try:
-        for eqn in jaxpr.eqns:
-            code, offset, names = eqn.raw_source
-            context.name_stack = outer + names
-            context.origin = (code, offset) if code is not None else origin or no_origin
-            operands = list(map(read, eqn.invars))
-            function = ruled_programs.get(eqn.primitive)
-            if function is not None:
-                plain = without_rules(function(eqn.params))
-                results = eval_jaxpr(plain, plain.consts, *operands)
-            else:
-                results = eqn.primitive.bind(*operands, **params_without_rules(eqn.params))
-                results = results if eqn.primitive.multiple_results else [results]
-            env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
+        with SettingsSwitch() as switch:
+            for eqn in jaxpr.eqns:
+                switch.to(eqn.settings)
+                code, offset, names = eqn.raw_source
+                context.name_stack = outer + names
+                context.origin = (code, offset) if code is not None else origin or no_origin
+                operands = list(map(read, eqn.invars))
+                function = ruled_programs.get(eqn.primitive)
+                if function is not None:
+                    plain = without_rules(function(eqn.params))
+                    results = eval_jaxpr(plain, plain.consts, *operands)
+                else:
+                    results = eqn.primitive.bind(*operands, **params_without_rules(eqn.params))
+                    results = results if eqn.primitive.multiple_results else [results]
+                env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
     finally:
         context.name_stack, context.origin = outer, origin
     return list(map(read, jaxpr.outvars))

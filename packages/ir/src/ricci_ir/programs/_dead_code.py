@@ -208,7 +208,8 @@ def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxp
     ]
     effects = no_effects if primitive.effects is None else primitive.effects(call.params)
     invars = list(compress(eqn.invars, call.operands))
-    return JaxprEqn(invars, outvars, primitive, call.params, effects, eqn.raw_source)
+    live = JaxprEqn(invars, outvars, primitive, call.params, effects, eqn.raw_source)
+    return live.under(eqn.settings)
 
 
 def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
