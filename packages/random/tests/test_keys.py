@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
 from ricci_batching import vmap
@@ -211,3 +212,43 @@ def test_a_key_does_not_fill():
     assert words(keys.at[jnp.array([1])].get(mode="clip", fill_value=KEY)) == [words(keys[1])]
     with pytest.raises(TypeError, match="fill_value must be a number"):
         keys.at[jnp.array([5])].get(mode="fill", fill_value=KEY)
+
+
+GRID = random.split(KEY, (2, 3))
+CLOSED_OVER = {
+    "element": lambda: GRID[1, 2],
+    "slice": lambda: GRID[:, ::2],
+    "ellipsis": lambda: GRID[..., 0],
+    "positions": lambda: GRID[jnp.array([1, 0])],
+    "iteration": lambda: jnp.stack([row[1] for row in GRID]),
+    "reshape": lambda: GRID.reshape(3, -1),
+    "ravel": GRID.ravel,
+    "flatten": GRID.flatten,
+    "copy": GRID.copy,
+    "transpose": lambda: GRID.T,
+    "at": lambda: GRID.at[0].set(GRID[1]),
+    "zeros_like": lambda: jnp.zeros_like(GRID),
+    "full_like": lambda: jnp.full_like(GRID, 7),
+    "zeros": lambda: jnp.zeros((2,), KEY.dtype),
+    "empty": lambda: jnp.empty_like(GRID),
+    "sample": lambda: random.split(GRID[0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED_OVER)
+def test_keys_that_a_program_closes_over(name):
+    make = CLOSED_OVER[name]
+    expected = words(make())
+    assert words(xla.jit(make)()) == expected
+    assert words(lax.cond(True, make, make)) == expected
+    assert words(lax.scan(lambda c, _: (c, make()), 0, None, length=1)[1][0]) == expected
+    batched = vmap(lambda x: random.key_data(make()) + x)(np.zeros(1, np.uint32))
+    assert batched[0].tolist() == expected
+
+
+def test_a_program_shows_what_becomes_of_keys():
+    assert "random_wrap" not in str(make_jaxpr(lambda: (GRID[0, 1], GRID.reshape(6), *GRID))())
+
+
+def test_keys_at_a_batched_position():
+    assert words(vmap(lambda i: GRID[i, 1])(jnp.array([1, 0]))) == words(GRID[::-1, 1])

@@ -14,6 +14,7 @@ from ricci_ir import (
     ShapedArray,
     ShapeLike,
     debug_key_reuse,
+    is_recording,
     register_array_type,
 )
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 else:
     _Array = object  # ``register_array_type`` makes it an ``Array`` and adds the methods
 
-from ._key_type import Generator, KeyType, key_type, register_key_array
+from ._key_type import Generator, KeyType, key_type
 
 __all__ = [
     "KeyArray",
@@ -53,6 +54,9 @@ register_array_type(_Keys)
 
 class KeyArray(_Keys):
     """An array of keys, as ``key`` and ``split`` return it.
+
+    Its methods work on the words, which every backend knows. While a program is recorded, they are
+    those of all arrays, so that the program shows what becomes of the keys.
 
     Args:
       impl: the generator.
@@ -210,14 +214,16 @@ class KeyArray(_Keys):
         """Whether the words' memory was freed or donated."""
         return self._base_array.is_deleted()
 
-    def copy(self) -> "KeyArray":
+    def copy(self) -> Array:
         """A new array with the same keys."""
+        if is_recording():
+            return super().copy()
         return KeyArray(self._impl, self._base_array.copy())
 
-    def __copy__(self) -> "KeyArray":
+    def __copy__(self) -> Array:
         return self.copy()
 
-    def __deepcopy__(self, memo: Any) -> "KeyArray":
+    def __deepcopy__(self, memo: Any) -> Array:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -230,14 +236,18 @@ class KeyArray(_Keys):
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __iter__(self) -> "Iterator[KeyArray]":
+    def __iter__(self) -> Iterator[Array]:
         if not self.ndim:
             raise TypeError(
                 "a single random key cannot be iterated over; random.split makes several of it."
             )
+        if is_recording():
+            return super().__iter__()
         return (KeyArray(self._impl, words) for words in self._base_array)
 
-    def __getitem__(self, index: Index) -> "KeyArray":
+    def __getitem__(self, index: Index) -> Array:
+        if is_recording():
+            return super().__getitem__(index)
         given = index if isinstance(index, tuple) else (index,)
         if any(part is Ellipsis for part in given):
             given += (slice(None),) * len(self._impl.key_shape)
@@ -249,7 +259,7 @@ class KeyArray(_Keys):
             )
         if debug_key_reuse.value:
             self._use_slice(index)
-        return KeyArray(self._impl, self._base_array[given])
+        return self.dtype.from_physical(self._base_array[given])
 
     def _use_slice(self, index: Index) -> None:
         """Note that indexing uses up the keys it picks, if the index shows which these are."""
@@ -261,8 +271,10 @@ class KeyArray(_Keys):
 
     def reshape(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
         self, *shape: ShapeLike, order: str = "C"
-    ) -> "KeyArray":
+    ) -> Array:
         """The keys in another shape; one size may be -1, which is then worked out."""
+        if is_recording():
+            return super().reshape(*shape, order=order)
         given: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         sizes = tuple(given)
         known = int(np.prod([n for n in sizes if n != -1]))
@@ -271,7 +283,7 @@ class KeyArray(_Keys):
 
     def ravel(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
         self, order: str = "C"
-    ) -> "KeyArray":
+    ) -> Array:
         """The keys as a vector."""
         return self.reshape(self.size)
 
@@ -298,6 +310,3 @@ _INTERNAL = frozenset({"physical", "use_up", "uses"})
 
 def _keys_of(dtype: KeyType, words: Array) -> KeyArray:
     return KeyArray(dtype._impl, words)
-
-
-register_key_array(KeyArray)

@@ -95,7 +95,7 @@ class KeyType(ExtendedDType):
         return ShapedArray((*aval.shape, *self._impl.key_shape), np.dtype("uint32"))
 
     def from_physical(self, array: Array) -> Array:
-        """The array of keys that has these words, outside of any trace."""
+        """The array of keys that has these words, which is traced if they are."""
         return _key_arrays.make(self._impl, array)
 
 
@@ -104,7 +104,7 @@ type GeneratorLike = str | Generator | GeneratorSpec | KeyType
 
 
 class _KeyArrays:
-    """Makes arrays of keys. ``_key_array``, which imports this module, fills it."""
+    """Makes arrays of keys of words. ``_primitives``, which imports this module, fills it."""
 
     __slots__ = ("make",)
 
@@ -115,7 +115,7 @@ _key_arrays = _KeyArrays()
 
 
 def register_key_array(make: Callable[[Generator, Any], Array]) -> None:
-    """Set the class of arrays of keys, called as ``make(generator, words)``."""
+    """Set the function that makes arrays of keys, called as ``make(generator, words)``."""
     _key_arrays.make = make
 
 

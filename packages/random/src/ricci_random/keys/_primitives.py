@@ -34,7 +34,7 @@ from ricci_lax.authoring import KeyRole, shape_of
 from ricci_stablehlo import Lowering, Value
 
 from ._key_array import KeyArray
-from ._key_type import Generator, key_type
+from ._key_type import Generator, key_type, register_key_array
 
 _UINT32 = np.dtype("uint32")
 
@@ -48,6 +48,15 @@ def wrap(words: Array, impl: Generator) -> Array:
     if isinstance(words, Tracer) or is_recording():
         return random_wrap_p.bind(words, impl=impl)
     return KeyArray(impl, words)
+
+
+def _keys_of_words(impl: Generator, words: Array) -> Array:
+    return (
+        random_wrap_p.bind(words, impl=impl) if isinstance(words, Tracer) else KeyArray(impl, words)
+    )
+
+
+register_key_array(_keys_of_words)
 
 
 def unwrap(keys: Array) -> Array:
