@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
-    ArrayLike,
     OneStep,
     Primitive,
     ShapedArray,
     Token,
     Tracer,
-    eval_jaxpr,
     eval_trace,
     get_aval,
     host_rules,
@@ -22,7 +20,9 @@ from ricci_ir import (
 )
 
 from ._array import ReferenceArray
-from ._rules import missing_rule, rule_for
+from ._elements import from_numpy, numpy_dtype, to_array, to_numpy
+from ._programs import run_program
+from ._rules import composition_of, missing_rule, rule_for
 
 
 class ReferenceBackend:
@@ -33,8 +33,10 @@ class ReferenceBackend:
     def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars; gives its result or results.
 
+        A primitive without a rule may stand for a program, or for a function of arrays.
+
         Raises:
-          NotImplementedError: if the primitive has neither a rule nor a program.
+          NotImplementedError: if the primitive has no rule and stands for neither.
         """
         for arg in args:
             if isinstance(arg, Tracer):
@@ -47,18 +49,24 @@ class ReferenceBackend:
             return [self.array(x, aval) for x, aval in zip(results, types, strict=True)]
         if rule is None and primitive.impl is not None:
             return primitive.impl(*args, **params)
-        if rule is None:
-            program = program_rules.get(primitive)
-            if program is None:
-                raise NotImplementedError(missing_rule(primitive))
-            jaxpr, _ = program(**params)
-            with set_trace(eval_trace):
-                results = eval_jaxpr(jaxpr, jaxpr.consts, *args)
-            avals = jaxpr.out_avals
-            return [_as_array(x, aval) for x, aval in zip(results, avals, strict=True)]
+        if rule is None and primitive in program_rules:
+            jaxpr, _ = program_rules[primitive](**params)
+            return run_program(jaxpr, args)
         avals: Any = tuple(map(get_aval, args))
-        operands = [_operand(x, aval) for x, aval in zip(args, avals, strict=True)]
         out = primitive.result_avals(avals, params)
+        if rule is None:
+            composition = composition_of(primitive)
+            if composition is None:
+                raise NotImplementedError(missing_rule(primitive))
+            arrays = map(to_array, args, avals)
+            with set_trace(eval_trace):
+                made: Any = composition(*arrays, **params)
+            return (
+                list(map(to_array, made, out))
+                if primitive.multiple_results
+                else to_array(made, out)
+            )
+        operands = list(map(to_numpy, args, avals))
         with np.errstate(all="ignore"):
             result: Any = rule(*operands, **params)
         if not primitive.multiple_results:
@@ -99,28 +107,16 @@ class ReferenceBackend:
         """Do nothing: this backend keeps nothing between calls."""
 
 
-def _operand(x: ArrayLike | Token, aval: ShapedArray) -> np.ndarray | Token:
-    if type(x) is Token:
-        return x
-    return x._value if type(x) is ReferenceArray else np.asarray(x, aval.dtype)
-
-
-def _as_array(x: ArrayLike, aval: ShapedArray) -> ReferenceArray:
-    if type(x) is ReferenceArray and x.aval is aval:
-        return x
-    return ReferenceArray(np.array(x, aval.dtype), aval)
-
-
 def _wrap(
     primitive: Primitive,
     result: np.ndarray | Token,
     aval: ShapedArray,
-    operands: list[np.ndarray | Token],
-) -> ReferenceArray | Token:
+    operands: list[Any],
+) -> Any:
     if type(result) is Token:
         return result
     value = np.asarray(result)
-    if value.shape != aval.shape or value.dtype != aval.dtype:
+    if value.shape != aval.shape or value.dtype != numpy_dtype(aval.dtype):
         raise AssertionError(
             f"the reference rule of {primitive.name!r} computed {value.dtype}{list(value.shape)}, "
             f"but the abstract type is {aval.str_short()}"
@@ -128,7 +124,7 @@ def _wrap(
     # The result becomes read-only. An operand or a view shares its memory with an array that
     # others may write to, so it is copied first.
     shared = value.base is not None or any(value is x for x in operands)
-    return ReferenceArray(value.copy() if shared else value, aval)
+    return from_numpy(value.copy() if shared else value, aval)
 
 
 reference_backend: ReferenceBackend = ReferenceBackend()

@@ -7,6 +7,7 @@ import numpy as np
 from ricci_ir import Jaxpr
 from ricci_lax.authoring import index_of_platform
 
+from ._elements import numpy_dtype
 from ._programs import call_program
 from ._rule_type import Rule
 
@@ -49,7 +50,7 @@ def _scan(
     start = num_consts + num_carry
     consts, carry, xs = operands[:num_consts], list(operands[num_consts:start]), operands[start:]
     avals: list[Any] = jaxpr.out_avals[num_carry:]
-    collected = [np.zeros((length, *a.shape), a.dtype) for a in avals]
+    collected = [np.zeros((length, *a.shape), numpy_dtype(a.dtype)) for a in avals]
     for i in reversed(range(length)) if reverse else range(length):
         outs = call_program(jaxpr, [*consts, *carry, *(x[i] for x in xs)])
         carry = outs[:num_carry]

@@ -4,6 +4,7 @@ import numpy as np
 
 from ricci_ir import Token
 
+from ._elements import numpy_dtype
 from ._programs import call_program
 from ._rule_type import Rule
 
@@ -12,6 +13,6 @@ making_rules: dict[str, Rule] = {
     "composite": lambda *operands, call_jaxpr, **params: call_program(call_jaxpr, operands),
     "create_token": lambda: Token(None),
     "dce_sink": lambda x, **params: [],
-    "empty": lambda *, shape, dtype, **params: np.zeros(shape, dtype),
+    "empty": lambda *, shape, dtype, **params: np.zeros(shape, numpy_dtype(dtype)),
     "stage": lambda x: x,
 }

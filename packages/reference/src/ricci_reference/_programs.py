@@ -8,14 +8,33 @@ from numpy.typing import ArrayLike
 
 from ricci_ir import Jaxpr, eval_jaxpr, eval_trace, set_trace
 
+from ._elements import from_numpy, numpy_dtype, to_array, to_numpy
 
-def call_program(jaxpr: Jaxpr, args: Sequence[ArrayLike]) -> list[np.ndarray]:
-    """Evaluate a jaxpr on the current backend; gives its results as NumPy arrays."""
-    operands = [np.asarray(x) for x in args]
+
+def run_program(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """Evaluate a jaxpr on the current backend.
+
+    Its arguments become arrays of the types that it was traced for: a NumPy array of float64 would
+    be one of float64 to the operations that were recorded with 64-bit dtypes on, and of float32 to
+    the others.
+    """
+    operands = [to_array(x, var.aval) for x, var in zip(args, jaxpr.invars, strict=True)]
     with set_trace(eval_trace):
         results = eval_jaxpr(jaxpr, jaxpr.consts, *operands)
     avals: list[Any] = jaxpr.out_avals
-    return [np.asarray(x, aval.dtype) for x, aval in zip(results, avals, strict=True)]
+    return list(map(to_array, results, avals))
+
+
+def call_program(jaxpr: Jaxpr, args: Sequence[ArrayLike]) -> list[np.ndarray]:
+    """Evaluate a jaxpr on the current backend; gives its results as NumPy arrays."""
+    avals: list[Any] = [var.aval for var in jaxpr.invars]
+    # A view: what becomes read-only is not the array that a user gave.
+    operands = [
+        from_numpy(np.asarray(x, numpy_dtype(aval.dtype)).view(), aval)
+        for x, aval in zip(args, avals, strict=True)
+    ]
+    out_avals: list[Any] = jaxpr.out_avals
+    return list(map(to_numpy, run_program(jaxpr, operands), out_avals))
 
 
 def fold(

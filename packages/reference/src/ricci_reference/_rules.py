@@ -6,6 +6,9 @@ This package holds the rules of ``lax``'s primitives that need more than one cal
 other primitive brings its own rule with ``reference=`` in its block.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import ricci_lax.linalg  # noqa: F401  (defines the primitives)
 from ricci_ir import (
     Primitive,
@@ -16,6 +19,7 @@ from ricci_ir import (
     program_rules,
     reference_rules,
 )
+from ricci_stablehlo import lower_rules
 
 from ._contractions import contraction_rules
 from ._control_flow import control_flow_rules
@@ -69,10 +73,15 @@ def rule_for(primitive: Primitive) -> Rule | None:
     return rule
 
 
+def composition_of(primitive: Primitive) -> Callable[..., Any] | None:
+    """The function of arrays that the lowering rule of a primitive writes, if it says which."""
+    return getattr(lower_rules.get(primitive), "function", None)
+
+
 def missing_rule(primitive: Primitive) -> str | None:
     """The reason why the reference backend cannot evaluate a primitive, or ``None`` if it can."""
     known = primitive.impl is not None or primitive in program_rules or primitive in host_rules
-    if known or rule_for(primitive) is not None:
+    if known or rule_for(primitive) is not None or composition_of(primitive) is not None:
         return None
     place = defined_at(primitive)
     where = f" (defined at {place})" if place else ""

@@ -13,6 +13,7 @@ from ._lowering import Module as Module
 from ._lowering import Value as Value
 from ._lowering import extended_lower_rules as extended_lower_rules
 from ._lowering import lower_rules as lower_rules
+from ._lowering import of_function as of_function
 from ._lowering import traced as traced
 from ._ordering import order_rules as order_rules
 from ._ordering import ordered_effects as ordered_effects
@@ -43,6 +44,7 @@ __all__ = [
     "lower_jaxpr",
     "lower_rules",
     "mlir_rules",
+    "of_function",
     "order_rules",
     "ordered_effects",
     "register_lowering",

@@ -547,8 +547,8 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
 
     Args:
       fun: ``fun(*operands, **params)``, made of other primitives. It returns an array, or a
-        sequence of arrays for a primitive with several results. The rule keeps the function as
-        its attribute ``function``.
+        sequence of arrays for a primitive with several results. Backends without a compiler
+        call it, see ``of_function``.
     """
 
     def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
@@ -564,5 +564,17 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
         results = ctx.inline(jaxpr, operands)
         return results if many else results[0]
 
+    return of_function(fun, lower)
+
+
+def of_function(fun: Callable[..., Any], lower: LoweringRule) -> LoweringRule:
+    """A lowering rule, with the function of arrays that it writes as its attribute ``function``.
+
+    A backend without a compiler, which has no rule for the primitive, calls that function.
+
+    Args:
+      fun: ``fun(*operands, **params)``, on arrays, as for ``traced``.
+      lower: the rule.
+    """
     lower.function = fun  # pyright: ignore[reportFunctionMemberAccess]
     return lower

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, define, is_extended
 from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
@@ -262,9 +262,11 @@ def _pad_batch(axis, args, dims, *, padding_config):
     config = (*padding_config[:dim], (0, 0, 0), *padding_config[dim:])
     if value_dim is None:
         return pad_p.bind(x, value, padding_config=config), dim
-    # Pad with zeros, then put each example's own value where no element of the operand is.
+    # Pad with anything, then put each example's own value where no element of the operand is.
     aval = array_aval(x)
-    padded = pad(x, np.zeros((), aval.dtype)[()], config)
+    keys = is_extended(aval.dtype)  # there is no zero among them
+    filling = index_in_dim(value, 0, keepdims=False) if keys else np.zeros((), aval.dtype)[()]
+    padded = pad(x, filling, config)
     kept = pad(full(aval.shape, True), False, config)
     values = broadcast_in_dim(move_dim(value, value_dim, 0), shape_of(padded), (dim,))
     return select_n(kept, values, padded), dim

@@ -1,6 +1,7 @@
 """The primitives on keys, the same for all generators.
 
-They are lowered to calls of functions on the keys' words, which the generator brings.
+They are lowered to calls of functions on the keys' words, which the generator brings. A backend
+without a compiler calls these functions.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.authoring import KeyRole, shape_of
-from ricci_stablehlo import Lowering, Value
+from ricci_stablehlo import Lowering, Value, of_function
 
 from ._key_array import KeyArray
 from ._key_type import Generator, key_type, register_key_array
@@ -103,6 +104,36 @@ def _call(
     return Value(ctx.call(program, name, operands)[0].name, out)
 
 
+def _lower_to(method: str, gives_keys: bool = True) -> Callable[..., Value]:
+    """The lowering rule of a primitive that is a function of the generator, called on words.
+
+    Args:
+      method: the function's name. The first operand is keys, or a parameter ``impl`` says which
+        generator is meant.
+      gives_keys: whether the function's result is the words of keys.
+    """
+
+    def lower(
+        ctx: Lowering, x: Value, *others: Value, impl: Generator | None = None, **params: Any
+    ) -> Value:
+        generator: Generator = impl or x.aval.dtype._impl
+        words = x if impl else Value(x.name, _words(x.aval))
+        fun = getattr(generator, method)
+        return _call(ctx, f"{generator.name}_{method}", fun, [words, *others], **params)
+
+    def function(x: Array, *others: Array, impl: Generator | None = None, **params: Any) -> Array:
+        generator: Generator = impl or type_of(x).dtype._impl
+        result = getattr(generator, method)(x if impl else unwrap(x), *others, **params)
+        return wrap(result, generator) if gives_keys else result
+
+    return of_function(function, lower)
+
+
+def _unchanged(function: Callable[..., Array]) -> Callable[..., Value]:
+    """The lowering rule of a function that gives what programs hold for its operand already."""
+    return of_function(function, lambda ctx, x, **_: Value(x.name, ctx.out))
+
+
 # random_seed: integers to keys
 
 
@@ -118,7 +149,7 @@ random_seed_p: Primitive = define(
     jvp=zero_derivative,
     transpose=not_linear,
     batch=elementwise,
-    lower=lambda ctx, seeds, *, impl: _call(ctx, f"{impl.name}_seed", impl.seed, [seeds]),
+    lower=_lower_to("seed"),
     key_role=KeyRole.SEED,
 )
 
@@ -157,7 +188,7 @@ random_wrap_p: Primitive = define(
     jvp=zero_derivative,
     transpose=not_linear,
     batch=lambda axis, args, dims, *, impl: (wrap(move_dim(args[0], dims[0], 0), impl), 0),
-    lower=lambda ctx, words, *, impl: Value(words.name, ctx.out),
+    lower=_unchanged(wrap),
     key_role=KeyRole.WRAP,
 )
 
@@ -176,7 +207,7 @@ random_unwrap_p: Primitive = define(
     jvp=zero_derivative,
     transpose=not_linear,
     batch=lambda axis, args, dims: (unwrap(args[0]), dims[0]),
-    lower=lambda ctx, keys: Value(keys.name, ctx.out),
+    lower=_unchanged(unwrap),
     key_role=KeyRole.UNWRAP,
 )
 
@@ -189,7 +220,7 @@ random_clone_p: Primitive = define(
     jvp=zero_derivative,
     transpose=not_linear,
     batch=elementwise,
-    lower=lambda ctx, keys: keys,
+    lower=_unchanged(lambda keys: wrap(unwrap(keys), keys.dtype._impl)),
     key_role=KeyRole.CLONE,
 )
 
@@ -221,18 +252,13 @@ def move_dim_of_keys(keys: Array, dim: int) -> Array:
     return wrap(move_dim(unwrap(keys), dim, 0), impl)
 
 
-def _split_lower(ctx, keys, *, shape):
-    impl, words = keys.aval.dtype._impl, Value(keys.name, _words(keys.aval))
-    return _call(ctx, f"{impl.name}_split", impl.split, [words], shape=shape)
-
-
 random_split_p: Primitive = define(
     "random_split",
     abstract_eval=_random_split_aval,
     jvp=zero_derivative,
     transpose=not_linear,
     batch=each_key,
-    lower=_split_lower,
+    lower=_lower_to("split"),
     key_role=KeyRole.SPLIT,
 )
 
@@ -267,18 +293,13 @@ def _fold_in_batch(axis, args, dims):
     return random_fold_in_p.bind(keys, data), 0
 
 
-def _fold_in_lower(ctx, keys, data):
-    impl, words = keys.aval.dtype._impl, Value(keys.name, _words(keys.aval))
-    return _call(ctx, f"{impl.name}_fold_in", impl.fold_in, [words, data])
-
-
 random_fold_in_p: Primitive = define(
     "random_fold_in",
     abstract_eval=_random_fold_in_aval,
     jvp=zero_derivative,
     transpose=not_linear,
     batch=_fold_in_batch,
-    lower=_fold_in_lower,
+    lower=_lower_to("fold_in"),
     key_role=KeyRole.FOLD_IN,
 )
 
@@ -293,18 +314,12 @@ def _random_bits_aval(keys, *, bit_width, shape):
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 
-def _bits_lower(ctx, keys, *, bit_width, shape):
-    impl, words = keys.aval.dtype._impl, Value(keys.name, _words(keys.aval))
-    name = f"{impl.name}_bits"
-    return _call(ctx, name, impl.bits, [words], bit_width=bit_width, shape=shape)
-
-
 random_bits_p: Primitive = define(
     "random_bits",
     abstract_eval=_random_bits_aval,
     jvp=zero_derivative,
     transpose=not_linear,
     batch=each_key,
-    lower=_bits_lower,
+    lower=_lower_to("bits", gives_keys=False),
     key_role=KeyRole.DRAW,
 )
