@@ -16,7 +16,7 @@ from ._lowering import lower_rules as lower_rules
 from ._lowering import of_function as of_function
 from ._lowering import traced as traced
 from ._ordering import order_rules as order_rules
-from ._ordering import ordered_effects as ordered_effects
+from ._ordering import ordered_among as ordered_among
 from ._ordering import thread_tokens as thread_tokens
 from ._ordering import tokens_at as tokens_at
 from ._ordering import with_tokens as with_tokens
@@ -46,7 +46,7 @@ __all__ = [
     "mlir_rules",
     "of_function",
     "order_rules",
-    "ordered_effects",
+    "ordered_among",
     "register_lowering",
     "scalar_literal",
     "string",

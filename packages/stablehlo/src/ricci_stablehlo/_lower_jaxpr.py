@@ -3,11 +3,11 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from ricci_ir import Jaxpr
+from ricci_ir import Jaxpr, lowerable_effects
 
 from ._locations import Locations
 from ._lowering import HostCallback, MeshAxes, Module, lower_function
-from ._ordering import ordered_effects, thread_tokens
+from ._ordering import ordered_among, thread_tokens
 from ._types import string
 
 
@@ -59,7 +59,12 @@ def lower_jaxpr(
 
     Returns:
       The text of the module.
+
+    Raises:
+      ValueError: if the program has effects that are not lowerable.
     """
+    if jaxpr.effects:
+        lowerable_effects.require(f"{kind}: {name}", jaxpr.effects, ValueError)
     if not embed_constants:
         jaxpr = _with_leading_consts(jaxpr)
     module = Module(
@@ -73,7 +78,7 @@ def lower_jaxpr(
     module.devices = devices
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
-    tokens = len(ordered_effects(jaxpr.effects))
+    tokens = len(ordered_among(jaxpr.effects))
     taken = tokens if num_partitions == 1 else 0
     module.names["main"] = 0
     for axes, symbol in (meshes or {}).items():

@@ -16,6 +16,7 @@ from ricci_ir import (
     RuleTable,
     Var,
     abstract_token,
+    ordered_effects,
     program_rules,
     rule_table,
     staged_call,
@@ -30,9 +31,9 @@ type OrderRule = Callable[[JaxprEqn, tuple[Effect, ...], list[Var]], _Ordered]
 order_rules: RuleTable = rule_table("order", required=False)
 
 
-def ordered_effects(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+def ordered_among(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     """The ordered ones among some effects, sorted by name."""
-    return tuple(sorted((e for e in effects if e.ordered), key=str))
+    return tuple(sorted(ordered_effects.filter_in(effects), key=str))
 
 
 def thread_tokens(
@@ -47,7 +48,7 @@ def thread_tokens(
       effects: the ordered effects, at least those of the program; by default exactly those.
       position: the position of the tokens among the arguments.
     """
-    effects = ordered_effects(jaxpr.effects) if effects is None else tuple(effects)
+    effects = ordered_among(jaxpr.effects) if effects is None else tuple(effects)
     key = ("with tokens", effects, position)
     return jaxpr.derived(key, lambda: _thread(jaxpr, effects, position))
 

@@ -4,6 +4,7 @@ from ._alike import *
 from ._by_function import *
 from ._check import *
 from ._dead_code import *
+from ._effects import *
 from ._evaluate import *
 from ._jaxpr import *
 from ._make_jaxpr import *

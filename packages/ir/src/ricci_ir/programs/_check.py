@@ -6,7 +6,8 @@ from typing import Any
 from ricci_ir._errors import JaxprTypeError
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 
-from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var, jaxprs_in_params, join_effects
+from ._effects import join_effects
+from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from ._print import Names
 from ._staging import program_check
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from ricci_ir.traces._primitive import RuleTable, rule_table
 
-from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, join_effects, no_effects
+from ._effects import join_effects, no_effects
+from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn
 from ._staged_call import program_rules, staged_call
 
 __all__ = [

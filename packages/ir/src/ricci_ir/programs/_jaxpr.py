@@ -1,7 +1,7 @@
 """Jaxprs: traced programs as data."""
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir._cache import Cache
@@ -10,39 +10,24 @@ from ricci_ir._source import NameStack, Source, unknown_source
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.types._aval import AbstractValue, get_aval
 
+from ._effects import no_effects
+
 __all__ = [
     "Atom",
     "convert_constvars",
     "DebugInfo",
     "DropVar",
-    "Effect",
-    "Effects",
     "Jaxpr",
     "JaxprEqn",
     "jaxprs_in_params",
-    "join_effects",
     "Literal",
-    "no_effects",
     "subjaxprs",
     "unknown_debug_info",
     "Var",
 ]
 
-Effects = frozenset
-no_effects: frozenset[Any] = frozenset()
 _lock = threading.RLock()
 _python_numbers = frozenset({int, float, complex})
-
-
-class Effect:
-    """A side effect of a program, such as printing; programs with effects are not dropped.
-
-    Attributes:
-      ordered: whether effects happen in program order, also across calls.
-    """
-
-    __slots__ = ()
-    ordered: bool = False
 
 
 class Var:
@@ -342,11 +327,6 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     """The jaxprs inside a jaxpr's equations, one level down."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
-
-
-def join_effects(effects: Iterable[frozenset[Any]]) -> frozenset[Any]:
-    """The union of sets of effects."""
-    return no_effects.union(*effects)
 
 
 def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:

@@ -24,6 +24,7 @@ from ricci_ir.traces._trace import (
 from ricci_ir.types._aval import AbstractValue, get_aval
 from ricci_ir.types._shape_dtype import result_aval
 
+from ._effects import join_effects, no_effects
 from ._jaxpr import (
     DebugInfo,
     DropVar,
@@ -31,8 +32,6 @@ from ._jaxpr import (
     JaxprEqn,
     Literal,
     Var,
-    join_effects,
-    no_effects,
     unknown_debug_info,
 )
 

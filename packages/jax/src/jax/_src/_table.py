@@ -28,12 +28,17 @@ TABLE: dict[str, dict[str, str]] = {
     "_src.compiler": {},  # chex asks whether it has functions that it would replace
     "_src.core": {  # flax, numpyro, quax
         "AbstractValue": "ricci_ir:AbstractValue",
+        "Effect": "ricci_ir:Effect",
+        "Effects": "ricci_ir:Effects",
+        "EffectTypeSet": "ricci_ir:EffectTypeSet",
         "ShapedArray": "ricci_ir:ShapedArray",
         "Trace": "ricci_ir:Trace",
         "TraceTag": "ricci_ir:TraceTag",
         "Tracer": "ricci_ir:Tracer",
         "full_lower": f"{ADAPTERS}:full_lower",
         "jaxpr_as_fun": "ricci_ir:jaxpr_function",
+        "join_effects": "ricci_ir:join_effects",
+        "no_effects": "ricci_ir:no_effects",
         "physical_aval": "ricci_ir:physical_aval",
         "set_current_trace": "ricci_ir:set_current_trace",
         "take_current_trace": "ricci_ir:take_current_trace",
@@ -49,6 +54,20 @@ TABLE: dict[str, dict[str, str]] = {
         "finfo": "ricci_ir:finfo",
         "supports_inf": f"{ADAPTERS}:supports_inf",
         "to_complex_dtype": f"{ADAPTERS}:to_complex_dtype",
+    },
+    "_src.effects": {  # mpi4jax
+        name: f"ricci_ir:{name}"
+        for name in (
+            "Effect",
+            "EffectTypeSet",
+            "Effects",
+            "control_flow_allowed_effects",
+            "custom_derivatives_allowed_effects",
+            "lowerable_effects",
+            "no_effects",
+            "ordered_effects",
+            "remat_allowed_effects",
+        )
     },
     "_src.flatten_util": {"ravel_pytree": "ricci.flatten_util:ravel_pytree"},  # blackjax
     "_src.flattree": {},  # quax imports it for the parameters of scan, which differ here

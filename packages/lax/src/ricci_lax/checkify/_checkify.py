@@ -71,7 +71,8 @@ def checkify[**P, R](
     @api_boundary
     def checked_fun(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         # The arguments are closed over: they may be of any type, not only arrays.
-        body = trace_body("checkify", wraps(f)(lambda: f(*args, **kwargs)), _no_arguments, ())
+        checked = wraps(f)(lambda: f(*args, **kwargs))
+        body = trace_body("checkify", checked, _no_arguments, (), allowed=None)
         log = Log(enabled, caller_source(1))
         results = run(log, body.jaxpr, body.consts)
         return tree_map(as_array, log.error()), tree_unflatten(body.out_tree, results)

@@ -11,13 +11,13 @@ from ricci_batching import batched_at
 from ricci_ir import (
     Array,
     ArrayLike,
-    Effect,
     Primitive,
     api_boundary,
     as_array,
     define,
     is_concrete,
 )
+from ricci_lax.effects._kinds import AllowedEffect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._slicing import index_in_dim
 from ricci_lax.structure._shapes import shape_of
@@ -155,7 +155,7 @@ init_error: Error = Error({}, {}, {}, {})
 # The primitive that raises an error in a program without ``checkify``.
 
 
-class CheckEffect(Effect):
+class CheckEffect(AllowedEffect):
     """The effect of checks, by which programs keep them although they have no results."""
 
     __slots__ = ()

@@ -10,12 +10,14 @@ from ricci_ir import (
     Array,
     CarryPromoted,
     DebugInfo,
+    EffectTypeSet,
     Jaxpr,
     ShapedArray,
     TracedFunctions,
     Tracer,
     Var,
     check_results,
+    control_flow_allowed_effects,
     convert_constvars,
     current_source,
     get_aval,
@@ -63,7 +65,13 @@ _bodies: TracedFunctions[Any, Body] = TracedFunctions("bodies of loops and branc
 
 
 def trace_body(
-    what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], *, anew: bool = False
+    what: str,
+    fun: Callable,
+    tree: PyTreeDef,
+    avals: Sequence[Any],
+    *,
+    anew: bool = False,
+    allowed: EffectTypeSet | None = control_flow_allowed_effects,
 ) -> Body:
     """Trace a function of pytrees; a later call with the same function and types reuses it.
 
@@ -72,15 +80,19 @@ def trace_body(
       tree, avals: the structure and the types of its arguments.
       anew: whether the function is traced in each call, since what it closes over may have
         changed. The kept program, and what is compiled of it, is used if it is the same.
+      allowed: the side effects that the function may have; ``None`` for all.
 
     Raises:
       TypeError: if the function returns something that is no array.
+      NotImplementedError: if it has effects that are not allowed.
     """
     key = (what, tree, tuple(avals), trace_key())
     found = _bodies.recall(fun, key)
     if found is not None and not anew:
         return found
     traced = _trace(what, fun, tree, avals)
+    if traced.jaxpr.effects and allowed is not None:
+        allowed.require(f"{what}: {function_name(fun)}", traced.jaxpr.effects)
     if found is not None and same_program(found.jaxpr, traced.jaxpr):
         return traced._replace(jaxpr=found.jaxpr)
     if not any(isinstance(x, Tracer) for x in traced.consts):

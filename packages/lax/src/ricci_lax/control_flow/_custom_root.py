@@ -14,6 +14,7 @@ from ricci_ir import (
     ShapedArray,
     api_boundary,
     convert_constvars,
+    custom_derivatives_allowed_effects,
     eval_jaxpr,
     get_aval,
     trace_to_jaxpr,
@@ -61,6 +62,8 @@ def custom_root(
       TypeError: if ``f``, ``solve`` or ``tangent_solve`` returns another structure than
         ``initial_guess``, or ``tangent_solve`` other shapes.
       ValueError: if with ``has_aux`` ``solve`` returns no pair.
+      NotImplementedError: if ``f`` or ``solve`` has side effects that are not allowed there, such
+        as ``io_callback``.
 
     Example:
       >>> from ricci_autodiff import grad
@@ -96,6 +99,8 @@ def custom_root(
     solved = _Traced.of("solve", flat_solve, avals)
     point = solved.jaxpr.out_avals[:count]
     applied = _Traced.of("f", flat_f, point)
+    for what, traced in (("solve", solved), ("f", applied)):
+        custom_derivatives_allowed_effects.require(f"custom_root: {what}", traced.jaxpr.effects)
     tangent = _tangent_program(tangent_solve, tree, applied, point)
     root = _root(count, applied.jaxpr, solved.jaxpr, tangent.jaxpr)
     outs = root(applied.consts, solved.consts, tangent.consts, guess)

@@ -30,6 +30,7 @@ from ricci_ir import (
     live_equations,
     log_checkpoint_residuals,
     looks_like,
+    remat_allowed_effects,
     staged_call,
 )
 from ricci_lax.checkpoint_policies import Policy, SaveFromBothPolicies, SaveInPlace
@@ -84,6 +85,7 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
             "in the backward pass.\nCall it outside, or use pure_callback or debug.callback, which "
             "may be called twice."
         )
+    remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
     whole = jaxpr if policy is None else _also_saving(inlined(jaxpr), policy)
     linearized = linearize_jaxpr(whole, nonzeros)
     forward, tangent = linearized.forward, linearized.tangent
@@ -271,7 +273,7 @@ def checkpoint[**P, R](
             call = _with_static(fun, dict(static), dict(fixed))
         leaves, tree = tree_flatten((dynamic, options))
         avals = leaf_avals("checkpoint", argument_paths(dynamic, options, fun), leaves)
-        body = trace_body("checkpoint", call, tree, avals)
+        body = trace_body("checkpoint", call, tree, avals, allowed=None)
         outs = remat_p.bind(
             *body.consts,
             *leaves,

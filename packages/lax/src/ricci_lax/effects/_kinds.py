@@ -8,7 +8,17 @@ __all__ = [
 ]
 
 
-class DebugEffect(Effect):
+class AllowedEffect(Effect):
+    """An effect that may happen everywhere, also twice."""
+
+    __slots__ = ()
+    lowerable = True
+    in_control_flow = True
+    in_custom_derivatives = True
+    in_remat = True
+
+
+class DebugEffect(AllowedEffect):
     """Debugging output, in no particular order."""
 
     __slots__ = ()
@@ -17,7 +27,7 @@ class DebugEffect(Effect):
         return "Debug"
 
 
-class OrderedDebugEffect(Effect):
+class OrderedDebugEffect(AllowedEffect):
     """Debugging output, in the order of the program."""
 
     __slots__ = ()
@@ -28,18 +38,22 @@ class OrderedDebugEffect(Effect):
 
 
 class IOEffect(Effect):
-    """Input and output, in no particular order."""
+    """Input and output, in no particular order; it must not happen twice."""
 
     __slots__ = ()
+    lowerable = True
+    in_control_flow = True
 
     def __repr__(self) -> str:
         return "IO"
 
 
 class OrderedIOEffect(Effect):
-    """Input and output, in the order of the program."""
+    """Input and output, in the order of the program; it must not happen twice."""
 
     __slots__ = ()
+    lowerable = True
+    in_control_flow = True
     ordered = True
 
     def __repr__(self) -> str:

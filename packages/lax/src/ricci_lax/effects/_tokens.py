@@ -6,7 +6,6 @@ from ricci_autodiff import Zero, instantiate, not_linear
 from ricci_ir import (
     AbstractToken,
     AbstractValue,
-    Effect,
     Primitive,
     PyTree,
     abstract_token,
@@ -16,6 +15,8 @@ from ricci_ir import (
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
+
+from ._kinds import AllowedEffect
 
 __all__ = [
     "after_all",
@@ -103,7 +104,7 @@ def after_all(*operands: Any) -> Any:
     return after_all_p.bind(*operands)
 
 
-class _Kept(Effect):
+class _Kept(AllowedEffect):
     """The effect of equations that programs keep although nothing uses them."""
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from ricci_ir import (
     no_effects,
     physical_aval,
 )
-from ricci_stablehlo import HostCallback, ordered_effects
+from ricci_stablehlo import HostCallback, ordered_among
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._sharding import single_device_sharding
@@ -250,7 +250,7 @@ class Executable:
         self.committed = committed
         self.consts = list(consts)
         self.effects = effects
-        self.ordered_effects = ordered_effects(effects)
+        self.ordered_effects = ordered_among(effects)
         self.has_extended_results = any(map(_is_extended, self.out_avals))
         self.handlers = [
             _result_handler(aval, sharding, committed)
