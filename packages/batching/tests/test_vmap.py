@@ -239,7 +239,7 @@ ERRORS = {
     "out_axes range": (
         lambda: rb.vmap(f, out_axes=2)(X),
         ValueError,
-        "out_axes=2 is out of bounds for output, which",
+        "out_axes=2 is out of bounds for output, of dimension",
     ),
     "argument": (lambda: rb.vmap(f)({"k": "a"}), TypeError, r"argument x\['k'\].*'a'"),
     "result": (lambda: rb.vmap(lambda x: "a")(X), TypeError, "'a'"),

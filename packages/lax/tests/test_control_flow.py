@@ -249,7 +249,7 @@ ERRORS = [
     (lambda: scan(1, X, ROWS), TypeError, "scan: f must be a function"),
     (lambda: scan(lambda c, a: c, X, ROWS), TypeError, "must return a pair"),
     (lambda: scan(lambda c, a: {"a": c, "b": a}, X, ROWS), TypeError, "must return a pair"),
-    (lambda: scan(lambda c, a: ((c, c), a), X, ROWS), TypeError, "carry of the structure"),
+    (lambda: scan(lambda c, a: ((c, c), a), X, ROWS), TypeError, "carry of the pytree structure"),
     (
         lambda: scan(
             lambda c, a: ({"h": a, "n": c["n"]}, a), {"h": full((2,), 0.0), "n": F(0)}, ROWS
@@ -275,7 +275,11 @@ ERRORS = [
     (lambda: scan(lambda c, a: (c, "s"), X, ROWS), TypeError, r"at output\[1\], which is no array"),
     # while_loop
     (lambda: while_loop(1, 2, X), TypeError, "must be functions"),
-    (lambda: while_loop(lambda c: True, lambda c: (c, c), X), TypeError, "carry of the structure"),
+    (
+        lambda: while_loop(lambda c: True, lambda c: (c, c), X),
+        TypeError,
+        "carry of the pytree structure",
+    ),
     (
         lambda: while_loop(lambda c: gt(c, c), lambda c: c, X),
         TypeError,
@@ -294,7 +298,7 @@ ERRORS = [
     (lambda: fori_loop("a", 3, lambda i, c: c, X), TypeError, "lower must be an integer scalar"),
     (lambda: fori_loop(np.int8(0), np.int16(3), lambda i, c: c, X), TypeError, "int8 and int16"),
     (lambda: fori_loop(0, 3, 1, X), TypeError, "body_fun must be a function"),
-    (lambda: fori_loop(0, 3, lambda i, c: (c, c), X), TypeError, "carry of the structure"),
+    (lambda: fori_loop(0, 3, lambda i, c: (c, c), X), TypeError, "carry of the pytree structure"),
     (
         lambda: make_jaxpr(lambda n: fori_loop(0, n, lambda i, c: c, X, unroll=2))(3),
         ValueError,

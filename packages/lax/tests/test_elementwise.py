@@ -480,7 +480,7 @@ def test_barrier_keeps_tangents_apart():
             lax.add,
             [aval(), aval(shape=(2, 3))],
             TypeError,
-            "add: the operands have different ranks",
+            "add: the operands have different numbers of dimensions",
         ),
         (
             lax.add,

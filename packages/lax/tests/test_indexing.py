@@ -307,7 +307,7 @@ x, at, updates = np.ones((4, 6), np.float32), np.zeros((3, 1), int), np.ones((3,
         ({"collapsed_slice_dims": (7,)}, "gather: collapsed_slice_dims names dimension"),
         ({"collapsed_slice_dims": (1, 0)}, "gather: collapsed_slice_dims="),
         ({"start_index_map": (0, 1)}, "dimensions, but the last dimension of"),
-        ({"start_index_map": (7,)}, "but there are dimensions"),
+        ({"start_index_map": (7,)}, "out of bounds: there are dimensions"),
         ({"operand_batching_dims": (0,)}, "gather: a dimension is in both"),
         (
             {"operand_batching_dims": (1,), "start_indices_batching_dims": (0,)},

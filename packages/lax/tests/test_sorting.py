@@ -76,13 +76,13 @@ def test_indices_are_int32():
             "sort: the operands are sorted together, but",
             lambda x: sort((x, reduce_sum(x, (0,)))),
         ),
-        (ValueError, "is out of bounds for an array of rank", lambda x: sort(x, 2)),
+        (ValueError, "is out of bounds for an array of dimension", lambda x: sort(x, 2)),
         (ValueError, "of them at least, and by all at most", lambda x: sort((x,), num_keys=2)),
         (ValueError, "of them at least, and by all at most", lambda x: sort((x,), num_keys=0)),
         (TypeError, "sort: there is nothing to sort; give one", lambda x: sort(())),
         (ValueError, "top_k: there are no", lambda x: top_k(x, 9)),
         (ValueError, "is negative", lambda x: top_k(x, -1)),
-        (ValueError, "is out of bounds for an array of rank", lambda x: top_k(total(x), 1)),
+        (ValueError, "is out of bounds for an array of dimension", lambda x: top_k(total(x), 1)),
     ],
 )
 def test_errors_name_the_rule_that_is_broken(error, message, function):

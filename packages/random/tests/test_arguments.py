@@ -16,7 +16,7 @@ KEY = np.array([0, 1], np.uint32)
 
 REFUSED = [
     (lambda k: random.uniform(k, (2.5,)), TypeError, "integers"),
-    (lambda k: random.uniform(k, (-1,)), ValueError, "nonnegative"),
+    (lambda k: random.uniform(k, (-1,)), ValueError, "negative size"),
     (lambda k: random.uniform(k, dtype=int), ValueError, "float dtype"),
     (lambda k: random.normal(k, dtype=int), ValueError, "float or complex"),
     (lambda k: random.bits(k, dtype=float), ValueError, "unsigned"),

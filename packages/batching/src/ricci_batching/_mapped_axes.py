@@ -75,7 +75,7 @@ def _dim(
     if not -ndim <= dim < ndim:
         advice = " To use the same value for all examples, set in_axes to None for it."
         raise ValueError(
-            f"{transform}: in_axes maps over axis {dim} of argument {names()[i]}, which has rank "
-            f"{ndim}.{advice if ndim == 0 else ''}"
+            f"{transform}: in_axes maps over axis {dim} of argument {names()[i]}, whose shape has "
+            f"rank {ndim}.{advice if ndim == 0 else ''}"
         )
     return dim % ndim

@@ -374,7 +374,7 @@ def _place(
     ndim = len(get_aval(value).shape) + (dim is None)  # pyright: ignore
     if not -ndim <= target < ndim:
         raise ValueError(
-            f"vmap: out_axes={target} is out of bounds for {outputs()[i]}, which has rank {ndim} "
+            f"vmap: out_axes={target} is out of bounds for {outputs()[i]}, of dimension {ndim} "
             "with the batch."
         )
     return as_array(batched_at(value, dim, size, target % ndim))

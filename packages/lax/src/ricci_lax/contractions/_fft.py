@@ -83,8 +83,8 @@ def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> Shape
     if x.shape != expected:
         raise ValueError(
             f"fft: {fft_type.name} with fft_lengths={fft_lengths} takes an operand whose last "
-            f"sizes are {expected[len(batch) :]}, but it is {x.str_short()}. Slice or pad it, or "
-            "change fft_lengths."
+            f"dimensions have shape {expected[len(batch) :]}, but it is "
+            f"{x.str_short()}. Slice or pad it, or change fft_lengths."
         )
     if fft_type is FftType.RFFT:
         if not last:

@@ -240,7 +240,8 @@ def check_carry(
     """
     if tree != out_tree:
         raise TypeError(
-            f"{what}: {function_name(fun)} must return a carry of the structure that it is given.\n"
+            f"{what}: {function_name(fun)} must return a carry of the pytree "
+            "structure that it is given.\n"
             f"{_structure_difference(tree, out_tree, 'the carry given', 'the carry returned')}\n"
             "Return every part of the carry, in its place, also where it does not change."
         )

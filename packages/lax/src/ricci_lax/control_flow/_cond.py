@@ -404,8 +404,9 @@ def _check_scalar(what: str, x: object) -> None:
         raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x).__name__}.") from None
     if aval.shape:
         raise TypeError(
-            f"{what} must be a scalar, got {aval.str_short()}. Reduce it (with .any() or .all(), "
-            "say), choose element by element with where, or map over it with vmap."
+            f"{what} must be a scalar, got {aval.str_short()}, of shape {aval.shape}. Reduce it "
+            "(with .any() or .all(), say), choose element by element with where, or map over it "
+            "with vmap."
         )
 
 

@@ -108,8 +108,8 @@ def _symmetrized(x: ArrayLike) -> Array:
     aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(
-            f"cholesky: the operand must be a square matrix, or a batch of them, but it is "
-            f"{aval.str_short()}."
+            f"cholesky: the operand must be a square matrix, or a batch of them, but it has "
+            f"shape {aval.shape}."
         )
     transposed = adjoint(x)
     is_bool = aval.dtype == np.bool_
@@ -166,8 +166,8 @@ def _cholesky_update_aval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
         )
     if r.shape != (w.size, w.size):
         raise ValueError(
-            f"cholesky_update: r_matrix must be square and w_vector of its size, but they are "
-            f"{r.str_short()} and {w.str_short()}."
+            f"cholesky_update: r_matrix must be square and w_vector of its size, but their "
+            f"shapes are {r.shape} and {w.shape}."
         )
     return ShapedArray(r.shape, r.dtype, r.weak_type and w.weak_type)
 

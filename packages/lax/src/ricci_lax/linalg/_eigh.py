@@ -197,8 +197,8 @@ def _symmetrized(x: ArrayLike) -> Array:
     aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(
-            f"eigh: the matrices (the last two dimensions) must be square, but the operand is "
-            f"{aval.str_short()}."
+            f"eigh: the matrices (the last two dimensions) must be square, but the operand has "
+            f"shape {aval.shape}."
         )
     if issubdtype(aval.dtype, np.inexact):
         return _half_sum_with_adjoint(x)

@@ -49,12 +49,12 @@ def check_matrices(operation: str, aval: ShapedArray, *, square: bool = False) -
     if len(aval.shape) < 2:
         raise TypeError(
             f"{operation}: the operand must have at least two dimensions (a matrix, or a batch "
-            f"of them), but it is {aval.str_short()}."
+            f"of them), but its shape is {aval.shape}."
         )
     if square and aval.shape[-1] != aval.shape[-2]:
         raise ValueError(
             f"{operation}: the matrices (the last two dimensions) must be square, but the operand "
-            f"is {aval.str_short()}."
+            f"has shape {aval.shape}."
         )
 
 

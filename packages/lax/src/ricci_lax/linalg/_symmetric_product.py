@@ -25,7 +25,7 @@ def _symmetric_product_aval(
         if aval.ndim < 2:
             raise TypeError(
                 f"symmetric_product: {name} must have at least two dimensions (a matrix, or a "
-                f"batch of them), but it is {aval.str_short()}."
+                f"batch of them), but its shape is {aval.shape}."
             )
     if a.dtype != c.dtype or a.shape[:-2] != c.shape[:-2]:
         raise TypeError(

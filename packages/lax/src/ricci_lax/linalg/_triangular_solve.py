@@ -46,7 +46,7 @@ def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **param
         if aval.ndim < 2:
             raise TypeError(
                 f"triangular_solve: {name} must have at least two dimensions (a matrix, or a "
-                f"batch of them), but it is {aval.str_short()}."
+                f"batch of them), but its shape is {aval.shape}."
             )
     if a.ndim != b.ndim:
         raise TypeError(
@@ -57,13 +57,13 @@ def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **param
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(
             f"triangular_solve: the matrices a (the last two dimensions) must be square, but a "
-            f"is {a.str_short()}."
+            f"has shape {a.shape}."
         )
     side, size = ("rows", b.shape[-2]) if left_side else ("columns", b.shape[-1])
     if size != a.shape[-1]:
         raise ValueError(
             f"triangular_solve: with left_side={left_side}, b must have as many {side} as a, but "
-            f"a is {a.str_short()} and b is {b.str_short()}."
+            f"their shapes are {a.shape} and {b.shape}."
         )
     if a.shape[:-2] != b.shape[:-2]:
         raise ValueError(

@@ -54,8 +54,8 @@ def associative_scan(
     size = shape_of(leaves[0])[axis]
     if any(len(shape_of(x)) <= axis or shape_of(x)[axis] != size for x in leaves):
         raise ValueError(
-            "associative_scan: the arrays of elems differ in size along the axis that is "
-            f"scanned: their shapes are {[shape_of(x) for x in leaves]}."
+            "associative_scan: the arrays of elems differ in size along the dimension that "
+            f"is scanned: their shapes are {[shape_of(x) for x in leaves]}."
         )
 
     def combine(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:

@@ -124,7 +124,8 @@ def check_dims(op: str, name: str, dims: Sequence[int], ndim: int, ordered: bool
     for d in dims:
         if not 0 <= d < ndim:
             raise TypeError(
-                f"{op}: {name} names dimension {d}, but there are dimensions 0 to {ndim - 1} only."
+                f"{op}: {name} names dimension {d}, which is out of bounds: there are "
+                f"dimensions 0 to {ndim - 1} only."
             )
 
 
@@ -152,7 +153,8 @@ def check_index_map(
     for i, d in enumerate(dims):
         if not 0 <= d < ndim:
             raise TypeError(
-                f"{op}: entry {i} of {name} is {d}, but there are dimensions 0 to {ndim - 1} only."
+                f"{op}: entry {i} of {name} is {d}, which is out of bounds: there are "
+                f"dimensions 0 to {ndim - 1} only."
             )
     if len(set(dims)) != len(dims):
         raise TypeError(f"{op}: {name}={tuple(dims)} names a dimension twice.")

@@ -63,7 +63,10 @@ def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
     shapes = ", ".join(str(aval.shape) for aval in avals)
     first = avals[0]
     if any(aval.ndim != first.ndim for aval in avals):
-        raise TypeError(f"concatenate: the arrays have different ranks, by their shapes {shapes}.")
+        raise TypeError(
+            f"concatenate: the arrays have different numbers of dimensions, by their shapes "
+            f"{shapes}."
+        )
     if not 0 <= dimension < first.ndim:
         raise TypeError(
             f"concatenate: dimension={dimension} is out of bounds for arrays of shapes {shapes}."
@@ -224,7 +227,9 @@ def _stack_aval(*avals: ShapedArray, axis: int) -> ShapedArray:
     first = avals[0]
     shapes = ", ".join(str(aval.shape) for aval in avals)
     if any(aval.ndim != first.ndim for aval in avals):
-        raise ValueError(f"stack: the arrays have different ranks, by their shapes {shapes}.")
+        raise ValueError(
+            f"stack: the arrays have different numbers of dimensions, by their shapes {shapes}."
+        )
     if any(aval.shape != first.shape for aval in avals):
         raise ValueError(
             f"stack: the arrays have different shapes: {shapes}. Broadcast them to one first."

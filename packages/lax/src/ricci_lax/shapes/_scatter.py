@@ -102,7 +102,7 @@ def _check_shapes(
         if updates.shape[d] > bound:
             raise TypeError(
                 f"scatter: a window of updates has size {updates.shape[d]} in dimension {d}, "
-                f"where the operand has only {bound}."
+                f"which is out of bounds: the operand has only {bound}."
             )
     batch = [d for d in range(ndim) if d not in dims.update_window_dims]
     for d, bound in zip(batch, indices.shape, strict=False):

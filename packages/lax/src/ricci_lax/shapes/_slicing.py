@@ -192,7 +192,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     size = shape_of(operand)[axis]
     if not -size <= index < size:
         raise IndexError(
-            f"index_in_dim: there is no index {index} along axis {axis}, which has size {size}."
+            f"index_in_dim: index {index} is out of bounds for axis {axis}, which has size {size}."
         )
     index = index + size if index < 0 else index
     part = slice_in_dim(operand, index, index + 1, 1, axis)

@@ -42,7 +42,7 @@ def broadcast_result_shape(name: str, *avals: ShapedArray) -> tuple[int, ...]:
         return first
     if len({len(shape) for shape in shapes}) != 1:
         raise TypeError(
-            f"{name}: the operands have different ranks: "
+            f"{name}: the operands have different numbers of dimensions: "
             f"{', '.join(aval.str_short() for aval in avals)}. Reshape or broadcast them "
             "first."
         )

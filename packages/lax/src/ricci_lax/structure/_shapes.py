@@ -123,7 +123,7 @@ def canonical_axis(axis: int, ndim: int) -> int:
     """
     axis = index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for an array of rank {ndim}.")
+        raise ValueError(f"axis {axis} is out of bounds for an array of dimension {ndim}.")
     return axis + ndim if axis < 0 else axis
 
 
@@ -138,7 +138,7 @@ def write(ctx: Lowering, text: str, operands: Sequence[Value], out: ShapedArray)
 def check_nonnegative(name: str, shape: Sequence[int]) -> None:
     """Raise ``TypeError`` for a shape with a negative size."""
     if any(size < 0 for size in shape):
-        raise TypeError(f"{name}: the shape {shape} has a negative size.")
+        raise TypeError(f"{name}: the shape {shape} has a dimension of negative size.")
 
 
 # broadcast_in_dim
@@ -504,11 +504,11 @@ def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
       ValueError: if an axis is given twice or is out of bounds.
     """
     if len(set(axes)) != len(axes):
-        raise ValueError(f"reduction: axes={axes} names an axis twice.")
+        raise ValueError(f"reduction: axes={axes} names an axis twice. Name each dimension once.")
     if not all(0 <= a < x.ndim for a in axes):
         raise ValueError(
-            f"reduction: axes={axes} names an axis that "
-            f"{x.dtype}[{','.join(map(str, x.shape))}] lacks; count from 0."
+            f"reduction: axes={axes} names an axis that is out of bounds for the {x.ndim} "
+            f"dimensions of {x.dtype}[{','.join(map(str, x.shape))}]; count from 0."
         )
     return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
 

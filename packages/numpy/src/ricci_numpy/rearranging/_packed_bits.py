@@ -28,7 +28,7 @@ def _checked(name: str, a: Array, axis: int | None, bitorder: str) -> int | None
     rank = max(np.ndim(a), 1)
     axis = index(axis)
     if not -rank <= axis < rank:
-        raise IndexError(f"{name}: axis {axis} is out of bounds for an array of rank {rank}.")
+        raise IndexError(f"{name}: axis {axis} is out of bounds for an array of dimension {rank}.")
     return axis % rank
 
 

@@ -49,7 +49,7 @@ def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     for i in given:
         if not -ndim <= i < ndim:
             raise np.exceptions.AxisError(
-                f"{name}: axis {i} is out of bounds for an array of rank {ndim}."
+                f"{name}: axis {i} is out of bounds for an array of dimension {ndim}."
             )
     axes = tuple(i % ndim for i in given)
     if len(set(axes)) != len(axes):

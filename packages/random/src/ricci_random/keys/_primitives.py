@@ -310,7 +310,7 @@ random_fold_in_p: Primitive = define(
 def _random_bits_aval(keys, *, bit_width, shape):
     _generator("random_bits", keys)
     if any(size < 0 for size in shape):
-        raise TypeError(f"random_bits: the shape {shape} has a negative size.")
+        raise TypeError(f"random_bits: the shape {shape} has a dimension of negative size.")
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 

@@ -23,7 +23,7 @@ def as_shape(shape: ShapeLike) -> Shape:
     sizes = as_sizes(shape)
     for n in sizes:
         if n < 0:
-            raise ValueError(f"shapes must have nonnegative sizes, got {shape}.")
+            raise ValueError(f"no dimension of a shape may have a negative size, got {shape}.")
     return sizes
 
 
