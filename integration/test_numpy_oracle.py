@@ -21,7 +21,7 @@ pytest.importorskip("ricci_xla", reason="values need the compiler")
 from lax_cases.case import with_wide_types  # noqa: E402
 from numpy_cases import by_function  # noqa: E402
 from numpy_cases.agreement import SERVER, differences  # noqa: E402
-from numpy_cases.case import DERIVATIVES, Call, parse  # noqa: E402
+from numpy_cases.case import DERIVATIVES, Call, parse, with_weak_types  # noqa: E402
 from numpy_cases.differences import EXPECTED, NUMPY  # noqa: E402
 from surface import read_names  # noqa: E402
 
@@ -61,6 +61,17 @@ def chosen(calls: list[Call]) -> list[Call]:
 @pytest.mark.parametrize("names", PARTS.values(), ids=PARTS)
 def test_agrees_with_jax_and_numpy(names):
     found = differences(call for name in names for call in chosen(FUNCTIONS[name]))
+    wrong = [str(difference) for difference in found if difference.reason is None]
+    assert not wrong, f"{len(wrong)} differences\n\n" + "\n\n".join(wrong)
+
+
+@pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
+@pytest.mark.parametrize("x64", [False, True])
+def test_weak_operands_give_the_types_that_jax_gives(x64):
+    """Nothing is compiled, so that every call can be tried; with 64-bit types, two of each."""
+    most = 2 if x64 and not EVERYTHING else None
+    weak = (with_weak_types(calls, x64)[:most] for calls in FUNCTIONS.values())
+    found = differences(call for calls in weak for call in calls)
     wrong = [str(difference) for difference in found if difference.reason is None]
     assert not wrong, f"{len(wrong)} differences\n\n" + "\n\n".join(wrong)
 

@@ -26,7 +26,7 @@ from ricci_testing import (
     shared_oracle,
 )
 
-from .case import Call
+from .case import WEAK, Call
 from .differences import ACCIDENTAL, numpy_reason, reason
 
 PROGRAM = 24  # computations that are compiled together: one module costs less than many
@@ -98,8 +98,17 @@ def _type_request(part: tuple[Call, Probe]) -> Request:
     call, probe = part
     if probe.name == "eager":
         return Request(probe.function, probe.inputs, _config(call))
-    shaped = f"jax.eval_shape({probe.function}, {', '.join(probe.inputs)})"
+    operands = [_weakly_typed(call, name) if call.weak else name for name in probe.inputs]
+    shaped = f"jax.eval_shape({probe.function}, {', '.join(operands)})"
     return Request(f"{PRELUDE}{TYPES}types({shaped})", probe.inputs, _config(call))
+
+
+def _weakly_typed(call: Call, name: str) -> str:
+    value = call.inputs[name]
+    dtype = WEAK[call.x64].get(str(value.dtype))
+    if dtype is None:
+        return name
+    return f"jax.ShapeDtypeStruct({value.shape}, '{dtype}', weak_type=True)"
 
 
 def _config(call: Call) -> dict[str, Any] | None:

@@ -6,8 +6,8 @@ arrays of `SPECIAL`. Values come of a generator seeded by that text and its plac
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,37 @@ _SPECIAL = re.compile(rf"\b({'|'.join(SPECIAL)})\b")
 DERIVATIVES = ("jvp", "vjp", "vmap")
 
 
+# The operands that can be weakly typed: those of the default dtypes, by width.
+WEAK = {
+    False: {"float32": "float32", "int32": "int32", "complex64": "complex64"},
+    True: {"float32": "float64", "int32": "int64", "complex64": "complex128"},
+}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Case):
-    """A case of lax's form; `bad` where it must raise."""
+    """A case of lax's form; `bad` where it must raise.
+
+    `weak`: the operands of default dtypes are weakly typed. Only the type of the result is
+    compared then.
+    """
 
     bad: bool = False
+    weak: bool = False
+
+    def __str__(self) -> str:
+        return Case.__str__(self) + (", weakly typed" if self.weak else "")
+
+
+def with_weak_types(calls: Iterable[Call], x64: bool) -> list[Call]:
+    """The calls that have operands of default dtypes and none of 64 bits, with weak operands."""
+    return [
+        replace(call, x64=x64, weak=True, programs_only=True, probes=("value",))
+        for call in calls
+        if not call.bad
+        and any(str(value.dtype) in WEAK[x64] for value in call.inputs.values())
+        and not any(value.dtype in WIDE for value in call.inputs.values())
+    ]
 
 
 def parse(text: str, dtype: str) -> tuple[str, dict[str, Any]]:

@@ -283,6 +283,8 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
     if aval.weak_type:
         if dtype in COMPLEX_DTYPES:
             return complex(value)
+        if dtype == BOOL:
+            return bool(value)
         return float(value) if dtype in FLOAT_DTYPES else int(value)
     return strong_constant(dtype, value)
 

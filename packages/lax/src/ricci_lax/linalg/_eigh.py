@@ -19,7 +19,7 @@ from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.elementwise._factories import real_part, scalar
+from ricci_lax.elementwise._factories import real_part, scalar, scalar_like
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of
@@ -143,7 +143,7 @@ def _eigh_on_tpu(
 
 def _half_sum_with_adjoint(x: ArrayLike) -> Array:
     total = add(x, adjoint(x))
-    return div(total, scalar(2, dtype_of(total)))
+    return div(total, scalar_like(total, 2))
 
 
 def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, algorithm):

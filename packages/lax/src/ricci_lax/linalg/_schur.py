@@ -33,8 +33,7 @@ def _schur_aval(x: ShapedArray, *, compute_schur_vectors, sort_eig_vals, select_
             "schur: sort_eig_vals is not supported, because the routine that sorts would have to "
             "call Python for each eigenvalue. Leave it out."
         )
-    out = ShapedArray(x.shape, x.dtype)
-    return [out, out] if compute_schur_vectors else [out]
+    return [x, x] if compute_schur_vectors else [x]
 
 
 def _schur_lower(ctx: Lowering, x: Value, *, compute_schur_vectors, **params):
@@ -114,8 +113,7 @@ def schur(
 def _hessenberg_aval(x: ShapedArray) -> list[ShapedArray]:
     check_matrices("hessenberg", x, square=True)
     *batch, size, _ = x.shape
-    out = ShapedArray(x.shape, x.dtype)
-    return [out, out.update(shape=(*batch, max(size - 1, 0)))]
+    return [x, x.update(shape=(*batch, max(size - 1, 0)))]
 
 
 def _hessenberg_lower(ctx: Lowering, x: Value) -> list[Value]:

@@ -5,9 +5,9 @@ import numpy as np
 from ricci_ir import Array, ArrayLike
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge, select_n
-from ricci_lax.elementwise._factories import scalar
+from ricci_lax.elementwise._factories import filled_like, scalar
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of
+from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
 
 _INT32 = np.dtype(np.int32)
 
@@ -22,8 +22,7 @@ def _on_or_below(x: ArrayLike, diagonal: int, index: np.dtype) -> Array:
 
 
 def _zeros(x: ArrayLike) -> Array:
-    aval = array_aval(x)
-    return broadcast_in_dim(scalar(0, aval.dtype), aval.shape, ())
+    return filled_like(x, 0)
 
 
 def lower_triangle(x: ArrayLike, diagonal: int = 0, index: np.dtype = _INT32) -> Array:

@@ -126,7 +126,8 @@ def _approx_top_k_aval(
     shape[reduction_dimension] = (
         k if aggregate_to_topk else reduced_size(size, x.ndim, k, recall_target, override)
     )
-    return [ShapedArray(shape, x.dtype), ShapedArray(shape, np.dtype(np.int32))]
+    indices = ShapedArray(shape, np.dtype(np.int32), x.weak_type)
+    return [x.update(shape=tuple(shape)), indices]
 
 
 _programs: Cache[Any, Jaxpr] = Cache("approximate top k", 256)

@@ -242,7 +242,7 @@ def _top_k_aval(x: ShapedArray, *, k: int, axis: int, is_stable: bool) -> list[S
             "for a smaller k."
         )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
+    return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 
 
 def _top_k_jvp(primals, tangents, *, k, axis, is_stable):

@@ -271,8 +271,10 @@ def _like(
     if device is None and out_sharding is None:
         device = place_of(a, sizes)
     if hasattr(type(value), "aval") or np.ndim(value):
-        found = aval.dtype if dtype is None else dtype
-        return placed(_full(sizes, value, found, name), device, out_sharding)
+        filled_in = _full(sizes, value, aval.dtype if dtype is None else dtype, name)
+        if dtype is None and not np.ndim(value):
+            filled_in = convert(filled_in, aval.dtype, aval.weak_type)
+        return placed(filled_in, device, out_sharding)
     weak = dtype is None and aval.weak_type
     found = aval.dtype if dtype is None else dtype
     if name == "full_like":

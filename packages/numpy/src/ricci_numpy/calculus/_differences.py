@@ -8,6 +8,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval
 from ricci_numpy._promotion import (
+    constant_like,
     convert,
     operands,
     promote_dtypes,
@@ -190,7 +191,9 @@ def gradient(
 
 @composite("gradient")
 def _gradient(f: Array, *distances: ArrayLike, axes: tuple[int, ...]) -> Array | list[Array]:
+    weak = f.weak_type
     f, *steps = promote_dtypes_inexact(f, *distances)
+    f = convert(f, f.dtype, f.weak_type and weak)
     found = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return found if len(found) > 1 else found[0]
 
@@ -204,9 +207,9 @@ def _derivative(f: Array, h: Array, axis: int) -> Array:
     first = lax.sub(part(f, 1, 2), part(f, 0, 1))
     last = lax.sub(part(f, size - 1, size), part(f, size - 2, size - 1))
     if not np.ndim(h):
-        half = strong_constant(f.dtype, 0.5)
+        half = constant_like(f, 0.5)
         inner = lax.mul(lax.sub(part(f, 2, size), part(f, 0, size - 2)), half)
-        parts = [lax.div(x, convert(h, f.dtype)) for x in (first, inner, last)]
+        parts = [lax.div(x, convert(h, f.dtype, f.weak_type)) for x in (first, inner, last)]
         return lax.concatenate(parts, axis)
     h = lax.reshape(h, tuple(size if i == axis else 1 for i in range(f.ndim)))
     steps = lax.sub(part(h, 1, size), part(h, 0, size - 1))

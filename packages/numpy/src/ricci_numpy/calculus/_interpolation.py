@@ -4,7 +4,13 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, finfo, get_aval
-from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    constant_like,
+    operands,
+    promote_dtypes_inexact,
+    strong_constant,
+)
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.sorting._searching import searchsorted
@@ -100,7 +106,7 @@ def _interp(
     # Between points in one place there is no line: the value there is that of the first.
     least = strong_constant(width.dtype, float(finfo(width.dtype).eps) ** 2)
     coincide = lax.le(lax.abs(width), least)
-    fraction = lax.div(lax.sub(x, x0), where_step(coincide, strong_constant(width.dtype, 1), width))
+    fraction = lax.div(lax.sub(x, x0), where_step(coincide, constant_like(width, 1), width))
     found = where_step(coincide, f0, add(f0, multiply(fraction, rise)))
     if "period" in values:
         return found

@@ -7,6 +7,8 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo, get_aval
 from ricci_numpy._promotion import (
+    constant_like,
+    convert,
     operands,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -115,7 +117,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 @composite("polyadd")
 def _polyadd(a1: Array, a2: Array) -> Array:
     a1, a2 = promote_dtypes(a1, a2)
-    size, zero = max(np.shape(a1)[0], np.shape(a2)[0]), _zero(a1)
+    size, zero = max(np.shape(a1)[0], np.shape(a2)[0]), constant_like(a1, 0)
     for_others = ((0, 0, 0),) * (np.ndim(a1) - 1)
     padded = [lax.pad(x, zero, ((size - np.shape(x)[0], 0, 0), *for_others)) for x in (a1, a2)]
     return lax.add(*padded)
@@ -217,7 +219,8 @@ def _polydiv(u: Array, v: Array) -> tuple[Array, Array]:
         top = lax.dynamic_slice(remainder, (place,), v.shape)
         factor = lax.mul(scale, lax.index_in_dim(top, 0, keepdims=False))
         rest = lax.sub(top, lax.mul(factor, v))
-        return lax.dynamic_update_slice(remainder, rest, (place,)), factor
+        after = lax.dynamic_update_slice(remainder, rest, (place,))
+        return convert(after, remainder.dtype, remainder.weak_type), factor
 
     remainder, quotient = lax.scan(divide, u, lax.iota(np.dtype("int32"), count))
     return quotient, remainder

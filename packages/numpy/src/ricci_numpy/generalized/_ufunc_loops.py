@@ -36,12 +36,12 @@ def loops(func: Combine) -> Loops:
     return Loops(**{name: Composite(partial(fun, func), name) for name, fun in bodies.items()})
 
 
-def _combined_dtype(
+def _combined_type(
     func: Combine, state: Array | ShapeDtypeStruct, row: Array | ShapeDtypeStruct
-) -> np.dtype:
-    """The dtype of the results of ``func``, which the carry of a loop has from the start."""
+) -> ShapeDtypeStruct:
+    """The type of the results of ``func``, whose dtype the carry of a loop has from the start."""
     structs = [ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
-    return eval_shape(func, *structs).dtype
+    return eval_shape(func, *structs)
 
 
 def _combined(func: Combine, state: Array, row: Array) -> Array:
@@ -66,7 +66,7 @@ def _reduce(
     else:
         start, state = 0, broadcast_to(asarray(initial), rows.shape[1:])
     part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
-    dtype = _combined_dtype(func, state, part)
+    dtype = _combined_type(func, state, part).dtype
 
     def body(i, state):
         combined = convert(_combined(func, state, _row(rows, i)), dtype)
@@ -79,7 +79,7 @@ def _reduce(
 
 def _accumulate(func: Combine, rows: Array, *, dtype: np.dtype | None = None) -> Array:
     part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
-    dtype = dtype or _combined_dtype(func, part, part)
+    dtype = dtype or _combined_type(func, part, part).dtype
     if rows.shape[0] == 0:
         return convert(rows, dtype)
 
@@ -94,9 +94,9 @@ def _accumulate(func: Combine, rows: Array, *, dtype: np.dtype | None = None) ->
 
 def _at(func: Combine, a: Array, places: Array, values: Array) -> Array:
     """Update elements of a vector one after the other; places beyond its end are ignored."""
-    element = ShapeDtypeStruct((), a.dtype)
+    element = ShapeDtypeStruct((), a.dtype, weak_type=a.weak_type)
     value = ShapeDtypeStruct((), values.dtype, weak_type=values.weak_type)
-    dtype = _combined_dtype(func, element, value)
+    dtype = _combined_type(func, element, value).dtype
 
     def body(i, a):
         place = _row(places, i)
@@ -112,14 +112,17 @@ def _reduceat(func: Combine, rows: Array, starts: Array) -> Array:
     last = lax.full_like(starts, count, shape=(1,))
     ends = lax.concatenate([lax.slice_in_dim(starts, 1, None), last], 0)
     state = take(rows, starts, axis=0)
-    dtype = _combined_dtype(func, state, state)
-    dtype = rows.dtype if dtype == BOOL else dtype
+    combined = _combined_type(func, state, state)
+    dtype, weak = combined.dtype, combined.weak_type
+    if dtype == BOOL:
+        dtype, weak = rows.dtype, rows.weak_type
     shape = (starts.shape[0],) + (1,) * (rows.ndim - 1)
 
     def body(i, state):
         i = lax.convert_element_type(i, starts.dtype)
         inside = lax.bitwise_and(lax.gt(i, starts), lax.lt(i, ends))
-        combined = convert(_combined(func, state, lax.expand_dims(_row(rows, i), (0,))), dtype)
+        combined = _combined(func, state, lax.expand_dims(_row(rows, i), (0,)))
+        combined = convert(combined, dtype, weak)
         return select_where(lax.reshape(inside, shape), combined, state, "reduceat")
 
-    return lax.fori_loop(0, count, body, convert(state, dtype))
+    return lax.fori_loop(0, count, body, convert(state, dtype, weak))

@@ -10,7 +10,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Index, Primitive, Shape, api_boundary
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
-from ricci_numpy._promotion import INTEGER_DTYPES, operands, promote_dtypes_inexact
+from ricci_numpy._promotion import INTEGER_DTYPES, convert, operands, promote_dtypes_inexact
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.reductions import _axis_reductions as _reductions
@@ -244,7 +244,7 @@ class ufunc:
         (a,) = operands(f"{self.__name__}.at", a)
         a = asarray(a)
         if self.nin == 1:
-            return a.at[indices].apply(self.func)
+            return convert(a, a.dtype).at[indices].apply(self.func)
         if faster := self._faster["at"]:
             return faster(a.at[indices], b)
         if self.nin != 2 or b is None:
@@ -363,7 +363,7 @@ def _running(operation: Callable[[Array, int], Array]) -> Callable[..., Array]:
     def accumulate(a, *, axis, dtype):
         a = asarray(a, dtype=dtype)
         (axis,) = reduced_axes("accumulate", axis, a.ndim)
-        return operation(a, axis)
+        return operation(convert(a, a.dtype), axis)
 
     return accumulate
 
@@ -378,7 +378,7 @@ def _bits(reduction: Primitive, name: str) -> Callable[..., Array]:
         if where is not None:
             neutral = np.asarray(-1 if name == "and" else 0).astype(a.dtype)[()]
             a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
-        result = reduction.bind(a, axes=axes)
+        result = reduction.bind(convert(a, a.dtype), axes=axes)
         result = result if initial is None else combine(initial, result)
         return keep_axes(result, axes) if keepdims else result
 
@@ -411,6 +411,10 @@ def _made(function: Callable[..., Array], **options: Any) -> ufunc:
     return ufunc(function, nin, 1, call=function, **options)
 
 
+def _strong(x: Array) -> Array:
+    return convert(x, x.dtype)
+
+
 add: ufunc = _made(
     _ufuncs_binary.add,
     identity=0,
@@ -431,13 +435,13 @@ maximum: ufunc = _made(
     _ufuncs_binary.maximum,
     reduce=_with_dtype(_reductions.max),
     accumulate=_running(lambda a, axis: lax.cummax(a, axis)),
-    at=lambda place, b: place.max(b),
+    at=lambda place, b: _strong(place.max(b)),
 )
 minimum: ufunc = _made(
     _ufuncs_binary.minimum,
     reduce=_with_dtype(_reductions.min),
     accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
-    at=lambda place, b: place.min(b),
+    at=lambda place, b: _strong(place.min(b)),
 )
 bitwise_and: ufunc = _made(
     _ufuncs_binary.bitwise_and, identity=-1, reduce=_bits(lax.reduce_and_p, "and")

@@ -28,6 +28,7 @@ from ricci_ir import (
     staged_call,
     trace_to_jaxpr,
 )
+from ricci_numpy._promotion import constant_like
 
 from ._entries import (
     DYNAMIC,
@@ -508,8 +509,7 @@ def _gather(
         result = x
     elif 0 in plan.shape:
         indexed_operand(x, form.added)
-        dtype = dtype_of(x)
-        result = lax.full(plan.shape, np.zeros((), dtype)[()], dtype)
+        result = lax.broadcast_in_dim(constant_like(x, 0), plan.shape, ())
     else:
         result = lax.gather(
             indexed_operand(x, form.added),

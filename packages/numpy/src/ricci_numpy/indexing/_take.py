@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype
-from ricci_numpy._promotion import constant, operands, promote_dtypes
+from ricci_numpy._promotion import constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import canonical_axis, ravel
@@ -416,7 +416,8 @@ def choose(
     shape = broadcast_shape("choose", np.shape(a), *map(np.shape, cases))
     stacked = lax.concatenate([lax.expand_dims(broadcast(x, shape), (0,)) for x in cases], 0)
     places = [lax.broadcasted_iota(np.dtype(np.int32), shape, d) for d in range(len(shape))]
-    return getitem(stacked, (broadcast(strong_int32(a), shape), *places))
+    found = getitem(stacked, (broadcast(strong_int32(a), shape), *places))
+    return convert(found, found.dtype)
 
 
 def compress(
@@ -542,8 +543,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     flat_mask = lax.ne(ravel(mask), np.zeros((), dtype_of(mask))[()])
     order = lax.cumsum(lax.convert_element_type(flat_mask, np.int32), 0)
     turn = remainder(lax.sub(order, np.int32(1)), np.shape(values)[0])
-    dtype = dtype_of(arr)
-    written = lax.convert_element_type(take(values, turn, mode="clip"), dtype)
+    aval: Any = get_aval(arr)
+    written = convert(take(values, turn, mode="clip"), aval.dtype, aval.weak_type)
     return lax.reshape(where_step(flat_mask, written, ravel(arr)), np.shape(arr))
 
 

@@ -7,7 +7,13 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite
 from ricci_lax.linalg import geqrf_p, lu, triangular_solve
-from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    constant_like,
+    operands,
+    promote_dtypes_inexact,
+    strong_constant,
+)
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.indexing._where import where
@@ -235,9 +241,7 @@ def _det_by_elimination(a: Array) -> Any:
     """
     size = np.shape(a)[-1]
     rank = np.ndim(a)
-    dtype = dtype_of(a)
-    zero, one = strong_constant(dtype, 0), strong_constant(dtype, 1)
-    minus_one = -np.ones((), dtype)[()]
+    zero, one, minus_one = (constant_like(a, value) for value in (0, 1, -1))
     rows = [lax.index_in_dim(a, i, rank - 2, keepdims=False) for i in range(size)]
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
     exchanges: list[Array] = []

@@ -14,6 +14,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite
 from ricci_numpy._promotion import (
+    constant_like,
     convert,
     operands,
     promote_dtypes_inexact,
@@ -187,7 +188,7 @@ def _cond(x: Array, *, p: float | str | None) -> Array:
         found = lax.mul(norms(x), norms(inv(x)))
     given = any(lax.ne(x, x), axis=(-2, -1))
     arisen = lax.bitwise_and(lax.ne(found, found), lax.bitwise_not(given))
-    return where(arisen, strong_constant(dtype_of(found), np.inf), found)
+    return where(arisen, constant_like(found, np.inf), found)
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = None) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, Axis, ShapeLike, as_array, composite, get_aval
+from ricci_ir import Array, ArrayLike, Axis, ShapeLike, as_array, composite
 from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._array_info import known_values
@@ -346,9 +346,8 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
 def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
     flat = ravel(a)
     size, wanted = np.shape(flat)[0], int(np.prod(shape, dtype=object))
-    dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
     if not size or not wanted:
-        return lax.full(shape, 0, dtype)
+        return lax.full_like(flat, 0, shape=shape)
     times = -(-wanted // size)
     flat = lax.tile(flat, (times,)) if times > 1 else flat
     return lax.reshape(lax.slice(flat, (0,), (wanted,)), shape)

@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, get_aval
-from ricci_numpy._promotion import operands
+from ricci_numpy._promotion import constant_like, convert, operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
@@ -64,7 +64,10 @@ def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
         j = lax.add(np.int32(offset), j)
     elif offset < 0:
         i = lax.add(np.int32(-offset), i)
-    return getitem(a, (..., i, j))
+    found = getitem(a, (..., i, j))
+    # As in JAX, the main diagonal of a square matrix has a strong type.
+    strong = size and np.ndim(a) == 2 and rows == columns and not offset
+    return convert(found, found.dtype) if strong else found
 
 
 def _on_diagonal(shape: Shape, offset: int | Array) -> Array:
@@ -165,7 +168,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 def _diag(v: Array, *, k: int) -> Array:
     if np.ndim(v) == 2:
         return diagonal(v, k)
-    zero = np.zeros((), get_aval(v).dtype)[()]  # pyright: ignore[reportAttributeAccessIssue]
+    zero = constant_like(v, 0)
     # Row ``i`` of the result holds element ``i`` of ``rows``.
     rows = lax.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     size = np.shape(v)[0] + abs(k)

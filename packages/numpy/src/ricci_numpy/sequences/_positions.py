@@ -15,10 +15,18 @@ from ricci_ir import (
     ShapeLike,
     Tracer,
     composite,
+    get_aval,
     iinfo,
     python_scalar_dtype,
 )
-from ricci_numpy._promotion import common_dtype, constant, convert, operands, promote_shapes
+from ricci_numpy._promotion import (
+    common_dtype,
+    constant,
+    constant_like,
+    convert,
+    operands,
+    promote_shapes,
+)
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import select_where
@@ -89,14 +97,16 @@ def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
 @composite("unravel_index")
 def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ...]:
     total = int(np.prod(sizes, dtype=object))
+    weak = get_aval(indices).weak_type  # pyright: ignore[reportAttributeAccessIssue]
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":
         indices = wrapped(indices, total)
     indices = clip(indices, 0, max(total - 1, 0))
+    indices = convert(indices, dtype_of(indices), weak)
     found = []
     for n in reversed(sizes):
-        found.insert(0, lax.rem(indices, constant(indices, n)))
-        indices = lax.div(indices, constant(indices, n))
+        found.insert(0, lax.rem(indices, constant_like(indices, n)))
+        indices = lax.div(indices, constant_like(indices, n))
     return tuple(found)
 
 
@@ -204,5 +214,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
             raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
         if dtype_of(x) == BOOL:
             (x,) = nonzero(x)
-        found.append(lax.expand_dims(asarray(x), [i for i in range(count) if i != d]))
+        x = asarray(x)
+        if not x.size:
+            x = convert(x, x.dtype)
+        found.append(lax.expand_dims(x, [i for i in range(count) if i != d]))
     return tuple(found)

@@ -7,7 +7,14 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, is_recording, python_scalar_dtype
-from ricci_numpy._promotion import INEXACT_DTYPES, constant, operands, promote_dtypes
+from ricci_numpy._promotion import (
+    INEXACT_DTYPES,
+    constant,
+    constant_like,
+    convert,
+    operands,
+    promote_dtypes,
+)
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -215,7 +222,7 @@ def _nothing_unique(
 ) -> list[Array]:
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
     shape = (size, *np.shape(x)[1:])
-    fill = lax.convert_element_type(fills[0], dtype) if fills else np.zeros((), dtype)[()]
+    fill = convert(fills[0], dtype, _is_weak(x)) if fills else constant_like(x, 0)
     results = [lax.broadcast_in_dim(fill, shape, ())]
     integer = python_scalar_dtype(int)
     results += [lax.full((0,), 0, integer) for w in wanted if w]
@@ -347,6 +354,8 @@ def isin(
             f"{method!r}."
         )
     found = _isin(ravel(element), ravel(test_elements), invert=invert, method=method)
+    if method != "binary_search":
+        found = convert(found, BOOL)
     return lax.reshape(found, np.shape(element))
 
 
@@ -424,21 +433,27 @@ def setdiff1d(
     outside = isin(x, y, invert=True)
     if size is None:
         return getitem(x, _known("setdiff1d", outside))
-    return _gathered(x, outside, size, fill_value)
+    return _gathered(x, outside, size, fill_value, _is_weak(x))
 
 
 def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) -> Array:
     rows, first, _ = _sorted_with_firsts(x, equal_nan=True)
     wanted = lax.bitwise_and(first, isin(rows, y, invert=True))
-    return _gathered(rows, wanted, size, fill_value)
+    return _gathered(rows, wanted, size, fill_value, _is_weak(x))
 
 
-def _gathered(x: Array, mask: Array, size: int, fill_value: ArrayLike | None) -> Array:
+def _is_weak(x: Array) -> bool:
+    return get_aval(x).weak_type  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _gathered(
+    x: Array, mask: Array, size: int, fill_value: ArrayLike | None, weak_type: bool = False
+) -> Array:
     """The elements that a mask picks, as many as ``size``."""
     dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
-    fill = lax.convert_element_type(0 if fill_value is None else fill_value, dtype)
+    fill = convert(0 if fill_value is None else fill_value, dtype, weak_type)
     if not np.shape(x)[0]:
-        return lax.full((size,), fill, dtype)
+        return lax.broadcast_in_dim(fill, (size,), ())
     places = nonzero(mask, size=size)[0]
     found = lax.reduce_sum(lax.convert_element_type(mask, _INT32), (0,))
     inside = lax.lt(lax.iota(_INT32, size), found)
@@ -485,6 +500,7 @@ def intersect1d(
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
         zero = np.zeros((), smallest.dtype)[()]
         fill = lax.select(lax.gt(found, np.int32(0)), fill, lax.full_like(fill, zero))
+        fill = convert(fill, smallest.dtype)
     else:
         fill = lax.convert_element_type(fill_value or 0, smallest.dtype)
     inside = lax.lt(lax.iota(_INT32, size), found)

@@ -15,7 +15,7 @@ from ricci_ir import (
     get_aval,
     python_scalar_dtype,
 )
-from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, operands
+from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
 
@@ -193,7 +193,7 @@ def _sort_complex(a: Array) -> Array:
     found = lax.sort(a, np.ndim(a) - 1)
     dtype = found.dtype
     if dtype in COMPLEX_DTYPES:
-        return found
+        return convert(found, dtype)
     wide = dtype == np.float64 or (dtype not in FLOAT_DTYPES and dtype.itemsize == 8)
     return lax.convert_element_type(found, np.complex128 if wide else np.complex64)
 
@@ -282,7 +282,8 @@ def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
     lead = [lax.broadcasted_iota(_INT32, np.shape(below), d) for d in range(last)]
     left = at(left)[(*lead, below)].set(0.0)
     _, above = lax.top_k(left, shape[last] - kth - 1, axis=last)
-    return moveaxis(lax.concatenate([below, above], last), -1, axis)
+    found = lax.concatenate([below, above], last)
+    return moveaxis(convert(found, _INT32, below.weak_type), -1, axis)
 
 
 def top_k(

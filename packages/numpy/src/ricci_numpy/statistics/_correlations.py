@@ -12,6 +12,7 @@ from ricci_numpy._promotion import (
     common_dtype,
     convert,
     operands,
+    promote_dtypes,
     promote_dtypes_inexact,
     strong_constant,
 )
@@ -134,6 +135,7 @@ def _cov(
         total = sum(weights)
         average = divide(sum(multiply(x, weights), 1), total)
         freedom = _freedom(total, weights, aweights, ddof)
+    x, average = promote_dtypes(x, average)
     x = lax.sub(x, lax.expand_dims(average, (1,)))
     weighted = x if weights is None else multiply(x, weights)
     found = divide(dot(x, conj(transpose(weighted))), freedom)

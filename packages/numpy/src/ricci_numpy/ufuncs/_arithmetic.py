@@ -289,7 +289,7 @@ def _integer_power(x: Array, n: Array) -> Array:
         odd = lax.bitwise_and(n, constant(n, 1))
         odd = lax.ne(odd, constant(odd, 0))
         result = select_where(odd, lax.mul(result, x), result, "power")
-    return result
+    return convert(result, result.dtype) if result.shape else result
 
 
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -506,11 +506,12 @@ def _rounded(x: Array, decimals: int) -> Array:
     even = lax.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
         return lax.round(x, even)
-    dtype, weak = x.dtype, x.weak_type
+    dtype = x.dtype
     if dtype.itemsize < 4:
         x = convert(x, np.dtype("float32"))
     factor = constant(x, 10.0**decimals)
-    return convert(lax.div(lax.round(lax.mul(x, factor), even), factor), dtype, weak)
+    found = lax.div(lax.round(lax.mul(x, factor), even), factor)
+    return found if found.dtype == dtype else convert(found, dtype)
 
 
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, array_dtypes
+from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, get_aval
 from ricci_lax.authoring import BinaryFunction
 from ricci_numpy._promotion import (
     FLOAT_DTYPES,
@@ -16,6 +16,7 @@ from ricci_numpy._promotion import (
     INTEGER_DTYPES,
     NUMERIC_DTYPES,
     REAL_DTYPES,
+    convert,
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
@@ -110,7 +111,9 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> Bi
             return operation(x, y)
         equal = lax.eq(lax.real(x), lax.real(y))
         imaginary = operation(lax.imag(x), lax.imag(y))
-        return select_where(equal, imaginary, operation(lax.real(x), lax.real(y)), name)
+        found = select_where(equal, imaginary, operation(lax.real(x), lax.real(y)), name)
+        weak = get_aval(imaginary).weak_type  # pyright: ignore[reportAttributeAccessIssue]
+        return convert(found, BOOL, weak)
 
     return _row(name, operation, REAL_DTYPES, general, summary, example, ("x", "y"))
 

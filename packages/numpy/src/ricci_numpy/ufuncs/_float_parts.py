@@ -312,7 +312,6 @@ def _angle(z: Array, *, deg: bool) -> Array:
     else:
         if z.dtype not in FLOAT_DTYPES or not z.shape:
             z = convert(z, promote_types(z.dtype, python_scalar_dtype(float)))
-        z = convert(z, z.dtype)
         parts = lax.full_like(z, 0), z
     found = lax.atan2(*parts)
     return rad2deg(found) if deg else found
@@ -504,7 +503,8 @@ def unwrap(
     else:
         dtype, _ = inexact_dtype(dtype)
         half, ends_meet = divide(turn, 2), True
-    p = convert(p, dtype)
+    # What has no elements is returned as it is.
+    p = convert(p, dtype, p.weak_type and not p.size)
     (axis,) = reduced_axes("unwrap", axis, p.ndim)
     given = (p, turn, half) if discont is None else (p, turn, half, discont)
     return _unwrap(*given, axis=axis, ends_meet=ends_meet)

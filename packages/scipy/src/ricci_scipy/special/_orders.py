@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array, ArrayLike, canonicalize_dtype
 
 from ._integrals import bernoulli_numbers
 
@@ -210,6 +210,8 @@ def sph_harm_y(
         n_max = int(np.max(np.asarray(n)))
     arrays = jnp.broadcast_arrays(*map(jnp.asarray, (n, m, theta, phi)))
     degree, signed_order, polar, azimuth = arrays
+    if canonicalize_dtype(np.float64) == np.float64:
+        polar, azimuth = polar.astype(np.float64), azimuth.astype(np.float64)
     order = jnp.abs(signed_order)
     table = _legendre_table(index(n_max), jnp.cos(polar * 1.0).ravel(), True)
     places = jnp.arange(table.shape[-1])
