@@ -66,9 +66,8 @@ def test_programs_are_python():
         ast.parse(f"{each.text()}\n{each.form}")
 
 
-@pytest.mark.parametrize("row", EXPECTED, ids=lambda row: row.kind)
-def test_an_accepted_disagreement_has_a_reason(row):
-    assert row.reason and row.mentions
+def test_accepted_disagreements_have_reasons():
+    assert all(row.reason and row.mentions for row in EXPECTED)
 
 
 def test_signatures_bind_sizes_axes_and_kinds():
