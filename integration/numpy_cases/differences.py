@@ -43,6 +43,8 @@ EXPECTED: list[Expected] = [
     Expected("max min amax amin nanmax nanmin sign", "reference", "CNAN",
              "which part of a complex NaN is one is not kept"),
     Expected("unwrap", "*", "period=5", _NUMPYS),
+    Expected("floor_divide divmod", "*", "np.inf, -0.0",
+             "-1 divided by infinity is -0, as in the array API standard"),
     Expected("subtract", "*", "axis=(0, 1)", "several axes are reduced as one"),
     Expected("add multiply maximum", "*", "reduce(x0, out=x1)", "out= is refused with its reason"),
     Expected("cov corrcoef", "*", "x1=float32[3,4]", f"a ValueError, {_NUMPYS}"),

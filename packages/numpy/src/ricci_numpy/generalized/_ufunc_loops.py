@@ -79,15 +79,15 @@ def _reduce(
 
 def _accumulate(func: Combine, rows: Array, *, dtype: np.dtype | None = None) -> Array:
     part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
-    dtype = dtype or _combined_type(func, part, part).dtype
+    result: np.dtype = dtype or _combined_type(func, part, part).dtype
     if rows.shape[0] == 0:
-        return convert(rows, dtype)
+        return convert(rows, result)
 
     def step(state, row):
-        state = convert(_combined(func, state, row), dtype)
+        state = convert(_combined(func, state, row), result)
         return state, state
 
-    first = convert(lax.index_in_dim(rows, 0, 0, keepdims=False), dtype)
+    first = convert(lax.index_in_dim(rows, 0, 0, keepdims=False), result)
     _, later = lax.scan(step, first, lax.slice_in_dim(rows, 1, None))
     return lax.concatenate([lax.expand_dims(first, (0,)), later], 0)
 
