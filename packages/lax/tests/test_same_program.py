@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ricci_ir import ShapedArray, enable_x64, make_jaxpr, same_program
-from ricci_lax import add, cond, mul, scan, sin, while_loop
+from ricci_lax import add, cond, gt, lt, mul, reduce_sum, scan, sin, while_loop
 
 X = np.ones(3, np.float32)
 ONE = np.float32(1)
@@ -20,9 +20,9 @@ MAKERS = {
     "literal": lambda: lambda x: mul(x, np.float32(2)),
     "loop": lambda: _loop(np.float32(2)),
     "while": lambda: (
-        lambda x: while_loop(lambda c: c[1] < 3, lambda c: (sin(c[0]), c[1] + 1), (x, 0))
+        lambda x: while_loop(lambda c: lt(c[1], 3), lambda c: (sin(c[0]), add(c[1], 1)), (x, 0))
     ),
-    "branches": lambda: lambda x: cond(x[0] > 0, sin, lambda x: x, x),
+    "branches": lambda: lambda x: cond(gt(reduce_sum(x, (0,)), ONE), sin, lambda x: x, x),
     "nothing": lambda: lambda x: x,
 }
 

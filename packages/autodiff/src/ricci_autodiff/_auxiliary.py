@@ -20,7 +20,7 @@ class Auxiliary:
     def __init__(self):
         self._leaves: list[Any] = []
         self._tree: Any = None
-        self.count = 0
+        self.count: int = 0
 
     def take(self, value: Any) -> list[Tracer]:
         """Keep the data but for its traced arrays, which are returned."""

@@ -248,9 +248,11 @@ class _Keys:
 
     def __init__(self):
         self.states: list[State] = []
-        self.interned: weakref.WeakValueDictionary[tuple, TraceKey] = weakref.WeakValueDictionary()
+        self.interned: weakref.WeakValueDictionary[tuple[Any, ...], TraceKey] = (
+            weakref.WeakValueDictionary()
+        )
         self.overrides = 0
-        self.version = 0  # counts changes that concern all threads
+        self.version: int = 0  # counts changes that concern all threads
         self.local = threading.local()
         self.refresh()
 

@@ -64,7 +64,7 @@ class EffectTypeSet:
     __slots__ = ("attribute",)
 
     def __init__(self, attribute: str):
-        self.attribute = attribute
+        self.attribute: str = attribute
 
     def add_type(self, effect_type: type[Effect]) -> None:
         """Add a kind of effects, with its subclasses.
@@ -116,11 +116,11 @@ class EffectTypeSet:
         return f"EffectTypeSet({self.attribute!r})"
 
 
-ordered_effects = EffectTypeSet("ordered")
-lowerable_effects = EffectTypeSet("lowerable")
-control_flow_allowed_effects = EffectTypeSet("in_control_flow")
-custom_derivatives_allowed_effects = EffectTypeSet("in_custom_derivatives")
-remat_allowed_effects = EffectTypeSet("in_remat")
+ordered_effects: EffectTypeSet = EffectTypeSet("ordered")
+lowerable_effects: EffectTypeSet = EffectTypeSet("lowerable")
+control_flow_allowed_effects: EffectTypeSet = EffectTypeSet("in_control_flow")
+custom_derivatives_allowed_effects: EffectTypeSet = EffectTypeSet("in_custom_derivatives")
+remat_allowed_effects: EffectTypeSet = EffectTypeSet("in_remat")
 
 
 def join_effects(effects: Iterable[frozenset[Any]]) -> frozenset[Any]:

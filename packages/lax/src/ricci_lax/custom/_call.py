@@ -1,7 +1,7 @@
 """What ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` share: resolving and tracing a call."""
 
 from collections.abc import Callable, Iterable, Sequence
-from inspect import Parameter
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, Self, cast, overload
 
 from ricci_autodiff import Tape, UndefinedPrimal, Zero, is_undefined_primal, transpose_flat
@@ -75,7 +75,7 @@ class CustomFunction[**P, R]:
         function with derivative rules is not: what it closes over may change between calls.
     """
 
-    is_shared = True
+    is_shared: bool = True
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class CustomFunction[**P, R]:
     ):
         if not isinstance(fun, type | CustomFunction):
             self.__dict__.update(getattr(fun, "__dict__", ()))
-        self.__wrapped__ = fun
+        self.__wrapped__: Callable[..., Any] = fun
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             if hasattr(fun, name):
                 setattr(self, name, getattr(fun, name))
         self.fun: Callable[..., Any] = fun
-        self.signature = read_signature(fun)
+        self.signature: Signature | None = read_signature(fun)
         names = (
             (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
         )

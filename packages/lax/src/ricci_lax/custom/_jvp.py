@@ -91,7 +91,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., tuple[Any, Any]] | None = None
-        self.symbolic_zeros = False
+        self.symbolic_zeros: bool = False
         # Whether this object is called only once, so that nothing is compiled for later calls.
         self.made_once = False
 
@@ -103,7 +103,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
-        self.is_shared = is_ours(self.fun, jvp)
+        self.is_shared: bool = is_ours(self.fun, jvp)
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -137,7 +137,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
             )
         return self.apply(args, kwargs, self._bind)
 
-    def resolve(self, args: tuple, kwargs: dict) -> Call:
+    def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """As for any custom function; what is not differentiated carries no tangents."""
         call = super().resolve(args, kwargs)
         if not call.static:

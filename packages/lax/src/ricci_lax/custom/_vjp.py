@@ -128,7 +128,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
-        self.is_shared = is_ours(self.fun, fwd, bwd)
+        self.is_shared: bool = is_ours(self.fun, fwd, bwd)
 
     def defvjp_with_logs(
         self,
@@ -160,7 +160,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
             )
         return self.apply(args, kwargs, self._bind)
 
-    def resolve(self, args: tuple, kwargs: dict) -> Call:
+    def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """As for any custom function; arguments that are not differentiated are not traced."""
         call = super().resolve(args, kwargs)
         for i, value in call.static:
