@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ricci
+import ricci.numpy as jnp
 from ricci_testing import assert_same, assert_same_jaxpr
 from ricci_testing.pytest_plugin import oracle as oracle
 
@@ -255,3 +257,11 @@ def test_value(prelude, source, inputs):
 @pytest.mark.parametrize(("prelude", "source", "inputs"), named(PRINTED))
 def test_printed_program(prelude, source, inputs):
     assert_same_jaxpr(prelude + source, **inputs)
+
+
+def test_integer_results_of_rules_have_no_tangent():
+    """What is computed of them goes without derivatives, whatever operations these are."""
+    thirds = lambda x: jnp.divmod(jnp.frexp(x)[1], 3)[0]
+    value, tangent = ricci.jvp(thirds, (20.0,), (1.0,))
+    assert (int(value), tangent.dtype) == (1, ricci.dtypes.float0)
+    assert ricci.grad(lambda x: x * thirds(x))(20.0) == 1.0
