@@ -13,7 +13,7 @@ from ricci_ir import (
     RulesInForm,
     WrappedFun,
     as_array,
-    context,
+    enclosing,
     eval_jaxpr,
     eval_trace,
     get_aval,
@@ -51,11 +51,9 @@ def _adapted_transpose(rule: TransposeRule) -> TransposeRule:
 def _as_array(ct: Any) -> Any:
     if type(ct) is Zero or hasattr(type(ct), "aval"):
         return ct
-    trace = context.trace
-    while trace is not None and not isinstance(trace, JaxprTrace):
-        trace = trace.parent
-    if isinstance(trace, JaxprTrace):
-        return trace.lift(ct)
+    program = enclosing(JaxprTrace)
+    if program is not None:
+        return program.lift(ct)
     with set_trace(eval_trace):
         return as_array(ct)
 

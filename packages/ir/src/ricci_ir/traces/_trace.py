@@ -26,6 +26,7 @@ from ._array_type import Array, register_array_type
 __all__ = [
     "axis_size",
     "context",
+    "enclosing",
     "ContextBlock",
     "eval_trace",
     "EvalTrace",
@@ -365,11 +366,16 @@ def is_scalar_type(aval: AbstractValue) -> bool:
     return isinstance(aval, ShapedArray) and not aval.shape
 
 
-def is_under(kind: type[Trace]) -> bool:
-    """Whether the current trace, or one of its parents, is an instance of a class."""
+def enclosing[T: Trace](kind: type[T]) -> T | None:
+    """The innermost instance of a class among the current trace and its parents, if any."""
     trace: Trace | None = context.trace
     while trace is not None:
         if isinstance(trace, kind):
-            return True
+            return trace
         trace = trace.parent
-    return False
+    return None
+
+
+def is_under(kind: type[Trace]) -> bool:
+    """Whether the current trace, or one of its parents, is an instance of a class."""
+    return enclosing(kind) is not None
