@@ -23,6 +23,7 @@ from ricci_ir import (
     TraceKey,
     Tracer,
     Var,
+    VaryingMismatch,
     caller_source,
     check_leaks,
     check_tracer_leaks,
@@ -118,7 +119,10 @@ class Tape(Trace):
                 aval = get_aval(arg)
                 atoms.append(Literal(arg, aval))
                 avals.append(aval)
-        result = primitive.result_avals(tuple(avals), params)
+        try:
+            result = primitive.result_avals(tuple(avals), params)
+        except VaryingMismatch as mismatch:
+            return self.record(primitive, mismatch.cast(self, args, avals), params)
         names = context.name_stack
         origin = context.origin
         source = caller_source(2, names) if origin is None else (*origin, names)

@@ -90,7 +90,7 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
         dtype = to_tangent_dtype(aval.dtype)
         if dtype is aval.dtype:
             return aval
-        return ShapedArray(aval.shape, dtype)
+        return ShapedArray(aval.shape, dtype, sharding=aval.type_sharding)
     return aval
 
 

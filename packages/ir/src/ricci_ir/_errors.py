@@ -25,6 +25,7 @@ __all__ = [
     "KeyReuseError",
     "leave",
     "NonConcreteBooleanIndexError",
+    "ShardingTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -157,6 +158,10 @@ class UnexpectedTracerError(JAXTypeError):
 
 class KeyReuseError(JAXTypeError):
     """A random key was used twice."""
+
+
+class ShardingTypeError(Exception):
+    """The types of operands leave open, or forbid, how a result is divided over a mesh."""
 
 
 class CallbackError(RuntimeError):

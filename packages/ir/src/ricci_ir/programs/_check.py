@@ -67,9 +67,9 @@ def _check_bound(bound: dict[int, Var], atom: Atom, jaxpr: Jaxpr, eqn: JaxprEqn 
 
 def _check_equation(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
     primitive = eqn.primitive
-    avals = [atom.aval for atom in eqn.invars]
+    avals = tuple(atom.aval for atom in eqn.invars)
     try:
-        result = primitive.abstract_eval(*avals, **eqn.params)
+        result = primitive.result_avals(avals, eqn.params)
     except (TypeError, ValueError) as error:
         what = f"{primitive.name} does not accept its operands: {error}"
         raise _error(what, jaxpr, eqn) from error

@@ -12,6 +12,7 @@ from ricci_ir.traces._collection import paused_collection
 from ricci_ir.traces._leaks import check_leaks
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
 from ricci_ir.traces._primitive import Primitive
+from ricci_ir.traces._sharding_rules import VaryingMismatch
 from ricci_ir.traces._trace import (
     ContextBlock,
     Trace,
@@ -141,7 +142,10 @@ class JaxprTrace(Trace):
                 avals.append(atom.aval)
         if not params:
             params = _no_params
-        result = primitive.result_avals(tuple(avals), params)
+        try:
+            result = primitive.result_avals(tuple(avals), params)
+        except VaryingMismatch as mismatch:
+            return self.process(primitive, tuple(mismatch.cast(self, args, avals)), params)
         effects = no_effects
         if primitive.effects is not None:
             effects = primitive.effects(params)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
 
+from ._sharding_rules import makes_sharding, result_types
 from ._trace import Trace, context
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "reference_rules",
     "rule_table",
     "RuleTable",
+    "sharding_rules",
     "unsupported",
 ]
 
@@ -47,6 +49,7 @@ class Primitive:
         "aval_memo",
         "effects",
         "impl",
+        "makes_sharding",
         "multiple_results",
         "name",
     )
@@ -71,26 +74,38 @@ class Primitive:
         self.effects: Callable[[dict[str, Any]], frozenset[Any]] | None = effects
         self.aval_memo: Cache[Any, Any] | None = Cache("types of results", 2048) if memo else None
         self.impl: Callable[..., Any] | None = None
+        self.makes_sharding: bool = False
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive in the current trace."""
         return context.trace.process(self, args, params)
 
     def result_avals(self, avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The result of ``abstract_eval``, computed once for each combination of arguments."""
+        """The types of the results, worked out once for each combination of arguments."""
         memo = self.aval_memo
         if memo is None:
-            return self.abstract_eval(*avals, **params)
+            return self._result_types(avals, params)
         key = (avals, tuple(params.items())) if params else avals
         try:
             result = memo.entries.get(key)
         except TypeError:  # a parameter that cannot be hashed
-            return self.abstract_eval(*avals, **params)
+            return self._result_types(avals, params)
         if result is None:
             result = memo.recall(key)
             if result is None:
-                result = memo.add(key, self.abstract_eval(*avals, **params))
+                result = self._result_types(avals, params)
+                if not context.lenient_sharding:
+                    memo.add(key, result)
         return result
+
+    def _result_types(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What ``abstract_eval`` gives, with the shardings that the primitive's rule says."""
+        if self.makes_sharding:
+            return result_types(self, sharding_rules[self], avals, params)
+        for aval in avals:
+            if aval.type_sharding is not None:
+                return result_types(self, sharding_rules.get(self), avals, params)
+        return self.abstract_eval(*avals, **params)
 
     def bind_with_trace(
         self, trace: Trace, args: Sequence[Any], avals: object, params: dict[str, Any]
@@ -228,6 +243,9 @@ exact_rules: RuleTable = rule_table("exact", required=False)
 # differ in the last places. Arrays of dtypes that NumPy lacks are passed in a wider dtype.
 reference_rules: RuleTable = rule_table("reference", required=False)
 
+# How shardings and varying axes pass through: see ``_sharding_rules``.
+sharding_rules: RuleTable = rule_table("sharding", required=False)
+
 primitives: dict[str, Primitive] = {}
 
 
@@ -322,6 +340,7 @@ def define(
     )
     for table, rule in zip(tables, rules.values(), strict=True):
         table.define(primitive, rule)
+    primitive.makes_sharding = isinstance(sharding_rules.get(primitive), makes_sharding)
     primitives[name] = primitive
     _places[name] = place
     return primitive

@@ -7,3 +7,4 @@ from ._references import *
 from ._scalars import *
 from ._shape_dtype import *
 from ._token import *
+from ._type_sharding import *

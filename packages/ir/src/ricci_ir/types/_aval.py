@@ -21,6 +21,7 @@ from ._dtypes import (
     short_name,
     to_tangent_dtype,
 )
+from ._type_sharding import TypeSharding, dimensions_text
 
 __all__ = [
     "abstract_token",
@@ -30,7 +31,7 @@ __all__ = [
     "get_aval",
     "shaped_like",
     "ShapedArray",
-    "type_sharding",
+    "sharding_forms",
 ]
 
 
@@ -38,6 +39,8 @@ class AbstractValue:
     """The type of a value in a traced program."""
 
     __slots__ = ("__weakref__",)
+
+    type_sharding: TypeSharding | None = None
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type in short: ``float32[3]``, or ``f32[3]`` as in printed jaxprs."""
@@ -67,20 +70,32 @@ _living: weakref.WeakValueDictionary[Any, "ShapedArray"] = weakref.WeakValueDict
 _lock = threading.RLock()  # reentrant: a destructor that runs inside may make a type
 
 
-class TypeSharding:
-    """The function that makes the ``sharding`` of types; a runtime with shardings registers it."""
+class ShardingForms:
+    """How the shardings of types are shown to users; a runtime with shardings registers it."""
 
-    __slots__ = ("make",)
+    __slots__ = ("read", "show")
 
     def __init__(self):
-        self.make: Callable[[int], Any] | None = None
+        self.show: Callable[[ShapedArray], Any] | None = None
+        self.read: Callable[[int, Any], TypeSharding | None] = _no_reader
 
-    def register(self, make: Callable[[int], Any]) -> None:
-        """Set ``make(ndim)``, which gives the default sharding of types of a rank."""
-        self.make = make
+    def register(
+        self,
+        *,
+        show: Callable[["ShapedArray"], Any],
+        read: Callable[[int, Any], TypeSharding | None],
+    ) -> None:
+        """Set ``show(aval)``, the sharding of a type as an object of the runtime's class, and
+        ``read(ndim, sharding)``, what a type with such a sharding says."""
+        self.show = show
+        self.read = read
 
 
-type_sharding: TypeSharding = TypeSharding()
+def _no_reader(ndim: int, sharding: Any) -> TypeSharding | None:
+    raise TypeError("a type can have a sharding where ricci_xla is imported")
+
+
+sharding_forms: ShardingForms = ShardingForms()
 
 
 class ShapedArray(AbstractValue):
@@ -93,10 +108,8 @@ class ShapedArray(AbstractValue):
       shape: a sequence of non-negative ints.
       dtype: a NumPy dtype (or what ``np.dtype`` takes), or an extended dtype.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
-      sharding: ``None``, or the ``sharding`` of another type.
-
-    Raises:
-      NotImplementedError: if ``sharding`` spreads arrays over the axes of a mesh.
+      sharding: ``None``, or how arrays of the type lie on the devices of a mesh: a
+        ``NamedSharding`` or a ``TypeSharding``.
 
     Example:
       >>> ShapedArray((3,), np.float32)
@@ -105,29 +118,31 @@ class ShapedArray(AbstractValue):
       True
     """
 
-    __slots__ = ("_strong", "dtype", "ndim", "shape", "size", "weak_type")
+    __slots__ = ("_strong", "dtype", "ndim", "shape", "size", "type_sharding", "weak_type")
 
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
     ndim: int
     size: int
+    type_sharding: TypeSharding | None
 
     def __new__(
         cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False, *, sharding: Any = None
     ) -> "ShapedArray":
-        if sharding is not None and not sharding.mesh.empty:
-            raise NotImplementedError(
-                f"a type cannot say that arrays are spread as {sharding}: how they lie is known of "
-                "arrays, not of types. Leave sharding out, or constrain the value that has it."
-            )
+        if sharding is not None:
+            shape = tuple(shape)
+            if type(sharding) is not TypeSharding:
+                sharding = sharding_forms.read(len(shape), sharding)
+            if sharding is not None:
+                return _intern_sharded(shape, dtype, weak_type, sharding)
         try:
             return _usual[shape, dtype, weak_type]
         except (KeyError, TypeError):
             return _intern(shape, dtype, weak_type)
 
     def __reduce__(self) -> Any:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return _restored, (self.shape, self.dtype, self.weak_type, self.type_sharding)
 
     def __copy__(self) -> "ShapedArray":
         return self
@@ -137,14 +152,27 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> Any:
-        """The default sharding: a type does not say how its values are spread over devices.
+        """How the type's values lie on devices: a ``NamedSharding`` on an abstract mesh.
 
         Raises:
           AttributeError: no runtime that has shardings is imported.
         """
-        if type_sharding.make is None:
+        if sharding_forms.show is None:
             raise AttributeError("a type has a sharding where ricci_xla is imported")
-        return type_sharding.make(self.ndim)
+        return sharding_forms.show(self)
+
+    @property
+    def plain(self) -> "ShapedArray":
+        """This type without its sharding."""
+        if self.type_sharding is None:
+            return self
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    def with_sharding(self, sharding: TypeSharding | None) -> "ShapedArray":
+        """This type with another sharding."""
+        if sharding == self.type_sharding:
+            return self
+        return ShapedArray(self.shape, self.dtype, self.weak_type, sharding=sharding)
 
     def strip_weak_type(self) -> "ShapedArray":
         """This type with a dtype that is not weak."""
@@ -156,17 +184,28 @@ class ShapedArray(AbstractValue):
         dtype: Any = None,
         weak_type: bool | None = None,
     ) -> "ShapedArray":
-        """This type with some parts replaced."""
+        """This type with some parts replaced.
+
+        A new shape is not divided over a mesh, since its dimensions are others.
+        """
+        sharding = self.type_sharding
+        if sharding is not None and shape is not None:
+            shape = tuple(shape)
+            if shape != self.shape:
+                sharding = sharding.update(mesh=None, parts=((),) * len(shape))
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
+            sharding=sharding,
         )
 
     def to_tangent_aval(self) -> "ShapedArray":
         """The type of the tangents of such values: the same, or float0 for integers."""
         dtype = to_tangent_dtype(self.dtype)
-        return self if dtype is self.dtype else ShapedArray(self.shape, dtype)
+        if dtype is self.dtype:
+            return self
+        return ShapedArray(self.shape, dtype, sharding=self.type_sharding)
 
     at_least_vspace = to_tangent_aval
 
@@ -177,16 +216,19 @@ class ShapedArray(AbstractValue):
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type in short: ``float32[3]``, or ``f32[3]`` as in printed jaxprs."""
-        name = short_name(self.dtype) if short_dtypes else _name(self.dtype)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        return self._text(short_name(self.dtype) if short_dtypes else _name(self.dtype))
+
+    def _text(self, dtype: str) -> str:
+        sharding = self.type_sharding
+        suffix = "" if sharding is None else sharding.suffix()
+        return f"{dtype}[{dimensions_text(self.shape, sharding)}]{suffix}"
 
     def __str__(self) -> str:
-        weak = "~" if self.weak_type else ""
-        return f"{weak}{_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return f"{'~' if self.weak_type else ''}{self._text(_name(self.dtype))}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({_name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"
+        return f"ShapedArray({self._text(_name(self.dtype))}{weak})"
 
 
 def _name(dtype: Any) -> str:
@@ -200,20 +242,40 @@ def _intern(shape, dtype, weak_type) -> ShapedArray:
     if not isinstance(dtype, np.dtype | ExtendedDType):
         dtype = np.dtype(dtype)
     weak_type = bool(weak_type)
-    key = (shape, dtype, weak_type)
+    return _find((shape, dtype, weak_type), None)
+
+
+def _intern_sharded(
+    shape: tuple[Any, ...], dtype: Any, weak_type: bool, sharding: TypeSharding
+) -> ShapedArray:
+    if len(sharding.parts) != len(shape):
+        raise ValueError(
+            f"{sharding} is the sharding of types of rank {len(sharding.parts)}, but the shape is "
+            f"{shape}."
+        )
+    plain = ShapedArray(shape, dtype, weak_type)
+    return _find((plain.shape, plain.dtype, plain.weak_type, sharding), sharding)
+
+
+def _find(key: tuple[Any, ...], sharding: TypeSharding | None) -> ShapedArray:
     found = _interned.recall(key)
-    return _interned.add(key, _living_type(key)) if found is None else found
+    return _interned.add(key, _living_type(key, sharding)) if found is None else found
 
 
-def _living_type(key: tuple[tuple[int, ...], Any, bool]) -> ShapedArray:
+def _restored(shape: Any, dtype: Any, weak_type: bool, sharding: Any) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, sharding=sharding)
+
+
+def _living_type(key: tuple[Any, ...], sharding: TypeSharding | None) -> ShapedArray:
     """The type with this key that is still in use, else a new one."""
-    shape, dtype, weak_type = key
-    strong = ShapedArray(shape, dtype) if weak_type else None
+    shape, dtype, weak_type = key[:3]
+    strong = ShapedArray(shape, dtype, sharding=sharding) if weak_type else None
     with _lock:
         found = _living.get(key)
         if found is None:
             found = object.__new__(ShapedArray)
-            found.shape, found.dtype, found.weak_type = key
+            found.shape, found.dtype, found.weak_type = shape, dtype, weak_type
+            found.type_sharding = sharding
             found.ndim, found.size = len(shape), prod(shape)
             found._strong = found if strong is None else strong
             _living[key] = found

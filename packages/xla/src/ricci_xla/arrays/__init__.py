@@ -10,3 +10,4 @@ from ._placement import *
 from ._sharding import *
 from ._sharding_types import *
 from ._spec import *
+from ._type_forms import *

@@ -6,18 +6,14 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import config, type_sharding
+from ricci_ir import config
 from ricci_xla.devices._client import devices as all_devices
 from ricci_xla.devices._runtime_types import Device, DeviceList
-
-from ._sharding_types import NamedSharding
-from ._spec import PartitionSpec
 
 __all__ = [
     "AbstractDevice",
@@ -224,14 +220,6 @@ class AbstractMesh(_Axes):
         device = f", {self.abstract_device}" if self.abstract_device else ""
         return f"AbstractMesh({self._axes_text()}{device})"
 
-
-@lru_cache
-def _nowhere(ndim: int) -> NamedSharding:
-    """The sharding in the types of arrays of a rank: on no mesh, and not divided."""
-    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
-
-
-type_sharding.register(_nowhere)
 
 _meshes: weakref.WeakValueDictionary[tuple, "Mesh"] = weakref.WeakValueDictionary()
 _lock = threading.Lock()

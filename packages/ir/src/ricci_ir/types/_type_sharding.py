@@ -1,0 +1,131 @@
+"""How the values of a type lie on the devices of a mesh, as far as the type says it."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, final
+
+__all__ = ["AxisNames", "make_type_sharding", "no_axes", "Parts", "TypeSharding"]
+
+type AxisNames = frozenset[Hashable]
+type Parts = tuple[tuple[Hashable, ...], ...]
+
+no_axes: AxisNames = frozenset()
+
+
+@final
+class TypeSharding:
+    """How the values of an array type lie on the devices of a mesh.
+
+    A type that says nothing has ``None`` in its place: its values are the same on all devices, or
+    are divided as the compiler likes. ``make_type_sharding`` keeps to that.
+
+    Attributes:
+      mesh: the abstract mesh whose axes ``parts`` names; ``None`` if it names none.
+      parts: for each dimension, the names of the ``Explicit`` mesh axes that divide it, the major
+        one first.
+      varying: the ``Manual`` axes along which the devices' values differ.
+      unreduced: the axes along which the devices hold terms of a sum that is not done yet.
+      reduced: the axes along which the value is the same and its cotangent is ``unreduced``.
+    """
+
+    __slots__ = ("_hash", "mesh", "parts", "reduced", "unreduced", "varying")
+
+    mesh: Any
+    parts: Parts
+    varying: AxisNames
+    unreduced: AxisNames
+    reduced: AxisNames
+
+    def __init__(
+        self,
+        mesh: Any,
+        parts: Parts,
+        varying: AxisNames = no_axes,
+        unreduced: AxisNames = no_axes,
+        reduced: AxisNames = no_axes,
+    ):
+        self.mesh = mesh
+        self.parts = parts
+        self.varying = varying
+        self.unreduced = unreduced
+        self.reduced = reduced
+        self._hash = hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.mesh, self.parts, self.varying, self.unreduced, self.reduced
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether any dimension is divided over mesh axes."""
+        return any(self.parts)
+
+    @property
+    def manual(self) -> tuple[AxisNames, AxisNames, AxisNames]:
+        """The axes by which it varies, is unreduced and is reduced."""
+        return self.varying, self.unreduced, self.reduced
+
+    def update(self, **changes: Any) -> "TypeSharding | None":
+        """This sharding with some attributes replaced; ``None`` if nothing is left to say."""
+        return make_type_sharding(
+            **{name: getattr(self, name) for name in self.__slots__[1:]} | changes
+        )
+
+    def cotangent(self) -> "TypeSharding":
+        """The sharding of cotangents: ``reduced`` and ``unreduced`` change places."""
+        if self.reduced == self.unreduced:
+            return self
+        return TypeSharding(self.mesh, self.parts, self.varying, self.reduced, self.unreduced)
+
+    def suffix(self) -> str:
+        """What a printed type says after its shape: ``{V:x}``; empty if there is nothing."""
+        groups = [
+            f"{letter}:{_listed(axes)}"
+            for letter, axes in (("V", self.varying), ("U", self.unreduced), ("R", self.reduced))
+            if axes
+        ]
+        return f"{{{', '.join(groups)}}}" if groups else ""
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(other) is TypeSharding and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return TypeSharding, self._key()
+
+    def __repr__(self) -> str:
+        parts = ", ".join(_listed(part) if part else "None" for part in self.parts)
+        return f"TypeSharding({parts}){self.suffix()}"
+
+
+def _listed(names: Iterable[Hashable]) -> str:
+    texts = [str(n) for n in names] if isinstance(names, tuple) else sorted(map(str, names))
+    return texts[0] if len(texts) == 1 else f"({','.join(texts)})"
+
+
+def dimensions_text(shape: Sequence[int], sharding: TypeSharding | None) -> str:
+    """The dimensions in a printed type: ``8@x,4``."""
+    if sharding is None:
+        return ",".join(map(str, shape))
+    return ",".join(
+        f"{size}@{_listed(part)}" if part else str(size)
+        for size, part in zip(shape, sharding.parts, strict=True)
+    )
+
+
+def make_type_sharding(
+    mesh: Any,
+    parts: Parts,
+    varying: Iterable[Hashable] = no_axes,
+    unreduced: Iterable[Hashable] = no_axes,
+    reduced: Iterable[Hashable] = no_axes,
+) -> TypeSharding | None:
+    """The sharding of a type, or ``None`` if it says nothing; see ``TypeSharding``."""
+    varying, unreduced, reduced = frozenset(varying), frozenset(unreduced), frozenset(reduced)
+    if not any(parts):
+        mesh = None
+        if not (varying or unreduced or reduced):
+            return None
+    return TypeSharding(mesh, parts, varying, unreduced, reduced)

@@ -1,0 +1,134 @@
+"""Types that say how arrays lie on a mesh, and how that passes through operations."""
+
+import copy
+import pickle
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+from ricci_ir import (
+    FactorMap,
+    Primitive,
+    ShapedArray,
+    ShardingTypeError,
+    TypeSharding,
+    VaryingMismatch,
+    context,
+    factors,
+    make_type_sharding,
+    sharding_rules,
+    unsharded,
+)
+
+
+class Mesh(namedtuple("Mesh", "sizes")):
+    """What rules read of a mesh."""
+
+    @property
+    def shape(self):
+        return dict(self.sizes)
+
+
+mesh = Mesh((("x", 2), ("y", 4)))
+f32 = np.dtype("float32")
+
+
+def typed(shape, *parts, **manual):
+    return ShapedArray(shape, f32, sharding=make_type_sharding(mesh, parts, **manual))
+
+
+def test_types_with_shardings_are_interned_and_copied():
+    one = typed((8, 4), ("x",), ())
+    assert one is typed((8, 4), ("x",), ())
+    assert one is not typed((8, 4), (), ("x",))
+    assert one.plain is ShapedArray((8, 4), f32)
+    assert copy.deepcopy(one) is one
+    assert pickle.loads(pickle.dumps(one)) is one
+
+
+@pytest.mark.parametrize(
+    ("aval", "text"),
+    [
+        (typed((8, 4), ("x",), ()), "f32[8@x,4]"),
+        (typed((8,), ("x", "y")), "f32[8@(x,y)]"),
+        (typed((3,), (), varying={"x"}), "f32[3]{V:x}"),
+        (typed((3,), (), varying={"y", "x"}), "f32[3]{V:(x,y)}"),
+        (typed((3,), (), reduced={"x"}), "f32[3]{R:x}"),
+        (typed((3, 2), (), ()), "f32[3,2]"),
+    ],
+)
+def test_printed_types(aval, text):
+    assert aval.str_short(short_dtypes=True) == text
+
+
+def test_a_new_shape_is_not_divided_but_varies_as_before():
+    aval = typed((8, 4), ("x",), (), varying={"y"})
+    assert aval.update(shape=(3,)).str_short(True) == "f32[3]{V:y}"
+    assert aval.update(dtype=np.dtype("int32")).str_short(True) == "i32[8@x,4]{V:y}"
+
+
+def _dot(rule):
+    def evaluate(a, b):
+        return ShapedArray((a.shape[0], b.shape[1]), f32)
+
+    primitive = Primitive("dot", evaluate)
+    sharding_rules[primitive] = rule
+    return primitive
+
+
+matmul = factors(lambda a, b: FactorMap(((0, 1), (1, 2)), ((0, 2),), advice="Pass out_sharding."))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "text"),
+    [
+        ((("x",), ()), ((), ("y",)), "f32[8@x,8@y]"),
+        ((("x",), ()), ((), ()), "f32[8@x,8]"),
+        (((), ()), ((), ("x", "y")), "f32[8,8@(x,y)]"),
+    ],
+)
+def test_axes_follow_factors(left, right, text):
+    result = _dot(matmul).result_avals((typed((8, 8), *left), typed((8, 8), *right)), {})
+    assert result.str_short(True) == text
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [
+        (((), ("x",)), (("x",), ()), "sums over a dimension that is divided over x"),
+        ((("x",), ()), ((), ("x",)), "would use a mesh axis twice"),
+        (((), ("x",)), (("y",), ()), "divided over"),
+    ],
+)
+def test_what_is_ambiguous_is_refused_and_resolved_where_shardings_are_known(left, right, words):
+    dot = _dot(matmul)
+    avals = (typed((8, 8), *left), typed((8, 8), *right))
+    with pytest.raises(ShardingTypeError, match=words):
+        dot.result_avals(avals, {})
+    context.lenient_sharding = True
+    try:
+        assert dot.result_avals(avals, {}).shape == (8, 8)
+    finally:
+        context.lenient_sharding = False
+    with pytest.raises(ShardingTypeError):  # nothing was kept from that
+        dot.result_avals(avals, {})
+
+
+def test_operands_that_vary_differently_are_reported():
+    with pytest.raises(VaryingMismatch) as found:
+        _dot(matmul).result_avals((typed((8, 8), (), (), varying={"x"}), typed((8, 8), (), ())), {})
+    assert found.value.axes == {"x"}
+
+
+def test_leading_dimensions_of_an_unsharded_operation_may_be_divided():
+    primitive = Primitive("sort", lambda a: a)
+    sharding_rules[primitive] = unsharded(lambda a: a.ndim - 1)
+    assert primitive.result_avals((typed((8, 4), ("x",), ()),), {}).str_short(True) == "f32[8@x,4]"
+    with pytest.raises(ShardingTypeError, match="dimension 1 of f32"):
+        primitive.result_avals((typed((8, 4), (), ("x",)),), {})
+
+
+def test_a_sharding_that_says_nothing_is_none():
+    assert make_type_sharding(mesh, ((), ())) is None
+    assert TypeSharding(mesh, (("x",), ())).update(parts=((), ())) is None

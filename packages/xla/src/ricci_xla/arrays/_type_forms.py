@@ -1,0 +1,63 @@
+"""The shardings of types, as users see them: ``NamedSharding`` on an abstract mesh."""
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+from ricci_ir import ShapedArray, TypeSharding, make_type_sharding, sharding_forms
+
+from ._mesh import AbstractMesh, AxisType
+from ._sharding_types import NamedSharding
+from ._spec import PartitionSpec
+
+__all__ = ["explicit_sharding"]
+
+
+@lru_cache
+def _replicated(mesh: AbstractMesh, ndim: int) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
+
+
+def _shown(aval: ShapedArray) -> NamedSharding:
+    """The sharding of a type. One that says nothing is replicated, on no mesh."""
+    found = aval.type_sharding
+    if found is None or found.mesh is None:
+        return _replicated(AbstractMesh((), ()), aval.ndim)
+    return _named(found)
+
+
+@lru_cache
+def _named(sharding: TypeSharding) -> NamedSharding:
+    parts = [None if not p else p[0] if len(p) == 1 else p for p in sharding.parts]
+    spec = PartitionSpec(*parts, unreduced=sharding.unreduced, reduced=sharding.reduced)
+    return NamedSharding(sharding.mesh, spec)
+
+
+def explicit_sharding(ndim: int, sharding: Any) -> TypeSharding | None:
+    """What the type of arrays of a rank says if they have a sharding.
+
+    It says how dimensions are divided over the ``Explicit`` axes of a mesh. The compiler decides
+    about the others, and about shardings without a mesh.
+    """
+    if type(sharding) is not NamedSharding:
+        return None
+    mesh = sharding.mesh.abstract_mesh
+    if AxisType.Explicit not in mesh.axis_types:
+        return None
+    explicit = frozenset(mesh.explicit_axes)
+
+    def axes(part: Any) -> tuple[Hashable, ...]:
+        names = part if isinstance(part, tuple) else (part,)
+        return tuple(name for name in names if name in explicit)
+
+    spec = sharding.spec
+    parts = [axes(part) for part in spec]
+    return make_type_sharding(
+        mesh,
+        (*parts, *((),) * (ndim - len(parts))),
+        unreduced=explicit.intersection(spec.unreduced),
+        reduced=explicit.intersection(spec.reduced),
+    )
+
+
+sharding_forms.register(show=_shown, read=explicit_sharding)
