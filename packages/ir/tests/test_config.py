@@ -153,6 +153,36 @@ def test_the_key_of_traces_is_right_after_an_override_was_left_elsewhere():
     assert _in_thread(entered_here_left_elsewhere)
 
 
+def test_a_value_that_is_swapped_in_holds_until_it_is_swapped_again(option):
+    before = option.swap(1)
+    assert option.value == 1
+    assert _in_thread(lambda: option.value) == 0
+    assert option.swap(2) == 1 and option.value == 2
+    option.swap(before)
+    assert option.value == 0 and not option.is_overridden
+
+
+def test_a_value_swapped_in_within_a_block_ends_with_the_block(option):
+    option.swap(1)
+    with option(2):
+        former = option.swap(3)
+        assert option.value == 3
+        option.swap(former)
+        assert option.value == 2
+        option.swap(4)
+    assert option.value == 1
+    option.swap(0)  # the global value needs no override
+    assert option.value == 0 and not option.is_overridden
+
+
+def test_the_global_value_can_be_swapped_in_over_that_of_a_block(option):
+    with option(1):
+        former = option.swap(0)
+        assert option.value == 0
+        option.swap(former)
+        assert option.value == 1
+
+
 def test_new_thread_sees_global_value(option):
     option.set_global(5)
     assert _in_thread(lambda: option.value) == 5

@@ -113,7 +113,7 @@ def test_it_prints_as_jax_does(mesh):
     ("error", "message", "x", "where"),
     [
         (ValueError, "sharding None", {"a": ONES}, {"a": None}),
-        (RuntimeError, "no mesh is entered", ONES, P("i")),
+        (RuntimeError, "no mesh is set", ONES, P("i")),
         (ValueError, "a scalar takes PartitionSpec", 1.0, "i"),
         (ValueError, "x has shape .8,., but .* is for 2 dimensions", ONES, ("i", "j")),
         (TypeError, "neither a sharding nor a PartitionSpec", ONES, 3),

@@ -93,7 +93,7 @@ def rows_on_four(devices):
     ("value", "where", "error", "text"),
     [
         ({"k": "text"}, lambda d: None, TypeError, r"x\['k'\].*'text'"),
-        (1.0, lambda d: 5, ValueError, "device must be a Device, a Sharding, a Format, None"),
+        (1.0, lambda d: 5, ValueError, "device must be a Device, a Sharding, a PartitionSpec"),
         (
             np.zeros(6),
             lambda d: NamedSharding(Mesh(d[:4], "i"), P("i")),

@@ -2,6 +2,7 @@
 
 from ._cache import *
 from ._config import *
+from ._current_mesh import *
 from ._errors import *
 from ._extension import *
 from ._key_checks import *

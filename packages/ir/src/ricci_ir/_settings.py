@@ -182,6 +182,26 @@ class State:
                 _keys.overrides -= ended
         self._changed_here(stack[-1].value if stack else UNSET)
 
+    def swap(self, value: Any) -> Any:
+        """Set the value of this thread, as a plain statement does, until it is swapped again.
+
+        Within a block that overrides the setting, the value holds until the block is left. A value
+        that is the global one, outside of such blocks, needs no override.
+
+        Args:
+          value: the new value; ``UNSET`` to have none of one's own.
+
+        Returns:
+          What to swap back: the former value that was set in this way, or ``UNSET``.
+        """
+        stack = getattr(self._local, "stack", None) or []
+        standing = stack[-1] if stack and type(stack[-1]) is _Standing else None
+        if standing is not None:
+            self._pop(standing)
+        if value is not UNSET and (stack or value is not self._global):
+            self._push(_Standing(self, value))
+        return UNSET if standing is None else standing.value
+
     def _changed_here(self, value: object) -> None:
         if self.traced:
             _keys.local.cached = (-1, None)
@@ -214,6 +234,12 @@ class Override:
                 return fun(*args, **kwargs)
 
         return overridden
+
+
+class _Standing(Override):
+    """An override that no block ends."""
+
+    __slots__ = ()
 
 
 class TraceKey:
@@ -360,17 +386,19 @@ class SettingsSwitch:
                 self._entered.append(override)
 
 
-def define_context(name: str, default: Any = None) -> State:
+def define_context(name: str, default: Any = None, held: bool = False) -> State:
     """A thread-local setting that affects tracing but is not an option, such as the current mesh.
 
     Args:
       name: the name in messages.
       default: the value without an override. All its values must be hashable.
+      held: whether an operation holds the value that it was applied under; see
+        ``SettingsSwitch``.
 
     Returns:
       a ``State``; ``with state(value):`` sets it, and each value has its own ``trace_key()``.
     """
-    state = State(name, None, default, traced=True)
+    state = State(name, None, default, traced=True, held=held)
     trace_on(state)
     return state
 

@@ -1,17 +1,18 @@
-"""The current mesh, which is always empty: setting one is not supported yet.
-
-Libraries ask for the current mesh wherever they place an array. They get an empty one, as in JAX
-if none is set. The functions that set a mesh, or need one, raise an error that says what to use
-instead.
-"""
+"""The mesh in force: set for a thread, or for the tracing of a program."""
 
 from collections.abc import Callable, Hashable, Set
 from typing import Any, NoReturn
 
-import numpy as np
-
-from ricci_ir import PyTree
-from ricci_xla import AbstractMesh, Mesh, PartitionSpec, Sharding
+from ricci_ir import Override, PyTree, context, current_mesh, eval_trace
+from ricci_xla import (
+    AbstractMesh,
+    Mesh,
+    PartitionSpec,
+    Sharding,
+    device_mesh,
+    empty_abstract_mesh,
+    empty_mesh,
+)
 
 from ._device_put import device_put
 
@@ -26,51 +27,117 @@ def _not_yet(name: str, advice: str = _ADVICE) -> NoReturn:
 
 
 def get_mesh() -> Mesh:
-    """The current mesh. It has no axes, since setting one is not supported yet.
+    """The mesh of devices that ``set_mesh`` set in this thread; without axes if none is set.
+
+    Raises:
+      ValueError: inside a traced function, which may serve several meshes with the same axes.
 
     Example:
       >>> get_mesh().empty
       True
     """
-    return Mesh(np.empty((), dtype=object), ())
+    if context.trace is not eval_trace:
+        raise ValueError(
+            "get_mesh gives the devices that a function is called with, which are not known while "
+            "it is traced. Call it outside, or call get_abstract_mesh() for the axes."
+        )
+    return device_mesh.value or empty_mesh
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the current mesh. It has none, since setting one is not supported yet.
+    """The axes of the mesh in force, also while a function is traced; none if no mesh is set.
 
     Example:
       >>> get_abstract_mesh().axis_names
       ()
     """
-    return AbstractMesh((), ())
+    return current_mesh.value or empty_abstract_mesh
 
 
 class set_mesh:
-    """Set the current mesh. Not supported yet.
+    """Set the mesh that programs run on and that a ``PartitionSpec`` refers to, in this thread.
+
+    As a statement it holds until another mesh is set; ``set_mesh(None)`` ends that. In
+    ``with set_mesh(mesh):`` it holds until the end of the block, which restores the former mesh.
+
+    Args:
+      mesh: the mesh. Arrays are made on all its devices, and functions are run on them, unless
+        their arguments are committed elsewhere, which is an error.
 
     Raises:
-      NotImplementedError: always.
+      ValueError: if ``mesh`` is not a ``Mesh``, or inside a traced function.
+
+    Example:
+      >>> from ricci_xla import devices
+      >>> with set_mesh(Mesh(devices()[:1], "x")):
+      ...     get_mesh().axis_names
+      ('x',)
     """
 
     def __init__(self, mesh: Mesh | None):
-        _not_yet("set_mesh")
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ValueError(
+                f"set_mesh takes a Mesh or None, got {mesh!r} of type {type(mesh).__name__}. For "
+                "the axes alone there is use_abstract_mesh."
+            )
+        if context.trace is not eval_trace:
+            raise ValueError(
+                "set_mesh was called inside a traced function, whose devices are those that it is "
+                "called with. Set the mesh outside."
+            )
+        if mesh is not None and mesh.empty:
+            mesh = None
+        self.prev_abstract_mesh: Any = current_mesh.swap(
+            None if mesh is None else mesh.abstract_mesh
+        )
+        self.prev_mesh: Any = device_mesh.swap(mesh)
 
-    def __enter__(self) -> NoReturn:
-        _not_yet("set_mesh")
+    def __enter__(self) -> None:
+        pass
 
-    def __exit__(self, *exception: Any) -> None:
-        _not_yet("set_mesh")
+    def __exit__(self, *exception: object) -> None:
+        device_mesh.swap(self.prev_mesh)
+        current_mesh.swap(self.prev_abstract_mesh)
 
 
-class use_abstract_mesh(set_mesh):
-    """Set the axes of the current mesh for tracing. Not supported yet.
+class use_abstract_mesh:
+    """Put other axes in force for tracing: ``with use_abstract_mesh(mesh):``.
+
+    Args:
+      mesh: the axes.
 
     Raises:
-      NotImplementedError: always.
+      ValueError: if ``mesh`` is not an ``AbstractMesh``, or if it is entered where a mesh of
+        another size is in force.
+
+    Example:
+      >>> with use_abstract_mesh(AbstractMesh((4,), ("x",))):
+      ...     get_abstract_mesh().axis_names
+      ('x',)
     """
 
     def __init__(self, mesh: AbstractMesh):
-        _not_yet("use_abstract_mesh")
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(
+                f"use_abstract_mesh takes an AbstractMesh, got {mesh!r} of type "
+                f"{type(mesh).__name__}. The axes of a Mesh are mesh.abstract_mesh."
+            )
+        self.mesh: AbstractMesh = mesh
+        self._entered: list[Override] = []
+
+    def __enter__(self) -> None:
+        here: AbstractMesh | None = current_mesh.value
+        if here is not None and not self.mesh.empty and here.size != self.mesh.size:
+            raise ValueError(
+                f"use_abstract_mesh cannot change the number of devices: {here} is in force, of "
+                f"size {here.size}, but {self.mesh} has size {self.mesh.size}."
+            )
+        block = current_mesh(None if self.mesh.empty else self.mesh)
+        block.__enter__()
+        self._entered.append(block)
+
+    def __exit__(self, *exception: object) -> None:
+        self._entered.pop().__exit__(*exception)
 
 
 def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
@@ -78,16 +145,15 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
 
     Args:
       xs: a pytree of arrays.
-      out_shardings: a ``Sharding``, or a pytree of them that is a prefix of ``xs``.
+      out_shardings: a ``Sharding``, a ``PartitionSpec`` for the mesh that is set, or a pytree of
+        these that is a prefix of ``xs``.
 
     Returns:
       The arrays with these shardings.
 
     Raises:
-      NotImplementedError: for a ``PartitionSpec``, which needs a current mesh.
+      ValueError: if a ``PartitionSpec`` is given and no mesh is set.
     """
-    if not isinstance(out_shardings, Sharding) and isinstance(out_shardings, tuple):
-        _not_yet("reshard(x, PartitionSpec(...))")
     return device_put(xs, out_shardings)
 
 

@@ -25,9 +25,11 @@ from ricci_xla import (
     Device,
     Mesh,
     NamedSharding,
+    PartitionSpec,
     Sharding,
     as_sharding,
     copy_semantics,
+    sharding_in_program,
 )
 from ricci_xla import device_put as put_arrays
 
@@ -183,6 +185,17 @@ def _move(x: Var, result: Var, memory: str) -> JaxprEqn:
 other_memories.move = _move
 
 
+def _place(where: Any) -> Device | Sharding | None:
+    """The place that a traced value is said to be put at."""
+    if where is None or isinstance(where, Device):
+        return where
+    if isinstance(where, PartitionSpec):
+        return sharding_in_program(where, "device_put", ValueError)
+    if isinstance(where, NamedSharding):
+        return where  # on an abstract mesh as well
+    return as_sharding(where)
+
+
 def device_put(
     x: PyTree,
     device: PyTree = None,
@@ -198,8 +211,9 @@ def device_put(
 
     Args:
       x: the pytree.
-      device: a device or a sharding, or a pytree of them that is a prefix of ``x``. Without it,
-        arrays stay where they are and other values go to the default device.
+      device: a device, a sharding or a ``PartitionSpec`` for the mesh that is set, or a pytree of
+        these that is a prefix of ``x``. Without it, arrays stay where they are and other values go
+        to the default device.
       src: where ``x`` is now, in the same form.
       donate: whether the memory of arrays may be reused; a bool, or a pytree that is a prefix of
         ``x``.
@@ -210,8 +224,9 @@ def device_put(
 
     Raises:
       TypeError: if a leaf is not an array, a NumPy array or a number.
-      ValueError: if a leaf of ``device`` is neither a device nor a sharding, or ``device`` is not a
-        prefix of ``x``, or a leaf has both ``donate`` and ``may_alias``.
+      ValueError: if a leaf of ``device`` is neither a device nor a sharding, or needs a mesh and
+        none is set, or ``device`` is not a prefix of ``x``, or a leaf has both ``donate`` and
+        ``may_alias``.
       IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
@@ -223,7 +238,7 @@ def device_put(
     if context.trace is eval_trace and not any(isinstance(leaf, Tracer) for leaf in leaves):
         return put_arrays(x, device, src=src, donate=donate, may_alias=may_alias)
     places = tuple(flatten_axes("device_put: device", tree, device))
-    places = tuple(p if p is None or isinstance(p, Device) else as_sharding(p) for p in places)
+    places = tuple(map(_place, places))
     donated = flatten_axes("device_put: donate", tree, donate)
     aliased = flatten_axes("device_put: may_alias", tree, may_alias)
     how = tuple(map(copy_semantics, donated, aliased))

@@ -14,6 +14,7 @@ from ricci_ir import (
     PyTree,
     Tracer,
     context,
+    current_mesh,
     define,
     eval_trace,
     get_aval,
@@ -23,6 +24,7 @@ from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unfl
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 from ricci_xla import (
     UNCONSTRAINED,
+    AbstractMesh,
     AxisType,
     Mesh,
     NamedSharding,
@@ -31,6 +33,8 @@ from ricci_xla import (
     SingleDeviceSharding,
     device_put,
     entered_mesh,
+    on_set_devices,
+    sharding_in_program,
 )
 
 
@@ -96,6 +100,10 @@ def _constraint_batch(
 def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: Any) -> Value:
     ndim = physical_aval(x.aval).ndim
     if isinstance(sharding, NamedSharding):
+        if isinstance(sharding.mesh, AbstractMesh):
+            if ctx.module.num_partitions == 1:
+                return x  # the program came to run on one device, where nothing can be divided
+            _check_size(sharding.mesh, ctx.module.num_partitions)
         mesh = ctx.module.mesh(tuple(sharding.mesh.shape.items()))
         spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
     else:
@@ -112,6 +120,15 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: 
     return Value(name, x.aval)
 
 
+def _check_size(mesh: AbstractMesh, devices: int) -> None:
+    if mesh.size != devices:
+        raise ValueError(
+            f"with_sharding_constraint: the sharding has {mesh}, which stands for {mesh.size} "
+            f"devices, but the program runs on {devices}. Set a mesh of as many devices, or name "
+            "the mesh in the sharding."
+        )
+
+
 def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
     """The mesh of a ``NamedSharding``; ``None`` for other shardings."""
     if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
@@ -126,12 +143,36 @@ def _constraint_mesh(sharding: Sharding) -> Mesh | None:
     return mesh_of_sharding(sharding)
 
 
-def _decided(sharding: Sharding) -> Sharding:
+def _decided(sharding: Sharding, x: ArrayLike) -> Sharding:
     """A sharding for an array that is moved now: what it leaves open is not divided."""
-    if not isinstance(sharding, NamedSharding) or UNCONSTRAINED not in sharding.spec:
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    if isinstance(sharding.mesh, AbstractMesh):
+        sharding = _with_devices(sharding, getattr(x, "sharding", None))
+    if UNCONSTRAINED not in sharding.spec:
         return sharding
     spec = [None if part is UNCONSTRAINED else part for part in sharding.spec]
     return sharding.update(spec=PartitionSpec(*spec))
+
+
+def _with_devices(sharding: NamedSharding, here: Sharding | None) -> NamedSharding:
+    """A sharding on an abstract mesh as one on devices: those that are set, or the array's own.
+
+    Raises:
+      TypeError: if there are none.
+    """
+    mesh = sharding.mesh
+    found = on_set_devices(mesh.abstract_mesh)
+    if found is None and isinstance(here, NamedSharding) and here.num_devices == mesh.size:
+        grid = np.array(here._device_assignment, dtype=object).reshape(mesh.axis_sizes)
+        found = Mesh(grid, mesh.axis_names, mesh.axis_types)
+    if found is None:
+        raise TypeError(
+            f"with_sharding_constraint: the sharding has {mesh}, which has no devices, and the "
+            f"array, with {here}, is not on a mesh of {mesh.size}. Set the mesh by "
+            "`with set_mesh(mesh):`, or give NamedSharding(mesh, spec) with a mesh of devices."
+        )
+    return sharding.update(mesh=found)
 
 
 sharding_constraint_p: Primitive = define(
@@ -142,25 +183,19 @@ sharding_constraint_p: Primitive = define(
     batch=_constraint_batch,
     lower=_constraint_lower,
     mesh=lambda *, sharding, **params: _constraint_mesh(sharding),
-    eager=lambda x, *, sharding, **params: device_put(x, _decided(sharding)),
+    eager=lambda x, *, sharding, **params: device_put(x, _decided(sharding, x)),
 )
 
 
 def _as_sharding(where: object, what: str) -> Sharding:
-    """A sharding, or the one that a ``PartitionSpec`` means on the mesh that is entered."""
+    """A sharding, or the one that a ``PartitionSpec`` means on the mesh that is set."""
     if where is None:
         raise ValueError(
             f"with_sharding_constraint: {what} has the sharding None. Give a sharding, or a "
-            "PartitionSpec inside `with mesh:`; an empty PartitionSpec means replicated."
+            "PartitionSpec inside `with set_mesh(mesh):`; an empty PartitionSpec means replicated."
         )
     if isinstance(where, PartitionSpec):
-        mesh = entered_mesh()
-        if mesh is None:
-            raise RuntimeError(
-                f"with_sharding_constraint: a PartitionSpec such as {where} needs a mesh, but no "
-                "mesh is entered. Call it inside `with mesh:`, or give NamedSharding(mesh, spec)."
-            )
-        return NamedSharding(mesh, where)
+        return sharding_in_program(where, "with_sharding_constraint")
     if not isinstance(where, Sharding):
         raise TypeError(
             f"with_sharding_constraint: the sharding of {what} is {where!r}, which is neither a "
@@ -200,12 +235,12 @@ def _free_dims(sharding: Sharding) -> frozenset[int]:
 def constrain(x: ArrayLike, sharding: Sharding) -> Array:
     """Constrain the sharding of one array: now, or when the traced program runs."""
     if context.trace is eval_trace and not isinstance(x, Tracer):
-        return device_put(x, _decided(sharding))
+        return device_put(x, _decided(sharding, x))
     return sharding_constraint_p.bind(
         x,
         sharding=sharding,
         layout=None,
-        context_mesh=entered_mesh() or _no_mesh,
+        context_mesh=current_mesh.value or entered_mesh() or _no_mesh,
         unconstrained_dims=_free_dims(sharding),
     )
 
@@ -215,9 +250,9 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
 
     Args:
       x: a pytree of arrays.
-      shardings: a sharding, a ``PartitionSpec`` for the mesh that is entered, or a pytree of
-        these that is a prefix of ``x``. Dimensions that are ``PartitionSpec.UNCONSTRAINED`` are
-        left to the compiler.
+      shardings: a sharding, a ``PartitionSpec`` for the mesh that is set, or a pytree of these
+        that is a prefix of ``x``. Dimensions that are ``PartitionSpec.UNCONSTRAINED`` are left to
+        the compiler.
 
     Returns:
       The same arrays with these shardings.
@@ -225,7 +260,7 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
     Raises:
       ValueError: if ``shardings`` is not a prefix of ``x``, contains ``None``, does not fit an
         array's rank, or names mesh axes whose type is not ``Auto``.
-      RuntimeError: if a ``PartitionSpec`` is given and no mesh is entered.
+      RuntimeError: if a ``PartitionSpec`` is given and no mesh is set.
       TypeError: if a leaf of ``shardings`` is anything else.
 
     Example:

@@ -4,14 +4,15 @@ import enum
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import config
+from ricci_ir import Override, State, config, define_context
 from ricci_xla.devices._client import devices as all_devices
 from ricci_xla.devices._runtime_types import Device, DeviceList
 
@@ -224,13 +225,8 @@ class AbstractMesh(_Axes):
 _meshes: weakref.WeakValueDictionary[tuple, "Mesh"] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
-
-class _Current(threading.local):
-    def __init__(self):
-        self.stack: list[Mesh] = []
-
-
-_current = _Current()
+# The mesh of the innermost ``with mesh:`` block. Its devices become part of traced programs.
+_entered: State = define_context("entered_mesh")
 
 
 class Mesh(_Axes):
@@ -253,6 +249,7 @@ class Mesh(_Axes):
 
     devices: np.ndarray
     _internal_device_list: DeviceList
+    _block: Override | None = None  # what `with mesh:` enters
 
     def __new__(
         cls,
@@ -359,20 +356,31 @@ class Mesh(_Axes):
                 "the option jax_disallow_mesh_context_manager forbids `with mesh:`. Name the mesh "
                 "where it is used: NamedSharding(mesh, spec)."
             )
-        _current.stack.append(self)
+        if self._block is None:
+            self._block = _entered(self)
+        self._block.__enter__()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        # The block of a generator may be left in another thread, which has meshes of its own.
-        stack = _current.stack
-        place = next((i for i in reversed(range(len(stack))) if stack[i] is self), None)
-        if place is not None:
-            del stack[place]
+        if self._block is not None:
+            self._block.__exit__(*exc_info)
+
+    def __call__[**P, R](self, fun: Callable[P, R]) -> Callable[P, R]:
+        """A function that runs in a ``with mesh:`` block."""
+
+        @wraps(fun)
+        def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self:
+                return fun(*args, **kwargs)
+
+        return inside
 
     def __str__(self) -> str:
         return f"Mesh({self._axes_text()})"
 
     def __repr__(self) -> str:
+        if self.empty:
+            return "Mesh(axis_sizes=(), axis_names=())"
         return (
             f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
             f"axis_types={_types_text(self.axis_types)})"
@@ -381,7 +389,7 @@ class Mesh(_Axes):
 
 def entered_mesh() -> Mesh | None:
     """The mesh of the innermost ``with mesh:`` block that this thread is in, if any."""
-    return _current.stack[-1] if _current.stack else None
+    return _entered.value
 
 
 def make_mesh(

@@ -38,10 +38,13 @@ from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBuf
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
+from ._current_mesh import on_set_devices, sharding_on_devices
 from ._layout import Format, sharding_of_format
+from ._mesh import AbstractMesh
 from ._pieces import parts
 from ._sharding import device_indices, single_device_sharding
-from ._sharding_types import Sharding
+from ._sharding_types import NamedSharding, Sharding
+from ._spec import PartitionSpec
 
 __all__ = [
     "array_from_host",
@@ -196,27 +199,41 @@ def _rebind(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
         return runtime.batched_device_put(array.aval, sharding, parts(array), devices, True)
 
 
-def as_sharding(where: Device | Sharding | Format) -> Sharding:
-    """The sharding for what users give as a place: a device, a sharding or a format.
+def as_sharding(where: Device | Sharding | PartitionSpec | Format) -> Sharding:
+    """The sharding for what users give as a place: a device, a sharding, a spec or a format.
 
     Raises:
-      ValueError: if ``where`` is none of these.
+      ValueError: if ``where`` is none of these, or needs a mesh and none is set.
     """
+    if isinstance(where, NamedSharding) and isinstance(where.mesh, AbstractMesh):
+        return _with_devices(where)
     if isinstance(where, Sharding):
         return where
     if isinstance(where, Device):
         return single_device_sharding(where)
+    if isinstance(where, PartitionSpec):
+        return sharding_on_devices(where, "device_put", ValueError)
     if isinstance(where, Format):
         return sharding_of_format(where)
     raise ValueError(
-        "device_put: device must be a Device, a Sharding, a Format, None, or a pytree of these, "
-        f"got {where!r} of type {type(where).__name__}."
+        "device_put: device must be a Device, a Sharding, a PartitionSpec, a Format, None, or a "
+        f"pytree of these, got {where!r} of type {type(where).__name__}."
     )
+
+
+def _with_devices(where: NamedSharding) -> NamedSharding:
+    mesh = on_set_devices(where.mesh.abstract_mesh)
+    if mesh is None:
+        raise ValueError(
+            f"device_put: {where} has no devices, and no mesh with as many is set. Call it inside "
+            "`with set_mesh(mesh):`, or give NamedSharding(mesh, spec) with a mesh of devices."
+        )
+    return where.update(mesh=mesh)
 
 
 def put_leaf(
     x: Any,
-    where: Device | Sharding | Format | None = None,
+    where: Device | Sharding | PartitionSpec | Format | None = None,
     *,
     donate: bool = False,
     may_alias: bool | None = None,
@@ -288,8 +305,9 @@ def device_put(
 
     Args:
       x: the pytree.
-      device: a device or a sharding, or a pytree of them that is a prefix of ``x``; without it,
-        arrays stay where they are and other values go to the default device.
+      device: a device, a sharding or a ``PartitionSpec`` for the mesh that is set, or a pytree of
+        these that is a prefix of ``x``; without it, arrays stay where they are and other values go
+        to the default device.
       src: has no effect.
       donate: whether the memory of ``x`` may be reused: a bool, or a pytree of them that is a
         prefix of ``x``.

@@ -38,11 +38,13 @@ from ricci_ir import (
 )
 from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
 from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays._current_mesh import default_sharding
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import local_devices
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
+from ricci_xla.devices._state import device_mesh
 from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._effects import runtime_tokens
@@ -122,11 +124,12 @@ class XlaBackend:
         return _composite_callable(composite)
 
     def array(self, value: Any, aval: ShapedArray) -> Array:
-        """An array on the default device with the values of a NumPy array."""
+        """An array with a NumPy array's values, on the mesh that is set or the default device."""
+        here = None if device_mesh.value is None else default_sharding()
         if not is_recording():
-            return array_from_host(np.asarray(value), aval)
+            return array_from_host(np.asarray(value), aval, here)
         with unguarded():
-            return array_from_host(np.asarray(value), aval)
+            return array_from_host(np.asarray(value), aval, here)
 
     def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Array:
         """An array that shares memory with an array of another library, if it can."""
@@ -169,6 +172,8 @@ def _on_host(
     here = next((x.sharding for x in args if getattr(x, "committed", False)), None)
     if here is not None and here.num_devices > 1:
         here = None
+    if here is None and device_mesh.value is not None:
+        here = default_sharding()
     return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
 
 

@@ -25,6 +25,7 @@ from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._guards import transfers_are_guarded
 from ricci_xla.devices._runtime_types import Device
+from ricci_xla.devices._state import device_mesh
 from ricci_xla.executables._error_checks import checks_errors
 from ricci_xla.executables._nan_checks import checks_results
 
@@ -56,6 +57,8 @@ def compute(
     if checks_errors():
         return None
     if transfers_are_guarded():  # NumPy's operands and results are copied
+        return None
+    if device_mesh.value is not None:  # results go to all of its devices
         return None
     device = get_default_device()
     if device.platform != "cpu" or not all(_is_on(x, device) for x in args):

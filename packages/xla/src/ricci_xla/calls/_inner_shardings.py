@@ -7,11 +7,11 @@ to ``ricci_parallel``, which registers it here.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import Array, PyTree
+from ricci_ir import Array, PyTree, context, eval_trace
 from ricci_pytree import PyTreeDef, flatten_axes
+from ricci_xla.arrays._current_mesh import sharding_in_program, sharding_on_devices
 from ricci_xla.arrays._layout import Format, sharding_of_format
-from ricci_xla.arrays._mesh import entered_mesh
-from ricci_xla.arrays._sharding_types import NamedSharding, Sharding
+from ricci_xla.arrays._sharding_types import Sharding
 from ricci_xla.arrays._spec import PartitionSpec
 
 __all__ = [
@@ -53,11 +53,11 @@ def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Shar
     Args:
       name: the argument of ``jit``: ``"in_shardings"`` or ``"out_shardings"``.
       tree: the structure of the arguments or of the results.
-      shardings: a prefix of it: shardings, ``None``, and specs for the mesh that is entered.
+      shardings: a prefix of it: shardings, ``None``, and specs for the mesh that is set.
 
     Raises:
       TypeError: if a leaf is anything else.
-      RuntimeError: if a spec is given and no mesh is entered.
+      RuntimeError: if a spec is given and no mesh is set.
     """
     return tuple(_sharding(name, leaf) for leaf in flatten_axes(f"jit {name}", tree, shardings))
 
@@ -66,13 +66,9 @@ def _sharding(name: str, leaf: object) -> Sharding | None:
     if leaf is None or isinstance(leaf, Sharding):
         return leaf
     if isinstance(leaf, PartitionSpec):
-        mesh = entered_mesh()
-        if mesh is None:
-            raise RuntimeError(
-                f"jit: {name} has the PartitionSpec {leaf}, which needs a mesh, but no mesh is "
-                "entered. Call the function inside `with mesh:`, or give NamedSharding(mesh, spec)."
-            )
-        return NamedSharding(mesh, leaf)
+        if context.trace is eval_trace:
+            return sharding_on_devices(leaf, f"jit {name}")
+        return sharding_in_program(leaf, f"jit {name}")
     if isinstance(leaf, Format):
         return sharding_of_format(leaf)
     raise TypeError(

@@ -15,6 +15,7 @@ from ricci_ir import (
 from ._jaxlib import runtime
 
 __all__ = [
+    "device_mesh",
     "mirror",
 ]
 
@@ -29,8 +30,13 @@ runtime.jax_jit.set_disable_jit_state(disable_jit_state)
 runtime.jax_jit.set_enable_x64_state(enable_x64_state)
 runtime.jax_jit.set_post_hook_state(post_hook_state)
 
+# The mesh that programs run on, or None. What is traced depends on its axes alone
+# (``current_mesh``), so that it is no part of the trace key.
+device_mesh: State = State("device_mesh", None, None)
+
 # One value stands for all options that affect tracing: `trace_key()` gives one object for each
-# combination of their values. A change of options so makes the dispatcher miss its cache.
+# combination of their values. A change of options so makes the dispatcher miss its cache. With a
+# mesh of devices the value is a pair of both.
 trace_key_state = Config("trace_key", trace_key(), include_in_jit_key=True)
 
 # True while this thread traces a function. A call without tracers among its arguments is then part
@@ -56,14 +62,18 @@ def mirror(state: State, target: Any) -> None:
 
 
 def _trace_key_changed(value: Any, local: bool) -> None:
-    """Make the dispatcher miss its cache when an option that affects tracing changes."""
-    key, everywhere = trace_key(), global_trace_key()
+    """Make the dispatcher miss its cache when what calls depend on changes."""
+    key, everywhere, mesh = trace_key(), global_trace_key(), device_mesh.value
     if trace_key_state.get_global() is not everywhere:
         trace_key_state.set_global(everywhere)
-    trace_key_state.set_local(_unset if key is everywhere else key)
+    if mesh is not None:
+        trace_key_state.set_local((key, mesh))
+    else:
+        trace_key_state.set_local(_unset if key is everywhere else key)
 
 
 staging_switch.swap = staging_state.swap_local
 mirror(config.state("jax_disable_jit"), disable_jit_state)
 mirror(config.state("jax_enable_x64"), enable_x64_state)
 follow_trace_key(_trace_key_changed)
+device_mesh.on_change(_trace_key_changed)

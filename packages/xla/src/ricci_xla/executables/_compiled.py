@@ -334,8 +334,10 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         chosen = [placement.result_sharding(aval, in_avals) or here for aval in jaxpr.out_avals]
     else:
         in_shardings = _argument_shardings(loaded, lowered, len(jaxpr.invars))
-        mesh = mesh_of(jaxpr) or next(
-            (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
+        mesh = (
+            placement.mesh
+            or mesh_of(jaxpr)
+            or next((s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None)
         )
         chosen = [
             named_by_tiles(s, mesh, buffer_rank(aval))

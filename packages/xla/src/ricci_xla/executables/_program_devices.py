@@ -9,6 +9,7 @@ from ricci_xla.arrays._sharding_types import NamedSharding, Sharding
 from ricci_xla.arrays._spec import PartitionSpec
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
+from ricci_xla.devices._state import device_mesh
 from ricci_xla.programs._program import Program
 
 # For primitives with a mesh of their own, such as shard_map: ``rule(**params)`` gives the mesh.
@@ -41,7 +42,8 @@ class Placement(NamedTuple):
       devices: the devices.
       in_shardings: for each constant and argument its sharding, ``None`` where that is open.
       committed: whether the results are committed to the devices, as they are if any argument is.
-      mesh: the mesh of the results of a program on one device, if its arguments are on one.
+      mesh: the mesh of the results: the one that is set, or for a program on one device that of
+        its arguments.
     """
 
     devices: tuple[Device, ...]
@@ -72,9 +74,11 @@ class Placement(NamedTuple):
 def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
     """Where a call runs: on the devices of its committed arguments, else on the default device.
 
+    If a mesh is set, it runs on that.
+
     Raises:
-      ValueError: if arguments, results and operations are bound to different devices, or to the
-        same devices in different orders; the error names two of them.
+      ValueError: if arguments, results, operations and the mesh that is set are bound to different
+        devices, or to the same devices in different orders; the error names two of them.
     """
     constants = len(program.consts)
     fixed = options.in_shardings
@@ -95,6 +99,19 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
             devices, culprit, first = found, _argument(program, i), sharding
         elif found != devices:
             raise _differ(program, culprit, devices, _argument(program, i), found)
+    everywhere: Mesh | None = device_mesh.value
+    if everywhere is not None:
+        if options.device is not None:
+            raise ValueError(
+                f"jit({program.name}) has device={options.device!r}, but is called while "
+                f"{everywhere} is set. Leave out the device, or call it inside `with "
+                "set_mesh(None):`."
+            )
+        found = tuple(everywhere.devices.flat)
+        if devices is None:
+            devices, culprit = found, "the mesh that is set"
+        elif devices != found:
+            raise _differ(program, culprit, devices, "the mesh that is set", found)
     committed = devices is not None
     mesh = _only_mesh(program)
     mesh_devices = None if mesh is None else tuple(mesh.devices.flat)
@@ -119,7 +136,8 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     if devices is None:
         devices = (get_default_device(),)
     if len(devices) > 1:
-        return Placement(devices, tuple(shardings), committed)
+        return Placement(devices, tuple(shardings), committed, everywhere)
+    mesh = mesh or everywhere
     if isinstance(first, NamedSharding):
         mesh = first.mesh if isinstance(first.mesh, Mesh) else None
     elif first is not None or (mesh is not None and mesh.empty):

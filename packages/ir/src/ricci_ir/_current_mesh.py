@@ -1,0 +1,15 @@
+"""The mesh axes in force, on which traced programs depend; ``ricci_parallel`` lets users set them.
+
+A mesh is opaque here: its class belongs to the runtime.
+"""
+
+from ._settings import State, define_context
+
+__all__ = [
+    "current_mesh",
+]
+
+# ``current_mesh.value`` is the abstract mesh in force in this thread, or None, and
+# ``with current_mesh(mesh):`` puts another in force. An operation holds the mesh that it was
+# applied under, so that its rules find it when they run later, as when a program is transposed.
+current_mesh: State = define_context("current_mesh", held=True)

@@ -1,0 +1,91 @@
+"""The meshes in force, and the shardings that a ``PartitionSpec`` alone stands for there.
+
+Three settings of a thread make them. ``ricci_ir.current_mesh`` is the axes that traced programs
+refer to; ``device_mesh`` is the devices that programs run on. ``set_mesh`` sets both, and
+``use_abstract_mesh`` the first alone. The third, ``entered_mesh()``, is that of a ``with mesh:``
+block, which means nothing but how specs are read.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from ricci_ir import current_mesh
+from ricci_xla.devices._client import get_default_device
+from ricci_xla.devices._state import device_mesh
+
+from ._mesh import AbstractMesh, Mesh, entered_mesh
+from ._sharding import single_device_sharding
+from ._sharding_types import NamedSharding, Sharding
+from ._spec import PartitionSpec
+
+__all__ = [
+    "default_sharding",
+    "empty_abstract_mesh",
+    "empty_mesh",
+    "on_set_devices",
+    "sharding_in_program",
+    "sharding_on_devices",
+]
+
+empty_mesh: Mesh = Mesh(np.empty((), dtype=object), ())
+empty_abstract_mesh: AbstractMesh = AbstractMesh((), ())
+
+
+def sharding_in_program(
+    spec: PartitionSpec, user: str, error: type[Exception] = RuntimeError
+) -> NamedSharding:
+    """The sharding of a value of a traced program that is given by a spec alone.
+
+    That of ``set_mesh`` has no devices: a program is traced once for all meshes with the same axes.
+
+    Args:
+      spec: the spec.
+      user: the function that it was given to, for the error.
+      error: the error to raise if no mesh is in force.
+    """
+    mesh = current_mesh.value
+    return _named(entered_mesh() if mesh is None else mesh, spec, user, error)
+
+
+def sharding_on_devices(
+    spec: PartitionSpec, user: str, error: type[Exception] = RuntimeError
+) -> NamedSharding:
+    """The sharding of an array that is given by a spec alone; see ``sharding_in_program``."""
+    mesh = device_mesh.value
+    return _named(entered_mesh() if mesh is None else mesh, spec, user, error)
+
+
+def _named(
+    mesh: Mesh | AbstractMesh | None, spec: PartitionSpec, user: str, error: type[Exception]
+) -> NamedSharding:
+    if mesh is None:
+        raise error(
+            f"{user}: the PartitionSpec {spec} needs a mesh, but no mesh is set. Call it inside "
+            "`with set_mesh(mesh):`, or give NamedSharding(mesh, spec)."
+        )
+    return NamedSharding(mesh, spec)
+
+
+def on_set_devices(axes: AbstractMesh) -> Mesh | None:
+    """The devices of the mesh that is set, in a grid of other axes; ``None`` if they do not fit."""
+    mesh = device_mesh.value
+    if mesh is None or mesh.size != axes.size:
+        return None
+    if mesh.abstract_mesh == axes:
+        return mesh
+    return Mesh(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
+
+
+def default_sharding() -> Sharding:
+    """The sharding of arrays that are made: copies on the mesh that is set, or the default device.
+
+    Only the former is a place that they are committed to.
+    """
+    mesh = device_mesh.value
+    return single_device_sharding(get_default_device()) if mesh is None else _everywhere(mesh)
+
+
+@lru_cache(maxsize=64)
+def _everywhere(mesh: Mesh) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec())
