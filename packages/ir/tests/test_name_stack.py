@@ -1,13 +1,30 @@
 """Scopes of names, and how a stack of them is written."""
 
+from functools import reduce
+
 import pytest
 
-from ricci_ir import named_call, named_scope, scope_path, transposed_stack, under_jvp, under_vmap
+from ricci_ir import (
+    jvp_stack,
+    named_call,
+    named_scope,
+    scope_path,
+    transposed_stack,
+    vmap_stack,
+)
 from ricci_ir.traces._trace import context
 
 
 def names():
     return scope_path(context.name_stack)
+
+
+def mapped(outer):
+    return vmap_stack(outer, 3)
+
+
+def under(outer, entered):
+    return (*outer, entered) if isinstance(entered, str) else entered(outer)
 
 
 def test_scopes_nest_and_end():
@@ -19,29 +36,20 @@ def test_scopes_nest_and_end():
 @pytest.mark.parametrize(
     ("entered", "path"),
     [
-        ((under_jvp,), "jvp()"),
-        ((lambda: under_vmap(3), under_jvp), "vmap(jvp())"),
-        ((under_jvp, lambda: named_scope("a")), "jvp(a)"),
-        ((lambda: named_scope("a"), under_jvp), "a/jvp()"),
-        (
-            (lambda: under_vmap(3), lambda: named_scope("a"), under_jvp, lambda: named_scope("b")),
-            "vmap(a)/jvp(b)",
-        ),
+        ((jvp_stack,), "jvp()"),
+        ((mapped, jvp_stack), "vmap(jvp())"),
+        ((jvp_stack, "a"), "jvp(a)"),
+        (("a", jvp_stack), "a/jvp()"),
+        ((mapped, "a", jvp_stack, "b"), "vmap(a)/jvp(b)"),
     ],
 )
 def test_transformations_enclose_the_scope_after_them(entered, path):
-    for enter in entered:
-        enter().__enter__()
-    found = names()
-    context.name_stack = ()
-    assert found == path
+    assert scope_path(reduce(under, entered, ())) == path
 
 
 def test_transposing_keeps_the_names_of_what_is_transposed():
-    with under_vmap(3):
-        outer = context.name_stack
-        with under_jvp(), named_scope("a"), named_scope("b"):
-            recorded = context.name_stack
+    outer = mapped(())
+    recorded = (*jvp_stack(outer), "a", "b")
     assert scope_path(transposed_stack(outer, recorded)) == "vmap(transpose(jvp(a)))/b"
     assert scope_path(transposed_stack(recorded, outer)).endswith("/b/transpose()")
 

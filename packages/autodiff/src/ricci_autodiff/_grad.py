@@ -11,6 +11,7 @@ from ricci_ir import (
     api_boundary,
     as_array,
     backend,
+    canonicalize_dtype,
     check_callable,
     float0,
     get_aval,
@@ -346,7 +347,7 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
         return 1.0
     one = aval.dtype.type(1)
     # While 64-bit dtypes are off, a NumPy scalar of one stands for its narrow form.
-    narrow = get_aval(one).dtype != aval.dtype  # pyright: ignore[reportAttributeAccessIssue]
+    narrow = canonicalize_dtype(aval.dtype) != aval.dtype
     return backend().array(np.asarray(one), aval) if narrow else one
 
 

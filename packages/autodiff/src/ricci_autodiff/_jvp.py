@@ -16,10 +16,10 @@ from ricci_ir import (
     context,
     eval_jaxpr,
     get_aval,
+    jvp_stack,
     of_type,
     settings_keys,
     trace_to_jaxpr,
-    under_jvp,
 )
 
 from ._rules import jvp_rules
@@ -86,12 +86,15 @@ class JVPTrace(Trace):
                 primals.append(arg.primal)
                 tangents.append(arg.tangent)
                 active = True
-                if settings_keys.overrides:
-                    primals[-1] = of_type(arg.primal, arg.aval)
-                    tangents[-1] = of_type(arg.tangent, tangent_aval(arg.aval))
             else:
                 primals.append(arg)
                 tangents.append(Zero.from_primal(arg))
+        if active and settings_keys.only is None:
+            for i, arg in enumerate(args):
+                if type(tangents[i]) is not Zero:
+                    aval = arg.aval  # pyright: ignore[reportAttributeAccessIssue]
+                    primals[i] = of_type(primals[i], aval)
+                    tangents[i] = of_type(tangents[i], tangent_aval(aval))
         return primals, tangents, active
 
     def shown(self, primal: ArrayLike, tangent: ArrayLike) -> str:
@@ -116,14 +119,13 @@ def run_jvp(
     Returns:
       The results and their tangents, which may be ``Zero``, as the given tangents may.
     """
-    previous = context.trace
+    previous, names = context.trace, context.name_stack
     args = [trace.join(x, t) for x, t in zip(primals, tangents, strict=True)]
-    context.trace = trace
+    context.trace, context.name_stack = trace, jvp_stack(names)
     try:
-        with under_jvp():
-            out_primals, out_tangents, _ = trace.split(fun(*args))
+        out_primals, out_tangents, _ = trace.split(fun(*args))
     finally:
-        context.trace = previous
+        context.trace, context.name_stack = previous, names
         trace.alive = False
     if check_tracer_leaks.value:
         del args

@@ -32,14 +32,15 @@ from ricci_ir import (
     eval_trace,
     get_aval,
     join_effects,
+    jvp_stack,
     live_equations,
     live_program,
     no_effects,
+    settings_keys,
     single_equation,
     staged_call,
     trace_key,
     trace_to_jaxpr,
-    under_jvp,
     unknown_debug_info,
 )
 
@@ -112,7 +113,7 @@ class Tape(Trace):
         atoms: list[Atom] = []
         avals: list[AbstractValue] = []
         for arg in args:
-            if self.has(arg):
+            if type(arg) is TangentTracer and arg._trace is self:
                 atoms.append(arg.atom)
                 avals.append(arg.aval)
             else:
@@ -127,11 +128,13 @@ class Tape(Trace):
         origin = context.origin
         source = caller_source(2, names) if origin is None else (*origin, names)
         effects = no_effects if primitive.effects is None else primitive.effects(params)
-        outvars = [Var(aval) for aval in (result if primitive.multiple_results else [result])]
+        many = primitive.multiple_results
+        outvars = [Var(aval) for aval in result] if many else [Var(result)]
         eqn = JaxprEqn(atoms, outvars, primitive, params, effects, source)
-        settings = trace_key()
-        self.eqns.append(eqn if settings.held == self.settings.held else eqn.under(settings))
-        if primitive.multiple_results:
+        if settings_keys.only is not self.settings:
+            eqn = eqn.under(self.settings.otherwise_held())
+        self.eqns.append(eqn)
+        if many:
             return [TangentTracer(self, var) for var in outvars]
         return TangentTracer(self, outvars[0])
 
@@ -435,13 +438,12 @@ def linearize_flat(
             args.append(trace.join(primal, tangent))
         else:
             args.append(primal)
-    previous = context.trace
-    context.trace = trace
+    previous, names = context.trace, context.name_stack
+    context.trace, context.name_stack = trace, jvp_stack(names)
     try:
-        with under_jvp():
-            results, out_tangents, _ = trace.split(fun(*args))
+        results, out_tangents, _ = trace.split(fun(*args))
     finally:
-        context.trace = previous
+        context.trace, context.name_stack = previous, names
         trace.alive = tape.alive = False
     if check_tracer_leaks.value:
         del args

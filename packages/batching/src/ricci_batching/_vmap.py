@@ -24,7 +24,7 @@ from ricci_ir import (
     get_aval,
     looks_like,
     trace_to_jaxpr,
-    under_vmap,
+    vmap_stack,
 )
 from ricci_pytree import (
     PyTreeDef,
@@ -189,17 +189,16 @@ def batch_flat(
     parent = context.trace
     trace = BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
     inputs = [trace.join(x, d) for x, d in zip(args, dims, strict=True)]
-    previous = context.trace
-    context.trace = trace
+    names = context.name_stack
+    context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
     try:
-        with under_vmap(axis.size):
-            if axis.name is None:
+        if axis.name is None:
+            values, out_dims, _ = trace.split(fun(*inputs))
+        else:
+            with extend_axes([(axis.name, axis.size)]):
                 values, out_dims, _ = trace.split(fun(*inputs))
-            else:
-                with extend_axes([(axis.name, axis.size)]):
-                    values, out_dims, _ = trace.split(fun(*inputs))
     finally:
-        context.trace = previous
+        context.trace, context.name_stack = parent, names
         trace.alive = False
     if check_tracer_leaks.value:
         del inputs

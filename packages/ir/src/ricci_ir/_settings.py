@@ -157,7 +157,7 @@ class State:
             stack.append(override)
             self._overrides += 1
             if self.traced:
-                _keys.overrides += 1
+                _keys.count_overrides(1)
         try:
             self._changed_here(override.value)
         except BaseException:
@@ -179,7 +179,7 @@ class State:
             del stack[start:]
             self._overrides -= ended
             if self.traced:
-                _keys.overrides -= ended
+                _keys.count_overrides(-ended)
         self._changed_here(stack[-1].value if stack else UNSET)
 
     def swap(self, value: Any) -> Any:
@@ -259,6 +259,11 @@ class TraceKey:
         self.values: tuple[Any, ...] = values
         self.held: tuple[tuple[State, Any], ...] = held
 
+    def otherwise_held(self) -> "TraceKey | None":
+        """The settings in force, if an operation would hold others than these, else ``None``."""
+        here = trace_key()
+        return None if here is self or here.held == self.held else here
+
     def differences(self, other: "TraceKey") -> list[tuple[str, Any, Any]]:
         """The settings in which two keys differ: name, value in this key, value in the other."""
         settings = zip(_keys.states, self.values, other.values, strict=False)
@@ -270,7 +275,16 @@ class TraceKey:
 
 
 class _Keys:
-    """The key of all threads without overrides, and one for each thread that has overrides."""
+    """The key of all threads without overrides, and one for each thread that has overrides.
+
+    Attributes:
+      everywhere: the key of all threads without overrides.
+      only: that key while no thread has overrides, else ``None``. ``settings_keys.only is key`` is
+        the quick way to know that ``trace_key() is key``, for the loops that record operations.
+    """
+
+    everywhere: TraceKey
+    only: TraceKey | None
 
     def __init__(self):
         self.states: list[State] = []
@@ -294,6 +308,12 @@ class _Keys:
     def refresh(self) -> None:
         self.version += 1
         self.everywhere = self.intern(tuple(state._global for state in self.states))
+        self.count_overrides(0)
+
+    def count_overrides(self, more: int) -> None:
+        """Note that there are more overrides of traced settings now, or fewer."""
+        self.overrides += more
+        self.only = None if self.overrides else self.everywhere
 
     def here(self) -> TraceKey:
         version, key = getattr(self.local, "cached", (-1, None))
@@ -305,8 +325,6 @@ class _Keys:
 
 
 _keys = _Keys()
-# ``settings_keys.everywhere is key and not settings_keys.overrides`` is the quick way to know that
-# ``trace_key() is key``, for the loops that record operations.
 settings_keys: _Keys = _keys
 _followers: list[Callable[[Any, bool], object]] = []
 
@@ -323,7 +341,7 @@ def trace_key() -> TraceKey:
       >>> trace_key() is before
       True
     """
-    return _keys.everywhere if not _keys.overrides else _keys.here()
+    return _keys.only or _keys.here()
 
 
 def global_trace_key() -> TraceKey:

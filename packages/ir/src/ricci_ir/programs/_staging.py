@@ -18,8 +18,8 @@ from ricci_ir.traces._trace import (
     Trace,
     Tracer,
     context,
+    enclosing,
     eval_trace,
-    is_under,
     leaked_tracer,
 )
 from ricci_ir.types._aval import AbstractValue, get_aval
@@ -163,16 +163,15 @@ class JaxprTrace(Trace):
             return [StagedTracer(self, var.aval, var) for var in outvars]
         var = Var(result)
         eqn = JaxprEqn(invars, [var], primitive, params, effects, source)
-        if settings_keys.everywhere is not self.settings or settings_keys.overrides:
-            self._append(eqn)
-        else:
+        if settings_keys.only is self.settings:
             self.eqns.append(eqn)
+        else:
+            self._append(eqn)
         return StagedTracer(self, result, var)
 
     def _append(self, eqn: JaxprEqn) -> None:
         """Record an equation, with its settings if they are others than those of the program."""
-        settings = trace_key()
-        self.eqns.append(eqn if settings.held == self.settings.held else eqn.under(settings))
+        self.eqns.append(eqn.under(self.settings.otherwise_held()))
 
     def copy_equation(self, eqn: JaxprEqn, env: dict[int, Any]) -> bool:
         """Record an equation of another program, whose types are known already.
@@ -203,7 +202,11 @@ class JaxprTrace(Trace):
         effects = eqn.effects
         if effects:
             self.effects.append(effects)
-        self._append(JaxprEqn(invars, outvars, eqn.primitive, eqn.params, effects, source))
+        copied = JaxprEqn(invars, outvars, eqn.primitive, eqn.params, effects, source)
+        if settings_keys.only is self.settings:
+            self.eqns.append(copied)
+        else:
+            self._append(copied)
         for theirs, ours in zip(eqn.outvars, outvars, strict=True):
             env[id(theirs)] = StagedTracer(self, ours.aval, ours)
         return True
@@ -273,7 +276,7 @@ class JaxprTrace(Trace):
 
 def is_recording() -> bool:
     """Whether operations are recorded in a program instead of being evaluated at once."""
-    return is_under(JaxprTrace)
+    return context.trace is not eval_trace and enclosing(JaxprTrace) is not None
 
 
 def drop_unused(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> None:

@@ -13,13 +13,13 @@ from ._trace import ContextBlock, context
 __all__ = [
     "is_differentiated",
     "is_transposed",
+    "jvp_stack",
     "named_call",
     "named_scope",
     "scope_path",
     "Transformation",
     "transposed_stack",
-    "under_jvp",
-    "under_vmap",
+    "vmap_stack",
 ]
 
 
@@ -116,14 +116,14 @@ def named_call[**P, R](fun: Callable[P, R], *, name: str | None = None) -> Calla
 _jvp, _transpose = Transformation("jvp"), Transformation("transpose")
 
 
-def under_jvp() -> _Entered:
-    """Enter the scope of ``jvp``, in which operations are named as differentiated ones."""
-    return _Entered(_jvp)
+def jvp_stack(outer: tuple[str, ...]) -> tuple[str, ...]:
+    """The stack of names, under ``outer``, for operations that are differentiated."""
+    return (*outer, _jvp)
 
 
-def under_vmap(size: int) -> _Entered:
-    """Enter the scope of a ``vmap`` over ``size`` examples."""
-    return _Entered(Transformation("vmap", size))
+def vmap_stack(outer: tuple[str, ...], size: int) -> tuple[str, ...]:
+    """The stack of names, under ``outer``, for a ``vmap`` over ``size`` examples."""
+    return (*outer, Transformation("vmap", size))
 
 
 def is_differentiated(names: Sequence[str]) -> bool:

@@ -289,6 +289,8 @@ class ContextBlock:
     def _leave(self) -> Any:
         """What is to be put back; ``None`` if this thread did not enter the block."""
         entered, here = self._entered, get_ident()
+        if len(entered) == 1 and entered[0][0] == here:
+            return entered.pop(0)[1]
         for i in reversed(range(len(entered))):
             if entered[i][0] == here:
                 return entered.pop(i)[1]
