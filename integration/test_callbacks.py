@@ -367,3 +367,37 @@ def test_shardings_of_arrays(wrap):
     x = jnp.arange(3.0)
     wrap(fun)(x)
     assert seen == [x.sharding]
+
+
+# Functions that combine elements, by the operation that is given them.
+COMBINE = {
+    "reduce": lambda f: lambda x: lax.reduce(x, np.float32(0), f, (0,)),
+    "reduce of a pair": lambda f: (
+        lambda x: lax.reduce(
+            (x, x),
+            (np.float32(0), np.float32(0)),
+            lambda a, b: (f(a[0], b[0]), a[1]),
+            (0,),
+        )
+    ),
+    "reduce_window": lambda f: lambda x: lax.reduce_window(x, np.float32(0), f, (2,)),
+    "apply": lambda f: lambda x: x.at[0].apply(lambda y: f(y, y)),
+}
+CALLS = {
+    "print": lambda a, b: [debug.print("{}", a), a + b][1],
+    "ordered print": lambda a, b: [debug.print("{}", a, ordered=True), a + b][1],
+    "io_callback": lambda a, b: [io_callback(lambda: None, None), a + b][1],
+    "pure_callback": lambda a, b: ricci.pure_callback(np.add, F32, a, b),
+    "jitted": ricci.jit(lambda a, b: ricci.pure_callback(np.add, F32, a, b)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
+@pytest.mark.parametrize("operation", COMBINE.values(), ids=list(COMBINE))
+def test_functions_that_combine_elements_call_no_python(operation, call):
+    fun = operation(call)
+    x = jnp.ones(3)
+    ricci.make_jaxpr(fun)(x)
+    for run in (fun, ricci.jit(fun), lambda x: ricci.vmap(fun)(x[None])):
+        with pytest.raises(NotImplementedError, match="combines elements"):
+            run(x)

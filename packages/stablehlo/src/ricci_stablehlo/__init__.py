@@ -1,6 +1,7 @@
 """StableHLO: lowering jaxprs to its text, and the tools with which primitives' rules write it."""
 
 from ._callbacks import host_call as host_call
+from ._combining import combining_region as combining_region
 from ._extension import TracedRule as TracedRule
 from ._extension import lower_fun as lower_fun
 from ._extension import mlir_rules as mlir_rules
@@ -34,6 +35,7 @@ __all__ = [
     "Module",
     "TracedRule",
     "Value",
+    "combining_region",
     "dense",
     "element_type",
     "extended_lower_rules",

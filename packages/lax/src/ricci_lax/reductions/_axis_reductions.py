@@ -42,7 +42,7 @@ from ricci_lax.structure._shapes import (
     shape_of,
     squeeze,
 )
-from ricci_stablehlo import Lowering, Value, int_array
+from ricci_stablehlo import Lowering, Value, combining_region, int_array
 
 __all__ = [
     "argmax",
@@ -104,7 +104,7 @@ def lower_variadic_reduce(
     """
     outs = list(ctx.outs)
     scalars = [init.aval for init in inits] * 2
-    region = ctx.region(scalars, lambda inner, *xs: inner.inline(jaxpr, xs))
+    region = combining_region(ctx, "reduce", scalars, jaxpr)
     attributes = f"dimensions = {int_array(axes)}"
     return ctx.generic("stablehlo.reduce", [*operands, *inits], outs, attributes, [region])
 

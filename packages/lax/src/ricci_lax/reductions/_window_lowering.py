@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricci_ir import Jaxpr
-from ricci_stablehlo import Lowering, Value, dense, int_array
+from ricci_stablehlo import Lowering, Value, combining_region, dense, int_array
 
 
 def padding_text(padding: Sequence[tuple[int, int]]) -> str:
@@ -35,7 +35,7 @@ def lower_reduce_window(
     """
     outs = list(ctx.outs)
     scalars = [init.aval for init in inits] * 2
-    region = ctx.region(scalars, lambda inner, *xs: inner.inline(jaxpr, xs))
+    region = combining_region(ctx, "reduce_window", scalars, jaxpr)
     attributes = ", ".join(
         [
             f"base_dilations = {int_array(base_dilation)}",

@@ -27,7 +27,7 @@ from ricci_lax.rules._reading import Positions, outside_of_scatter
 from ricci_lax.structure._filling import broadcasted_iota, full
 from ricci_lax.structure._operand_types import check_dtype, numeric
 from ricci_lax.structure._shapes import array_aval, reshape, shape_of, zeros_of
-from ricci_stablehlo import Lowering, Value
+from ricci_stablehlo import Lowering, Value, combining_region
 
 from ._dimension_numbers import (
     FILL,
@@ -213,14 +213,11 @@ def _scatter_lower(
         f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
         f"unique_indices = {str(unique_indices).lower()}"
     )
-
-    def combine(inner: Lowering, element: Value, update: Value) -> list[Value]:
-        if update_jaxpr is None:
-            return [update]
-        return inner.inline(update_jaxpr, [element, update])
-
-    scalar = ShapedArray((), operand.dtype)
-    region = ctx.region([scalar, scalar], combine)
+    scalars = [ShapedArray((), operand.dtype)] * 2
+    if update_jaxpr is None:
+        region = ctx.region(scalars, lambda inner, element, update: [update])
+    else:
+        region = combining_region(ctx, "scatter", scalars, update_jaxpr)
     operands = [operand, indices, updates]
     return ctx.generic("stablehlo.scatter", operands, [out], attributes, [region])[0]
 
