@@ -4,8 +4,9 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
-from ricci_ir import ShapedArray, TypeSharding, make_type_sharding, sharding_forms
+from ricci_ir import ShapedArray, TypeSharding, current_mesh, make_type_sharding, sharding_forms
 
+from ._current_mesh import empty_abstract_mesh
 from ._mesh import AbstractMesh, AxisType
 from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
@@ -19,10 +20,10 @@ def _replicated(mesh: AbstractMesh, ndim: int) -> NamedSharding:
 
 
 def _shown(aval: ShapedArray) -> NamedSharding:
-    """The sharding of a type. One that says nothing is replicated, on no mesh."""
+    """The sharding of a type. One that says nothing is replicated over the mesh in force."""
     found = aval.type_sharding
     if found is None or found.mesh is None:
-        return _replicated(AbstractMesh((), ()), aval.ndim)
+        return _replicated(current_mesh.value or empty_abstract_mesh, aval.ndim)
     return _named(found)
 
 
