@@ -54,8 +54,7 @@ def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     key = (aval, dim)
     found = _unbatched.entries.get(key)
     if found is None:
-        shape = (*aval.shape[:dim], *aval.shape[dim + 1 :])
-        found = _unbatched.add(key, ShapedArray(shape, aval.dtype, aval.weak_type))
+        found = _unbatched.add(key, aval.remove_dimension(dim))
     return found
 
 
@@ -257,8 +256,7 @@ def _batch_jaxpr(
 
 
 def _batched_aval(aval: ShapedArray, size: int, dim: int) -> ShapedArray:
-    shape = (*aval.shape[:dim], size, *aval.shape[dim:])
-    return ShapedArray(shape, aval.dtype, aval.weak_type)
+    return aval.insert_dimension(dim, size)
 
 
 def vmap[**P, R](

@@ -7,9 +7,13 @@ from ._settings import State, define_context
 
 __all__ = [
     "current_mesh",
+    "varying_axes",
 ]
 
 # ``current_mesh.value`` is the abstract mesh in force in this thread, or None, and
 # ``with current_mesh(mesh):`` puts another in force. An operation holds the mesh that it was
 # applied under, so that its rules find it when they run later, as when a program is transposed.
 current_mesh: State = define_context("current_mesh", held=True)
+
+# Whether a program on shards is being traced whose types say along which axes values vary.
+varying_axes: State = define_context("varying_axes", default=False, held=True)

@@ -16,7 +16,6 @@ from ._current_mesh import get_abstract_mesh as get_abstract_mesh
 from ._current_mesh import get_mesh as get_mesh
 from ._current_mesh import reshard as reshard
 from ._current_mesh import set_mesh as set_mesh
-from ._current_mesh import shard_map as shard_map
 from ._current_mesh import use_abstract_mesh as use_abstract_mesh
 from ._device_put import device_put as device_put
 from ._device_put import device_put_p as device_put_p
@@ -36,9 +35,12 @@ from ._multihost import process_allgather as process_allgather
 from ._multihost import reached_preemption_sync_point as reached_preemption_sync_point
 from ._multihost import sync_global_devices as sync_global_devices
 from ._pmap import pmap as pmap
-from ._shard_map import shard_map_p as shard_map_p
 from ._sharding_constraint import sharding_constraint_p as sharding_constraint_p
 from ._sharding_constraint import with_sharding_constraint as with_sharding_constraint
+from .manual._primitive import shard_map_p as shard_map_p
+from .manual._shard_map import Infer as Infer
+from .manual._shard_map import shard_map as shard_map
+from .manual._shard_map import smap as smap
 
 __all__ = [
     "all_gather",
@@ -75,6 +77,8 @@ __all__ = [
     "set_mesh",
     "shard_map",
     "shard_map_p",
+    "Infer",
+    "smap",
     "sharding_constraint_p",
     "sync_global_devices",
     "use_abstract_mesh",

@@ -56,7 +56,7 @@ def replica_groups(ctx: Lowering, names: AxisNames) -> str:
     return f"dense<[{rows}]> : tensor<{groups.shape[0]}x{groups.shape[1]}xi64>"
 
 
-def _all_reduce(op: str) -> Callable[..., list[Value]]:
+def all_reduce_rule(op: str) -> Callable[..., list[Value]]:
     def lower(
         ctx: Lowering, *operands: Value, axes: AxisNames, axis_index_groups: None
     ) -> list[Value]:
@@ -78,7 +78,7 @@ def _all_reduce(op: str) -> Callable[..., list[Value]]:
     return lower
 
 
-def _reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> derived:
+def reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> derived:
     """The batching rule of a reduction over named axes.
 
     If the mapped axis is one of them, the batch is reduced by ``reduce(x, dim, size)``, and the
@@ -108,7 +108,7 @@ def _reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> 
     return derived(make)
 
 
-def _sum_over(x: ArrayLike, dim: int | None, size: int) -> Array:
+def sum_over(x: ArrayLike, dim: int | None, size: int) -> Array:
     if dim is None:
         return mul(x, _scalar_like(x, size))
     return reduce_sum(x, (dim,))
@@ -142,9 +142,9 @@ psum_p: Primitive = define(
     multiple_results=True,
     jvp=linear,
     transpose=_psum_transpose,
-    batch=_reduce_batch(_sum_over),
+    batch=reduce_batch(sum_over),
     axis_names=_names,
-    lower=_all_reduce("stablehlo.add"),
+    lower=all_reduce_rule("stablehlo.add"),
 )
 
 _no_derivative = unsupported("maxima and minima over a named axis are not differentiable; use psum")
@@ -157,9 +157,9 @@ def _extremum(name: str, op: str, reduce: Callable[..., Array]) -> Primitive:
         multiple_results=True,
         jvp=_no_derivative,
         transpose=not_linear,
-        batch=_reduce_batch(lambda x, d, size: x if d is None else reduce(x, (d,))),
+        batch=reduce_batch(lambda x, d, size: x if d is None else reduce(x, (d,))),
         axis_names=_names,
-        lower=_all_reduce(op),
+        lower=all_reduce_rule(op),
     )
 
 

@@ -1,6 +1,6 @@
 """The mesh in force: set for a thread, or for the tracing of a program."""
 
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ricci_ir import Override, PyTree, context, current_mesh, eval_trace
@@ -189,25 +189,3 @@ def explicit_axes(
       NotImplementedError: always.
     """
     _not_yet("explicit_axes")
-
-
-def shard_map(
-    f: Callable[..., Any] | None = None,
-    /,
-    *,
-    out_specs: PyTree,
-    in_specs: PyTree = None,
-    mesh: Mesh | AbstractMesh | None = None,
-    axis_names: Set[Hashable] = frozenset(),
-    check_vma: bool = True,
-) -> NoReturn:
-    """Run a function on each device's shards of the arguments. Not supported yet.
-
-    Raises:
-      NotImplementedError: always.
-    """
-    _not_yet(
-        "shard_map",
-        "is not supported yet. Use pmap, which runs a function on each device's slice of arrays, "
-        "or jit with arrays that have a NamedSharding, where the compiler divides the work",
-    )

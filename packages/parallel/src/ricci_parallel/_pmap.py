@@ -13,7 +13,7 @@ from ricci_lax import expand_dims, squeeze
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
 from ricci_xla import Device, Mesh, PartitionSpec, Wrapped, jit, local_devices
 
-from ._shard_map import shard_map_call
+from .manual._primitive import shard_map_call
 
 _unnamed = "_pmap_axis"
 

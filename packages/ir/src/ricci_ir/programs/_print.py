@@ -210,7 +210,7 @@ class _Printer:
             inner = joined([self.param(v) for v in value])
             return Group(["(", Nest(2, [Break(""), *inner]), Break(""), ")"])
         if isinstance(value, frozenset):
-            return f"frozenset({{{', '.join(sorted(map(str, value)))}}})"
+            return f"frozenset({{{', '.join(sorted(map(repr, value)))}}})"
         return _address.sub(" at 0xXXXXXXXXXXXX", str(value))
 
     def is_shared_call(self, eqn: JaxprEqn) -> bool:

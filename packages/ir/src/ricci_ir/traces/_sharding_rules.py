@@ -18,7 +18,7 @@ from math import prod
 from typing import Any, NoReturn, Protocol
 
 from ricci_ir._errors import ShardingTypeError
-from ricci_ir.types._aval import AbstractValue, ShapedArray
+from ricci_ir.types._aval import AbstractValue, ShapedArray, get_aval
 from ricci_ir.types._type_sharding import (
     AxisNames,
     Parts,
@@ -31,6 +31,7 @@ from ._trace import context
 
 __all__ = [
     "by_program",
+    "cast_varying",
     "elementwise",
     "FactorMap",
     "factors",
@@ -38,6 +39,7 @@ __all__ = [
     "own_sharding",
     "ShardingRule",
     "unsharded",
+    "varying",
     "varying_cast",
     "VaryingMismatch",
 ]
@@ -125,7 +127,12 @@ class VaryingCast:
 varying_cast: VaryingCast = VaryingCast()
 
 
-def vary(trace: Any, x: Any, aval: ShapedArray, axes: AxisNames) -> Any:
+def cast_varying(x: Any, axes: AxisNames) -> Any:
+    """An array that varies along ``axes`` as well, if it does not yet."""
+    return vary(context.trace, x, get_aval(x), axes)
+
+
+def vary(trace: Any, x: Any, aval: Any, axes: AxisNames) -> Any:
     """``x`` varying along ``axes`` as well, cast in a trace."""
     missing = axes - varying(aval)
     if not missing:

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from math import prod
 from operator import index
 from typing import Any
@@ -199,6 +199,25 @@ class ShapedArray(AbstractValue):
             self.weak_type if weak_type is None else weak_type,
             sharding=sharding,
         )
+
+    def insert_dimension(
+        self, dim: int, size: int, axes: tuple[Hashable, ...] = ()
+    ) -> "ShapedArray":
+        """This type with one more dimension, of a size, divided over mesh axes if any are given."""
+        sharding = self.type_sharding
+        if sharding is not None:
+            parts = (*sharding.parts[:dim], axes, *sharding.parts[dim:])
+            sharding = sharding.update(parts=parts)
+        shape = (*self.shape[:dim], size, *self.shape[dim:])
+        return ShapedArray(shape, self.dtype, self.weak_type, sharding=sharding)
+
+    def remove_dimension(self, dim: int) -> "ShapedArray":
+        """This type without one of its dimensions."""
+        sharding = self.type_sharding
+        if sharding is not None:
+            sharding = sharding.update(parts=(*sharding.parts[:dim], *sharding.parts[dim + 1 :]))
+        shape = (*self.shape[:dim], *self.shape[dim + 1 :])
+        return ShapedArray(shape, self.dtype, self.weak_type, sharding=sharding)
 
     def to_tangent_aval(self) -> "ShapedArray":
         """The type of the tangents of such values: the same, or float0 for integers."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ricci_ir import (
     Array,
+    AxisNames,
     CarryPromoted,
     DebugInfo,
     EffectTypeSet,
@@ -16,17 +17,21 @@ from ricci_ir import (
     TracedFunctions,
     Tracer,
     Var,
+    cast_varying,
     check_results,
     control_flow_allowed_effects,
     convert_constvars,
     current_source,
+    eval_jaxpr,
     get_aval,
     is_observed,
     lattice_result_type,
+    no_axes,
     notify,
     same_program,
     trace_key,
     trace_to_jaxpr,
+    varying,
 )
 from ricci_lax.elementwise._conversion import converted
 from ricci_pytree import (
@@ -207,7 +212,9 @@ def _notify_promoted(
 def _strengthened(carry: Sequence[ShapedArray], outs: Sequence[Any]) -> list[ShapedArray]:
     """The types of the carry; a weak one is promoted with another dtype that the body returns."""
     return [
-        ShapedArray(c.shape, lattice_result_type((c.dtype, True), (o.dtype, o.weak_type))[0])
+        c.update(
+            dtype=lattice_result_type((c.dtype, True), (o.dtype, o.weak_type))[0], weak_type=False
+        )
         if c.weak_type and o.dtype != c.dtype
         else c
         for c, o in zip(carry, outs, strict=True)
@@ -248,7 +255,7 @@ def check_carry(
     wrong = [
         (name, c, o)
         for name, c, o in zip(names, carry, out, strict=True)
-        if (c.shape, c.dtype) != (o.shape, o.dtype)
+        if (c.shape, c.dtype, c.type_sharding) != (o.shape, o.dtype, o.type_sharding)
     ]
     if not wrong:
         return
@@ -273,7 +280,11 @@ def check_carry(
 def _differs(c: ShapedArray, o: ShapedArray) -> str:
     parts = [
         part
-        for part, different in (("shape", c.shape != o.shape), ("dtype", c.dtype != o.dtype))
+        for part, different in (
+            ("shape", c.shape != o.shape),
+            ("dtype", c.dtype != o.dtype),
+            ("sharding", c.type_sharding != o.type_sharding),
+        )
         if different
     ]
     return f"another {' and another '.join(parts)}."
@@ -285,6 +296,14 @@ def _fix(c: ShapedArray, o: ShapedArray) -> str:
             f"Start from an initial carry of shape {o.shape}, or make the body keep the shape "
             f"{c.shape} (does an operand broadcast it?)."
         )
+    missing = tuple(sorted(varying(o) - varying(c), key=str))
+    if missing:
+        return (
+            "The manual axis types do not match. Start from an initial carry that varies alike: "
+            f"jax.lax.pcast(x, {missing}, to='varying')."
+        )
+    if c.dtype == o.dtype:
+        return "Start from an initial carry that lies as the body returns it: reshard it."
     return (
         f"Start from an initial carry of dtype {o.dtype}, or convert what the body returns with "
         f".astype({str(c.dtype)!r})."
@@ -311,6 +330,33 @@ def _paths(tree: PyTreeDef) -> list[str]:
 # Branches
 
 
+def varying_alike(bodies: Sequence[Body]) -> list[Body]:
+    """The branches, with results that vary along the same manual axes in all of them."""
+    if not any(aval.type_sharding for body in bodies for aval in body.out_avals):
+        return list(bodies)
+    if len({body.out_tree for body in bodies}) > 1:  # an error, which check_branches reports
+        return list(bodies)
+    axes = [
+        no_axes.union(*map(varying, avals))
+        for avals in zip(*(body.out_avals for body in bodies), strict=True)
+    ]
+    return [_varying_along(body, axes) for body in bodies]
+
+
+def _varying_along(body: Body, axes: Sequence[AxisNames]) -> Body:
+    """A body whose results vary along these axes."""
+    if all(varying(aval) == wanted for aval, wanted in zip(body.out_avals, axes, strict=True)):
+        return body
+    jaxpr = body.jaxpr
+
+    def fun(*args: Array) -> list[Any]:
+        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        return [cast_varying(x, wanted) for x, wanted in zip(outs, axes, strict=True)]
+
+    make = lambda: trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+    return body._replace(jaxpr=jaxpr.derived(("varying along", *axes), make))
+
+
 def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> None:
     """Check that branches return the same structure and types.
 
@@ -334,7 +380,7 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
             for path, a, b in zip(
                 _paths(first.out_tree), first.out_avals, body.out_avals, strict=True
             )
-            if (a.shape, a.dtype) != (b.shape, b.dtype)
+            if (a.shape, a.dtype, a.type_sharding) != (b.shape, b.dtype, b.type_sharding)
         ]
         if wrong:
             lines = [

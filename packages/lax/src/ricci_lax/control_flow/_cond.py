@@ -23,6 +23,7 @@ from ricci_ir import (
     Steps,
     Tracer,
     as_array,
+    by_program,
     current_source,
     define,
     disable_jit_state,
@@ -49,6 +50,7 @@ from ._bodies import (
     joined_branches,
     leaf_avals,
     trace_body,
+    varying_alike,
 )
 from ._cond_programs import (
     batch_branches,
@@ -251,6 +253,7 @@ cond_p: Primitive = define(
     "cond",
     abstract_eval=lambda index, *avals, branches, **_: branches[0].out_avals,
     multiple_results=True,
+    sharding=by_program,
     memo=False,
     effects=lambda params: join_effects(branch.effects for branch in params["branches"]),
     jvp=_cond_jvp,
@@ -419,7 +422,7 @@ def _bind(
 ) -> PyTree:
     leaves, tree = tree_flatten(operands)
     avals = leaf_avals(what, argument_paths(operands, {}, branches[0]), leaves)
-    bodies = [trace_body(what, branch, tree, avals) for branch in branches]
+    bodies = varying_alike([trace_body(what, branch, tree, avals) for branch in branches])
     check_branches(
         what, [f"{n} ({function_name(b)})" for n, b in zip(names, branches, strict=True)], bodies
     )

@@ -23,6 +23,7 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     Steps,
+    by_program,
     define,
     hides,
     live_loop,
@@ -63,7 +64,7 @@ def _scan_aval(*avals, jaxpr, length, num_carry, **params):
 
 
 def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return ShapedArray((length, *aval.shape), aval.dtype, aval.weak_type)
+    return aval.insert_dimension(0, length)
 
 
 # Derivatives
@@ -441,6 +442,7 @@ scan_p: Primitive = define(
     "scan",
     abstract_eval=_scan_aval,
     multiple_results=True,
+    sharding=by_program,
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
     jvp=_scan_jvp,

@@ -22,6 +22,7 @@ from ricci_ir import (
     Var,
     abstract_token,
     as_array,
+    by_program,
     current_source,
     define,
     disable_jit_state,
@@ -404,6 +405,7 @@ while_p: Primitive = define(
     "while",
     abstract_eval=lambda *avals, body_jaxpr, **_: body_jaxpr.out_avals,
     multiple_results=True,
+    sharding=by_program,
     memo=False,
     effects=lambda params: join_effects(
         [params["cond_jaxpr"].effects, params["body_jaxpr"].effects]

@@ -14,6 +14,7 @@ from ricci_ir import (
     ShapedArray,
     Tracer,
     UnexpectedTracerError,
+    by_program,
     convert_constvars,
     define,
     get_aval,
@@ -138,6 +139,7 @@ composite_p = define(
     "composite",
     abstract_eval=lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals,
     multiple_results=True,
+    sharding=by_program,
     memo=False,
     jvp=unsupported(
         "an operation may be more than its decomposition, so that its derivative is not known; "

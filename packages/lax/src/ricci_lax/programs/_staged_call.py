@@ -9,7 +9,7 @@ from ricci_autodiff import (
     transpose_call,
 )
 from ricci_batching import batch_jaxpr
-from ricci_ir import Jaxpr, Primitive, define, live_call, staged_call
+from ricci_ir import Jaxpr, Primitive, by_program, define, live_call, staged_call
 from ricci_stablehlo import Lowering, Value
 
 __all__ = [
@@ -50,6 +50,7 @@ jit_p: Primitive = define(
     "jit",
     abstract_eval=lambda *avals, jaxpr, name: jaxpr.out_avals,
     multiple_results=True,
+    sharding=by_program,
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
     jvp=_jit_jvp,

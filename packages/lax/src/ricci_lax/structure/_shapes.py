@@ -20,12 +20,14 @@ from ricci_ir import (
     ShapeLike,
     Tracer,
     as_array,
+    cast_varying,
     context,
     define,
     eval_trace,
     float0,
     get_aval,
     hides,
+    varying,
 )
 from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, int_list, tensor_type
@@ -573,7 +575,8 @@ def zeros_of(aval: ShapedArray) -> Array:
     if aval.dtype == float0:
         return as_array(np.zeros(aval.shape, float0))
     zero = np.zeros((), aval.dtype)[()]
-    return broadcast_in_dim(zero.item() if aval.weak_type else zero, aval.shape, ())
+    zeros = broadcast_in_dim(zero.item() if aval.weak_type else zero, aval.shape, ())
+    return zeros if aval.type_sharding is None else cast_varying(zeros, varying(aval))
 
 
 array_ops.register(

@@ -14,9 +14,8 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax import check_rules, reshape
+from ricci_parallel._collectives import psum_p
 from ricci_xla import PartitionSpec
-
-from ._collectives import psum_p
 
 
 def check_shards(

@@ -1,0 +1,276 @@
+"""The primitive that runs a program on every device of a mesh, on its own shards of the operands.
+
+It is lowered to ``sdy.manual_computation``. ``shard_map`` and ``pmap`` are built on it.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from ricci_batching import Axis, batch_flat
+from ricci_ir import (
+    AbstractValue,
+    Array,
+    ArrayLike,
+    AxisNames,
+    DebugInfo,
+    Effect,
+    Jaxpr,
+    JaxprEqn,
+    LiveCall,
+    Primitive,
+    ShapedArray,
+    Var,
+    by_program,
+    convert_constvars,
+    define,
+    derived,
+    eval_jaxpr,
+    get_aval,
+    live_call,
+    make_type_sharding,
+    physical_aval,
+    trace_to_jaxpr,
+)
+from ricci_lax import create_token_p
+from ricci_stablehlo import Lowering, Value, string, thread_tokens
+from ricci_xla import Mesh, PartitionSpec
+
+from ._checkify import check_shards
+from ._derivatives import Shards, jvp_rule, linearize_rule, transpose_rule, where
+from ._scope import in_scope
+from ._specs import (
+    AnyMesh,
+    Specs,
+    shard_aval,
+    sharding_text,
+    spec_axes,
+    whole_aval,
+    with_dim,
+)
+from ._steps import run_in_steps
+
+
+def shard_map_call(
+    fun: Callable[..., Sequence[ArrayLike]],
+    mesh: Mesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Callable[[], Sequence[PartitionSpec]],
+    args: Sequence[ArrayLike],
+    debug_info: DebugInfo,
+) -> list[Array]:
+    """Run a flat function on shards, whose types do not say along which axes they vary.
+
+    Args:
+      fun: takes the shards of one device, and returns a flat sequence of arrays.
+      mesh: the devices.
+      in_specs: the partition spec of each argument.
+      out_specs: returns the partition specs of the results; called after ``fun`` was traced.
+      args: the whole arrays.
+      debug_info: the description of the function.
+    """
+    manual = frozenset(mesh.axis_names)
+    avals = [
+        shard_aval(get_aval(x), mesh, s, manual, False)  # pyright: ignore[reportArgumentType]
+        for x, s in zip(args, in_specs, strict=True)
+    ]
+    jaxpr = in_scope(mesh, manual, lambda: trace_to_jaxpr(fun, avals, debug_info))
+    consts = tuple(jaxpr.consts)
+    return shard_map_p.bind(
+        *consts,
+        *args,
+        check_vma=False,
+        in_specs=(*(PartitionSpec(),) * len(consts), *in_specs),
+        jaxpr=convert_constvars(jaxpr),
+        mesh=mesh,
+        newly_manual_axes=manual,
+        out_specs=tuple(out_specs()),
+    )
+
+
+def _abstract_eval(
+    *avals: AbstractValue,
+    check_vma: bool,
+    in_specs: Specs,
+    jaxpr: Jaxpr,
+    mesh: AnyMesh,
+    newly_manual_axes: AxisNames,
+    out_specs: Specs,
+) -> list[ShapedArray]:
+    return [
+        whole_aval(aval, mesh, spec, newly_manual_axes)  # pyright: ignore[reportArgumentType]
+        for aval, spec in zip(jaxpr.out_avals, out_specs, strict=True)
+    ]
+
+
+def _batch_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[int | None]]]:
+    """The batching rule. With ``spmd_axis_name`` the batch is divided over that mesh axis."""
+
+    def batch(
+        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Array], list[int | None]]:
+        shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
+        names = axis.spmd_name
+        divides = names is not None and shards.manual.issuperset(spec_axes(names))
+        names = names if divides else None
+        size = axis.size // prod(shards.mesh.shape[n] for n in spec_axes(names))
+        found: list[int | None] = []
+        batched = shards.inside(
+            lambda: _batched(params["jaxpr"], axis._replace(size=size), dims, names, shards, found)
+        )
+        outs = shards.bind(
+            primitive,
+            args,
+            batched,
+            [with_dim(s, d, names) for s, d in zip(in_specs, dims, strict=True)],
+            [with_dim(s, d, names) for s, d in zip(out_specs, found, strict=True)],
+        )
+        return outs, found
+
+    return batch
+
+
+def _batched(
+    jaxpr: Jaxpr,
+    axis: Axis,
+    dims: Sequence[int | None],
+    names: Any,
+    shards: Shards,
+    found: list[int | None],
+) -> Jaxpr:
+    """The program on shards of batches; ``found`` is set to the batch dimensions of its results."""
+
+    def make() -> tuple[Jaxpr, tuple[int | None, ...]]:
+        out_dims: Sequence[int | None] = ()
+
+        def fun(*xs: Array) -> list[Any]:
+            nonlocal out_dims
+            run = lambda *examples: eval_jaxpr(jaxpr, jaxpr.consts, *examples)
+            values, out_dims = batch_flat(run, axis, xs, dims)
+            return values
+
+        avals = [
+            aval if d is None else _batched_aval(aval, axis.size, d, names, shards.check_vma)
+            for aval, d in zip(jaxpr.in_avals, dims, strict=True)
+        ]
+        return trace_to_jaxpr(fun, avals, jaxpr.debug_info), tuple(out_dims)
+
+    batched, out_dims = jaxpr.derived(("batch on shards", axis, tuple(dims), names, shards), make)
+    found[:] = out_dims
+    return batched
+
+
+def _batched_aval(aval: Any, size: int, dim: int, names: Any, check_vma: bool) -> ShapedArray:
+    shape = (*aval.shape[:dim], size, *aval.shape[dim:])
+    added = frozenset(spec_axes(names)) if check_vma else frozenset()
+    outer = aval.type_sharding
+    if outer is None:
+        sharding = make_type_sharding(None, ((),) * len(shape), added)
+    else:
+        parts = (*outer.parts[:dim], (), *outer.parts[dim:])
+        sharding = outer.update(parts=parts, varying=outer.varying | added)
+    return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
+
+
+def _lower(
+    ctx: Lowering,
+    *operands: Value,
+    check_vma: bool,
+    in_specs: Specs,
+    jaxpr: Jaxpr,
+    mesh: AnyMesh,
+    newly_manual_axes: AxisNames,
+    out_specs: Specs,
+) -> list[Value]:
+    outs = list(ctx.outs)
+    module = ctx.module
+    symbol = module.mesh(tuple(mesh.shape.items()))
+    inner_avals = [v.aval for v in jaxpr.invars]
+    outer, was_manual = module.axis_sizes, module.manual
+    module.axis_sizes = {**outer, **mesh.shape}
+    module.manual = set(mesh.axis_names) <= newly_manual_axes | set(mesh.abstract_mesh.manual_axes)
+    try:
+        # XLA does not partition a module for one device, so the program itself is written.
+        if module.num_partitions == 1 or not newly_manual_axes:
+            return ctx.inline(jaxpr, operands)
+        region = ctx.region(inner_avals, lambda c, *shards: c.inline(jaxpr, shards))
+        closed = module.manual
+    finally:
+        module.axis_sizes, module.manual = outer, was_manual
+    region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
+
+    def shardings(specs: Specs, avals: Sequence[ShapedArray]) -> str:
+        ranks = [physical_aval(aval).ndim for aval in avals]
+        texts = [sharding_text(symbol, s, n, closed) for s, n in zip(specs, ranks, strict=True)]
+        return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
+
+    axes = ", ".join(string(str(n)) for n in mesh.axis_names if n in newly_manual_axes)
+    return ctx.generic(
+        "sdy.manual_computation",
+        operands,
+        outs,
+        f"in_shardings = {shardings(in_specs, [x.aval for x in operands])}, "
+        f"out_shardings = {shardings(out_specs, outs)}, "
+        f"manual_axes = #sdy<manual_axes{{{axes}}}>",
+        [region],
+    )
+
+
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    call = live_call(params, needed, final)
+    if call is None or not any(call.operands):  # the specs of operands say how to divide the work
+        return None
+    specs = {
+        "in_specs": where(params["in_specs"], call.operands),
+        "out_specs": where(params["out_specs"], needed),
+    }
+    return call._replace(params={**call.params, **specs})
+
+
+def _order(
+    eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]
+) -> tuple[list[JaxprEqn], list[Var]]:
+    """The order rule: each device orders its own effects, with tokens that it creates.
+
+    There is no order between the effects of several devices.
+    """
+    jaxpr = thread_tokens(eqn.params["jaxpr"], effects)
+    made = [JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
+    inner = jaxpr.replace(
+        invars=jaxpr.invars[len(effects) :],
+        outvars=jaxpr.outvars[len(effects) :],
+        eqns=[*made, *jaxpr.eqns],
+    )
+    return [eqn.replace(params={**eqn.params, "jaxpr": inner})], tokens
+
+
+def _steps_rule(primitive: Primitive) -> Callable[..., list[Array]]:
+    def steps(log: Any, *operands: ArrayLike, **params: Any) -> list[Array]:
+        avals = _abstract_eval(*map(get_aval, operands), **params)
+        return run_in_steps(log, operands, avals, shard_map_call, params)
+
+    return steps
+
+
+# Runs ``jaxpr`` on each device of ``mesh``, whose axes ``newly_manual_axes`` it works on; the
+# compiler, or an enclosing program on shards, divides the work over the others. The specs say how
+# the operands are divided into shards, and how the results are made of shards. With ``check_vma``
+# the types inside say along which axes values vary.
+shard_map_p: Primitive = define(
+    "shard_map",
+    abstract_eval=_abstract_eval,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["jaxpr"].effects,
+    sharding=by_program,
+    jvp=derived(jvp_rule),
+    linearize=derived(linearize_rule),
+    transpose=derived(transpose_rule),
+    batch=derived(_batch_rule),
+    lower=_lower,
+    dead_code=_dead_code,
+    mesh=lambda *, mesh, **_: mesh if isinstance(mesh, Mesh) else None,
+    order=_order,
+    steps=derived(_steps_rule),
+    checkify=check_shards,
+)

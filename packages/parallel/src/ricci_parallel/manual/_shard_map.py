@@ -1,0 +1,379 @@
+"""``shard_map`` and ``smap``: a function of shards, run on every device of a mesh."""
+
+from collections.abc import Callable, Hashable, Sequence, Set
+from typing import Any, Final, final
+
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    AxisNames,
+    DebugInfo,
+    Jaxpr,
+    PyTree,
+    TracedFunctions,
+    Tracer,
+    api_boundary,
+    cast_varying,
+    check_results,
+    convert_constvars,
+    current_mesh,
+    get_aval,
+    is_recording,
+    looks_like,
+    same_program,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_pytree import (
+    PyTreeDef,
+    argument_paths,
+    flatten_axes,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+from ricci_xla import AxisType, PartitionSpec
+
+from ._primitive import shard_map_p
+from ._scope import in_scope
+from ._specs import (
+    AnyMesh,
+    Specs,
+    check_inputs,
+    check_outputs,
+    named_axes_of,
+    shard_aval,
+    spec_axes,
+)
+
+
+@final
+class _Infer:
+    """Stands for specs that follow from the arguments' types."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "jax.sharding.Infer"
+
+
+Infer: Final = _Infer()
+
+# Programs on shards that were run outside of any program, by function. The function is traced in
+# each call, since what it closes over may have changed; what is kept is used if it is the same.
+_programs: TracedFunctions[Any, tuple[Jaxpr, Specs]] = TracedFunctions("programs on shards", 64)
+
+
+@api_boundary
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: PyTree,
+    in_specs: PyTree = Infer,
+    mesh: AnyMesh | None = None,
+    axis_names: Set[Hashable] = frozenset(),
+    check_vma: bool = True,
+) -> Callable[..., Any]:
+    """A function that runs ``f`` on every device of a mesh, on its own shards of the arguments.
+
+    Inside, collectives such as ``psum`` exchange values between devices. Outside of ``jit`` the
+    function is compiled as a whole.
+
+    Args:
+      f: a function of pytrees of shards. Without it, a decorator is returned.
+      out_specs: a ``PartitionSpec`` for the results, or a pytree of them that is a prefix of what
+        ``f`` returns: how the shards that it returns are joined.
+      in_specs: likewise for the tuple of arguments: how they are divided. ``None`` stands for an
+        argument that every device gets whole. By default, as the arguments' types say, on a mesh
+        with ``Explicit`` axes.
+      mesh: the mesh; by default the one that ``set_mesh`` has set.
+      axis_names: the axes of the mesh that ``f`` works on; by default, all that no enclosing
+        ``shard_map`` works on already. The compiler divides the work over the others.
+      check_vma: whether the types inside say along which axes values vary, and ``out_specs`` are
+        checked against that. It also makes derivatives need less communication.
+
+    Returns:
+      A function of the whole arrays.
+
+    Raises:
+      ValueError: if there is no mesh, or specs do not fit the mesh, the arguments or the results.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_parallel import psum
+      >>> from ricci_xla import devices
+      >>> mesh = Mesh(np.array(devices()[:1]), ("i",))
+      >>> P = PartitionSpec
+      >>> total = shard_map(lambda x: psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
+      >>> total(np.arange(3.0)).tolist()
+      [0.0, 1.0, 2.0]
+    """
+    if f is None:
+        return lambda g: shard_map(
+            g,
+            out_specs=out_specs,
+            in_specs=in_specs,
+            mesh=mesh,
+            axis_names=axis_names,
+            check_vma=check_vma,
+        )
+    fun = f
+    name = getattr(fun, "__name__", type(fun).__name__)
+
+    @looks_like(fun)
+    @api_boundary
+    def on_mesh(*args: Any) -> Any:
+        where, manual = _mesh_and_axes(name, mesh, frozenset(axis_names))
+        leaves, tree = tree_flatten(args)
+        specs = _in_specs(name, in_specs, tree, leaves, where, manual)
+        avals: list[Any] = [get_aval(x) for x in leaves]
+        names = argument_paths(args, {}, fun)
+        check_inputs(name, specs, avals, names, where, manual)
+        _check_explicit(name, specs, avals, names, where, manual)
+        call = _Call(fun, name, where, manual, check_vma, out_specs)
+        jaxpr, consts, results, out_tree = call.traced(tree, specs, avals, names)
+        outs = shard_map_p.bind(
+            *consts,
+            *leaves,
+            check_vma=check_vma,
+            in_specs=(*(PartitionSpec(),) * len(consts), *specs),
+            jaxpr=jaxpr,
+            mesh=where,
+            newly_manual_axes=manual,
+            out_specs=results,
+        )
+        return tree_unflatten(out_tree, outs)
+
+    return on_mesh
+
+
+def _mesh_and_axes(
+    function: str, mesh: AnyMesh | None, chosen: AxisNames
+) -> tuple[AnyMesh, AxisNames]:
+    """The mesh of a call, and the axes that become manual.
+
+    Inside another ``shard_map`` the mesh is the one in force there, whose manual axes stay so.
+    """
+    here = current_mesh.value
+    if mesh is None:
+        if here is None:
+            raise ValueError(
+                f"shard_map of {function}: the context mesh cannot be empty. Call it inside `with "
+                "set_mesh(mesh):`, or pass mesh=."
+            )
+        mesh = here
+    elif here is not None and here.manual_axes and mesh.abstract_mesh != here:
+        raise ValueError(
+            f"shard_map of {function}: the context mesh {here} should match the mesh passed to "
+            f"shard_map, {mesh}. Leave out mesh= inside another shard_map."
+        )
+    names = frozenset(mesh.axis_names)
+    if not chosen <= names:
+        raise ValueError(
+            f"shard_map of {function}: axis_names={set(chosen)} must be a subset of the mesh's "
+            f"axes {mesh.axis_names}."
+        )
+    return mesh, (chosen or names) - frozenset(mesh.abstract_mesh.manual_axes)
+
+
+def _in_specs(
+    function: str,
+    in_specs: PyTree,
+    tree: PyTreeDef,
+    leaves: Sequence[ArrayLike],
+    mesh: AnyMesh,
+    manual: AxisNames,
+) -> list[PartitionSpec]:
+    """The spec of each argument."""
+    if in_specs is not Infer:
+        given = flatten_axes("shard_map in_specs", tree, in_specs)
+        return [_as_spec(function, "in_specs", spec) for spec in given]
+    implicit = [n for n in mesh.abstract_mesh.auto_axes if n in manual]
+    if implicit:
+        raise TypeError(
+            f"shard_map of {function}: in_specs can be left out only if all axes of the mesh are "
+            f"Explicit, but {implicit} are Auto. Pass in_specs."
+        )
+    found: list[PartitionSpec] = []
+    for x in leaves:
+        aval: Any = get_aval(x)
+        parts = aval.type_sharding.parts if aval.type_sharding is not None else ((),) * aval.ndim
+        kept = [tuple(n for n in part if n in manual) for part in parts]
+        found.append(PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in kept)))
+    return found
+
+
+def _as_spec(function: str, which: str, spec: Any) -> PartitionSpec:
+    if spec is None:
+        return PartitionSpec()
+    if not isinstance(spec, PartitionSpec):
+        raise TypeError(
+            f"shard_map of {function}: {which} must hold PartitionSpecs, got {spec!r} of type "
+            f"{type(spec).__name__}. Write P('x', None)."
+        )
+    return spec
+
+
+def _check_explicit(
+    function: str,
+    specs: Sequence[PartitionSpec],
+    avals: Sequence[Any],
+    names: Sequence[str],
+    mesh: AnyMesh,
+    manual: AxisNames,
+) -> None:
+    """Check that arguments lie as their specs say, where their types say how they lie."""
+    kinds = zip(mesh.abstract_mesh.axis_names, mesh.abstract_mesh.axis_types, strict=True)
+    explicit = frozenset(n for n, kind in kinds if kind is AxisType.Explicit and n in manual)
+    if not explicit:
+        return
+    for spec, aval, name in zip(specs, avals, names, strict=True):
+        known = aval.type_sharding
+        parts = known.parts if known is not None else ((),) * aval.ndim
+        mine = [frozenset(part) & explicit for part in parts]
+        wanted = [frozenset(spec_axes(part)) & explicit for part in spec]
+        wanted += [frozenset()] * (aval.ndim - len(wanted))
+        if mine != wanted:
+            raise ValueError(
+                f"shard_map of {function}: in_specs {spec} does not match the sharding of argument "
+                f"{name}, of type {aval.str_short(True)}. Leave out in_specs, which then follow "
+                "from the arguments, or move the argument with reshard."
+            )
+
+
+class _Call:
+    """One call: the function and all that its trace depends on but the arguments."""
+
+    __slots__ = ("check_vma", "fun", "manual", "mesh", "name", "out_specs")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        name: str,
+        mesh: AnyMesh,
+        manual: AxisNames,
+        check_vma: bool,
+        out_specs: PyTree,
+    ):
+        self.fun = fun
+        self.name = name
+        self.mesh = mesh
+        self.manual = manual
+        self.check_vma = check_vma
+        self.out_specs = out_specs
+
+    def traced(
+        self,
+        tree: PyTreeDef,
+        specs: Sequence[PartitionSpec],
+        avals: Sequence[Any],
+        names: Sequence[str],
+    ) -> tuple[Jaxpr, Sequence[Any], Specs, PyTreeDef]:
+        """The program on shards, what it closes over, its out_specs and the results' tree."""
+        shards = [
+            shard_aval(aval, self.mesh, spec, self.manual, self.check_vma)
+            for aval, spec in zip(avals, specs, strict=True)
+        ]
+        results: list[PartitionSpec] = []
+        out_tree: Any = None
+
+        def flat(*xs: Array) -> list[ArrayLike]:
+            nonlocal out_tree
+            out = self.fun(*tree_unflatten(tree, xs))
+            outs, out_tree = tree_flatten(out)
+            check_results(f"shard_map: {self.name}", outs, out)
+            results[:] = self._result_specs(out, out_tree, outs)
+            if not self.check_vma:
+                return outs
+            return [
+                cast_varying(x, named_axes_of(spec)) for x, spec in zip(outs, results, strict=True)
+            ]
+
+        info = DebugInfo("shard_map", self.name, tuple(names))
+        key = (tree, tuple(shards), self.mesh, self.manual, self.check_vma, trace_key())
+        jaxpr = in_scope(
+            self.mesh, self.manual, lambda: trace_to_jaxpr(flat, shards, info), self.check_vma
+        )
+        consts = jaxpr.consts
+        program, joined = convert_constvars(jaxpr), tuple(results)
+        if not is_recording() and not any(isinstance(c, Tracer) for c in consts):
+            kept = _programs.recall(self.fun, key)
+            if kept is not None and kept[1] == joined and same_program(kept[0], program):
+                program = kept[0]
+            else:
+                _programs.put(self.fun, key, (program, joined))
+        return program, consts, joined, out_tree
+
+    def _result_specs(
+        self, out: PyTree, tree: PyTreeDef, outs: Sequence[ArrayLike]
+    ) -> list[PartitionSpec]:
+        given = flatten_axes("shard_map out_specs", tree, self.out_specs)
+        specs = [_as_spec(self.name, "out_specs", spec) for spec in given]
+        paths = [
+            f" at {keystr(path)}" if path else "" for path, _ in tree_flatten_with_path(out)[0]
+        ]
+        avals: list[Any] = [get_aval(x) for x in outs]
+        check_outputs(self.name, specs, avals, paths, self.mesh, self.manual, self.check_vma)
+        return specs
+
+
+@api_boundary
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: Any = Infer,
+    out_axes: Any,
+    axis_name: Hashable,
+) -> Callable[..., Any]:
+    """A function that runs ``f`` along one axis of the mesh in force, on shards of the arguments.
+
+    ``shard_map`` with an axis of an array in place of each spec, as ``vmap`` has it; unlike
+    ``vmap``, a shard keeps the axis.
+
+    Args:
+      f: a function of pytrees of shards. Without it, a decorator is returned.
+      in_axes: the axis along which each argument is divided, or ``None``: an int for all, or a
+        tuple with an entry (or a pytree of entries) for each. By default, as the arguments' types
+        say.
+      out_axes: likewise, the axis along which the results are joined.
+      axis_name: the axis of the mesh.
+
+    Raises:
+      ValueError: if no mesh is set.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_parallel import set_mesh
+      >>> from ricci_xla import devices
+      >>> with set_mesh(Mesh(np.array(devices()[:1]), ("i",))):
+      ...     smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="i")(np.arange(2.0)).tolist()
+      [0.0, 2.0]
+    """
+    if f is None:
+        return lambda g: smap(g, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    return shard_map(
+        f,
+        in_specs=in_axes if in_axes is Infer else _specs_of_axes("in_axes", in_axes, axis_name),
+        out_specs=_specs_of_axes("out_axes", out_axes, axis_name),
+        axis_names={axis_name},
+    )
+
+
+def _specs_of_axes(which: str, axes: Any, name: Hashable) -> PyTree:
+    """The specs of a tree of axes."""
+    entries, tree = tree_flatten(axes, is_leaf=lambda x: x is None)
+    return tree_unflatten(tree, [_spec_of_axis(which, axis, name) for axis in entries])
+
+
+def _spec_of_axis(which: str, axis: Any, name: Hashable) -> PartitionSpec:
+    if axis is None:
+        return PartitionSpec()
+    if not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:
+        raise TypeError(
+            f"smap: {which} must hold axes of arrays, counted from the front, or None: got "
+            f"{axis!r}."
+        )
+    return PartitionSpec(*[None] * axis, name)

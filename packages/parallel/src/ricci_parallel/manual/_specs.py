@@ -1,0 +1,227 @@
+"""Partition specs of manual programs: the types of shards, and what specs must fulfil."""
+
+from collections.abc import Hashable, Sequence
+from math import prod
+from typing import Any
+
+from ricci_ir import AxisNames, Shape, ShapedArray, make_type_sharding, no_axes
+from ricci_stablehlo import string
+from ricci_xla import AbstractMesh, AxisType, Mesh, PartitionSpec
+
+type Specs = tuple[PartitionSpec, ...]
+type AnyMesh = Mesh | AbstractMesh
+
+
+def spec_axes(part: Any) -> tuple[Hashable, ...]:
+    """The mesh axes that one entry of a partition spec names."""
+    if part is None:
+        return ()
+    return part if isinstance(part, tuple) else (part,)
+
+
+def named_axes_of(spec: PartitionSpec) -> AxisNames:
+    """The mesh axes that a partition spec names."""
+    return frozenset(name for part in spec for name in spec_axes(part))
+
+
+def replicated_axes(mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames) -> tuple[Hashable, ...]:
+    """The manual axes that a partition spec does not name: an array is the same along them."""
+    named = named_axes_of(spec)
+    return tuple(name for name in mesh.axis_names if name in manual and name not in named)
+
+
+def manual_mesh(mesh: AnyMesh, manual: AxisNames) -> AbstractMesh:
+    """The axes of a mesh as a program on shards sees them."""
+    abstract = mesh.abstract_mesh
+    types = [
+        AxisType.Manual if name in manual else kind
+        for name, kind in zip(abstract.axis_names, abstract.axis_types, strict=True)
+    ]
+    return abstract.update(axis_types=types)
+
+
+def shard_aval(
+    aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames, check_vma: bool
+) -> ShapedArray:
+    """The type of a shard of an array that is divided by ``spec``.
+
+    Args:
+      aval: the type of the whole array.
+      mesh: the mesh.
+      spec: names manual axes only.
+      manual: the axes that the program on shards works on.
+      check_vma: whether the type says along which of them the value varies.
+    """
+    shape = list(aval.shape)
+    for i, part in enumerate(spec):
+        shape[i] //= prod(mesh.shape[name] for name in spec_axes(part))
+    outer = aval.type_sharding
+    varying = named_axes_of(spec) if check_vma else no_axes
+    if outer is None:
+        sharding = make_type_sharding(None, ((),) * len(shape), varying)
+    else:
+        sharding = outer.update(
+            mesh=manual_mesh(mesh, manual),
+            parts=tuple(tuple(n for n in part if n not in manual) for part in outer.parts),
+            varying=outer.varying | varying,
+            unreduced=outer.unreduced | (spec.unreduced & manual),
+            reduced=outer.reduced | (spec.reduced & manual),
+        )
+    return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
+
+
+def whole_aval(
+    aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames
+) -> ShapedArray:
+    """The type of the array that has shards of a type, joined by ``spec``."""
+    shape = list(aval.shape)
+    parts: list[tuple[Hashable, ...]] = [()] * len(shape)
+    explicit = frozenset(mesh.abstract_mesh.explicit_axes)
+    for i, part in enumerate(spec):
+        names = spec_axes(part)
+        shape[i] *= prod(mesh.shape[name] for name in names)
+        parts[i] = tuple(name for name in names if name in explicit)
+    inner = aval.type_sharding
+    if inner is None:
+        sharding = make_type_sharding(mesh.abstract_mesh, tuple(parts))
+    else:
+        sharding = make_type_sharding(
+            mesh.abstract_mesh,
+            tuple((*new, *old) for new, old in zip(parts, inner.parts, strict=True)),
+            inner.varying - manual,
+            inner.unreduced - manual,
+            inner.reduced - manual,
+        )
+    return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
+
+
+def with_dim(spec: PartitionSpec, dim: int | None, names: Any = None) -> PartitionSpec:
+    """The spec of a batch, whose batch dimension is divided over ``names``."""
+    if dim is None:
+        return spec
+    parts = [*spec, *(None,) * max(0, dim - len(spec))]
+    parts.insert(dim, names)
+    return PartitionSpec(*parts, unreduced=spec.unreduced, reduced=spec.reduced)
+
+
+def sharding_text(symbol: str, spec: PartitionSpec, ndim: int, closed: bool) -> str:
+    """Shardy's text for a spec. If it is not ``closed``, the compiler may divide further."""
+    parts = [*spec, *(None,) * (ndim - len(spec))]
+    rest = [] if closed else ["?"]
+    dims = ", ".join(
+        f"{{{', '.join([*(string(str(name)) for name in spec_axes(part)), *rest])}}}"
+        for part in parts
+    )
+    return f"<@{symbol}, [{dims}]>"
+
+
+def check_inputs(
+    function: str,
+    specs: Sequence[PartitionSpec],
+    avals: Sequence[ShapedArray],
+    names: Sequence[str],
+    mesh: AnyMesh,
+    manual: AxisNames,
+) -> None:
+    """Check that specs fit the arguments that they divide.
+
+    Raises:
+      ValueError: if a spec is longer than an argument's rank, names an axis that is not manual, or
+        divides a dimension whose size is no multiple.
+    """
+    for spec, aval, name in zip(specs, avals, names, strict=True):
+        check_axes(function, "in_specs", spec, mesh, manual)
+        if len(spec) > aval.ndim:
+            raise ValueError(
+                f"shard_map of {function}: the in_specs entry {spec} is too long for argument "
+                f"{name} of type {aval.str_short(True)}: it has length {len(spec)}, and the "
+                f"argument has rank {aval.ndim}. Shorten the spec."
+            )
+        for i, part in enumerate(spec):
+            size = prod(mesh.shape[n] for n in spec_axes(part))
+            if aval.shape[i] % size:
+                axes = " and ".join(map(repr, spec_axes(part)))
+                raise ValueError(
+                    f"shard_map of {function}: axis {i} of argument {name}, of type "
+                    f"{aval.str_short(True)}, has size {aval.shape[i]}, which is not evenly "
+                    f"divisible by {size}, the size of mesh axis {axes} in its in_specs entry "
+                    f"{spec}.\nPad the argument, or use a spec that fits: "
+                    f"{_fitting(spec, aval.shape, mesh)}."
+                )
+
+
+def _fitting(spec: PartitionSpec, shape: Shape, mesh: AnyMesh) -> PartitionSpec:
+    """The spec without the parts that do not divide a shape."""
+    return PartitionSpec(
+        *(
+            part if shape[i] % prod(mesh.shape[n] for n in spec_axes(part)) == 0 else None
+            for i, part in enumerate(spec)
+        )
+    )
+
+
+def check_axes(
+    function: str, which: str, spec: PartitionSpec, mesh: AnyMesh, manual: AxisNames
+) -> None:
+    """Raise ``ValueError`` if a spec names an axis that is not manual here."""
+    for name in named_axes_of(spec):
+        if name not in manual:
+            known = ", ".join(map(repr, sorted(manual, key=str)))
+            advice = (
+                "Add it to axis_names."
+                if name in mesh.axis_names
+                else f"The axes of the mesh are {mesh.axis_names}."
+            )
+            raise ValueError(
+                f"shard_map of {function}: {which} refers to the axis {name!r}, but the axes that "
+                f"are manual here are {known}. {advice}"
+            )
+
+
+def check_outputs(
+    function: str,
+    specs: Sequence[PartitionSpec],
+    avals: Sequence[ShapedArray],
+    paths: Sequence[str],
+    mesh: AnyMesh,
+    manual: AxisNames,
+    check_vma: bool,
+) -> None:
+    """Check that specs fit the results that they join.
+
+    Raises:
+      ValueError: if a spec is longer than a result's rank, names an axis that is not manual, or
+        leaves out an axis along which the result varies.
+    """
+    for spec, aval, path in zip(specs, avals, paths, strict=True):
+        check_axes(function, "out_specs", spec, mesh, manual)
+        if len(spec) > aval.ndim:
+            scalar = " A scalar needs an axis to be joined along: return x[None]."
+            raise ValueError(
+                f"shard_map of {function}: the out_specs entry {spec} is too long for the result"
+                f"{path} of type {aval.str_short(True)}: it has length {len(spec)}, and the "
+                f"result has rank {aval.ndim}. Shorten the spec.{'' if aval.ndim else scalar}"
+            )
+        found = aval.type_sharding
+        if not check_vma or found is None:
+            continue
+        named = named_axes_of(spec)
+        claimed = [n for n in mesh.axis_names if n in (found.varying & manual) - named]
+        if claimed:
+            axes = claimed[0] if len(claimed) == 1 else tuple(claimed)
+            raise ValueError(
+                f"shard_map of {function}: the out_specs entry {spec} says that the result{path} "
+                f"is replicated over {axes!r}, but it varies over that axis: its type on each "
+                f"device is {aval.str_short(True)}, so replication can't be statically inferred.\n"
+                f"Make it the same on all devices, with jax.lax.psum(x, {axes!r}), pmean or "
+                f"all_gather(x, {axes!r}, to='invarying'); or join it along a dimension, with "
+                f"out_specs P({claimed[0]!r}); or pass check_vma=False if you know that it is."
+            )
+        pending = ((found.unreduced - spec.unreduced) | (found.reduced - spec.reduced)) & manual
+        if pending:
+            raise ValueError(
+                f"shard_map of {function}: the result{path} has type {aval.str_short(True)}, but "
+                f"the out_specs entry {spec} does not say so, so its replication can't be "
+                "statically inferred. Finish it with psum or pcast, or name the axes with "
+                "P(..., unreduced=..., reduced=...)."
+            )

@@ -1,0 +1,145 @@
+"""Running a program on shards step by step, to find which operation makes a NaN.
+
+Every operation is run on one device after the other, but a collective is run at once, for all.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_batching import named_axes
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Atom,
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Shape,
+    ShapedArray,
+    Steps,
+    as_array,
+    get_aval,
+    program_rules,
+)
+from ricci_lax import reshape
+from ricci_xla import Mesh, PartitionSpec
+
+from ._specs import spec_axes
+
+# A value on each device, in the order of the mesh.
+type _PerDevice = list[Any]
+
+# What runs a function on shards: ``shard_map_call``.
+type _Call = Callable[..., list[Array]]
+
+
+def run_in_steps(
+    steps: Steps,
+    operands: Sequence[ArrayLike],
+    avals: Sequence[ShapedArray],
+    call: _Call,
+    params: dict[str, Any],
+) -> list[Array]:
+    """The results of ``shard_map``, whose types are ``avals``, computed step by step."""
+    mesh = params["mesh"]
+    shards = [
+        _divided(steps, x, mesh, spec) for x, spec in zip(operands, params["in_specs"], strict=True)
+    ]
+    results = _lockstep(steps, params["jaxpr"], shards, mesh, call)
+    return [
+        _joined(steps, xs, aval, mesh, spec)
+        for xs, aval, spec in zip(results, avals, params["out_specs"], strict=True)
+    ]
+
+
+def _lockstep(
+    steps: Steps, jaxpr: Jaxpr, args: Sequence[_PerDevice], mesh: Mesh, call: _Call
+) -> list[_PerDevice]:
+    """The results of a program on all devices."""
+    count = mesh.devices.size
+    env = {id(v): [c] * count for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
+    env.update((id(v), xs) for v, xs in zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Atom) -> _PerDevice:
+        return [atom.operand()] * count if isinstance(atom, Literal) else env[id(atom)]
+
+    for eqn in jaxpr.eqns:
+        operands = list(map(read, eqn.invars))
+        program = program_rules.get(eqn.primitive)
+        if not named_axes(eqn.primitive, eqn.params):
+            each = [
+                steps.step(eqn, [xs[d] for xs in operands], f"device {d}") for d in range(count)
+            ]
+            results = [list(xs) for xs in zip(*each, strict=True)]
+        elif program is not None:
+            results = _lockstep(steps, program(**eqn.params)[0], operands, mesh, call)
+        else:
+            results = _together(eqn, operands, mesh, call)
+            for d in range(count):
+                steps.computed(eqn, sum(operands, []), [xs[d] for xs in results], f"device {d}")
+        env.update((id(v), xs) for v, xs in zip(eqn.outvars, results, strict=True))
+    return list(map(read, jaxpr.outvars))
+
+
+def _together(
+    eqn: JaxprEqn, operands: Sequence[_PerDevice], mesh: Mesh, call: _Call
+) -> list[_PerDevice]:
+    """The results of an equation that is run on all devices at once."""
+    split = PartitionSpec(tuple(mesh.axis_names))
+    whole = [np.stack(list(map(np.asarray, xs))) for xs in operands]
+
+    def fun(*shards: Array) -> list[Array]:
+        local = [reshape(x, aval.shape[1:]) for x, aval in _typed(shards)]
+        out = eqn.primitive.bind(*local, **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        return [reshape(x, (1, *aval.shape)) for x, aval in _typed(outs)]
+
+    outs = call(
+        fun,
+        mesh,
+        [split] * len(whole),
+        lambda: [split] * len(eqn.outvars),
+        whole,
+        DebugInfo("steps", eqn.primitive.name),
+    )
+    return [[as_array(row) for row in np.asarray(x)] for x in outs]
+
+
+def _typed(arrays: Sequence[Array]) -> list[tuple[Array, Any]]:
+    return [(x, get_aval(x)) for x in arrays]
+
+
+def _block(shape: Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[slice, ...]:
+    """The index of a device's shard of an array: a slice for each dimension."""
+    place = dict(zip(mesh.axis_names, np.unravel_index(device, mesh.devices.shape), strict=True))
+    slices = [slice(None)] * len(shape)
+    for dim, part in enumerate(spec):
+        index, parts = 0, 1
+        for name in spec_axes(part):
+            index = index * mesh.shape[name] + int(place[name])
+            parts *= mesh.shape[name]
+        size = shape[dim] // parts
+        slices[dim] = slice(index * size, (index + 1) * size)
+    return tuple(slices)
+
+
+def _divided(steps: Steps, x: ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _PerDevice:
+    """The shards of an array."""
+    values = np.asarray(x)
+    return [
+        steps.made(as_array(values[_block(values.shape, mesh, spec, d)]), x)
+        for d in range(mesh.devices.size)
+    ]
+
+
+def _joined(
+    steps: Steps, xs: _PerDevice, aval: ShapedArray, mesh: Mesh, spec: PartitionSpec
+) -> Array:
+    """The array that has these shards."""
+    values = np.empty(aval.shape, aval.dtype)
+    for d, x in enumerate(xs):
+        values[_block(aval.shape, mesh, spec, d)] = np.asarray(x)
+    return steps.made(as_array(values), *xs)
