@@ -91,13 +91,10 @@ class _Template:
 
     def filled(self, values: Sequence[ArrayLike]) -> list[JaxprEqn]:
         """The equations with residuals in place of the variables."""
-        literals = {
-            id(var): Literal(value, var.aval)
-            for var, value in zip(self.variables, values, strict=True)
+        literals: dict[Atom, Atom] = {
+            var: Literal(value, var.aval) for var, value in zip(self.variables, values, strict=True)
         }
-        return [
-            eqn.reading([literals.get(id(atom), atom) for atom in eqn.invars]) for eqn in self.eqns
-        ]
+        return [eqn.reading([literals.get(atom, atom) for atom in eqn.invars]) for eqn in self.eqns]
 
     def jaxpr(self, tangents: Tangents) -> Jaxpr:
         """The program from the residuals and the given tangents to the results' tangents."""
@@ -187,13 +184,13 @@ class LinearProgram:
             checked_tangent("linearize", i, aval, t, tangents)
             for i, (aval, t) in enumerate(zip(signature.in_avals, leaves, strict=True))
         ]
-        env: dict[int, Any] = dict(zip(map(id, self.template.variables), residuals, strict=True))
+        env: dict[Var, Any] = dict(zip(self.template.variables, residuals, strict=True))
         given = compress(checked, signature.smooth)
         for var, tangent in zip(self.tangents.given, given, strict=True):
-            env[id(var)] = instantiate(tangent)
+            env[var] = instantiate(tangent)
         run_equations(self.template.eqns, env)
         outs = [
-            with_float0(Zero(tangent_aval(aval))) if var is None else env[id(var)]
+            with_float0(Zero(tangent_aval(aval))) if var is None else env[var]
             for var, aval in zip(self.tangents.results, signature.out_avals, strict=True)
         ]
         return tree_unflatten(signature.out_tree, map(as_array, outs))

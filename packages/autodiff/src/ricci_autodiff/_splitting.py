@@ -35,7 +35,7 @@ class Split(NamedTuple):
 
 def dependent(
     jaxpr: Jaxpr, arguments: Sequence[bool], effects: bool = False
-) -> tuple[set[int], tuple[bool, ...]]:
+) -> tuple[set[Atom], tuple[bool, ...]]:
     """Find what depends on some of a jaxpr's arguments.
 
     Args:
@@ -44,13 +44,13 @@ def dependent(
       effects: whether results of equations with effects count as dependent, too.
 
     Returns:
-      The ``id`` of each dependent variable; and for each result, whether it is dependent.
+      The dependent variables; and for each result, whether it is dependent.
     """
-    marked = {id(v) for v, chosen in zip(jaxpr.invars, arguments, strict=True) if chosen}
+    marked: set[Atom] = {v for v, chosen in zip(jaxpr.invars, arguments, strict=True) if chosen}
     for eqn in jaxpr.eqns:
-        if (effects and eqn.effects) or any(id(atom) in marked for atom in eqn.invars):
-            marked.update(id(var) for var in eqn.outvars)
-    return marked, tuple(id(atom) in marked for atom in jaxpr.outvars)
+        if (effects and eqn.effects) or not marked.isdisjoint(eqn.invars):
+            marked.update(eqn.outvars)
+    return marked, tuple([atom in marked for atom in jaxpr.outvars])
 
 
 def split_jaxpr(
@@ -76,21 +76,21 @@ def _split_jaxpr(jaxpr: Jaxpr, unknown: tuple[bool, ...], wanted: tuple[bool, ..
     known_eqns, unknown_eqns = [], []
     for eqn in jaxpr.eqns:
         # Operands count, too: an equation with effects may have no results.
-        waits = any(id(v) in marked for v in (*eqn.invars, *eqn.outvars))
-        (unknown_eqns if waits else known_eqns).append(eqn)
+        free = marked.isdisjoint(eqn.invars) and marked.isdisjoint(eqn.outvars)
+        (known_eqns if free else unknown_eqns).append(eqn)
     # A residual is a known value that the second program reads or returns. Constants are none:
     # both programs are closed over them.
     known_args = [v for v, u in zip(jaxpr.invars, unknown, strict=True) if not u]
     unknown_args = [v for v, u in zip(jaxpr.invars, unknown, strict=True) if u]
-    constants = {id(v) for v in jaxpr.constvars}
+    constants = set(jaxpr.constvars)
     pairs = list(zip(jaxpr.outvars, unknown_results, strict=True))
     read = [atom for eqn in unknown_eqns for atom in eqn.invars]
-    needed: dict[int, Atom] = {
-        id(atom): atom
+    needed: dict[Var, None] = {
+        atom: None
         for atom in (*read, *(v for v, u in pairs if u))
-        if type(atom) is not Literal and id(atom) not in marked and id(atom) not in constants
+        if type(atom) is not Literal and atom not in marked and atom not in constants
     }
-    residuals: list[Var] = list(needed.values())  # pyright: ignore[reportAssignmentType]
+    residuals = list(needed)
     known = program(jaxpr, known_args, known_eqns, [*(v for v, u in pairs if not u), *residuals])
     rest = program(jaxpr, [*residuals, *unknown_args], unknown_eqns, [v for v, u in pairs if u])
     return Split(known, rest, tuple(not u for u in unknown_results))

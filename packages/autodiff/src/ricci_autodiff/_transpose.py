@@ -1,11 +1,13 @@
 """Reverse mode, second half: transposing linear equations, to pull cotangents back through them."""
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from ricci_ir import (
     Array,
     ArrayLike,
+    Atom,
     Jaxpr,
     JaxprEqn,
     Literal,
@@ -24,15 +26,15 @@ from ._tangent import Tangent, Zero, add_tangents, tangent_aval
 
 
 def pull_back(
-    eqns: Sequence[JaxprEqn], cotangents: dict[int, Tangent], known: dict[int, ArrayLike]
+    eqns: Sequence[JaxprEqn], cotangents: dict[Atom, Tangent], known: dict[Atom, ArrayLike]
 ) -> None:
     """Transpose linear equations, from the last to the first.
 
     Args:
       eqns: the equations, in forward order.
-      cotangents: the cotangents of the results, by ``id`` of variable. The cotangents of the
-        arguments are added to it.
-      known: the values of the nonlinear variables, by ``id``. All other variables are linear.
+      cotangents: the cotangents of the results, by variable. The cotangents of the arguments are
+        added to it.
+      known: the values of the nonlinear variables. All other variables are linear.
     """
     names, origin = context.name_stack, context.origin
     try:
@@ -44,8 +46,8 @@ def pull_back(
 
 def _pull_back(
     eqns: Sequence[JaxprEqn],
-    cotangents: dict[int, Tangent],
-    known: dict[int, ArrayLike],
+    cotangents: dict[Atom, Tangent],
+    known: dict[Atom, ArrayLike],
     names: tuple[str, ...],
     origin: tuple[Any, int] | None,
     switch: SettingsSwitch,
@@ -59,7 +61,7 @@ def _pull_back(
         if primitive.multiple_results:
             ct = _collect(eqn, cotangents)
         else:
-            ct = cotangents.pop(id(eqn.outvars[0]), None)
+            ct = cotangents.pop(eqn.outvars[0], None)
         if ct is None:
             continue
         if eqn.settings is not switch.key:
@@ -68,8 +70,8 @@ def _pull_back(
         for atom in eqn.invars:
             if type(atom) is Literal:
                 operands.append(atom.operand())
-            elif id(atom) in known:
-                operands.append(known[id(atom)])
+            elif atom in known:
+                operands.append(known[atom])
             else:
                 operands.append(UndefinedPrimal(atom.aval))
         code, offset, recorded = eqn.raw_source
@@ -81,14 +83,13 @@ def _pull_back(
         results = transpose_rules[primitive](ct, *operands, **eqn.params)
         for atom, operand, result in zip(eqn.invars, operands, results, strict=True):
             if result is not None and type(operand) is UndefinedPrimal and type(result) is not Zero:
-                key = id(atom)
-                earlier = cotangents.get(key)
-                cotangents[key] = result if earlier is None else add_tangents(earlier, result)
+                earlier = cotangents.get(atom)
+                cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
 
 
-def _collect(eqn: JaxprEqn, cotangents: dict[int, Tangent]) -> list[Tangent] | None:
+def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | None:
     """The cotangents of an equation's results; ``None`` if all of them are zero."""
-    given = [cotangents.pop(id(var), None) for var in eqn.outvars]
+    given = [cotangents.pop(var, None) for var in eqn.outvars]
     if all(ct is None for ct in given):
         return None
     return [
@@ -111,13 +112,13 @@ def pull_back_tape(
       out_vars: the tangents of the results; ``None`` for a zero.
       cts: the cotangents of the results.
     """
-    cotangents: dict[int, Tangent] = {}
+    cotangents: dict[Atom, Tangent] = {}
     for var, ct in zip(out_vars, cts, strict=True):
         if var is not None and type(ct) is not Zero:
-            earlier = cotangents.get(id(var))
-            cotangents[id(var)] = ct if earlier is None else add_tangents(earlier, ct)
+            earlier = cotangents.get(var)
+            cotangents[var] = ct if earlier is None else add_tangents(earlier, ct)
     pull_back(eqns, cotangents, {})
-    return [cotangents.get(id(var), Zero(tangent_aval(var.aval))) for var in in_vars]
+    return [_cotangent(cotangents, var) for var in in_vars]
 
 
 def transpose_flat(
@@ -139,38 +140,39 @@ def transpose_flat(
     Returns:
       The cotangent of each linear argument, an array or ``Zero``.
     """
-    env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
-    depends: set[int] = set()
+    env: dict[Atom, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+    depends: set[Atom] = set()
     for var, is_linear, arg in zip(jaxpr.invars, linear, args, strict=True):
         if is_linear:
-            depends.add(id(var))
+            depends.add(var)
         else:
-            env[id(var)] = arg
+            env[var] = arg
 
     # Equations that depend on no linear argument are evaluated forwards; the others are transposed.
     eqns, known = [], []
     for eqn in jaxpr.eqns:
-        if any(id(atom) in depends for atom in eqn.invars):
-            depends.update(id(var) for var in eqn.outvars)
-            eqns.append(eqn)
-        else:
+        if depends.isdisjoint(eqn.invars):
             known.append(eqn)
+        else:
+            depends.update(eqn.outvars)
+            eqns.append(eqn)
     run_equations(known, env)
 
-    variables = (var for var, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear)
-    cotangents: dict[int, Tangent] = {
-        id(var): ct for var, ct in zip(variables, sums, strict=False) if type(ct) is not Zero
+    variables = list(compress(jaxpr.invars, linear))
+    cotangents: dict[Atom, Tangent] = {
+        var: ct for var, ct in zip(variables, sums, strict=False) if type(ct) is not Zero
     }
     for atom, ct in zip(jaxpr.outvars, cts, strict=True):
-        if type(atom) is not Literal and id(atom) in depends and type(ct) is not Zero:
-            earlier = cotangents.get(id(atom))
-            cotangents[id(atom)] = ct if earlier is None else add_tangents(earlier, ct)
+        if type(atom) is not Literal and atom in depends and type(ct) is not Zero:
+            earlier = cotangents.get(atom)
+            cotangents[atom] = ct if earlier is None else add_tangents(earlier, ct)
     pull_back(eqns, cotangents, env)
-    return [
-        cotangents.get(id(var), Zero(tangent_aval(var.aval)))
-        for var, is_linear in zip(jaxpr.invars, linear, strict=True)
-        if is_linear
-    ]
+    return [_cotangent(cotangents, var) for var in variables]
+
+
+def _cotangent(cotangents: dict[Atom, Tangent], var: Var) -> Tangent:
+    found = cotangents.get(var)
+    return Zero(tangent_aval(var.aval)) if found is None else found
 
 
 def transpose_jaxpr(

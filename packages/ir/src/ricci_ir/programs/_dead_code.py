@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ricci_ir.traces._primitive import RuleTable, rule_table
 
 from ._effects import join_effects, no_effects
-from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn
+from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import program_rules, staged_call
 
 __all__ = [
@@ -87,14 +87,12 @@ def _live_program(
     jaxpr: Jaxpr, needed: tuple[bool, ...], final: bool
 ) -> tuple[Jaxpr | None, tuple[bool, ...]]:
     outvars = list(compress(jaxpr.outvars, needed))
-    read = set(map(id, outvars))
+    read = set(outvars)
     eqns = _live(jaxpr.eqns, read, (), True, final)
-    arguments = tuple([id(var) in read for var in jaxpr.invars])
+    arguments = tuple([var in read for var in jaxpr.invars])
     if all(needed) and eqns == jaxpr.eqns:  # the same objects
         return None, arguments
-    consts = [
-        pair for pair in zip(jaxpr.constvars, jaxpr.consts, strict=True) if id(pair[0]) in read
-    ]
+    consts = [pair for pair in zip(jaxpr.constvars, jaxpr.consts, strict=True) if pair[0] in read]
     smaller = jaxpr.replace(
         constvars=[var for var, _ in consts],
         consts=[value for _, value in consts],
@@ -145,7 +143,7 @@ def needed_by(jaxpr: Jaxpr, needed: Sequence[bool], final: bool = False) -> tupl
 def live_equations(
     eqns: Sequence[JaxprEqn],
     out_vars: Sequence[Atom],
-    given: Collection[int] = (),
+    given: Collection[Var] = (),
     effects: bool = True,
     final: bool = False,
 ) -> list[JaxprEqn]:
@@ -154,35 +152,31 @@ def live_equations(
     Args:
       eqns: all equations.
       out_vars: the variables.
-      given: the ``id`` of variables whose values are known, so that nothing computes them.
+      given: variables whose values are known, so that nothing computes them.
       effects: whether to keep equations that have effects but whose results are not needed.
       final: see ``live_program``.
     """
-    return _live(eqns, set(map(id, out_vars)), given, effects, final)
+    return _live(eqns, set(out_vars), given, effects, final)
 
 
 def _live(
-    eqns: Sequence[JaxprEqn], needed: set[int], given: Collection[int], effects: bool, final: bool
+    eqns: Sequence[JaxprEqn], needed: set[Atom], given: Collection[Var], effects: bool, final: bool
 ) -> list[JaxprEqn]:
     """As ``live_equations``; adds to ``needed`` what the live equations read."""
+    holding = dead_code_rules.keys() | program_rules.keys() if final else dead_code_rules
     live: list[JaxprEqn] = []
     for eqn in reversed(eqns):
-        outvars = eqn.outvars
-        if len(outvars) == 1 and not given:
-            if id(outvars[0]) not in needed and not (effects and eqn.effects):
+        for var in eqn.outvars:
+            if var in needed and var not in given:
+                break
+        else:
+            if not (effects and eqn.effects):
                 continue
-        elif not (effects and eqn.effects):
-            for var in outvars:
-                if id(var) in needed and id(var) not in given:
-                    break
-            else:
-                continue
-        primitive = eqn.primitive
-        if primitive in dead_code_rules or (final and primitive in program_rules):
-            flags = tuple([id(v) in needed and id(v) not in given for v in eqn.outvars])
+        if eqn.primitive in holding:
+            flags = tuple([v in needed and v not in given for v in eqn.outvars])
             eqn = _live_equation(eqn, flags, final)
         live.append(eqn)
-        needed.update(map(id, eqn.invars))
+        needed.update(eqn.invars)
     live.reverse()
     return live
 

@@ -35,17 +35,17 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     """
     # The constants come first, whether they are still constants or were made arguments.
     variables, values = [*jaxpr.constvars, *jaxpr.invars], [*consts, *args]
-    env = {id(var): value for var, value in zip(variables, values, strict=True)}
+    env: dict[Any, Any] = dict(zip(variables, values, strict=True))
     run_equations(jaxpr.eqns, env)
-    return [atom.operand() if type(atom) is Literal else env[id(atom)] for atom in jaxpr.outvars]
+    return [atom.operand() if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
 
 
-def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
+def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
     """Apply equations in the current trace; each keeps its place in the user's code, and settings.
 
     Args:
       eqns: the equations, in order.
-      env: values by ``id`` of variable; those of the results are added.
+      env: the value of each variable; those of the results are added.
     """
     trace = context.trace
     copy = trace.copy_equation if type(trace) is JaxprTrace else None
@@ -61,15 +61,14 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[int, Any]) -> None:
                 if copy is not None and copy(eqn, env):
                     continue
                 operands = [
-                    atom.operand() if type(atom) is Literal else env[id(atom)]
-                    for atom in eqn.invars
+                    atom.operand() if type(atom) is Literal else env[atom] for atom in eqn.invars
                 ]
                 result = eqn.primitive.bind(*operands, **eqn.params)
                 if eqn.primitive.multiple_results:
                     for var, value in zip(eqn.outvars, result, strict=True):
-                        env[id(var)] = value
+                        env[var] = value
                 else:
-                    env[id(eqn.outvars[0])] = result
+                    env[eqn.outvars[0]] = result
     finally:
         context.name_stack, context.origin = outer, origin
 

@@ -173,12 +173,12 @@ class JaxprTrace(Trace):
         """Record an equation, with its settings if they are others than those of the program."""
         self.eqns.append(eqn.under(self.settings.otherwise_held()))
 
-    def copy_equation(self, eqn: JaxprEqn, env: dict[int, Any]) -> bool:
+    def copy_equation(self, eqn: JaxprEqn, env: dict[Any, Any]) -> bool:
         """Record an equation of another program, whose types are known already.
 
         Args:
           eqn: the equation; its place in the user's code is taken from ``context``.
-          env: by ``id`` of the other program's variables, their values here; the results are added.
+          env: by variable of the other program, its value here; the results are added.
 
         Returns:
           Whether it was recorded. It is not if an operand's value is not an array of this program,
@@ -191,7 +191,7 @@ class JaxprTrace(Trace):
                     return False
                 invars.append(atom)
                 continue
-            value = env[id(atom)]
+            value = env[atom]
             if type(value) is not StagedTracer or value._trace is not self:
                 return False
             if value.aval is not atom.aval:
@@ -208,7 +208,7 @@ class JaxprTrace(Trace):
         else:
             self._append(copied)
         for theirs, ours in zip(eqn.outvars, outvars, strict=True):
-            env[id(theirs)] = StagedTracer(self, ours.aval, ours)
+            env[theirs] = StagedTracer(self, ours.aval, ours)
         return True
 
     def lift(self, value: Any) -> "StagedTracer":
@@ -284,11 +284,11 @@ def drop_unused(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> None:
 
     They stay the same objects, since the origin of a leaked tracer is found by its variable.
     """
-    used = {id(var) for eqn in eqns for var in eqn.invars}
-    used.update(id(var) for var in outvars)
+    used = {var for eqn in eqns for var in eqn.invars}
+    used.update(outvars)
     for eqn in eqns:
         for var in eqn.outvars:
-            if id(var) not in used and type(var) is Var:
+            if var not in used and type(var) is Var:
                 var.__class__ = DropVar
 
 

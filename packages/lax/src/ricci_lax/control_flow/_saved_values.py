@@ -22,9 +22,9 @@ class SavedValues(NamedTuple):
     saved: list[Var]
     again: list[JaxprEqn]
 
-    def reads(self, outvars: Sequence[Atom]) -> set[int]:
-        """The ``id`` of what the second run reads, with ``outvars`` as its results."""
-        return {id(atom) for eqn in self.again for atom in eqn.invars} | set(map(id, outvars))
+    def reads(self, outvars: Sequence[Atom]) -> set[Atom]:
+        """What the second run reads, with ``outvars`` as its results."""
+        return {*outvars, *(atom for eqn in self.again for atom in eqn.invars)}
 
 
 def saved_values(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> SavedValues:
@@ -37,17 +37,19 @@ def saved_values(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -
 
     Equations with effects belong to both runs, unless the policy saves their results.
     """
-    needed = set(map(id, outvars))
+    if policy is None:
+        return SavedValues(jaxpr.eqns, [], live_equations(jaxpr.eqns, outvars))
+    needed = set(outvars)
     first: list[JaxprEqn] = []
     again: list[JaxprEqn] = []
     saved: list[Var] = []
     # From the last equation to the first: what a saved value was computed from is not needed then.
     for eqn in reversed(jaxpr.eqns):
-        wanted = tuple([id(v) in needed for v in eqn.outvars])
+        wanted = tuple([v in needed for v in eqn.outvars])
         if not any(wanted) and not eqn.effects:
             first.append(eqn)
             continue
-        answer = False if policy is None else decision(policy, eqn)
+        answer = decision(policy, eqn)
         if answer is not False:
             for var in compress(eqn.outvars, wanted):
                 kept = var
@@ -59,7 +61,7 @@ def saved_values(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -
             first.append(eqn)
             continue
         rule = saving_rules.get(eqn.primitive)
-        saving = None if rule is None or policy is None else rule(eqn.params, policy, wanted)
+        saving = None if rule is None else rule(eqn.params, policy, wanted)
         if saving is None:
             first.append(eqn)
             repeated = eqn
@@ -78,5 +80,5 @@ def saved_values(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -
                 effects=no_effects if effects is None else effects(saving.again),
             )
         again.extend(live_equations([repeated], list(compress(eqn.outvars, wanted))))
-        needed.update(map(id, again[-1].invars))
+        needed.update(again[-1].invars)
     return SavedValues(first[::-1], saved[::-1], again[::-1])

@@ -278,7 +278,7 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
         # To compute a part of the carry again, its value before is needed, too.
         read = plan.reads(wanted)
         grown = (
-            *(n or id(v) in read for n, v in zip(needed, carry, strict=False)),
+            *(n or v in read for n, v in zip(needed, carry, strict=False)),
             *needed[num_carry:],
         )
         if grown == needed:

@@ -4,7 +4,7 @@ A body takes its constants (what it closes over), the carry, and a slice of each
 returns the next carry, and the results to collect. Derived bodies are cached on the original.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -140,16 +140,16 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     if ahead:
         eqns = live_equations(forward.eqns, ahead, effects=False)
         # What is computed ahead on the way to a residual is not computed in the loop again.
-        once = {id(v): v for v in (*ahead, *(v for eqn in eqns for v in eqn.outvars))}
+        once = (*ahead, *(v for eqn in eqns for v in eqn.outvars))
         read = _read_of(forward, once, outvars)
-        ahead = list({id(v): v for v in (*ahead, *read)}.values())
+        ahead = list(dict.fromkeys((*ahead, *read)))
         closed_over = tuple(i for i, v in enumerate(ahead) if any(v is r for r in read))
         invariants = program(forward, forward.invars[:num_consts], eqns, ahead)
     given = [ahead[i] for i in closed_over]
     body = program(
         forward,
         [*given, *forward.invars],
-        live_equations(forward.eqns, outvars, set(map(id, given))),
+        live_equations(forward.eqns, outvars, set(given)),
         outvars,
     )
     tangent = with_zeros(tangent, linearized.nonzeros, (*carry, *collected), jaxpr.out_avals)
@@ -206,7 +206,7 @@ class _Residuals:
         self.collected: list[Any] = []
         self.invariant: list[Any] = []
         where = {
-            id(v): arguments + i for i, v in enumerate(forward.outvars[:results]) if i >= num_carry
+            v: arguments + i for i, v in enumerate(forward.outvars[:results]) if i >= num_carry
         }
         for i, place in enumerate(linearized.residuals):
             out = place - arguments
@@ -219,25 +219,25 @@ class _Residuals:
                 self.invariant.append(forward.outvars[out])
             else:
                 var = forward.invars[place] if out < 0 else forward.outvars[out]
-                if id(var) not in where:
-                    where[id(var)] = arguments + results + len(self.collected)
+                if var not in where:
+                    where[var] = arguments + results + len(self.collected)
                     self.collected.append(var)
-                self.sliced.append((i, where[id(var)]))
+                self.sliced.append((i, where[var]))
 
 
-def _read_of(jaxpr: Jaxpr, known: dict[int, Any], outvars: Sequence[Any]) -> list[Any]:
+def _read_of(jaxpr: Jaxpr, known: Iterable[Any], outvars: Sequence[Any]) -> list[Any]:
     """Which known values the program of some results reads, instead of computing them."""
-    known = dict(known)
+    known = dict.fromkeys(known)
     while True:
         eqns = live_equations(jaxpr.eqns, outvars, known)
         # An equation with several results may be needed for another one.
-        computed = [id(v) for eqn in eqns for v in eqn.outvars if id(v) in known]
+        computed = [v for eqn in eqns for v in eqn.outvars if v in known]
         if not computed:
             break
-        for key in computed:
-            del known[key]
-    read = {id(atom) for eqn in eqns for atom in eqn.invars} | set(map(id, outvars))
-    return [v for key, v in known.items() if key in read]
+        for var in computed:
+            del known[var]
+    read = {*outvars, *(atom for eqn in eqns for atom in eqn.invars)}
+    return [var for var in known if var in read]
 
 
 # Reverse mode, second half
@@ -346,11 +346,11 @@ def _halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
     carry_out = jaxpr.outvars[sums : len(carried)]
     others = [*jaxpr.outvars[:sums], *jaxpr.outvars[len(carried) :]]
     first = live_equations(jaxpr.eqns, carry_out)
-    done = {id(v): v for eqn in first for v in eqn.outvars}
+    done = dict.fromkeys(v for eqn in first for v in eqn.outvars)
     rest = live_equations(jaxpr.eqns, others, done)
-    done.update((id(v), v) for v in carried[sums:])
-    read = {id(a): a for a in (*others, *(a for eqn in rest for a in eqn.invars))}
-    needed = [v for key, v in done.items() if key in read]
+    done.update(dict.fromkeys(carried[sums:]))
+    read = {*others, *(a for eqn in rest for a in eqn.invars)}
+    needed = [var for var in done if var in read]
     return (
         program(jaxpr, [*known, *carried[sums:], *scanned], first, [*carry_out, *needed]),
         program(jaxpr, [*known, *carried[:sums], *needed, *scanned], rest, others),

@@ -93,7 +93,7 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
     residuals = tangent.invars[: len(linearized.residuals)]
     plan = saved_values(forward, policy, residuals)
     read = plan.reads(residuals)
-    used = tuple(i for i, v in enumerate(forward.invars) if id(v) in read)
+    used = tuple(i for i, v in enumerate(forward.invars) if v in read)
     outvars = [*forward.outvars[: len(jaxpr.outvars)], *plan.saved]
     return Recomputing(
         program(forward, forward.invars, live_equations(plan.first, outvars), outvars),
