@@ -1,8 +1,9 @@
 """The names of the leaves of a call's arguments, for error messages."""
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
 
 from ._keys import keystr
 from ._registry import default_registry
@@ -29,7 +30,7 @@ def argument_paths(
     >>> argument_paths((1, [2]), {"k": 4})
     ['args[0]', 'args[1][0]', "kwargs['k']"]
     """
-    positional, keyword = _argument_names(len(args), kwargs or {}, _signature_of(signature))
+    positional, keyword = _argument_names(len(args), kwargs or {}, _names_of(signature))
     names = list(_leaf_names(positional, args))
     for key in sorted(kwargs or {}):
         names.extend(_leaf_names([keyword[key]], [(kwargs or {})[key]]))
@@ -62,27 +63,58 @@ def read_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def _signature_of(
-    signature: inspect.Signature | Callable[..., Any] | None,
-) -> inspect.Signature | None:
-    if signature is None or isinstance(signature, inspect.Signature):
-        return signature
-    return read_signature(signature)
+class _Names(NamedTuple):
+    """The names of a function's parameters.
+
+    Attributes:
+      positional: those that can be given by position.
+      keywords: those that can be given by keyword.
+      rest, options: those of ``*rest`` and ``**options``, if the function has them.
+    """
+
+    positional: Sequence[str] = ()
+    keywords: Collection[str] = ()
+    rest: str | None = None
+    options: str | None = None
+
+
+def _names_of(signature: inspect.Signature | Callable[..., Any] | None) -> _Names:
+    if type(signature) is FunctionType and not signature.__dict__:
+        return _names_in(signature.__code__)
+    if signature is not None and not isinstance(signature, inspect.Signature):
+        signature = read_signature(signature)
+    if signature is None:
+        return _Names()
+    parameters = list(signature.parameters.values())
+    by_kind = {parameter.kind: parameter.name for parameter in parameters}
+    return _Names(
+        [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)],
+        {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)},
+        by_kind.get(inspect.Parameter.VAR_POSITIONAL),
+        by_kind.get(inspect.Parameter.VAR_KEYWORD),
+    )
+
+
+def _names_in(code: CodeType) -> _Names:
+    """As ``inspect.signature`` finds them, without making its objects."""
+    names, count, flags = code.co_varnames, code.co_argcount, code.co_flags
+    end = count + code.co_kwonlyargcount
+    rest = bool(flags & inspect.CO_VARARGS)
+    return _Names(
+        names[:count],
+        names[code.co_posonlyargcount : end],
+        names[end] if rest else None,
+        names[end + rest] if flags & inspect.CO_VARKEYWORDS else None,
+    )
 
 
 def _argument_names(
-    count: int, kwargs: dict[str, Any], signature: inspect.Signature | None
+    count: int, kwargs: dict[str, Any], known: _Names
 ) -> tuple[list[str], dict[str, str]]:
-    parameters = list(signature.parameters.values()) if signature is not None else []
-    by_kind = {parameter.kind: parameter.name for parameter in parameters}
-    positional = [
-        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    keywords = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    rest = by_kind.get(inspect.Parameter.VAR_POSITIONAL)
+    positional, keywords, rest, options = known
     if count > len(positional) and rest is None:
         # The function does not accept that many: number all of them instead of naming some.
         positional, rest = [], "args"
-    options = by_kind.get(inspect.Parameter.VAR_KEYWORD, "kwargs")
-    names = positional[:count] + [f"{rest}[{i}]" for i in range(count - len(positional))]
+    options = options or "kwargs"
+    names = [*positional[:count]] + [f"{rest}[{i}]" for i in range(count - len(positional))]
     return names, {k: k if k in keywords else f"{options}[{k!r}]" for k in kwargs}

@@ -43,6 +43,8 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
+# Gives the names of an operation's leaves; they are made only for a message.
+type Names = Callable[[], Sequence[str]]
 # What an index or a bound may be.
 type IntegerScalar = Array | np.ndarray | np.integer | int
 
@@ -136,19 +138,19 @@ def function_name(fun: object) -> str:
 # The carry of a loop
 
 
-def leaf_avals(what: str, names: Sequence[str], leaves: Sequence[Any]) -> list[Any]:
+def leaf_avals(what: str, names: Names, leaves: Sequence[Any]) -> list[Any]:
     """The types of values given to an operation.
 
     Raises:
       TypeError: if one is no array; the message names the first such value.
     """
     avals = []
-    for name, leaf in zip(names, leaves, strict=True):
+    for i, leaf in enumerate(leaves):
         try:
             avals.append(get_aval(leaf))
         except TypeError:
             raise TypeError(
-                f"{what}: {name} is {leaf!r:.60}, of type {type(leaf).__name__}, which is no "
+                f"{what}: {names()[i]} is {leaf!r:.60}, of type {type(leaf).__name__}, which is no "
                 "array. Pass arrays, scalars, or pytrees of them."
             ) from None
     return avals
@@ -229,7 +231,7 @@ def initial_carry(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
 def check_carry(
     what: str,
     fun: Callable,
-    names: Sequence[str],
+    names: Names,
     tree: PyTreeDef,
     out_tree: PyTreeDef,
     carry: Sequence[ShapedArray],
@@ -238,7 +240,7 @@ def check_carry(
     """Check that a loop's body returns a carry of the structure and types that it is given.
 
     Args:
-      names: what the user calls the leaves of the carry.
+      names: gives what the user calls the leaves of the carry.
       tree, out_tree: the structures of the carry given and returned.
       carry, out: the types of their leaves.
 
@@ -253,15 +255,18 @@ def check_carry(
             "Return every part of the carry, in its place, also where it does not change."
         )
     wrong = [
-        (name, c, o)
-        for name, c, o in zip(names, carry, out, strict=True)
-        if (c.shape, c.dtype, c.type_sharding) != (o.shape, o.dtype, o.type_sharding)
+        (i, c, o)
+        for i, (c, o) in enumerate(zip(carry, out, strict=True))
+        if c is not o
+            and (c.shape, c.dtype, c.type_sharding) != (o.shape, o.dtype, o.type_sharding)
     ]
     if not wrong:
         return
+    called = names()
     lines = [
-        f"  {name} is given as {c.str_short()} and returned as {o.str_short()}: {_differs(c, o)}"
-        for name, c, o in wrong[:5]
+        f"  {called[i]} is given as {c.str_short()} and returned as {o.str_short()}: "
+        f"{_differs(c, o)}"
+        for i, c, o in wrong[:5]
     ]
     if len(wrong) > 5:
         lines.append(f"  and {len(wrong) - 5} more")

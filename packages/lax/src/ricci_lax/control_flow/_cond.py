@@ -421,7 +421,7 @@ def _bind(
     operands: tuple,
 ) -> PyTree:
     leaves, tree = tree_flatten(operands)
-    avals = leaf_avals(what, argument_paths(operands, {}, branches[0]), leaves)
+    avals = leaf_avals(what, lambda: argument_paths(operands, {}, branches[0]), leaves)
     bodies = varying_alike([trace_body(what, branch, tree, avals) for branch in branches])
     check_branches(
         what, [f"{n} ({function_name(b)})" for n, b in zip(names, branches, strict=True)], bodies

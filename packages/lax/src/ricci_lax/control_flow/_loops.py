@@ -41,6 +41,7 @@ from ricci_pytree import (
 from ._bodies import (
     Body,
     IntegerScalar,
+    Names,
     check_carry,
     function_name,
     initial_carry,
@@ -99,8 +100,8 @@ def scan[C, X, Y](
     unroll = _unroll("scan", unroll)
     carry, carry_tree = tree_flatten(init)
     leaves, xs_tree = tree_flatten(xs)
-    names = argument_paths((init, xs), {}, f)
-    names, xs_names = names[: len(carry)], names[len(carry) :]
+    names = lambda: argument_paths((init, xs), {}, f)
+    xs_names = lambda: names()[len(carry) :]
     length = _length("scan", xs_names, leaves, length)
     if disable_jit_state.value and not any(isinstance(x, Tracer) for x in (*carry, *leaves)):
         return _run(f, init, leaves, xs_tree, length, reverse)
@@ -127,22 +128,22 @@ def _unroll(what: str, unroll: object) -> int | bool:
     return 1 if unroll is False else unroll
 
 
-def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: int | None) -> int:
-    found = {}
-    for name, leaf in zip(names, leaves, strict=True):
+def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) -> int:
+    found: dict[int, int] = {}
+    for i, leaf in enumerate(leaves):
         try:
             shape = shape_of(leaf)
         except TypeError:
-            leaf_avals(what, [name], [leaf])
+            leaf_avals(what, names, leaves)
             raise
         if not shape:
             raise (IndexError if what == "scan" else ValueError)(
-                f"{what}: {name} is a scalar, which has no leading axis to scan over. Close over "
-                "it, or put it into the carry."
+                f"{what}: {names()[i]} is a scalar, which has no leading axis to scan over. Close "
+                "over it, or put it into the carry."
             )
-        found.setdefault(shape[0], name)
+        found.setdefault(shape[0], i)
     if len(found) > 1:
-        sizes = ", ".join(f"{name} has {size}" for size, name in found.items())
+        sizes = ", ".join(f"{names()[i]} has {size}" for size, i in found.items())
         raise ValueError(
             f"{what}: all arrays of xs must have leading axes of one size, but {sizes}."
         )
@@ -155,9 +156,9 @@ def _length(what: str, names: Sequence[str], leaves: Sequence[Any], length: int 
         return next(iter(found))
     length = int(length)
     if found and length not in found:
-        size, name = next(iter(found.items()))
+        size, i = next(iter(found.items()))
         raise ValueError(
-            f"{what}: length={length}, but the leading axis of {name} has size {size}. Leave "
+            f"{what}: length={length}, but the leading axis of {names()[i]} has size {size}. Leave "
             "length out, or slice the arrays."
         )
     return length
@@ -167,7 +168,7 @@ def _check_pair(
     f: Callable,
     body: Body,
     carry_tree: PyTreeDef,
-    names: Sequence[str],
+    names: Names,
     avals: Sequence[ShapedArray],
 ) -> PyTreeDef:
     """Check that a scan's body returns the carry and what to collect; the latter's structure."""
@@ -324,7 +325,7 @@ def fori_loop[T](
             init_val = body_fun(i if weak else dtype.type(i), init_val)
         return init_val
     start, stop = (_bound(x, dtype, weak) for x in (lower, upper))
-    names = argument_paths((start, init_val), {}, body_fun)[1:]
+    names = lambda: argument_paths((start, init_val), {}, body_fun)[1:]
     avals = leaf_avals("fori_loop", names, leaves)
     _, args_tree = tree_flatten((start, init_val))
     counter = get_aval(start)
@@ -444,7 +445,7 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
     if not callable(f):
         raise TypeError(f"map: f must be a function of a slice, got {f!r:.60}.")
     leaves, tree = tree_flatten(xs)
-    names = argument_paths((xs,), {}, f)
+    names = lambda: argument_paths((xs,), {}, f)
     length = _length("map", names, leaves, None)
     if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
         return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]

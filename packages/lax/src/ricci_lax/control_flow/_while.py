@@ -454,7 +454,7 @@ def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T]
             carry = body_fun(carry)
         return carry
     _, args_tree = tree_flatten((init_val,))
-    names = argument_paths((init_val,), {}, body_fun)
+    names = lambda: argument_paths((init_val,), {}, body_fun)
     avals = leaf_avals("while_loop", names, leaves)
     body, avals = trace_carry("while_loop", body_fun, args_tree, avals, (), len(leaves))
     check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)

@@ -274,7 +274,8 @@ def checkpoint[**P, R](
         except TypeError:  # a static argument that cannot be hashed: traced anew
             call = _with_static(fun, dict(static), dict(fixed))
         leaves, tree = tree_flatten((dynamic, options))
-        avals = leaf_avals("checkpoint", argument_paths(dynamic, options, fun), leaves)
+        paths = lambda: argument_paths(dynamic, options, fun)
+        avals = leaf_avals("checkpoint", paths, leaves)
         body = trace_body("checkpoint", call, tree, avals, allowed=None)
         outs = remat_p.bind(
             *body.consts,

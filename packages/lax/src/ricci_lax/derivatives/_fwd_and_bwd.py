@@ -91,7 +91,7 @@ def _staged(fun: Callable[..., Any]) -> Callable[..., Any]:
         if disable_jit_state.value:
             return fun(*args)
         leaves, tree = tree_flatten(args)
-        avals = leaf_avals("fwd_and_bwd", argument_paths(args, {}, None), leaves)
+        avals = leaf_avals("fwd_and_bwd", lambda: argument_paths(args, {}, None), leaves)
         body = trace_body("fwd_and_bwd", fun, tree, avals, allowed=None)
         name = getattr(fun, "__name__", "fwd_and_bwd")
         outs = staged_call.bind(body.jaxpr, name, (*body.consts, *leaves))

@@ -44,7 +44,7 @@ def saved_residuals(
     """
     leaves, tree = tree_flatten((args, kwargs))
     names = argument_paths(args, kwargs, f)
-    avals = leaf_avals("saved_residuals", names, leaves)
+    avals = leaf_avals("saved_residuals", lambda: names, leaves)
     nonzeros = [issubdtype(a.dtype, np.inexact) for a in avals]
 
     def run(*flat: Array) -> list[Any]:

@@ -59,6 +59,7 @@ __all__ = [
 ]
 
 _leaf = tree_structure(0)
+_holders = frozenset({Jaxpr, tuple})  # the types of parameters that are, or hold, programs
 
 
 def _list_tree(count: int) -> PyTreeDef:
@@ -182,13 +183,10 @@ def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> 
 
     It is called only by those who have the parameters, of which it keeps no jaxpr.
     """
-    weak = [
-        (name, _weak(value) if type(value) in (Jaxpr, tuple) else value)
-        for name, value in params.items()
-    ]
-    make = lambda: _primitive_callable(primitive, dict(weak))
+    weak = [_weak(value) if type(value) in _holders else value for value in params.values()]
+    make = lambda: _primitive_callable(primitive, dict(zip(params, weak, strict=True)))
     try:
-        return owner.derived(("callable", primitive, *weak), make)
+        return owner.derived((primitive, *params, *weak), make)
     except TypeError:  # a parameter that cannot be hashed: compiled for each call
         return make()
 
