@@ -5,7 +5,7 @@ A primitive's ``lower`` rule is called as ``rule(ctx, *operands, **params)``. Th
 writes operations through ``ctx`` and returns a ``Value``, or a list of them for several results.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ from ricci_ir import (
     RuleTable,
     SettingsSwitch,
     ShapedArray,
-    Var,
     rule_table,
     trace_to_jaxpr,
 )
@@ -265,8 +264,8 @@ class Lowering:
         """
         name = self.new_name()
         result = tensor_type(out)
-        types = [tensor_type(x.aval) for x in operands]
-        if all(t == result for t in types) and types:
+        types = [result if x.aval is out else tensor_type(x.aval) for x in operands]
+        if types and types.count(result) == len(types):
             signature = result
         else:
             signature = f"({', '.join(types)}) -> {result}"
@@ -431,11 +430,10 @@ class Lowering:
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
         """Write a jaxpr's operations here, applied to ``operands``."""
-        env: dict[int, Value] = {}
+        env: dict[Atom, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-            env[id(var)] = self.constant(np.asarray(const), var.aval)
-        for var, value in zip(jaxpr.invars, operands, strict=True):
-            env[id(var)] = value
+            env[var] = self.constant(np.asarray(const), var.aval)
+        env.update(zip(jaxpr.invars, operands, strict=True))
         literals: dict[tuple[bytes, Any, tuple[int, ...]], Value] = {}
         extended = jaxpr.derived("extended dtypes", lambda: _has_extended_dtypes(jaxpr))
         outer, scope, locations = self.location, self.scope, self.module.locations
@@ -443,7 +441,7 @@ class Lowering:
 
         def read(atom: Atom) -> Value:
             if type(atom) is not Literal:
-                return env[id(atom)]
+                return env[atom]
             array = np.asarray(atom.val, atom.aval.dtype)
             key = (array.tobytes(), atom.aval.dtype, array.shape)
             found = literals.get(key)
@@ -462,25 +460,24 @@ class Lowering:
                     found = located.get((eqn.raw_source[2], eqn.primitive))
                     self.scope, self.location = found or locations.add(scope, eqn)
                 rule = extended_lower_rules.get(eqn.primitive) if extended else None
-                if rule is None or not _any_extended(values):
+                if rule is None or not _any_extended([x.aval for x in values]):
                     rule = lower_rules[eqn.primitive]
                 result = rule(self, *values, **eqn.params)
                 if eqn.primitive.multiple_results:
-                    for var, value in zip(outvars, result, strict=True):
-                        env[id(var)] = value
+                    env.update(zip(outvars, result, strict=True))
                 else:
-                    env[id(outvars[0])] = result
+                    env[outvars[0]] = result
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 
 
 def _has_extended_dtypes(jaxpr: Jaxpr) -> bool:
-    variables = [*jaxpr.invars, *(var for eqn in jaxpr.eqns for var in eqn.outvars)]
-    return _any_extended(variables)
+    types = {var.aval for eqn in jaxpr.eqns for var in eqn.outvars}
+    return _any_extended(types.union(jaxpr.in_avals))
 
 
-def _any_extended(typed: Sequence[Var | Value]) -> bool:
-    return any(isinstance(getattr(x.aval, "dtype", None), ExtendedDType) for x in typed)
+def _any_extended(types: Iterable[AbstractValue]) -> bool:
+    return any(isinstance(getattr(aval, "dtype", None), ExtendedDType) for aval in types)
 
 
 def _layout(order: Sequence[int]) -> str:

@@ -122,9 +122,11 @@ def int_list(values: Sequence[int]) -> str:
 
 def string(text: str) -> str:
     """A string attribute, quoted and escaped."""
-    plain = "".join(chr(b) if _is_plain(b) else f"\\{b:02X}" for b in text.encode())
-    return f'"{plain}"'
+    if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
+        text = "".join([_plain_or_escaped[byte] for byte in text.encode()])
+    return f'"{text}"'
 
 
-def _is_plain(byte: int) -> bool:
-    return 32 <= byte < 127 and byte not in b'"\\'
+_plain_or_escaped = [
+    chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in range(256)
+]

@@ -93,8 +93,8 @@ def _lower_program(
     if may_have_dead_code(jaxpr):
         jaxpr = live_program(jaxpr, final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
-    used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
-    kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or id(var) in used)
+    used = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
+    kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in used)
     aliases, donors = _donations(program, kept, placement, options)
     annotations = _Annotations(jaxpr, placement)
     host_callbacks: list[HostCallback] = []

@@ -197,13 +197,15 @@ def meshes_of(jaxpr: Jaxpr) -> tuple[Mesh, ...]:
 def _meshes_of(jaxpr: Jaxpr) -> tuple[Mesh, ...]:
     found: dict[tuple[Device, ...], Mesh] = {}
     for eqn in jaxpr.eqns:
-        rule = mesh_rules.get(eqn.primitive)
-        mesh = None if rule is None else rule(**eqn.params)
-        if mesh is not None:
-            found.setdefault(tuple(mesh.devices.flat), mesh)
+        if eqn.primitive in mesh_rules:
+            mesh = mesh_rules[eqn.primitive](**eqn.params)
+            if mesh is not None:
+                found.setdefault(tuple(mesh.devices.flat), mesh)
         for value in eqn.params.values():
+            if type(value) is not Jaxpr and not isinstance(value, tuple):
+                continue
             for inner in value if isinstance(value, tuple) else (value,):
-                if isinstance(inner, Jaxpr):
+                if type(inner) is Jaxpr:
                     for mesh in meshes_of(inner):
                         found.setdefault(tuple(mesh.devices.flat), mesh)
     return tuple(found.values())
