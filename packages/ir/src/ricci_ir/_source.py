@@ -130,19 +130,15 @@ def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple[Any, ..
 
     Returns the fields of a ``Source`` as a plain tuple, which is faster to make in tracing.
     """
-    frame = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(depth)
     internal = _internal_modules
-    while True:
-        module = frame.f_globals.get("__name__")
-        known = internal.get(module)
-        if known is None:
-            known = is_internal_module(module)
-        if not known:
+    while frame is not None:
+        known = internal.get(frame.f_globals.get("__name__"))
+        if known or (known is None and is_internal_module(frame.f_globals.get("__name__"))):
+            frame = frame.f_back
+        else:
             return (frame.f_code, frame.f_lasti, name_stack)
-        outer = frame.f_back
-        if outer is None:
-            return unknown_source
-        frame = outer
+    return unknown_source
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

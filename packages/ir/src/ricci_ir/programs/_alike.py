@@ -1,5 +1,6 @@
 """Comparing programs: a function traced anew often gives the program that is kept already."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def same_program(one: Jaxpr, other: Jaxpr) -> bool:
 
     The values of their constants are not compared, nor places in the user's code.
     """
-    names: dict[int, int] = {}
+    names: dict[Any, Any] = {}
     givens = (one.constvars, other.constvars), (one.invars, other.invars)
     if any(len(mine) != len(theirs) for mine, theirs in (*givens, (one.eqns, other.eqns))):
         return False
@@ -24,37 +25,48 @@ def same_program(one: Jaxpr, other: Jaxpr) -> bool:
         for a, b in zip(mine, theirs, strict=True):
             if a.aval is not b.aval:
                 return False
-            names[id(a)] = id(b)
-    return all(
-        _same_equation(a, b, names) for a, b in zip(one.eqns, other.eqns, strict=True)
-    ) and _same_atoms(one.outvars, other.outvars, names)
+            names[a] = b
+    for mine, theirs in zip(one.eqns, other.eqns, strict=True):
+        if not _same_equation(mine, theirs, names):
+            return False
+    return _same_atoms(one.outvars, other.outvars, names)
 
 
-def _same_equation(one: JaxprEqn, other: JaxprEqn, names: dict[int, int]) -> bool:
+def _same_equation(one: JaxprEqn, other: JaxprEqn, names: dict[Any, Any]) -> bool:
     """Whether two equations are the same, if ``names`` maps the variables of one to the other's."""
     if (
         one.primitive is not other.primitive
         or one.settings is not other.settings
         or not _same_atoms(one.invars, other.invars, names)
-        or one.params.keys() != other.params.keys()
-        or not all(_same_value(value, other.params[key]) for key, value in one.params.items())
+        or not _same_params(one.params, other.params)
         or len(one.outvars) != len(other.outvars)
     ):
         return False
     for a, b in zip(one.outvars, other.outvars, strict=True):
         if a.aval is not b.aval:
             return False
-        names[id(a)] = id(b)
+        names[a] = b
     return True
 
 
-def _same_atoms(mine: list[Atom] | Any, theirs: list[Atom] | Any, names: dict[int, int]) -> bool:
-    return len(mine) == len(theirs) and all(
-        a.aval is b.aval and _same_value(a.val, b.val)
-        if type(a) is Literal and type(b) is Literal
-        else names.get(id(a)) == id(b)
-        for a, b in zip(mine, theirs, strict=True)
+def _same_params(mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    if not mine and not theirs:
+        return True
+    return mine.keys() == theirs.keys() and all(
+        _same_value(value, theirs[key]) for key, value in mine.items()
     )
+
+
+def _same_atoms(mine: Sequence[Atom], theirs: Sequence[Atom], names: dict[Any, Any]) -> bool:
+    if len(mine) != len(theirs):
+        return False
+    for a, b in zip(mine, theirs, strict=True):
+        if type(a) is Literal and type(b) is Literal:
+            if a.aval is not b.aval or not _same_value(a.val, b.val):
+                return False
+        elif names.get(a) is not b:
+            return False
+    return True
 
 
 def _same_value(one: Any, other: Any) -> bool:
