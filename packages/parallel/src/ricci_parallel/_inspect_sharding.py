@@ -12,6 +12,7 @@ from ricci_ir import (
     PyTree,
     api_boundary,
     as_array,
+    by_program,
     define,
 )
 from ricci_lax import DebugEffect
@@ -74,6 +75,7 @@ def _inspect_now(x: ArrayLike, *, callback: _Callback) -> list[Any]:
 
 inspect_sharding_p: Primitive = define(
     "inspect_sharding",
+    sharding=by_program,
     abstract_eval=lambda x, *, callback: [],
     multiple_results=True,
     memo=False,

@@ -13,6 +13,7 @@ from ricci_ir import (
     Primitive,
     PyTree,
     Tracer,
+    by_element,
     context,
     current_mesh,
     define,
@@ -177,6 +178,7 @@ def _with_devices(sharding: NamedSharding, here: Sharding | None) -> NamedShardi
 
 sharding_constraint_p: Primitive = define(
     "sharding_constraint",
+    sharding=by_element,
     abstract_eval=lambda x, **params: x,
     jvp=linear,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],

@@ -30,21 +30,27 @@ from ricci_ir.types._type_sharding import (
 from ._trace import context
 
 __all__ = [
+    "by_element",
     "by_program",
+    "each_its_own",
+    "except_dimension",
+    "same_dimensions",
+    "without_sharding",
     "cast_varying",
-    "elementwise",
     "FactorMap",
     "factors",
     "makes_sharding",
     "own_sharding",
     "ShardingRule",
     "unsharded",
+    "unsharded_matrices",
     "varying",
     "varying_cast",
     "VaryingMismatch",
 ]
 
-type Factors = tuple[int | None, ...]
+# The factor of each dimension. Several factors make a dimension that merges those of the operands.
+type Factors = tuple[int | tuple[int, ...] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +61,17 @@ class FactorMap:
     result.
 
     Attributes:
-      operands, results: for each, the factor of every dimension.
+      operands, results: for each, the factor of every dimension. One result stands for all.
       reduced: the factors that no result has and that the operation reduces, so that they may be
         divided. To divide another one that no result has is ambiguous.
+      alike: the positions of operands that must be divided in the same way.
       advice: how the user can say what the result is to be.
     """
 
     operands: tuple[Factors, ...]
     results: tuple[Factors, ...]
     reduced: frozenset[int] = frozenset()
+    alike: tuple[int, ...] = ()
     advice: str = "Move an operand with reshard before."
 
 
@@ -160,7 +168,7 @@ def result_types(
       ShardingTypeError: if the result's sharding is ambiguous, or cannot be.
       VaryingMismatch: if operands have to be cast first.
     """
-    rule = rule or elementwise
+    rule = rule or by_element
     if rule.joins:
         axes = no_axes.union(*map(varying, avals))
         for aval in avals:
@@ -172,7 +180,8 @@ def result_types(
 class factors:
     """A rule by a factor map: ``make(*avals, **params)`` gives it for operands without shardings.
 
-    The parameter ``out_sharding`` of a primitive, if it is not ``None``, is the result's sharding.
+    The parameter ``out_sharding`` or ``sharding`` of a primitive, if it is not ``None``, is the
+    result's sharding.
     """
 
     __slots__ = ("make",)
@@ -189,7 +198,7 @@ class factors:
         plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
         found = evaluate(*plain, **params)
         results = list(found) if isinstance(found, list | tuple) else [found]
-        wanted = params.get("out_sharding")
+        wanted = params.get("out_sharding") or params.get("sharding")
         manual = _manual(avals)
         if wanted is not None:
             parts = [wanted.parts] * len(results)
@@ -197,7 +206,8 @@ class factors:
             manual = (manual[0], manual[1] | wanted.unreduced, manual[2] | wanted.reduced)
         elif any(a.type_sharding is not None and a.type_sharding.is_divided for a in avals):
             mesh = _common_mesh(name, avals)
-            parts = _propagate(name, avals, results, self.make(*plain, **params), mesh)
+            map_ = self.make(*plain, **params)
+            parts = _propagate(name, avals, results, map_, mesh)
         else:
             mesh, parts = None, [((),) * r.ndim for r in results]
         typed = [
@@ -233,10 +243,11 @@ def _propagate(
 ) -> list[Parts]:
     """The parts of the results."""
     lenient = context.lenient_sharding
-    axes: dict[int, tuple[Hashable, ...]] = {}
+    axes: dict[Any, tuple[Hashable, ...]] = {}
+    if len({_parts(avals[i]) for i in map_.alike}) > 1 and not lenient:
+        _refuse(name, avals, "its operands must be divided in the same way", map_.advice)
     for aval, dims in zip(avals, map_.operands, strict=True):
-        sharding = aval.type_sharding
-        for i, part in enumerate(sharding.parts if sharding is not None else ()):
+        for i, part in enumerate(_parts(aval) or ()):
             factor = dims[i]
             if not part or lenient and factor is None:
                 continue
@@ -245,19 +256,36 @@ def _propagate(
                 _refuse(name, avals, what, map_.advice)
             known = axes.setdefault(factor, part)
             if known != part and not lenient:
-                what = f"it is divided over {known} in one operand and over {part} in another"
+                what = f"a dimension is divided over {known} in one operand and {part} in another"
                 _refuse(name, avals, what, map_.advice)
-    kept = {factor for dims in map_.results for factor in dims}
+    made = map_.results * len(results) if len(map_.results) == 1 else map_.results
+    kept = {f for dims in made for entry in dims for f in _members(entry)}
     lost = [factor for factor in axes if factor not in kept and factor not in map_.reduced]
     if lost and not lenient:
         what = f"it sums over a dimension that is divided over {_all(axes[lost[0]])}"
         _refuse(name, avals, what, map_.advice)
     return [
-        _checked(name, avals, r, [axes.get(f, ()) if f is not None else () for f in dims], mesh)
+        _checked(
+            name,
+            avals,
+            r,
+            [sum((axes.get(f, ()) for f in _members(entry)), ()) for entry in dims],
+            mesh,
+        )
         if isinstance(r, ShapedArray)
         else ()
-        for r, dims in zip(results, map_.results, strict=True)
+        for r, dims in zip(results, made, strict=True)
     ]
+
+
+def _parts(aval: AbstractValue) -> Parts | None:
+    return None if aval.type_sharding is None else aval.type_sharding.parts
+
+
+def _members(entry: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    if entry is None:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
 
 
 def _checked(
@@ -285,23 +313,40 @@ def _refuse(name: str, avals: Sequence[Any], what: str, advice: str) -> NoReturn
     raise ShardingTypeError(f"{name} of {operands}: {what}.\n{advice}")
 
 
-def _elementwise_map(*avals: Any, **params: Any) -> FactorMap:
-    operands = tuple(tuple(range(getattr(a, "ndim", 0))) for a in avals)
-    result = max(operands, key=len, default=())
-    return FactorMap(operands, (result,))
+def _dims(aval: Any) -> Factors:
+    return tuple(range(getattr(aval, "ndim", 0)))
 
 
-class _Elementwise(factors):
-    """All results have the dimensions of the operands."""
-
-    __slots__ = ()
-
-    def __init__(self):
-        super().__init__(_elementwise_map)
+def same_dimensions(*avals: Any, **params: Any) -> FactorMap:
+    """The factor map of an operation whose result has the dimensions of its operand."""
+    return FactorMap(tuple(map(_dims, avals)), (max(map(_dims, avals), key=len, default=()),))
 
 
-# Operands and result have the same shape; scalars may stand for arrays.
-elementwise: ShardingRule = _Elementwise()
+def except_dimension(name: str) -> factors:
+    """The rule of an operation along a dimension, which must not be divided.
+
+    Args:
+      name: the parameter that gives the dimension.
+    """
+
+    def make(*avals: Any, **params: Any) -> FactorMap:
+        axis = params[name]
+        dims = tuple(None if i == axis else i for i in range(avals[0].ndim))
+        return FactorMap((dims,) * len(avals), (dims,))
+
+    return factors(make)
+
+
+def _each_its_own(avals: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Any]:
+    return [aval.type_sharding for aval in avals]
+
+
+def _says_nothing(avals: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Any]:
+    return [None] * len(results)
+
+
+# Operands and results have the same shape; scalars may stand for arrays.
+by_element: ShardingRule = factors(same_dimensions)
 
 
 class _ByProgram:
@@ -399,3 +444,13 @@ class makes_sharding:
     ) -> Any:
         """See ``ShardingRule``."""
         return self.rule(name, avals, evaluate, params)
+
+
+# Each result is one of the operands, as it is.
+each_its_own: ShardingRule = own_sharding(_each_its_own, joins=False)
+
+# The results' types say nothing, whatever the operands' types say.
+without_sharding: ShardingRule = own_sharding(_says_nothing, joins=False)
+
+# A function of matrices: the dimensions before their two may be divided.
+unsharded_matrices: ShardingRule = unsharded(lambda *avals, **params: avals[0].ndim - 2)

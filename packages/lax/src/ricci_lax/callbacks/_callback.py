@@ -22,6 +22,7 @@ from ricci_ir import (
     get_aval,
     trace_to_jaxpr,
     unsupported,
+    without_sharding,
 )
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.effects._kinds import io_set
@@ -302,6 +303,7 @@ _no_io_derivative = unsupported(
 
 pure_callback_p: Primitive = define(
     "pure_callback",
+    sharding=without_sharding,
     abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
     multiple_results=True,
     memo=False,
@@ -316,6 +318,7 @@ pure_callback_p: Primitive = define(
 
 io_callback_p: Primitive = define(
     "io_callback",
+    sharding=without_sharding,
     abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
     multiple_results=True,
     memo=False,

@@ -18,6 +18,7 @@ from ricci_ir import (
     PyTree,
     Source,
     api_boundary,
+    by_program,
     caller_source,
     define,
     derived,
@@ -102,6 +103,7 @@ def _run_callback(*args: ArrayLike, callback: FlatCallback, **params: Any) -> li
 
 debug_callback_p: Primitive = define(
     "debug_callback",
+    sharding=by_program,
     effects=lambda params: frozenset({params["effect"]}),
     lower=lambda ctx, *xs, callback, effect, partitioned: _lower(ctx, xs, callback, partitioned),
     host=_run_callback,
@@ -285,6 +287,7 @@ def _print_lower(
 
 debug_print_p: Primitive = define(
     "debug_print",
+    sharding=by_program,
     effects=lambda params: debug_set[params["ordered"]],
     lower=_print_lower,
     host=_run_print,

@@ -14,6 +14,7 @@ from ricci_ir import (
     Primitive,
     api_boundary,
     as_array,
+    by_program,
     define,
     is_concrete,
 )
@@ -215,6 +216,7 @@ def _lower(ctx: Lowering, *operands: Value, err_tree: PyTreeDef, debug: bool) ->
 # Operands: the leaves of an ``Error`` whose flags are scalars.
 check_p: Primitive = define(
     "check",
+    sharding=by_program,
     abstract_eval=lambda *avals, err_tree, debug: [],
     multiple_results=True,
     effects=lambda params: _effects,

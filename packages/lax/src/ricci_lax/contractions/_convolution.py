@@ -11,11 +11,13 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    FactorMap,
     Primitive,
     Shape,
     ShapedArray,
     define,
     explicit_dtype,
+    factors,
     issubdtype,
 )
 from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
@@ -463,8 +465,26 @@ def _complex_conv(
     return complex(sub(first, third), add(first, second))
 
 
+def _conv_factors(
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, **params: Any
+) -> FactorMap:
+    """Batches and the features of the result may be divided."""
+    numbers = dimension_numbers
+    batch, features = 0, 1
+    dims = range(lhs.ndim)
+    of_result = {numbers.out_spec[0]: batch, numbers.out_spec[1]: features}
+    return FactorMap(
+        (
+            tuple(batch if i == numbers.lhs_spec[0] else None for i in dims),
+            tuple(features if i == numbers.rhs_spec[0] else None for i in dims),
+        ),
+        (tuple(of_result.get(i) for i in dims),),
+    )
+
+
 conv_general_dilated_p: Primitive = define(
     "conv_general_dilated",
+    sharding=factors(_conv_factors),
     abstract_eval=_conv_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),
     batch=_conv_batch,

@@ -11,10 +11,12 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    FactorMap,
     Primitive,
     ShapedArray,
     define,
     explicit_dtype,
+    factors,
     finfo,
     hides,
     issubdtype,
@@ -261,8 +263,30 @@ def _dot_general_shown(*, dimension_numbers: DotDimensionNumbers, **params: Any)
     return {"dimension_numbers": lists, **_dot_general_usual(**params)}
 
 
+def _dot_general_factors(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    **params: Any,
+) -> FactorMap:
+    """The factors are the dimensions of ``lhs`` followed by those of ``rhs`` that it lacks."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    left = tuple(range(lhs.ndim))
+    shared = dict(zip((*rhs_contracting, *rhs_batch), (*lhs_contracting, *lhs_batch), strict=True))
+    right = tuple(shared.get(i, lhs.ndim + i) for i in range(rhs.ndim))
+    result = (
+        *lhs_batch,
+        *(f for f in left if f not in lhs_batch and f not in lhs_contracting),
+        *(f for i, f in enumerate(right) if i not in rhs_batch and i not in rhs_contracting),
+    )
+    advice = "Say how the result is to be divided: pass out_sharding=P(...)."
+    return FactorMap((left, right), (result,), advice=advice)
+
+
 dot_general_p: Primitive = define(
     "dot_general",
+    sharding=factors(_dot_general_factors),
     abstract_eval=_dot_general_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),
     batch=_dot_general_batch,

@@ -9,7 +9,18 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, composite, define, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    Shape,
+    ShapedArray,
+    composite,
+    define,
+    factors,
+    issubdtype,
+    same_dimensions,
+)
 from ricci_lax.elementwise._arithmetic import conj, div, mul
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
@@ -150,6 +161,7 @@ def _fft_lower(ctx: Lowering, x: Value, *, fft_type: FftType, fft_lengths: Shape
 # Operand: an array of the dtype that ``fft_type`` transforms.
 fft_p: Primitive = define(
     "fft",
+    sharding=factors(same_dimensions),
     abstract_eval=_fft_aval,
     jvp=linear,
     transpose=_fft_transpose,

@@ -19,6 +19,7 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
+    unsharded,
 )
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
@@ -320,6 +321,7 @@ def _ragged_shown(*, preferred_element_type: np.dtype | None, **params: Any) -> 
 
 ragged_dot_general_p = define(
     NAME,
+    sharding=unsharded(),
     abstract_eval=ragged_aval,
     jvp=_ragged_jvp,
     transpose=_ragged_transpose,

@@ -16,6 +16,7 @@ from ricci_ir import (
     define,
     explicit_dtype,
     trace_to_jaxpr,
+    unsharded,
 )
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -176,6 +177,7 @@ def _scaled_dot_lower(
 
 scaled_dot_p = define(
     "scaled_dot",
+    sharding=unsharded(),
     abstract_eval=_scaled_dot_aval,
     jvp=_scaled_dot_jvp,
     transpose=not_linear,

@@ -257,8 +257,7 @@ def check_carry(
     wrong = [
         (i, c, o)
         for i, (c, o) in enumerate(zip(carry, out, strict=True))
-        if c is not o
-            and (c.shape, c.dtype, c.type_sharding) != (o.shape, o.dtype, o.type_sharding)
+        if c is not o and (c.shape, c.dtype, c.type_sharding) != (o.shape, o.dtype, o.type_sharding)
     ]
     if not wrong:
         return

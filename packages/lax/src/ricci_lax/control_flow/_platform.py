@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_ir import Primitive, PyTree, ShapedArray, define, get_aval, unsupported
+from ricci_ir import Primitive, PyTree, ShapedArray, define, get_aval, unsupported, without_sharding
 from ricci_lax.rules._law_examples import without_operands
 from ricci_pytree import tree_flatten
 from ricci_stablehlo import Lowering, Value
@@ -27,6 +27,7 @@ def _lower(ctx: Lowering, *, platforms) -> Value:
 
 platform_index_p: Primitive = define(
     "platform_index",
+    sharding=without_sharding,
     abstract_eval=lambda *, platforms: _index,
     jvp=zero_derivative,
     transpose=not_linear,

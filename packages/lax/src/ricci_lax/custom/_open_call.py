@@ -15,6 +15,7 @@ from ricci_ir import (
     Trace,
     Tracer,
     UnexpectedTracerError,
+    by_program,
     context,
     define,
     eval_trace,
@@ -115,6 +116,7 @@ def define_open(name: str, **rules: Callable[..., Any]) -> Primitive:
     """
     primitive = define(
         name,
+        sharding=by_program,
         abstract_eval=unsupported(_unrecorded),
         multiple_results=True,
         memo=False,

@@ -21,6 +21,7 @@ from ricci_ir import (
     Primitive,
     PyTree,
     api_boundary,
+    by_element,
     by_program,
     define,
     eval_jaxpr,
@@ -302,6 +303,7 @@ def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -
 
 name_p: Primitive = define(
     "name",
+    sharding=by_element,
     abstract_eval=lambda x, *, name: x,
     jvp=linear,
     transpose=lambda ct, x, *, name: [ct],

@@ -9,6 +9,7 @@ from ricci_ir import (
     Primitive,
     PyTree,
     abstract_token,
+    by_program,
     define,
     unsupported,
 )
@@ -38,6 +39,7 @@ def _create_token_lower(ctx: Lowering) -> Value:
 
 create_token_p: Primitive = define(
     "create_token",
+    sharding=by_program,
     abstract_eval=lambda: abstract_token,
     jvp=_no_derivative,
     transpose=not_linear,
@@ -77,6 +79,7 @@ def _after_all_lower(ctx: Lowering, *operands: Value) -> Value:
 
 after_all_p: Primitive = define(
     "after_all",
+    sharding=by_program,
     abstract_eval=_after_all_aval,
     jvp=_no_derivative,
     transpose=not_linear,
@@ -136,6 +139,7 @@ def _dce_sink_lower(ctx: Lowering, x: Value, *, prevent_mlir_dce) -> list[Value]
 
 dce_sink_p = define(
     "dce_sink",
+    sharding=by_program,
     abstract_eval=lambda x, *, prevent_mlir_dce: [],
     multiple_results=True,
     effects=lambda params: _kept,

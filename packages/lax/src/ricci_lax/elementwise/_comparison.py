@@ -7,7 +7,17 @@ import numpy as np
 
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, extended, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    FactorMap,
+    Primitive,
+    ShapedArray,
+    define,
+    extended,
+    factors,
+    issubdtype,
+)
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
@@ -315,8 +325,17 @@ def _select_n_lower(ctx: Lowering, which: Value, *cases: Value) -> Value:
     return search(0, cases)
 
 
+def _select_n_factors(which: ShapedArray, *cases: ShapedArray) -> FactorMap:
+    dims = tuple(range(cases[0].ndim))
+    chosen = dims if which.ndim else ()
+    return FactorMap(
+        (chosen, *(dims,) * len(cases)), (dims,), alike=tuple(range(1, len(cases) + 1))
+    )
+
+
 select_n_p: Primitive = define(
     "select_n",
+    sharding=factors(_select_n_factors),
     abstract_eval=_select_n_aval,
     jvp=_select_n_jvp,
     transpose=_select_n_transpose,

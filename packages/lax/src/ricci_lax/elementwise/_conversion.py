@@ -11,12 +11,15 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    FactorMap,
     Primitive,
     ShapedArray,
     as_array,
+    by_element,
     converted_scalar,
     define,
     explicit_dtype,
+    factors,
     float0,
     hides,
     is_extended,
@@ -79,6 +82,7 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: An
 
 convert_element_type_p: Primitive = define(
     "convert_element_type",
+    sharding=by_element,
     abstract_eval=_convert_aval,
     jvp=_convert_jvp,
     transpose=_convert_transpose,
@@ -179,8 +183,18 @@ def _bitcast_batch(_axis, args, dims, *, new_dtype):
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
 
 
+def _bitcast_factors(x: ShapedArray, *, new_dtype: np.dtype) -> FactorMap:
+    """A wider result lacks the last dimension, and a narrower one has another."""
+    dims = tuple(range(x.ndim))
+    old, new = x.dtype.itemsize, np.dtype(new_dtype).itemsize
+    if old < new:
+        return FactorMap(((*dims[:-1], None),), (dims[:-1],))
+    return FactorMap((dims,), ((*dims, None) if old > new else dims,))
+
+
 bitcast_convert_type_p: Primitive = define(
     "bitcast_convert_type",
+    sharding=factors(_bitcast_factors),
     abstract_eval=_bitcast_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -232,6 +246,7 @@ def _reduce_precision_aval(
 
 reduce_precision_p: Primitive = define(
     "reduce_precision",
+    sharding=by_element,
     abstract_eval=_reduce_precision_aval,
     jvp=linear,
     transpose=lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)],

@@ -19,6 +19,7 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
+    by_element,
     define,
     eval_trace,
     python_scalar_dtype,
@@ -245,6 +246,7 @@ def nary(
         "lower": lower_to(op) if isinstance(op, str) else op,
         "checkify": checks_nan,
         "follow": 0,
+        "sharding": by_element,
         **rules,
     }
     return define(name, **rules)

@@ -12,6 +12,7 @@ from ricci_ir import (
     define,
     issubdtype,
     python_scalar_dtype,
+    unsharded_matrices,
     unsupported,
 )
 from ricci_lax.elementwise._arithmetic import abs as absolute
@@ -94,6 +95,7 @@ def _cholesky_jvp(primals, tangents):
 
 cholesky_p: Primitive = define(
     "cholesky",
+    sharding=unsharded_matrices,
     abstract_eval=_cholesky_aval,
     jvp=_cholesky_jvp,
     transpose=not_linear,
@@ -210,6 +212,7 @@ def _cholesky_update_lower(ctx: Lowering, r: Value, w: Value) -> Value:
 
 cholesky_update_p: Primitive = define(
     "cholesky_update",
+    sharding=unsharded_matrices,
     abstract_eval=_cholesky_update_aval,
     jvp=unsupported("updates have no derivative; factorise rᵀ r + w wᵀ with cholesky instead"),
     transpose=not_linear,

@@ -6,7 +6,16 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, config, define, warn_user
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    config,
+    define,
+    unsharded_matrices,
+    warn_user,
+)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import (
     abs,
@@ -199,6 +208,7 @@ def _transposed(x: Array) -> Array:
 
 eig_p: Primitive = define(
     "eig",
+    sharding=unsharded_matrices,
     abstract_eval=_eig_aval,
     multiple_results=True,
     jvp=_eig_jvp,

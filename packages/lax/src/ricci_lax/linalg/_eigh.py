@@ -14,6 +14,7 @@ from ricci_ir import (
     canonicalize_dtype,
     define,
     issubdtype,
+    unsharded_matrices,
 )
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
@@ -182,6 +183,7 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
 
 eigh_p: Primitive = define(
     "eigh",
+    sharding=unsharded_matrices,
     abstract_eval=_eigh_aval,
     multiple_results=True,
     jvp=_eigh_jvp,

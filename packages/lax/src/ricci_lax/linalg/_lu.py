@@ -6,7 +6,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded, unsharded_matrices
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -97,6 +97,7 @@ def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
 
 lu_p: Primitive = define(
     "lu",
+    sharding=unsharded_matrices,
     abstract_eval=_lu_aval,
     multiple_results=True,
     jvp=_lu_jvp,
@@ -184,6 +185,7 @@ def _lu_pivots_to_permutation_lower(ctx: Lowering, pivots: Value, *, permutation
 
 lu_pivots_to_permutation_p: Primitive = define(
     "lu_pivots_to_permutation",
+    sharding=unsharded(lambda x, **params: x.ndim - 1),
     abstract_eval=_lu_pivots_to_permutation_aval,
     jvp=zero_derivative,
     transpose=not_linear,

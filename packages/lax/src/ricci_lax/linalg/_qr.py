@@ -16,6 +16,7 @@ from ricci_ir import (
     composite,
     config,
     define,
+    unsharded_matrices,
     unsupported,
 )
 from ricci_lax.contractions._precision import Precision
@@ -82,6 +83,7 @@ def _geqrf_lower(ctx: Lowering, x: Value):
 
 geqrf_p: Primitive = define(
     "geqrf",
+    sharding=unsharded_matrices,
     abstract_eval=_geqrf_aval,
     multiple_results=True,
     jvp=_NO_DERIVATIVE,
@@ -125,6 +127,7 @@ def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
 
 geqp3_p: Primitive = define(
     "geqp3",
+    sharding=unsharded_matrices,
     abstract_eval=_geqp3_aval,
     multiple_results=True,
     jvp=_NO_DERIVATIVE,
@@ -184,6 +187,7 @@ def _householder_product_lower(ctx: Lowering, a: Value, taus: Value) -> Value:
 
 householder_product_p: Primitive = define(
     "householder_product",
+    sharding=unsharded_matrices,
     abstract_eval=_householder_product_aval,
     jvp=_NO_DERIVATIVE,
     transpose=not_linear,
@@ -271,6 +275,7 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
 
 ormqr_p: Primitive = define(
     "ormqr",
+    sharding=unsharded_matrices,
     abstract_eval=_ormqr_aval,
     jvp=_ormqr_jvp,
     transpose=_ormqr_transpose,
@@ -462,6 +467,7 @@ def _solve_adjoint_by_lu(factors: ArrayLike, permutation: ArrayLike, b: Array) -
 
 qr_p: Primitive = define(
     "qr",
+    sharding=unsharded_matrices,
     abstract_eval=_qr_aval,
     multiple_results=True,
     jvp=_qr_jvp,

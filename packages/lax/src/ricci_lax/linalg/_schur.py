@@ -6,7 +6,15 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    define,
+    unsharded_matrices,
+    unsupported,
+)
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -56,6 +64,7 @@ _NO_SCHUR_JVP = (
 
 schur_p: Primitive = define(
     "schur",
+    sharding=unsharded_matrices,
     abstract_eval=_schur_aval,
     multiple_results=True,
     memo=False,
@@ -137,6 +146,7 @@ _NO_HESSENBERG_JVP = (
 
 hessenberg_p: Primitive = define(
     "hessenberg",
+    sharding=unsharded_matrices,
     abstract_eval=_hessenberg_aval,
     multiple_results=True,
     jvp=unsupported(_NO_HESSENBERG_JVP),

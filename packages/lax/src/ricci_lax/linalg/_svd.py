@@ -9,7 +9,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded_matrices
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import add, div, mul, real, sub
 from ricci_lax.elementwise._comparison import eq
@@ -323,6 +323,7 @@ def _phases(s: ArrayLike, in_basis: ArrayLike) -> Array:
 
 svd_p: Primitive = define(
     "svd",
+    sharding=unsharded_matrices,
     abstract_eval=_svd_aval,
     multiple_results=True,
     jvp=_svd_jvp,

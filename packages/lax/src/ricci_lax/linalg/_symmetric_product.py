@@ -2,7 +2,15 @@
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    define,
+    unsharded_matrices,
+    unsupported,
+)
 from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.rules._law_examples import of_matrices
@@ -69,6 +77,7 @@ _NO_DERIVATIVE = "write alpha * a @ a.T + beta * c with matrix products to diffe
 
 symmetric_product_p: Primitive = define(
     "symmetric_product",
+    sharding=unsharded_matrices,
     abstract_eval=_symmetric_product_aval,
     jvp=unsupported(_NO_DERIVATIVE),
     transpose=not_linear,

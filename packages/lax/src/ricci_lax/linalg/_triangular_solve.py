@@ -7,7 +7,15 @@ import numpy as np
 
 from ricci_autodiff import Zero, add_tangents, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    define,
+    issubdtype,
+    unsharded_matrices,
+)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import conj, neg
 from ricci_lax.rules._law_examples import of_matrices
@@ -150,6 +158,7 @@ def _triangular_solve_lower(
 
 triangular_solve_p: Primitive = define(
     "triangular_solve",
+    sharding=unsharded_matrices,
     abstract_eval=_triangular_solve_aval,
     jvp=_triangular_solve_jvp,
     transpose=_triangular_solve_transpose,

@@ -4,7 +4,15 @@ import numpy as np
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsupported
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    define,
+    unsharded_matrices,
+    unsupported,
+)
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -52,6 +60,7 @@ def _tridiagonal_lower(ctx: Lowering, a: Value, *, lower):
 
 tridiagonal_p: Primitive = define(
     "tridiagonal",
+    sharding=unsharded_matrices,
     abstract_eval=_tridiagonal_aval,
     multiple_results=True,
     jvp=unsupported(

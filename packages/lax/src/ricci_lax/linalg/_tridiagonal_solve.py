@@ -6,7 +6,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded
 from ricci_lax.elementwise._arithmetic import div, mul, neg, sub
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.rules._law_examples import of_matrices
@@ -220,6 +220,7 @@ def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: 
 
 tridiagonal_solve_p: Primitive = define(
     "tridiagonal_solve",
+    sharding=unsharded(lambda dl, *_, **params: dl.ndim - 1),
     abstract_eval=_tridiagonal_solve_aval,
     jvp=_tridiagonal_solve_jvp,
     transpose=_tridiagonal_solve_transpose,

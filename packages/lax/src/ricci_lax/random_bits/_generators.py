@@ -17,6 +17,7 @@ from ricci_ir import (
     ShapeLike,
     define,
     explicit_dtype,
+    unsharded,
     unsupported,
 )
 from ricci_lax.rules._law_examples import no_examples
@@ -119,6 +120,7 @@ def _rng_bit_generator_lower(
 # Operand: the key, uint32[4] or uint64[2].
 rng_bit_generator_p: Primitive = define(
     "rng_bit_generator",
+    sharding=unsharded(),
     abstract_eval=_rng_bit_generator_aval,
     multiple_results=True,
     jvp=zero_derivative,
@@ -225,6 +227,7 @@ _STATEFUL = (
 # Operands: the lower and the upper bound, scalars.
 rng_uniform_p: Primitive = define(
     "rng_uniform",
+    sharding=unsharded(),
     abstract_eval=_rng_uniform_aval,
     jvp=unsupported(_STATEFUL),
     transpose=not_linear,

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, by_element, define
 from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import broadcast_result_shape
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
@@ -126,6 +126,7 @@ def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
 # Operands: the key's two words and the counter's two words, uint32, broadcast elementwise.
 threefry2x32_p: Primitive = define(
     "threefry2x32",
+    sharding=by_element,
     multiple_results=True,
     abstract_eval=_threefry2x32_aval,
     jvp=zero_derivative,

@@ -17,6 +17,7 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     define,
+    except_dimension,
     issubdtype,
     staged_call,
     trace_to_jaxpr,
@@ -231,6 +232,7 @@ def _approx_top_k_lower(
 
 approx_top_k_p: Primitive = define(
     "approx_top_k",
+    sharding=except_dimension("reduction_dimension"),
     abstract_eval=_approx_top_k_aval,
     multiple_results=True,
     jvp=_approx_top_k_jvp,

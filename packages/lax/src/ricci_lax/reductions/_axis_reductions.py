@@ -17,6 +17,7 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
+    factors,
     finfo,
     iinfo,
     issubdtype,
@@ -38,6 +39,7 @@ from ricci_lax.structure._shapes import (
     lower_reduce,
     reduce_sum,
     reduced_aval,
+    reduction_factors,
     reshape,
     shape_of,
     squeeze,
@@ -149,6 +151,7 @@ def _reduction(
 
     primitive = define(
         name,
+        sharding=factors(reduction_factors),
         abstract_eval=abstract_eval,
         jvp=jvp,
         transpose=not_linear,
@@ -411,6 +414,7 @@ def _arg_extremum(
 
     primitive = define(
         name,
+        sharding=factors(reduction_factors),
         abstract_eval=abstract_eval,
         jvp=zero_derivative,
         transpose=not_linear,

@@ -14,6 +14,7 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
+    except_dimension,
     issubdtype,
     trace_to_jaxpr,
 )
@@ -155,6 +156,7 @@ def _cumulative(
 
     given = {
         "jvp": jvp,
+        "sharding": except_dimension("axis"),
         "transpose": not_linear,
         "checkify": checks_nan,
         "exempt": along_an_axis,

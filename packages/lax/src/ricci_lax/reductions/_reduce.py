@@ -13,6 +13,7 @@ from ricci_ir import (
     ArrayLike,
     DebugInfo,
     DTypeLike,
+    FactorMap,
     Jaxpr,
     Primitive,
     PyTree,
@@ -22,6 +23,7 @@ from ricci_ir import (
     closes_over_tracers,
     define,
     eval_jaxpr,
+    factors,
     float0,
     trace_to_jaxpr,
     unguarded,
@@ -224,8 +226,20 @@ def _reduce_lower(
     return lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
 
 
+def _reduce_factors(*avals: ShapedArray, dimensions: Shape, **params: Any) -> FactorMap:
+    operands, inits = _halves(avals)
+    dims = tuple(range(operands[0].ndim))
+    kept = tuple(i for i in dims if i not in dimensions)
+    return FactorMap(
+        (*(dims,) * len(operands), *((),) * len(inits)),
+        (kept,) * len(operands),
+        frozenset(dimensions),
+    )
+
+
 reduce_p: Primitive = define(
     "reduce",
+    sharding=factors(_reduce_factors),
     abstract_eval=_reduce_aval,
     multiple_results=True,
     memo=False,

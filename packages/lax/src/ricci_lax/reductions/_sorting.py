@@ -15,6 +15,7 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
+    except_dimension,
     is_extended,
     issubdtype,
 )
@@ -143,6 +144,7 @@ def _sort_lower(
 
 sort_p: Primitive = define(
     "sort",
+    sharding=except_dimension("dimension"),
     abstract_eval=_sort_aval,
     multiple_results=True,
     jvp=_sort_jvp,
@@ -277,6 +279,7 @@ def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool)
 
 top_k_p: Primitive = define(
     "top_k",
+    sharding=except_dimension("axis"),
     abstract_eval=_top_k_aval,
     multiple_results=True,
     jvp=_top_k_jvp,

@@ -14,6 +14,8 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     define,
+    factors,
+    same_dimensions,
     trace_to_jaxpr,
     unsupported,
 )
@@ -132,6 +134,7 @@ _pads_with_infinity = "it pads with infinity, which no integer is, here or in JA
 
 select_and_scatter_add_p: Primitive = define(
     "select_and_scatter_add",
+    sharding=factors(same_dimensions),
     abstract_eval=_scatter_aval,
     jvp=_scatter_jvp,
     transpose=_scatter_transpose,
@@ -219,6 +222,7 @@ def _gather_lower(
 
 select_and_gather_add_p: Primitive = define(
     "select_and_gather_add",
+    sharding=factors(same_dimensions),
     abstract_eval=_gather_aval,
     jvp=_gather_jvp,
     transpose=_gather_transpose,
@@ -297,6 +301,7 @@ def _general_lower(
 
 select_and_scatter_p: Primitive = define(
     "select_and_scatter",
+    sharding=factors(same_dimensions),
     abstract_eval=_general_aval,
     memo=False,
     jvp=unsupported(

@@ -19,13 +19,16 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    FactorMap,
     Jaxpr,
     Primitive,
     PyTree,
     ShapedArray,
     define,
     eval_jaxpr,
+    factors,
     get_aval,
+    same_dimensions,
     trace_to_jaxpr,
     unguarded,
 )
@@ -98,7 +101,12 @@ def _windowed(
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 
-    given = {"checkify": checks_nan, "exempt": of_windows, **rules}
+    given = {
+        "checkify": checks_nan,
+        "exempt": of_windows,
+        "sharding": factors(same_dimensions),
+        **rules,
+    }
     primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
     return primitive
 
@@ -284,8 +292,15 @@ def _reduce_window_lower(
     return lower_reduce_window(ctx, operands, inits, jaxpr, **window)
 
 
+def _reduce_window_factors(*avals: ShapedArray, **window: Any) -> FactorMap:
+    operands, inits = _halves(avals)
+    dims = tuple(range(operands[0].ndim))
+    return FactorMap((*(dims,) * len(operands), *((),) * len(inits)), (dims,) * len(operands))
+
+
 reduce_window_p: Primitive = define(
     "reduce_window",
+    sharding=factors(_reduce_window_factors),
     abstract_eval=_reduce_window_aval,
     multiple_results=True,
     memo=False,

@@ -11,12 +11,14 @@ from ricci_batching import batch_rules
 from ricci_ir import (
     Array,
     ArrayLike,
+    FactorMap,
     Primitive,
     Shape,
     ShapedArray,
     canonicalize_dtype,
     composite,
     define,
+    factors,
     is_weakly_typed,
     issubdtype,
     python_scalar_dtype,
@@ -134,8 +136,15 @@ def _slice_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Po
     return Positions(tuple(i + 1 for i in axes), axes, params["slice_sizes"], "is read")
 
 
+def _dynamic_slice_factors(x: ShapedArray, *indices: ShapedArray, slice_sizes: Shape) -> FactorMap:
+    whole = zip(x.shape, slice_sizes, strict=True)
+    dims = tuple(i if a == b else None for i, (a, b) in enumerate(whole))
+    return FactorMap((dims, *((),) * len(indices)), (dims,))
+
+
 dynamic_slice_p: Primitive = define(
     "dynamic_slice",
+    sharding=factors(_dynamic_slice_factors),
     abstract_eval=_dynamic_slice_aval,
     jvp=_dynamic_slice_jvp,
     transpose=_dynamic_slice_transpose,
@@ -304,8 +313,16 @@ def _update_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> P
     return Positions(tuple(i + 2 for i in axes), axes, avals[1].shape, "is written")
 
 
+def _dynamic_update_slice_factors(
+    x: ShapedArray, update: ShapedArray, *indices: ShapedArray
+) -> FactorMap:
+    dims = tuple(range(x.ndim))
+    return FactorMap((dims, dims, *((),) * len(indices)), (dims,), alike=(0, 1))
+
+
 dynamic_update_slice_p: Primitive = define(
     "dynamic_update_slice",
+    sharding=factors(_dynamic_update_slice_factors),
     abstract_eval=_dynamic_update_slice_aval,
     jvp=_dynamic_update_slice_jvp,
     transpose=_dynamic_update_slice_transpose,

@@ -11,10 +11,12 @@ from ricci_ir import (
     Array,
     ArrayLike,
     ExtendedDType,
+    FactorMap,
     Primitive,
     Shape,
     ShapedArray,
     define,
+    factors,
     iinfo,
     issubdtype,
     primitives,
@@ -259,8 +261,37 @@ def _gather_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> P
     return Positions((1,), axes, params["slice_sizes"], outside_of_gather(params["mode"]))
 
 
+def _gather_factors(
+    operand: ShapedArray,
+    indices: ShapedArray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    **params: Any,
+) -> FactorMap:
+    """Dimensions that are taken whole, or are batches, may be divided."""
+    dims = dimension_numbers
+    batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
+    paired = dict(zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True))
+    taken = [
+        batches[paired[i]] if i in paired else i if slice_sizes[i] == size else None
+        for i, size in enumerate(operand.shape)
+    ]
+    gone = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
+    offsets = iter([f for i, f in enumerate(taken) if i not in gone])
+    rest = iter(batches.values())
+    rank = len(dims.offset_dims) + len(batches)
+    result = tuple(next(offsets) if i in dims.offset_dims else next(rest) for i in range(rank))
+    of_operand = tuple(
+        None if i in dims.collapsed_slice_dims else factor for i, factor in enumerate(taken)
+    )
+    advice = "Say how the result is to be divided: x.at[index].get(out_sharding=P(...))."
+    return FactorMap((of_operand, (*batches.values(), None)), (result,), advice=advice)
+
+
 gather_p: Primitive = define(
     "gather",
+    sharding=factors(_gather_factors),
     abstract_eval=_gather_aval,
     jvp=_gather_jvp,
     transpose=_gather_transpose,

@@ -6,7 +6,18 @@ from typing import Any
 
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, as_array, define
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    FactorMap,
+    Primitive,
+    Shape,
+    ShapedArray,
+    as_array,
+    define,
+    factors,
+    same_dimensions,
+)
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
@@ -102,8 +113,14 @@ def _lower_concatenate(
     return write(ctx, f"stablehlo.concatenate {names}, dim = {dimension}", operands, out)
 
 
+def _concatenate_factors(*avals: ShapedArray, dimension: int) -> FactorMap:
+    dims = tuple(range(avals[0].ndim))
+    return FactorMap((dims,) * len(avals), (dims,), alike=tuple(range(len(avals))))
+
+
 concatenate_p: Primitive = define(
     "concatenate",
+    sharding=factors(_concatenate_factors),
     abstract_eval=_concatenate_aval,
     jvp=linear,
     transpose=_concatenate_transpose,
@@ -190,8 +207,14 @@ def _split_lower(ctx: Lowering, x: Value, *, sizes: Shape, axis: int) -> list[Va
     return [_write_part(ctx, x, axis, a, size) for a, size in zip(starts, sizes, strict=True)]
 
 
+def _split_factors(x: ShapedArray, *, sizes: Shape, axis: int) -> FactorMap:
+    dims = tuple(range(x.ndim))
+    return FactorMap((dims,), (dims,) * len(sizes))
+
+
 split_p: Primitive = define(
     "split",
+    sharding=factors(_split_factors),
     abstract_eval=_split_aval,
     multiple_results=True,
     jvp=linear,
@@ -262,8 +285,15 @@ def _stack_batch(batch_axis, args, dims, *, axis):
     return stack_p.bind(*args, axis=axis), dim + (axis <= dim)
 
 
+def _stack_factors(*avals: ShapedArray, axis: int) -> FactorMap:
+    dims = tuple(range(avals[0].ndim))
+    result = (*dims[:axis], None, *dims[axis:])
+    return FactorMap((dims,) * len(avals), (result,), alike=tuple(range(len(avals))))
+
+
 stack_p: Primitive = define(
     "stack",
+    sharding=factors(_stack_factors),
     abstract_eval=_stack_aval,
     jvp=linear,
     transpose=lambda ct, *args, axis: _of_linear(args, unstack_p.bind(ct, axis=axis)),
@@ -310,8 +340,15 @@ def _unstack_lower(ctx: Lowering, x: Value, *, axis: int) -> list[Value]:
     return results
 
 
+def _unstack_factors(x: ShapedArray, *, axis: int) -> FactorMap:
+    kept = tuple(i for i in range(x.ndim) if i != axis)
+    dims = tuple(None if i == axis else i for i in range(x.ndim))
+    return FactorMap((dims,), (kept,) * x.shape[axis])
+
+
 unstack_p: Primitive = define(
     "unstack",
+    sharding=factors(_unstack_factors),
     abstract_eval=_unstack_aval,
     multiple_results=True,
     jvp=linear,
@@ -374,6 +411,7 @@ def _tile_lower(ctx: Lowering, x: Value, *, reps: Shape) -> Value:
 
 tile_p: Primitive = define(
     "tile",
+    sharding=factors(same_dimensions),
     abstract_eval=_tile_aval,
     jvp=linear,
     transpose=_tile_transpose,
@@ -419,6 +457,7 @@ def _rev_batch(axis, args, dims, *, dimensions):
 
 rev_p: Primitive = define(
     "rev",
+    sharding=factors(same_dimensions),
     abstract_eval=_rev_aval,
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: [rev(ct, dimensions)],

@@ -12,11 +12,13 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
+    FactorMap,
     Jaxpr,
     Primitive,
     Shape,
     ShapedArray,
     define,
+    factors,
     iinfo,
 )
 from ricci_lax.elementwise._arithmetic import add, div, mul, neg, sub
@@ -231,6 +233,40 @@ def _scatter_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> 
     return Positions((1,), axes, sizes, outside_of_scatter(params["mode"]))
 
 
+def _scatter_factors(
+    operand: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    **params: Any,
+) -> FactorMap:
+    """Dimensions that updates cover whole, or that are batches, may be divided."""
+    dims = dimension_numbers
+    batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
+    paired = dict(zip(dims.operand_batching_dims, dims.scatter_indices_batching_dims, strict=True))
+    windows = iter(dims.update_window_dims)
+    gone = {*dims.inserted_window_dims, *dims.operand_batching_dims}
+    of_operand: list[int | None] = []
+    of_window: dict[int, int | None] = {}
+    for i, size in enumerate(operand.shape):
+        if i in gone:
+            of_operand.append(batches[paired[i]] if i in paired else None)
+            continue
+        place = next(windows)
+        of_operand.append(i if updates.shape[place] == size else None)
+        of_window[place] = of_operand[-1]
+    # A batch of updates that belongs to no batch of the operand lands anywhere in it.
+    inner = {batches[i] for i in dims.scatter_indices_batching_dims}
+    rest = (f if f in inner else None for f in batches.values())
+    of_updates = tuple(of_window[i] if i in of_window else next(rest) for i in range(updates.ndim))
+    of_indices = (*(f if f in inner else None for f in batches.values()), None)
+    advice = "Say how the result is to be divided: x.at[index].set(y, out_sharding=P(...))."
+    return FactorMap(
+        (tuple(of_operand), of_indices, of_updates), (tuple(of_operand),), advice=advice
+    )
+
+
 def _scatter(
     name: str,
     accepts: Sequence[type] | None,
@@ -246,6 +282,7 @@ def _scatter(
 
     primitive = define(
         name,
+        sharding=factors(_scatter_factors),
         abstract_eval=abstract_eval,
         # No memo, which would keep the program among the parameters alive; ``_scatter_aval``
         # caches what does not depend on the program.

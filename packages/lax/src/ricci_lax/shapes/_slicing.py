@@ -7,7 +7,17 @@ import numpy as np
 
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, define, is_extended
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    Shape,
+    ShapedArray,
+    define,
+    factors,
+    is_extended,
+    same_dimensions,
+)
 from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
@@ -103,6 +113,7 @@ def _slice_lower(
 
 slice_p: Primitive = define(
     "slice",
+    sharding=factors(same_dimensions),
     abstract_eval=_slice_aval,
     jvp=linear,
     transpose=_slice_transpose,
@@ -285,6 +296,7 @@ def _pad_lower(
 
 pad_p: Primitive = define(
     "pad",
+    sharding=factors(same_dimensions),
     abstract_eval=_pad_aval,
     jvp=linear,
     transpose=_pad_transpose,

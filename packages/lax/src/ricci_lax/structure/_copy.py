@@ -4,7 +4,7 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import elementwise
-from ricci_ir import Primitive, define
+from ricci_ir import Primitive, by_element, define
 from ricci_lax.rules._law_examples import ANY, samples
 
 from . import _exact_rules as exact
@@ -15,6 +15,7 @@ __all__ = [
 
 copy_p: Primitive = define(
     "copy",
+    sharding=by_element,
     abstract_eval=lambda x: x,
     jvp=linear,
     transpose=lambda ct, x: [copy_p.bind(ct)],

@@ -10,6 +10,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    FactorMap,
     Primitive,
     Shape,
     ShapedArray,
@@ -18,7 +19,9 @@ from ricci_ir import (
     converted_scalar,
     define,
     explicit_dtype,
+    factors,
     float0,
+    makes_sharding,
     primitives,
     python_scalar_dtype,
     shaped_like,
@@ -65,8 +68,13 @@ def _iota_lower(ctx: Lowering, *, dimension: int, **params: Any) -> Value:
     return Value(name, ctx.out)
 
 
+def _iota_factors(*, shape: Shape, **params: Any) -> FactorMap:
+    return FactorMap((), ((None,) * len(shape),))
+
+
 iota_p: Primitive = define(
     "iota",
+    sharding=makes_sharding(factors(_iota_factors)),
     abstract_eval=_iota_aval,
     jvp=zero_derivative,
     transpose=not_linear,

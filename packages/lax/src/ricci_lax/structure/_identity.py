@@ -2,7 +2,16 @@
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import Primitive, PyTree, ShapedArray, Tracer, define, get_aval
+from ricci_ir import (
+    Primitive,
+    PyTree,
+    ShapedArray,
+    Tracer,
+    by_element,
+    define,
+    each_its_own,
+    get_aval,
+)
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
@@ -20,6 +29,7 @@ def _same(x: ShapedArray) -> ShapedArray:
 
 stop_gradient_p: Primitive = define(
     "stop_gradient",
+    sharding=by_element,
     abstract_eval=_same,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -80,6 +90,7 @@ def lower_barrier(ctx: Lowering, *operands: Value) -> list[Value]:
 
 optimization_barrier_p: Primitive = define(
     "optimization_barrier",
+    sharding=each_its_own,
     abstract_eval=lambda *avals: list(avals),
     multiple_results=True,
     jvp=_barrier_jvp,

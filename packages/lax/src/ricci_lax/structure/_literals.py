@@ -18,11 +18,13 @@ from ricci_ir import (
     ShapeLike,
     Tracer,
     as_array,
+    by_element,
     context,
     define,
     explicit_dtype,
     get_aval,
     unsupported,
+    without_sharding,
 )
 from ricci_ir import dtype as dtype_of
 from ricci_lax.rules._law_examples import without_operands
@@ -48,6 +50,7 @@ __all__ = [
 
 stage_p: Primitive = define(
     "stage",
+    sharding=by_element,
     abstract_eval=lambda x: x,
     jvp=linear,
     transpose=lambda ct, x: [ct],
@@ -85,6 +88,7 @@ def _empty_lower(ctx: Lowering, **params: Any) -> Value:
 
 empty_p = define(
     "empty",
+    sharding=without_sharding,
     abstract_eval=_empty_aval,
     jvp=zero_derivative,
     transpose=not_linear,

@@ -14,6 +14,7 @@ from ricci_batching import array_ops, move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
+    FactorMap,
     Primitive,
     Shape,
     ShapedArray,
@@ -24,9 +25,11 @@ from ricci_ir import (
     context,
     define,
     eval_trace,
+    factors,
     float0,
     get_aval,
     hides,
+    makes_sharding,
     varying,
 )
 from ricci_lax.rules._checkify import checks_nan
@@ -212,8 +215,19 @@ def _broadcast_in_dim_shown(*, shape: Shape, **params: Any) -> dict[str, Any]:
     return _broadcast_in_dim_usual(**params)  # the result's type says the shape
 
 
+def _broadcast_in_dim_factors(
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, **params: Any
+) -> FactorMap:
+    dims: list[int | None] = [None] * len(shape)
+    for i, d in enumerate(broadcast_dimensions):
+        if x.shape[i] == shape[d]:
+            dims[d] = i
+    return FactorMap((tuple(range(x.ndim)),), (tuple(dims),))
+
+
 broadcast_in_dim_p: Primitive = define(
     "broadcast_in_dim",
+    sharding=makes_sharding(factors(_broadcast_in_dim_factors)),
     abstract_eval=_broadcast_in_dim_aval,
     jvp=linear,
     transpose=_broadcast_in_dim_transpose,
@@ -341,8 +355,37 @@ def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **param
     return write(ctx, f"stablehlo.reshape {x}", [x], out)
 
 
+def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: Any) -> FactorMap:
+    """Dimensions that are merged bring their axes along; one that is split leaves its to the first.
+
+    Dimensions of size 1 are left out. The others are grouped so that each group of the operand has
+    the size of a group of the result.
+    """
+    given = [i for i, size in enumerate(x.shape) if size != 1]
+    operand: list[int | None] = [None] * x.ndim
+    results: list[int | tuple[int, ...] | None] = [None] * len(new_sizes)
+    made = [i for i, size in enumerate(new_sizes) if size != 1]
+    while given and made:
+        old, new = [given.pop(0)], [made.pop(0)]
+        sizes = [x.shape[old[0]], new_sizes[new[0]]]
+        while sizes[0] != sizes[1] and (given if sizes[0] < sizes[1] else made):
+            if sizes[0] < sizes[1]:
+                old.append(given.pop(0))
+                sizes[0] *= x.shape[old[-1]]
+            else:
+                new.append(made.pop(0))
+                sizes[1] *= new_sizes[new[-1]]
+        if len(old) == 1 or len(new) == 1:
+            for i in old:
+                operand[i] = i
+            results[new[0]] = old[0] if len(old) == 1 else tuple(old)
+    advice = "Say how the result is to be divided: lax.reshape(x, sizes, out_sharding=P(...))."
+    return FactorMap((tuple(operand),), (tuple(results),), advice=advice)
+
+
 reshape_p: Primitive = define(
     "reshape",
+    sharding=makes_sharding(factors(_reshape_factors)),
     abstract_eval=_reshape_aval,
     jvp=linear,
     transpose=_reshape_transpose,
@@ -403,8 +446,14 @@ def _squeeze_batch(axis, args, dims, *, dimensions):
     return squeeze_p.bind(x, dimensions=tuple(d + 1 for d in dimensions)), 0
 
 
+def _squeeze_factors(x: ShapedArray, *, dimensions: Shape) -> FactorMap:
+    dims = tuple(range(x.ndim))
+    return FactorMap((dims,), (tuple(i for i in dims if i not in dimensions),))
+
+
 squeeze_p: Primitive = define(
     "squeeze",
+    sharding=factors(_squeeze_factors),
     abstract_eval=_squeeze_aval,
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)],
@@ -466,8 +515,13 @@ def lower_transpose(ctx: Lowering, x: Value, permutation: Sequence[int]) -> Valu
     return write(ctx, f"stablehlo.transpose {x}, dims = {int_list(permutation)}", [x], out)
 
 
+def _transpose_factors(x: ShapedArray, *, permutation: Shape) -> FactorMap:
+    return FactorMap((tuple(range(x.ndim)),), (tuple(permutation),))
+
+
 transpose_p: Primitive = define(
     "transpose",
+    sharding=factors(_transpose_factors),
     abstract_eval=_transpose_aval,
     jvp=linear,
     transpose=lambda ct, x, *, permutation: [transpose(ct, _inverse(permutation))],
@@ -543,8 +597,16 @@ def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
+def reduction_factors(*avals: ShapedArray, axes: Shape, **params: Any) -> FactorMap:
+    """The factor map of a reduction over axes, which may be divided."""
+    dims = tuple(range(avals[0].ndim))
+    kept = tuple(i for i in dims if i not in axes)
+    return FactorMap((dims,) * len(avals), (kept,), frozenset(axes))
+
+
 reduce_sum_p: Primitive = define(
     "reduce_sum",
+    sharding=factors(reduction_factors),
     abstract_eval=_reduce_sum_aval,
     jvp=linear,
     transpose=_reduce_sum_transpose,

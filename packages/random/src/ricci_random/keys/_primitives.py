@@ -20,6 +20,7 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     Tracer,
+    by_element,
     convert_constvars,
     define,
     derived,
@@ -30,6 +31,7 @@ from ricci_ir import (
     prng_key,
     trace_key,
     trace_to_jaxpr,
+    unsharded,
 )
 from ricci_lax.authoring import KeyRole, shape_of
 from ricci_stablehlo import Lowering, Value, of_function
@@ -145,6 +147,7 @@ def _random_seed_aval(seeds, *, impl):
 
 random_seed_p: Primitive = define(
     "random_seed",
+    sharding=by_element,
     abstract_eval=_random_seed_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -184,6 +187,7 @@ def _random_wrap_aval(words, *, impl):
 
 random_wrap_p: Primitive = define(
     "random_wrap",
+    sharding=unsharded(lambda x, *, impl: x.ndim - len(impl.key_shape)),
     abstract_eval=_random_wrap_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -203,6 +207,7 @@ def _random_unwrap_aval(keys):
 
 random_unwrap_p: Primitive = define(
     "random_unwrap",
+    sharding=unsharded(lambda keys: keys.ndim),
     abstract_eval=_random_unwrap_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -216,6 +221,7 @@ random_unwrap_p: Primitive = define(
 
 random_clone_p: Primitive = define(
     "random_clone",
+    sharding=by_element,
     abstract_eval=lambda keys: keys,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -254,6 +260,7 @@ def move_dim_of_keys(keys: Array, dim: int) -> Array:
 
 random_split_p: Primitive = define(
     "random_split",
+    sharding=unsharded(lambda keys, **params: keys.ndim),
     abstract_eval=_random_split_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -295,6 +302,7 @@ def _fold_in_batch(axis, args, dims):
 
 random_fold_in_p: Primitive = define(
     "random_fold_in",
+    sharding=by_element,
     abstract_eval=_random_fold_in_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -316,6 +324,7 @@ def _random_bits_aval(keys, *, bit_width, shape):
 
 random_bits_p: Primitive = define(
     "random_bits",
+    sharding=unsharded(lambda keys, **params: keys.ndim),
     abstract_eval=_random_bits_aval,
     jvp=zero_derivative,
     transpose=not_linear,

@@ -18,6 +18,7 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     ShapeLike,
+    by_element,
     define,
     issubdtype,
     prng_key,
@@ -143,6 +144,7 @@ def _random_gamma(keys, a, *, log_space):
 
 random_gamma_p: Primitive = define(
     "random_gamma",
+    sharding=by_element,
     abstract_eval=_random_gamma_aval,
     jvp=per_operand_with_result(None, _slope),
     transpose=not_linear,
