@@ -159,7 +159,7 @@ def _device_put_eager(
 
 
 def _device_put_mesh(*, devices: _Places, **params: Any) -> Mesh | None:
-    meshes = (mesh_of_sharding(d) for d in devices if isinstance(d, NamedSharding))
+    meshes = (mesh_of_sharding(d) for d in devices if isinstance(d, Sharding))
     return next((mesh for mesh in meshes if mesh is not None), None)
 
 

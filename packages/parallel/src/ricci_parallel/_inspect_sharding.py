@@ -14,6 +14,7 @@ from ricci_ir import (
     as_array,
     by_program,
     define,
+    physical_aval,
 )
 from ricci_lax import DebugEffect
 from ricci_pytree import tree_leaves
@@ -54,7 +55,7 @@ def _lower(ctx: Lowering, x: Value, *, callback: _Callback) -> list[Value]:
     if module.num_partitions == 1:
         callback(undivided(module))
         return []
-    inspector = ShardingInspector(module, len(x.shape), callback)
+    inspector = ShardingInspector(module, physical_aval(x.aval).ndim, callback)
     _inspectors.setdefault(callback, []).append(inspector)
     config = "".join(f"\\{byte:02X}" for byte in inspector.config)
     ctx.custom_call(

@@ -8,12 +8,22 @@ from typing import Any, cast
 import numpy as np
 
 from ricci_batching import mapped_dims, vmap
-from ricci_ir import Array, ArrayLike, DebugInfo, get_aval, looks_like
+from ricci_ir import Array, ArrayLike, DebugInfo, Jaxpr, get_aval, looks_like
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
-from ricci_xla import Device, Mesh, PartitionSpec, Wrapped, jit, local_devices
+from ricci_xla import (
+    Device,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    ProgramShardings,
+    Sharding,
+    Wrapped,
+    jit,
+    local_devices,
+)
 
-from .manual._primitive import shard_map_call
+from .manual._primitive import shard_map_call, shard_map_p
 
 _unnamed = "_pmap_axis"
 
@@ -149,9 +159,20 @@ def pmap[**P, R](
 
     return jit(
         looks_like(fun)(on_slices),
+        in_shardings=ProgramShardings(_divided),
         static_argnums=static or None,
         donate_argnums=_as_tuple(donate_argnums) or None,
     )
+
+
+def _divided(jaxpr: Jaxpr) -> list[Sharding | None]:
+    """How each argument of a mapped function is divided, as its program says."""
+    found: dict[int, Sharding] = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is shard_map_p:
+            for atom, spec in zip(eqn.invars, eqn.params["in_specs"], strict=True):
+                found.setdefault(id(atom), NamedSharding(eqn.params["mesh"], spec))
+    return [found.get(id(var)) for var in jaxpr.invars]
 
 
 def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ from ricci_xla import (
     Sharding,
     SingleDeviceSharding,
     device_put,
+    divides_alike,
     entered_mesh,
     on_set_devices,
     sharding_in_program,
@@ -131,17 +132,39 @@ def _check_size(mesh: AbstractMesh, devices: int) -> None:
 
 
 def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
-    """The mesh of a ``NamedSharding``; ``None`` for other shardings."""
+    """The devices of a program with an operation of this sharding; one device has no axes."""
+    if isinstance(sharding, SingleDeviceSharding):
+        return Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
     if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
         return sharding.mesh
     return None
 
 
-def _constraint_mesh(sharding: Sharding) -> Mesh | None:
-    """The devices that a program with a constraint runs on, as a mesh; one device has no axes."""
-    if isinstance(sharding, SingleDeviceSharding):
-        return Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
-    return mesh_of_sharding(sharding)
+def _move_now(x: ArrayLike, sharding: Sharding, *, strict: bool) -> Array:
+    """Give an array a sharding outside of programs.
+
+    Args:
+      x: the array.
+      sharding: the sharding.
+      strict: whether an array that is committed to other devices is refused even if it is divided
+        alike. In transformed calls of functions with ``in_shardings`` such arrays are copied.
+
+    Raises:
+      ValueError: if ``x`` is committed to other devices.
+    """
+    target = _decided(sharding, x)
+    here: Sharding | None = getattr(x, "sharding", None)
+    if here is None or not getattr(x, "committed", False):
+        return device_put(x, target)
+    found, wanted = here._device_assignment, target._device_assignment
+    ndim = physical_aval(get_aval(x)).ndim
+    if found != wanted and (strict or not divides_alike(here, target, ndim)):
+        raise ValueError(
+            f"with_sharding_constraint: the array is committed to the devices "
+            f"{[d.id for d in found]}, but the constraint is for {[d.id for d in wanted]}. To move "
+            "it to other devices, call device_put(x, sharding)."
+        )
+    return device_put(x, target)
 
 
 def _decided(sharding: Sharding, x: ArrayLike) -> Sharding:
@@ -184,8 +207,8 @@ sharding_constraint_p: Primitive = define(
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     batch=_constraint_batch,
     lower=_constraint_lower,
-    mesh=lambda *, sharding, **params: _constraint_mesh(sharding),
-    eager=lambda x, *, sharding, **params: device_put(x, _decided(sharding, x)),
+    mesh=lambda *, sharding, **params: mesh_of_sharding(sharding),
+    eager=lambda x, *, sharding, **params: _move_now(x, sharding, strict=False),
 )
 
 
@@ -237,7 +260,7 @@ def _free_dims(sharding: Sharding) -> frozenset[int]:
 def constrain(x: ArrayLike, sharding: Sharding) -> Array:
     """Constrain the sharding of one array: now, or when the traced program runs."""
     if context.trace is eval_trace and not isinstance(x, Tracer):
-        return device_put(x, _decided(sharding, x))
+        return _move_now(x, sharding, strict=True)
     return sharding_constraint_p.bind(
         x,
         sharding=sharding,

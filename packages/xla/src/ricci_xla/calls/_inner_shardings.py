@@ -7,7 +7,7 @@ to ``ricci_parallel``, which registers it here.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import Array, PyTree, context, eval_trace
+from ricci_ir import Array, Jaxpr, PyTree, context, eval_trace
 from ricci_pytree import PyTreeDef, flatten_axes
 from ricci_xla.arrays._current_mesh import sharding_in_program, sharding_on_devices
 from ricci_xla.arrays._layout import Format, sharding_of_format
@@ -16,6 +16,7 @@ from ricci_xla.arrays._spec import PartitionSpec
 
 __all__ = [
     "inner_shardings",
+    "ProgramShardings",
 ]
 
 
@@ -45,6 +46,21 @@ class InnerShardings:
 
 
 inner_shardings: InnerShardings = InnerShardings()
+
+
+class ProgramShardings:
+    """Stands for ``in_shardings`` that follow from the program, as those of ``pmap`` do.
+
+    In other programs they are no constraints, since the operations there say them again.
+
+    Args:
+      find: takes a program's jaxpr, and gives for each of its inputs the sharding, if it has one.
+    """
+
+    __slots__ = ("find",)
+
+    def __init__(self, find: Callable[[Jaxpr], Sequence[Sharding | None]]):
+        self.find = find
 
 
 def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Sharding | None, ...]:

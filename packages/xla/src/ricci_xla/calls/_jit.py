@@ -46,7 +46,7 @@ from ricci_xla.programs._program import (
     trace_program,
 )
 
-from ._inner_shardings import inner_shardings, sharding_leaves
+from ._inner_shardings import ProgramShardings, inner_shardings, sharding_leaves
 from ._stages import Traced, Wrapped
 
 __all__ = [
@@ -111,7 +111,10 @@ class JitInfo:
 
     def argument_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
         """For each leaf of the arguments the sharding that it must have, if one was given."""
-        return sharding_leaves("in_shardings", program.in_tree, (self.in_shardings, None))
+        given = self.in_shardings
+        if isinstance(given, ProgramShardings):
+            return tuple(given.find(program.jaxpr)[len(program.consts) :])
+        return sharding_leaves("in_shardings", program.in_tree, (given, None))
 
     def result_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
         """For each leaf of the result likewise."""
@@ -309,7 +312,7 @@ def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
             "only. Give them to the outermost jit."
         )
     leaves = split.leaves
-    if info.in_shardings is not None:
+    if info.in_shardings is not None and not isinstance(info.in_shardings, ProgramShardings):
         leaves = inner_shardings.apply(leaves, info.argument_shardings(program))
     operands = [*program.consts, *leaves]
     if info.inline is Inline.JAX_EARLY:

@@ -356,6 +356,7 @@ class Compiled(_Stage):
                 f"{tracer.aval.str_short()}. Transform or call the jitted function instead."
             )
         self._compiled.check_types(leaves)
+        self._compiled.check_places(leaves)
         outs, _ = self._compiled.call(leaves)
         return tree_unflatten(self.out_tree, outs)
 

@@ -5,3 +5,4 @@ from ._dispatch import *
 from ._effects import *
 from ._hlo_computation import *
 from ._inspection import *
+from ._program_devices import *

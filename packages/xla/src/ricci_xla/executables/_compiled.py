@@ -1,8 +1,10 @@
 """Placing, lowering and compiling a program, and calling the executable."""
 
-import itertools
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ricci_ir import (
     Jaxpr,
@@ -273,6 +275,27 @@ class CompiledProgram:
                     "compiles for new types."
                 )
 
+    def check_places(self, leaves: Sequence[Any]) -> None:
+        """Raise ``ValueError`` if arguments are committed to other shardings than compiled for."""
+        executable, names = self.executable, self.program.arg_names
+        wrong: list[str] = []
+        for i, (leaf, expected) in enumerate(zip(leaves, executable.in_shardings, strict=True)):
+            if not executable.kept[i] or not getattr(leaf, "committed", False):
+                continue
+            if not leaf.sharding.is_equivalent_to(expected, getattr(leaf, "physical", leaf).ndim):
+                name = names[i] if i < len(names) else i
+                wrong.append(
+                    f"argument {name} of type {leaf.aval.str_short()}\n"
+                    f"  compiled for {expected}\n  called with  {leaf.sharding}\n"
+                )
+        if wrong:
+            more = f"and {len(wrong) - 2} more\n" if len(wrong) > 2 else ""
+            raise ValueError(
+                f"{self.program.name} was called with arguments that are committed to other "
+                f"shardings than it was compiled for:\n{''.join(wrong[:2])}{more}Move them with "
+                "device_put, or call the jitted function instead, which compiles for new shardings."
+            )
+
 
 def compile_program(program: Program, leaves: Sequence[Any], options: Options) -> CompiledProgram:
     """Compile a program for the places of its arguments; kept on the program's jaxpr.
@@ -373,22 +396,52 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
 def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: int) -> Sharding:
     """Rewrite a sharding that XLA gave by tiles as a ``NamedSharding`` on a mesh, if one is equal.
 
-    All assignments of mesh axes to dimensions are tried, at most one axis for a dimension.
+    A dimension's axes are searched whose sizes multiply to the number of its tiles; of several ways
+    that one is right in which the devices have the same tiles.
     """
     if mesh is None:
         return sharding
     tiles = sharding._to_xla_hlo_sharding(ndim)
     if tiles.is_replicated():
         return NamedSharding(mesh, PartitionSpec())
-    axes = [None, *mesh.axis_names]
-    for parts in itertools.product(axes, repeat=ndim):
-        names = [name for name in parts if name is not None]
-        if names and len(names) == len(set(names)):
-            last = max(i for i, name in enumerate(parts) if name is not None)
-            named = NamedSharding(mesh, PartitionSpec(*parts[: last + 1]))
-            if named._to_xla_hlo_sharding(ndim) == tiles:
-                return named
+    counts = tiles.tile_assignment_dimensions()[:ndim]
+    owners = _tile_owners(tiles, ndim)
+    for parts in _axes_for(counts, dict(mesh.shape)):
+        last = max(i for i, names in enumerate(parts) if names)
+        spec = (names[0] if len(names) == 1 else names or None for names in parts[: last + 1])
+        named = NamedSharding(mesh, PartitionSpec(*spec))
+        if _tile_owners(named._to_xla_hlo_sharding(ndim), ndim) == owners:
+            return named
     return sharding
+
+
+def _axes_for(
+    counts: Sequence[int], sizes: dict[Hashable, int]
+) -> Iterator[tuple[tuple[Hashable, ...], ...]]:
+    """All ways to give each dimension mesh axes whose sizes multiply to its number of tiles."""
+    if not counts:
+        yield ()
+        return
+    for names in _axes_of(counts[0], sizes):
+        rest = {name: size for name, size in sizes.items() if name not in names}
+        yield from ((names, *others) for others in _axes_for(counts[1:], rest))
+
+
+def _axes_of(count: int, sizes: dict[Hashable, int]) -> Iterator[tuple[Hashable, ...]]:
+    if count == 1:
+        yield ()
+        return
+    for name, size in sizes.items():
+        if size > 1 and count % size == 0:
+            rest = {other: s for other, s in sizes.items() if other != name}
+            yield from ((name, *others) for others in _axes_of(count // size, rest))
+
+
+def _tile_owners(tiles: HloSharding, ndim: int) -> tuple[list[int], list[list[int]]]:
+    """The grid of tiles, and for each tile the devices that hold it."""
+    grid = tiles.tile_assignment_dimensions()[:ndim]
+    devices = np.reshape(tiles.tile_assignment_devices(), (math.prod(grid), -1))
+    return grid, np.sort(devices, axis=1).tolist()
 
 
 def _propagate(options: CompileOptions) -> None:

@@ -31,7 +31,7 @@ class ShardingInspector:
 
     Args:
       module: the module that is being written.
-      ndim: the rank of the value.
+      ndim: the rank of the value's buffers.
       tell: called with the sharding.
     """
 

@@ -1,9 +1,10 @@
 """Where a program runs: the devices that its arguments, results and operations name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from ricci_ir import AbstractValue, Jaxpr, rule_table
+from ricci_ir import AbstractValue, Jaxpr, JaxprEqn, rule_table
 from ricci_xla.arrays._mesh import Mesh
 from ricci_xla.arrays._sharding_types import NamedSharding, Sharding
 from ricci_xla.arrays._spec import PartitionSpec
@@ -11,6 +12,10 @@ from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.devices._state import device_mesh
 from ricci_xla.programs._program import Program
+
+__all__ = [
+    "divides_alike",
+]
 
 # For primitives with a mesh of their own, such as shard_map: ``rule(**params)`` gives the mesh.
 mesh_rules = rule_table("mesh", required=False)
@@ -71,6 +76,14 @@ class Placement(NamedTuple):
         return NamedSharding(self.mesh, specs.pop() if len(specs) == 1 else PartitionSpec())
 
 
+class _Claim(NamedTuple):
+    """What binds a program to devices: an argument, an operation or a result."""
+
+    devices: tuple[Device, ...]
+    sharding: Sharding | None
+    name: Callable[[], str]
+
+
 def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
     """Where a call runs: on the devices of its committed arguments, else on the default device.
 
@@ -78,134 +91,174 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
 
     Raises:
       ValueError: if arguments, results, operations and the mesh that is set are bound to different
-        devices, or to the same devices in different orders; the error names two of them.
+        devices, or to the same devices in different orders; or if an argument is committed
+        otherwise than ``in_shardings`` says. The error names what does not fit.
     """
-    constants = len(program.consts)
-    fixed = options.in_shardings
-    devices: tuple[Device, ...] | None = None
-    culprit = ""
-    shardings: list[Sharding | None] = []
-    first: Sharding | None = None
-    for i, x in enumerate([*program.consts, *leaves]):
-        given = fixed[i - constants] if fixed is not None and i >= constants else None
-        sharding = given
-        if given is None and getattr(x, "committed", False):
-            sharding = x.sharding
-        shardings.append(sharding)
-        if sharding is None:
-            continue
-        found = tuple(sharding._device_assignment)
-        if devices is None:
-            devices, culprit, first = found, _argument(program, i), sharding
-        elif found != devices:
-            raise _differ(program, culprit, devices, _argument(program, i), found)
+    shardings = [_argument_sharding(program, i, x, options) for i, x in enumerate(leaves)]
+    operations = _operations_of(program.jaxpr)
     everywhere: Mesh | None = device_mesh.value
-    if everywhere is not None:
-        if options.device is not None:
-            raise ValueError(
-                f"jit({program.name}) has device={options.device!r}, but is called while "
-                f"{everywhere} is set. Leave out the device, or call it inside `with "
-                "set_mesh(None):`."
-            )
-        found = tuple(everywhere.devices.flat)
-        if devices is None:
-            devices, culprit = found, "the mesh that is set"
-        elif devices != found:
-            raise _differ(program, culprit, devices, "the mesh that is set", found)
-    committed = devices is not None
-    mesh = _only_mesh(program)
-    mesh_devices = None if mesh is None else tuple(mesh.devices.flat)
-    # Committed arguments decide first. A program with a mesh of its own runs on the mesh, unless an
-    # argument is committed elsewhere: arguments on one of its devices are spread over all of them.
+    claim: _Claim | None = None
+    if options.device is None:
+        claim = _agreed(program, _claims(program, shardings, operations, options))
+    elif everywhere is not None:
+        raise ValueError(
+            f"jit({program.name}) has device={options.device!r}, but is called while {everywhere} "
+            "is set. Leave out the device, or call it inside `with set_mesh(None):`."
+        )
+    closed = [x.sharding if getattr(x, "committed", False) else None for x in program.consts]
     if options.device is not None:
-        devices, committed = (options.device,), True
-    elif mesh_devices is not None:
-        if devices is None or (len(devices) == 1 and set(devices) <= set(mesh_devices)):
-            devices, committed, culprit = mesh_devices, True, "an operation"
-            shardings = [s if s is not None and len(s.device_set) > 1 else None for s in shardings]
-        elif devices != mesh_devices:
-            raise _differ(program, culprit, devices, "an operation", mesh_devices)
-    for sharding in options.out_shardings or ():
-        if sharding is None or options.device is not None:
-            continue
-        found = tuple(sharding._device_assignment)
-        if devices is None:
-            devices, committed, culprit, first = found, True, "a result", sharding
-        elif found != devices:
-            raise _differ(program, culprit, devices, "a result, by out_shardings,", found)
-    if devices is None:
-        devices = (get_default_device(),)
+        devices = (options.device,)
+    elif claim is not None:
+        devices = claim.devices
+    else:
+        # What a function closes over decides only if nothing else does, and is moved otherwise.
+        claim = next((_claim(s, lambda: "") for s in closed if s is not None), None)
+        devices = (get_default_device(),) if claim is None else claim.devices
+    here = [None if s is None or s._device_assignment != devices else s for s in closed]
+    committed = options.device is not None or claim is not None
+    found = (*here, *shardings)
     if len(devices) > 1:
-        return Placement(devices, tuple(shardings), committed, everywhere)
-    mesh = mesh or everywhere
-    if isinstance(first, NamedSharding):
-        mesh = first.mesh if isinstance(first.mesh, Mesh) else None
-    elif first is not None or (mesh is not None and mesh.empty):
+        return Placement(devices, found, committed, everywhere)
+    mesh = everywhere
+    if claim is not None and isinstance(claim.sharding, NamedSharding):
+        mesh = claim.sharding.mesh if isinstance(claim.sharding.mesh, Mesh) else None
+    elif claim is not None and claim.sharding is not None:
         mesh = None
-    if mesh is None or options.device is not None:
-        return Placement(devices, (None,) * len(shardings), committed)
-    named = (s if isinstance(s, NamedSharding) else None for s in shardings)
+    elif operations:
+        mesh = operations[0].mesh
+    if mesh is None or mesh.empty or options.device is not None:
+        return Placement(devices, (None,) * len(found), committed)
+    named = (s if isinstance(s, NamedSharding) else None for s in found)
     return Placement(devices, tuple(named), committed, mesh)
 
 
-def _differ(
+def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sharding | None:
+    """The sharding that an argument must have: the one that ``jit`` was given, or its own.
+
+    Raises:
+      ValueError: if it has one of its own that divides it in another way, or another memory.
+    """
+    given = None if options.in_shardings is None else options.in_shardings[i]
+    committed = getattr(x, "committed", False)
+    if given is None:
+        return x.sharding if committed else None
+    own: Sharding | None = getattr(x, "sharding", None)
+    if own is None or own is given or getattr(x, "aval", None) is None:
+        return given
+    words = getattr(x, "physical", x)
+    # The devices may differ: an array that is divided alike is copied to the others.
+    if committed and not divides_alike(own, given, words.ndim):
+        raise ValueError(
+            f"{_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is committed"
+            " to another sharding than in_shardings says.\n"
+            f"  found:    {own}\n  expected: {given}\n"
+            "Move it with device_put(x, sharding) before the call, or leave its in_shardings out."
+        )
+    if own.memory_kind != given.memory_kind:
+        raise ValueError(
+            f"{_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is in the "
+            f"memory {own.memory_kind!r}, but in_shardings says {given.memory_kind!r}. Move it "
+            "with device_put(x, sharding) before the call."
+        )
+    return given
+
+
+def divides_alike(one: Sharding, other: Sharding, ndim: int) -> bool:
+    """Whether two shardings divide arrays alike, whichever devices hold the parts."""
+    if one == other:
+        return True
+    mine, its = one._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim)
+    return mine == its or (mine.is_replicated() and its.is_replicated())
+
+
+def _claims(
     program: Program,
-    one: str,
-    devices: Sequence[Device],
-    other: str,
-    found: Sequence[Device],
-) -> ValueError:
-    return ValueError(
-        f"the arguments, results and operations of {program.name} are committed to different "
-        f"devices, which are incompatible: {one} to {_ids(devices)}, and {other} to {_ids(found)}. "
-        "Move one of them with device_put."
-    )
+    shardings: Sequence[Sharding | None],
+    operations: Sequence["_Operation"],
+    options: Options,
+) -> Iterator[_Claim]:
+    """What binds a program to devices, the committed arguments first."""
+    for i, sharding in enumerate(shardings):
+        if sharding is not None:
+            yield _claim(sharding, partial(_argument, program, i))
+    everywhere: Mesh | None = device_mesh.value
+    if everywhere is not None:
+        yield _Claim(tuple(everywhere.devices.flat), None, lambda: "the mesh that is set")
+    for operation in operations:
+        devices = tuple(operation.mesh.devices.flat)
+        yield _Claim(devices, None, partial(_operation, operation.eqn))
+    for sharding in options.out_shardings or ():
+        if sharding is not None:
+            yield _claim(sharding, lambda: "a result, by out_shardings,")
+
+
+def _claim(sharding: Sharding, name: Callable[[], str]) -> _Claim:
+    return _Claim(tuple(sharding._device_assignment), sharding, name)
+
+
+def _agreed(program: Program, claims: Iterable[_Claim]) -> _Claim | None:
+    """The first claim, with whose devices all others must agree."""
+    first: _Claim | None = None
+    for claim in claims:
+        if first is None:
+            first = claim
+        elif claim.devices != first.devices:
+            raise ValueError(
+                f"the arguments, results and operations of {program.name} are committed to "
+                "different devices, which are incompatible:\n"
+                f"  {first.name()} to {_ids(first.devices)}\n"
+                f"  {claim.name()} to {_ids(claim.devices)}\n"
+                "Move one of them with device_put."
+            )
+    return first
 
 
 def _argument(program: Program, i: int) -> str:
     names = program.arg_names
-    i -= len(program.consts)
-    if i < 0:
-        return "a closed-over array"
     return f"argument {names[i] if i < len(names) else i}"
 
 
+def _operation(eqn: JaxprEqn) -> str:
+    source = eqn.source
+    return f"{eqn.primitive.name}{'' if source.code is None else f' at {source}'}"
+
+
 def _ids(devices: Sequence[Device]) -> str:
-    return f"device ids {[d.id for d in devices]} on {devices[0].platform}"
+    ids = [d.id for d in devices]
+    some = f"{ids[:12]}, ..." if len(ids) > 12 else f"{ids}"
+    return f"device ids {some} on {devices[0].platform}"
 
 
-def _only_mesh(program: Program) -> Mesh | None:
-    """The mesh of a program's operations, if they have one."""
-    meshes = meshes_of(program.jaxpr)
-    if len(meshes) > 1:
-        one, other = (tuple(mesh.devices.flat) for mesh in meshes[:2])
-        raise _differ(program, "an operation", one, "another", other)
-    return meshes[0] if meshes else None
+class _Operation(NamedTuple):
+    """An operation that has a mesh of its own."""
+
+    mesh: Mesh
+    eqn: JaxprEqn
 
 
 def mesh_of(jaxpr: Jaxpr) -> Mesh | None:
     """The first mesh that a primitive in a program has of its own, if any."""
-    meshes = meshes_of(jaxpr)
-    return meshes[0] if meshes else None
+    found = _operations_of(jaxpr)
+    return found[0].mesh if found else None
 
 
-def meshes_of(jaxpr: Jaxpr) -> tuple[Mesh, ...]:
-    """The meshes that primitives in a program have of their own, one for each row of devices."""
-    return jaxpr.derived("meshes", lambda: _meshes_of(jaxpr))
+def _operations_of(jaxpr: Jaxpr) -> tuple[_Operation, ...]:
+    """Operations with a mesh of their own, one for each row of devices."""
+    return jaxpr.derived("operations with a mesh", lambda: _find_operations(jaxpr))
 
 
-def _meshes_of(jaxpr: Jaxpr) -> tuple[Mesh, ...]:
-    found: dict[tuple[Device, ...], Mesh] = {}
+def _find_operations(jaxpr: Jaxpr) -> tuple[_Operation, ...]:
+    found: dict[tuple[Device, ...], _Operation] = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive in mesh_rules:
             mesh = mesh_rules[eqn.primitive](**eqn.params)
             if mesh is not None:
-                found.setdefault(tuple(mesh.devices.flat), mesh)
+                found.setdefault(tuple(mesh.devices.flat), _Operation(mesh, eqn))
         for value in eqn.params.values():
             if type(value) is not Jaxpr and not isinstance(value, tuple):
                 continue
             for inner in value if isinstance(value, tuple) else (value,):
                 if type(inner) is Jaxpr:
-                    for mesh in meshes_of(inner):
-                        found.setdefault(tuple(mesh.devices.flat), mesh)
+                    for operation in _operations_of(inner):
+                        found.setdefault(tuple(operation.mesh.devices.flat), operation)
     return tuple(found.values())
