@@ -68,6 +68,8 @@ def names(jax) -> dict:
         "grid8": named(grid, spec("a", "b")),
         "one": named(alone, spec("x")),
         "x": jax.numpy.arange(8.0),
+        "Space": jax.memory.Space,
+        "memory": lambda value: value.sharding.memory_kind,
         "where": where,
         "kind": sharding_text,
     }

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from . import image as image
     from . import interpreters as interpreters
     from . import lax as lax
+    from . import memory as memory
     from . import monitoring as monitoring
     from . import nn as nn
     from . import numpy as numpy

@@ -12,7 +12,6 @@ from ricci_ir import (
     PyTree,
     Tracer,
     Var,
-    as_array,
     context,
     define,
     eval_trace,
@@ -21,14 +20,17 @@ from ricci_lax.checkpoint_policies import other_memories
 from ricci_pytree import flatten_axes, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import (
+    HOST_MEMORY,
     ArrayCopySemantics,
     Device,
+    MemorySpace,
     Mesh,
     NamedSharding,
     PartitionSpec,
     Sharding,
     as_sharding,
     copy_semantics,
+    host_results,
     sharding_in_program,
 )
 from ricci_xla import device_put as put_arrays
@@ -36,7 +38,8 @@ from ricci_xla import device_put as put_arrays
 from ._sharding_constraint import mesh_of_sharding
 
 # For each operand: the device or sharding that it goes to, or that it comes from, if it is given.
-type _Places = tuple["Device | Sharding | MemoryKind | None", ...]
+type _Place = Device | Sharding | MemorySpace | None
+type _Places = tuple[_Place, ...]
 type _CopySemantics = tuple[ArrayCopySemantics, ...]
 
 _copy = ArrayCopySemantics.ALWAYS_COPY
@@ -53,7 +56,7 @@ def _device_put_jvp(
 ) -> tuple[list[Array], list[Any]]:
     """The jvp rule. A tangent comes from where its primal is, and its cotangent goes back there."""
     given = [i for i, t in enumerate(tangents) if type(t) is not Zero]
-    origins = tuple(srcs[i] or _place_of(primals[i]) for i in given)
+    origins = tuple(srcs[i] or _place_of(primals[i]) or _opposite(devices[i]) for i in given)
     results = device_put_p.bind(*primals, devices=devices, srcs=srcs, copy_semantics=copy_semantics)
     if not given:
         return results, list(tangents)
@@ -72,6 +75,11 @@ def _place_of(x: ArrayLike) -> Sharding | None:
     """Where an operand is, as far as that is known while a function is differentiated."""
     value = x.concrete() if isinstance(x, Tracer) else x
     return getattr(value, "sharding", None)
+
+
+def _opposite(place: _Place) -> MemorySpace | None:
+    """Where a value that is put on the host comes from, if nothing else says it."""
+    return MemorySpace.Device if place is MemorySpace.Host else None
 
 
 def _device_put_linearize(
@@ -105,30 +113,14 @@ def _device_put_transpose(
     return [None if type(ct) is Zero else next(moved) for ct in cts]
 
 
-class MemoryKind:
-    """A memory of the device on which a value is: ``device_put`` to it keeps the device."""
-
-    __slots__ = ("_memory_kind",)
-
-    def __init__(self, kind: str):
-        self._memory_kind = kind
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryKind) and other._memory_kind == self._memory_kind
-
-    def __hash__(self) -> int:
-        return hash(self._memory_kind)
-
-    def __repr__(self) -> str:
-        return f"MemoryKind({self._memory_kind!r})"
-
-
-def _placed(ctx: Lowering, x: Value, device: Device | Sharding | MemoryKind | None) -> Value:
-    """An operand in the memory that its sharding names, if that is not the device's own."""
-    kind = getattr(device, "_memory_kind", None)
+def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
+    """An operand in the memory that is asked for, if that may be another than it is in."""
+    if isinstance(place, MemorySpace):
+        kind = HOST_MEMORY if place is MemorySpace.Host else "device"
+    else:
+        kind = getattr(place, "_memory_kind", None)
+        kind = None if kind == "device" else kind
     if ctx.platform == "cpu" or kind is None:
-        return x
-    if kind == "device" and not isinstance(device, MemoryKind):
         return x
     (result,) = ctx.custom_call(
         "annotate_device_placement",
@@ -151,11 +143,21 @@ def _device_put_eager(
     *args: ArrayLike, devices: _Places, srcs: _Places, copy_semantics: _CopySemantics
 ) -> list[Array]:
     return [
-        as_array(x)
-        if isinstance(where, MemoryKind)
-        else put_arrays(x, where, donate=how == _donate, may_alias=False if how == _copy else None)
+        put_arrays(x, where, donate=how == _donate, may_alias=False if how == _copy else None)
         for x, where, how in zip(args, devices, copy_semantics, strict=True)
     ]
+
+
+def _device_put_memory(
+    on_host: Sequence[bool], *, devices: _Places, **params: Any
+) -> tuple[bool, ...]:
+    """Which results are in the host's memory."""
+    return tuple(
+        there
+        if place is None
+        else place is MemorySpace.Host or getattr(place, "memory_kind", None) == HOST_MEMORY
+        for there, place in zip(on_host, devices, strict=True)
+    )
 
 
 def _device_put_mesh(*, devices: _Places, **params: Any) -> Mesh | None:
@@ -173,21 +175,24 @@ device_put_p: Primitive = define(
     batch=lambda axis, args, dims, **params: (device_put_p.bind(*args, **params), dims),
     lower=_device_put_lower,
     mesh=_device_put_mesh,
+    memory=_device_put_memory,
     eager=_device_put_eager,
 )
 
 
 def _move(x: Var, result: Var, memory: str) -> JaxprEqn:
-    params = {"devices": (MemoryKind(memory),), "srcs": (None,), "copy_semantics": (_copy,)}
+    place = MemorySpace.Device if memory == "device" else MemorySpace.Host
+    params = {"devices": (place,), "srcs": (None,), "copy_semantics": (_copy,)}
     return JaxprEqn([x], [result], device_put_p, params)
 
 
 other_memories.move = _move
+host_results.move = lambda x, result: _move(x, result, HOST_MEMORY)
 
 
-def _place(where: Any) -> Device | Sharding | None:
+def _place(where: Any) -> _Place:
     """The place that a traced value is said to be put at."""
-    if where is None or isinstance(where, Device):
+    if where is None or isinstance(where, Device | MemorySpace):
         return where
     if isinstance(where, PartitionSpec):
         return sharding_in_program(where, "device_put", ValueError)
@@ -211,9 +216,9 @@ def device_put(
 
     Args:
       x: the pytree.
-      device: a device, a sharding or a ``PartitionSpec`` for the mesh that is set, or a pytree of
-        these that is a prefix of ``x``. Without it, arrays stay where they are and other values go
-        to the default device.
+      device: a device, a sharding, a ``PartitionSpec`` for the mesh that is set or a
+        ``MemorySpace``, or a pytree of these that is a prefix of ``x``. Without it, arrays stay
+        where they are and other values go to the default device.
       src: where ``x`` is now, in the same form.
       donate: whether the memory of arrays may be reused; a bool, or a pytree that is a prefix of
         ``x``.
@@ -224,7 +229,7 @@ def device_put(
 
     Raises:
       TypeError: if a leaf is not an array, a NumPy array or a number.
-      ValueError: if a leaf of ``device`` is neither a device nor a sharding, or needs a mesh and
+      ValueError: if a leaf of ``device`` is no device, sharding or memory, or needs a mesh and
         none is set, or ``device`` is not a prefix of ``x``, or a leaf has both ``donate`` and
         ``may_alias``.
       IndivisibleError: if a sharding cannot divide an array evenly.

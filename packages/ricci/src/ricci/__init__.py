@@ -127,6 +127,7 @@ from . import extend as extend
 from . import flatten_util as flatten_util
 from . import image as image
 from . import lax as lax
+from . import memory as memory
 from . import monitoring as monitoring
 from . import nn as nn
 from . import numpy as numpy

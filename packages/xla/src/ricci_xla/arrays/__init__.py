@@ -5,6 +5,7 @@ from ._array_impl import *
 from ._current_mesh import *
 from ._interchange import *
 from ._layout import *
+from ._memory import *
 from ._mesh import *
 from ._pieces import *
 from ._placement import *

@@ -40,6 +40,7 @@ from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
 from ._current_mesh import on_set_devices, sharding_on_devices
 from ._layout import Format, sharding_of_format
+from ._memory import MemorySpace, in_memory
 from ._mesh import AbstractMesh
 from ._pieces import parts
 from ._sharding import device_indices, single_device_sharding
@@ -216,8 +217,9 @@ def as_sharding(where: Device | Sharding | PartitionSpec | Format) -> Sharding:
     if isinstance(where, Format):
         return sharding_of_format(where)
     raise ValueError(
-        "device_put: device must be a Device, a Sharding, a PartitionSpec, a Format, None, or a "
-        f"pytree of these, got {where!r} of type {type(where).__name__}."
+        "device_put: device must be a Device, a Sharding, a PartitionSpec, a Format, a "
+        "memory.Space, None, or a pytree of these, "
+        f"got {where!r} of type {type(where).__name__}."
     )
 
 
@@ -233,7 +235,7 @@ def _with_devices(where: NamedSharding) -> NamedSharding:
 
 def put_leaf(
     x: Any,
-    where: Device | Sharding | PartitionSpec | Format | None = None,
+    where: Device | Sharding | PartitionSpec | Format | MemorySpace | None = None,
     *,
     donate: bool = False,
     may_alias: bool | None = None,
@@ -244,6 +246,8 @@ def put_leaf(
     ``name`` is the leaf's path in the pytree, for error messages.
     """
     copy_semantics(donate, may_alias)
+    if isinstance(where, MemorySpace):
+        where = in_memory(getattr(x, "sharding", None), where)
     sharding = None if where is None else as_sharding(where)
     if isinstance(x, ArrayImpl):
         if sharding is None:
@@ -305,9 +309,9 @@ def device_put(
 
     Args:
       x: the pytree.
-      device: a device, a sharding or a ``PartitionSpec`` for the mesh that is set, or a pytree of
-        these that is a prefix of ``x``; without it, arrays stay where they are and other values go
-        to the default device.
+      device: a device, a sharding, a ``PartitionSpec`` for the mesh that is set or a memory, or a
+        pytree of these that is a prefix of ``x``; without it, arrays stay where they are and other
+        values go to the default device.
       src: has no effect.
       donate: whether the memory of ``x`` may be reused: a bool, or a pytree of them that is a
         prefix of ``x``.

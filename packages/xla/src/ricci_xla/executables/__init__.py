@@ -5,4 +5,5 @@ from ._dispatch import *
 from ._effects import *
 from ._hlo_computation import *
 from ._inspection import *
+from ._memories import *
 from ._program_devices import *

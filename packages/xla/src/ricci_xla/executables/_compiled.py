@@ -22,6 +22,7 @@ from ricci_ir import (
 )
 from ricci_stablehlo import HostCallback, lower_jaxpr, string
 from ricci_xla.arrays._donation import name_deleted
+from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.arrays._mesh import AbstractMesh, Mesh
 from ricci_xla.arrays._sharding import single_device_sharding
 from ricci_xla.arrays._sharding_types import (
@@ -43,6 +44,7 @@ from ._dispatch import FastPath, fast_path, shard_args
 from ._dump import dump_program
 from ._embedding import embed_small
 from ._error_checks import check_errors, checks_errors
+from ._memories import host_results, results_on_host
 from ._nan_checks import check_results, checks_results
 from ._program_devices import Options, Placement, mesh_of, place
 from ._sizes import check_sizes, uncountable
@@ -57,6 +59,7 @@ class LoweredProgram(NamedTuple):
       placement: where it runs.
       shardy: whether its shardings are annotated in the ``sdy`` dialect.
       host_callbacks: the Python functions that it calls.
+      on_host: for each result, whether it is in the host's memory.
     """
 
     text: str
@@ -64,6 +67,7 @@ class LoweredProgram(NamedTuple):
     placement: Placement
     shardy: bool
     host_callbacks: tuple[HostCallback, ...] = ()
+    on_host: tuple[bool, ...] = ()
 
 
 def lower_program(
@@ -91,7 +95,16 @@ def lower_program(
 def _lower_program(
     program: Program, placement: Placement, options: Options, platform: str
 ) -> LoweredProgram:
+    fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
+    wanted = [s is not None and s.memory_kind == HOST_MEMORY for s in fixed]
+    on_host = tuple(
+        there or (found and sharding is None)
+        for there, found, sharding in zip(
+            wanted, results_on_host(program.jaxpr, placement.on_host), fixed, strict=True
+        )
+    )
     jaxpr = embed_small(program.jaxpr, program.consts)
+    jaxpr = host_results.moved(jaxpr, wanted)
     if may_have_dead_code(jaxpr):
         jaxpr = live_program(jaxpr, final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
@@ -117,13 +130,16 @@ def _lower_program(
             annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval) for i in kept
         ],
         result_attributes=[
-            annotations.of(sharding, aval)
-            for sharding, aval in zip(
-                options.out_shardings or (None,) * len(jaxpr.outvars), jaxpr.out_avals, strict=True
-            )
+            annotations.of(sharding, aval) + _memory_attribute(there)
+            for sharding, aval, there in zip(fixed, jaxpr.out_avals, on_host, strict=True)
         ],
     )
-    return LoweredProgram(text, kept, placement, annotations.shardy, tuple(host_callbacks))
+    callbacks = tuple(host_callbacks)
+    return LoweredProgram(text, kept, placement, annotations.shardy, callbacks, on_host)
+
+
+def _memory_attribute(on_host: bool) -> list[str]:
+    return [f'mhlo.memory_kind = "{HOST_MEMORY}"'] if on_host else []
 
 
 class _Annotations:
@@ -372,7 +388,10 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
             )
         ]
     fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
-    out_shardings = [f if f is not None else s for f, s in zip(fixed, chosen, strict=True)]
+    out_shardings = [
+        f if f is not None else in_memory(s, MemorySpace.Host) if there else s
+        for f, s, there in zip(fixed, chosen, lowered.on_host, strict=True)
+    ]
     kept = [i in lowered.kept for i in range(len(jaxpr.invars))]
     with unguarded():
         consts = shard_args(

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ricci_ir import AbstractValue, Jaxpr, JaxprEqn, rule_table
+from ricci_xla.arrays._memory import HOST_MEMORY
 from ricci_xla.arrays._mesh import Mesh
 from ricci_xla.arrays._sharding_types import NamedSharding, Sharding
 from ricci_xla.arrays._spec import PartitionSpec
@@ -49,12 +50,14 @@ class Placement(NamedTuple):
       committed: whether the results are committed to the devices, as they are if any argument is.
       mesh: the mesh of the results: the one that is set, or for a program on one device that of
         its arguments.
+      on_host: for each constant and argument, whether it is in the host's memory; empty for none.
     """
 
     devices: tuple[Device, ...]
     in_shardings: tuple[Sharding | None, ...]
     committed: bool
     mesh: Mesh | None = None
+    on_host: tuple[bool, ...] = ()
 
     def result_sharding(
         self, aval: AbstractValue, in_avals: Sequence[AbstractValue]
@@ -117,8 +120,10 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     here = [None if s is None or s._device_assignment != devices else s for s in closed]
     committed = options.device is not None or claim is not None
     found = (*here, *shardings)
+    hosted = tuple(s is not None and s.memory_kind == HOST_MEMORY for s in found)
+    on_host = hosted if any(hosted) else ()
     if len(devices) > 1:
-        return Placement(devices, found, committed, everywhere)
+        return Placement(devices, found, committed, everywhere, on_host)
     mesh = everywhere
     if claim is not None and isinstance(claim.sharding, NamedSharding):
         mesh = claim.sharding.mesh if isinstance(claim.sharding.mesh, Mesh) else None
@@ -127,9 +132,9 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     elif operations:
         mesh = operations[0].mesh
     if mesh is None or mesh.empty or options.device is not None:
-        return Placement(devices, (None,) * len(found), committed)
+        return Placement(devices, (None,) * len(found), committed, None, on_host)
     named = (s if isinstance(s, NamedSharding) else None for s in found)
-    return Placement(devices, tuple(named), committed, mesh)
+    return Placement(devices, tuple(named), committed, mesh, on_host)
 
 
 def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sharding | None:
