@@ -202,6 +202,15 @@ def samplers_full(session: nox.Session) -> None:
     run_pytest(session, workspace(), file, "-n", "auto", RICCI_SAMPLER_CASES="all")
 
 
+@nox.session(name="devices-full")
+def devices_full(session: nox.Session) -> None:
+    """Compare every program over eight devices with the oracle; arguments: a pattern of names."""
+    ORACLE.make([dependency_group("oracle")])
+    with session.chdir("integration"):
+        command = [workspace().python, "-m", "device_cases", *session.posargs]
+        session.run(*command, env={**CPU_DEVICES, **oracle_variables()}, external=True)
+
+
 @nox.session(name="edges-full")
 def edges_full(session: nox.Session) -> None:
     """Compare every elementwise function at the edges of its domain with the oracle and SciPy."""

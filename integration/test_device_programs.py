@@ -1,0 +1,69 @@
+"""Programs over eight devices do what JAX's do: values, types, layouts, communication, errors.
+
+A run takes a sample of `device_cases`; `nox -s devices-full` takes all of them.
+"""
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ricci_xla", reason="devices need the runtime")
+
+from ricci_testing import Oracle
+
+sys.path[:0] = [str(Path(__file__).parent)]
+
+from device_cases import cases, read  # noqa: E402
+from device_cases.agreement import differences  # noqa: E402
+from device_cases.running import verdicts  # noqa: E402
+
+CASES = cases()
+SAMPLE = random.Random("devices").sample(CASES, 48)
+
+
+@pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
+def test_programs_do_what_jax_does(eight_devices):
+    wrong = [
+        f"{verdict.case.name}\n  {aspect}: {text}"
+        for verdict in verdicts(SAMPLE)
+        for aspect, text in verdict.left.items()
+    ]
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_every_program_is_named_once():
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert len({(case.source, case.mesh, case.is_set) for case in CASES}) == len(CASES)
+
+
+def test_a_heading_says_how_a_program_is_run():
+    text = "About.\n\n## one [grid, unset, eager]\na = 1\na + X\n\n## two [, each]\nX\nY ;; X\n"
+    one, *two = read("file", text)
+    assert (one.name, one.source, one.mesh) == ("file: one", "a = 1\na + X", "grid")
+    assert (one.is_set, one.probes) == (False, ("eager",))
+    assert [case.source for case in two] == ["X", "Y\nX"]
+    assert (two[0].mesh, two[0].is_set, two[0].name) == ("", False, "file: two: X")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "aspects"),
+    [
+        ({"['eager']['value'][0]": 1.0}, {"['eager']['value'][0]": 1.0}, []),
+        ({"['eager']['value'][0]": 1.0}, {"['eager']['value'][0]": 1.1}, ["value"]),
+        ({"['eager']['type'][0]": "f[8@x]"}, {"['eager']['type'][0]": "f[8]"}, ["type"]),
+        ({"['types'][0]": "f32[8]"}, {"['types'][0]": "f32[4]"}, []),
+        ({"['types'][0]": "f32[8]{V:x}"}, {"['types'][0]": "f32[8]"}, ["types"]),
+        ({"['compiled']['collectives']['all-gather']": 1}, {}, ["collectives"]),
+        ({}, {"['compiled']['collectives']['all-gather']": 1}, []),
+        ({"['eager']['error']": "KeyError LookupError"}, {"['eager']['error']": "KeyError"}, []),
+        ({"['eager']['error']": "TypeError"}, {"['eager']['error']": "AssertionError"}, []),
+        ({"['eager']['error']": "TypeError"}, {"['eager']['error']": "ValueError"}, ["error"]),
+        ({"['eager']['error']": "AttributeError"}, {"['eager']['value'][0]": 1.0}, ["error"]),
+    ],
+)
+def test_what_is_compared(ours, theirs, aspects):
+    for observed in (ours, theirs):
+        observed.update({k.replace("error", "message"): "m" for k in observed if "error" in k})
+    assert list(differences(ours, theirs)) == aspects
