@@ -14,9 +14,9 @@ from ricci_testing import find_interpreter
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
-from place_cases import FILE, evaluate, names, read  # noqa: E402
+from place_cases import FILES, evaluate, names, read  # noqa: E402
 
-CASES = read(FILE.read_text())
+CASES = [case for file in FILES for case in read(file.read_text())]
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,10 @@ def test_where_results_are(source, expected, known):
 
 @pytest.mark.skipif(find_interpreter() is None, reason="no oracle: run nox -s oracle")
 def test_what_is_written_of_jax_is_true(tmp_path):
-    """The module writes JAX's results into a copy of the file, which must come out as it is."""
+    """The module writes JAX's results into copies of the files, which must come out as they are."""
     folder = tmp_path / "place_cases"
     folder.mkdir()
-    for file in FILE.parent.glob("*.*"):
+    for file in FILES[0].parent.glob("*.*"):
         (folder / file.name).write_text(file.read_text())
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
@@ -44,4 +44,5 @@ def test_what_is_written_of_jax_is_true(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert (folder / "cases.txt").read_text() == FILE.read_text()
+    for file in FILES:
+        assert (folder / file.name).read_text() == file.read_text()

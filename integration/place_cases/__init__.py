@@ -1,17 +1,21 @@
-"""Where arrays are: statements, and what JAX says of the places of their results.
+"""Meshes, shardings, and where arrays are: statements, and what JAX says of their results.
 
-A line of `cases.txt` is `statements; expression => text`. The text is what JAX gives, written there
+A line of a file here is `statements; expression => text`. The text is what JAX gives, written there
 by the oracle's interpreter: `PYTHON integration/place_cases`. If a line ends in `| text`, that is
 what Ricci gives, and the comment above it says why. Blank lines and comments (`#`) stay.
 """
 
 import ast
+import copy
+import pickle
+import threading
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-FILE = Path(__file__).with_name("cases.txt")
+FILES = sorted(Path(__file__).parent.glob("*.txt"))
 
 
 def where(*values: object) -> str:
@@ -41,6 +45,65 @@ def sharding_text(sharding) -> str:
     return f"{axes} {spec}"
 
 
+def under(context, *functions):
+    """Call functions in a context, and return their results."""
+    with context:
+        results = [function() for function in functions]
+    return results[0] if len(results) == 1 else results
+
+
+def elsewhere(function):
+    """Call a function in another thread."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def copied(value) -> tuple[bool, ...]:
+    """Say whether copies and a pickle of an object are equal to it, and hash and print alike."""
+    others = [copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))]
+    return tuple(
+        other == value and hash(other) == hash(value) and repr(other) == repr(value)
+        for other in others
+    )
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A device that is not there, with what functions on meshes read of devices."""
+
+    id: int
+    coords: tuple[int, ...] | None = None
+    core_on_chip: int = 0
+    process_index: int = 0
+    slice_index: int = 0
+    device_kind: str = "TPU v4"
+    platform: str = "tpu"
+
+
+def torus(*shape: int, kind: str = "TPU v4", cores: int = 1, slices: int = 1, host: int = 4):
+    """Return the chips of a torus, the first coordinate changing fastest, `host` to a process."""
+    size = int(np.prod(shape)) * cores
+    found = []
+    for index in range(size * slices):
+        piece, place = divmod(index, size)
+        chip, core = divmod(place, cores)
+        coords = []
+        for length in shape:
+            chip, coord = divmod(chip, length)
+            coords.append(coord)
+        coords += [0] * (3 - len(coords))
+        found.append(Chip(index, tuple(coords), core, index // host, piece, kind))
+    return found
+
+
+def ids(devices) -> list:
+    """Return the numbers of devices in an array."""
+    return np.vectorize(lambda d: d.id, otypes=[int])(np.asarray(devices, object)).tolist()
+
+
 def names(jax) -> dict:
     """Return the names that the statements may use."""
     mesh, named, spec = jax.sharding.Mesh, jax.sharding.NamedSharding, jax.sharding.PartitionSpec
@@ -48,7 +111,23 @@ def names(jax) -> dict:
     grid = mesh(np.array(d).reshape(4, 2), ("a", "b"))
     line, alone = mesh(np.array(d), "x"), mesh(np.array(d[:1]), "x")
     return {
+        "AbstractMesh": jax.sharding.AbstractMesh,
+        "Auto": jax.sharding.AxisType.Auto,
+        "AxisType": jax.sharding.AxisType,
+        "Chip": Chip,
+        "Explicit": jax.sharding.AxisType.Explicit,
+        "Manual": jax.sharding.AxisType.Manual,
+        "S": jax.sharding,
+        "abstract": jax.sharding.use_abstract_mesh,
+        "axes_now": jax.sharding.get_abstract_mesh,
+        "chips": torus,
+        "copied": copied,
+        "elsewhere": elsewhere,
+        "ids": ids,
         "jax": jax,
+        "mesh_now": jax.sharding.get_mesh,
+        "set_mesh": jax.set_mesh,
+        "under": under,
         "jnp": jax.numpy,
         "np": np,
         "partial": partial,
@@ -92,7 +171,8 @@ def evaluate(source: str, known: dict) -> str:
     known = dict(known)
     try:
         exec(compile(ast.Module(body[:-1], []), "<case>", "exec"), known)
-        return str(eval(compile(ast.Expression(body[-1].value), "<case>", "eval"), known))
+        found = eval(compile(ast.Expression(body[-1].value), "<case>", "eval"), known)
+        return " ".join(line.strip() for line in str(found).splitlines())
     except Exception as error:  # noqa: BLE001 - which one it is, is what is compared
         # JAX's errors of the runtime, and of NumPy's kind, are what they derive from.
         return f"!{type(error).__name__}"

@@ -243,7 +243,9 @@ def test_another_number_of_devices(line):
 def test_arguments_that_are_committed_to_other_devices(line, where):
     x = device_put(ONES, devices()[where])
     with set_mesh(line):
-        with pytest.raises(ValueError, match=r"(?s)argument x to device ids .* the mesh that is set"):
+        with pytest.raises(
+            ValueError, match=r"(?s)argument x to device ids .* the mesh that is set"
+        ):
             jit(lambda x: mul(x, x))(x)
         with pytest.raises(ValueError, match="device=.* is set"):
             jit(lambda x: x, device=devices()[1])(ONES)

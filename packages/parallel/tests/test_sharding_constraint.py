@@ -114,8 +114,8 @@ def test_it_prints_as_jax_does(mesh):
     [
         (ValueError, "sharding None", {"a": ONES}, {"a": None}),
         (RuntimeError, "no mesh is set", ONES, P("i")),
-        (ValueError, "a scalar takes PartitionSpec", 1.0, "i"),
-        (ValueError, "x has shape .8,., but .* is for 2 dimensions", ONES, ("i", "j")),
+        (ValueError, "The spec of a scalar is", 1.0, "i"),
+        (ValueError, "x, of shape .8,.: .* is for arrays of rank 2 or higher", ONES, ("i", "j")),
         (TypeError, "neither a sharding nor a PartitionSpec", ONES, 3),
         (ValueError, "does not match", (ONES, ONES), (P(),)),
         (ValueError, "Only axes of type Auto", ONES, AxisType.Explicit),

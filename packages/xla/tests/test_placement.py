@@ -98,7 +98,7 @@ def rows_on_four(devices):
             np.zeros(6),
             lambda d: NamedSharding(Mesh(d[:4], "i"), P("i")),
             IndivisibleError,
-            "axis 0",
+            "dimension 0",
         ),
         (np.zeros(()), lambda d: NamedSharding(Mesh(d[:4], "i"), P("i")), ValueError, "rank"),
     ],

@@ -126,14 +126,18 @@ def test_equivalence_looks_at_placement_alone(mesh, eight_devices):
         (
             lambda m: NamedSharding(m, P("x", "x")),
             DuplicateSpecError,
-            "for two dimensions; each mesh axis can divide",
+            "'x' for the dimensions 0 and 1",
         ),
         (lambda m: NamedSharding(m, "x"), TypeError, "expected spec to be a PartitionSpec"),
-        (lambda m: NamedSharding(m, P("x")).shard_shape((6,)), IndivisibleError, "axis 0 .* 4"),
+        (
+            lambda m: NamedSharding(m, P("x")).shard_shape((6,)),
+            IndivisibleError,
+            "dimension 0, of size 6, over the mesh axis 'x' of size 4.*Pad it to .8,.",
+        ),
         (
             lambda m: NamedSharding(m, P("x")).shard_shape(()),
             ValueError,
-            "NamedSharding.*is for arrays of at least",
+            "NamedSharding.*is for arrays of rank 1 or higher",
         ),
         (lambda m: NamedSharding(m, P(), "nonesuch"), ValueError, "nonesuch"),
         (lambda m: Mesh(m.devices, ("x",)), ValueError, "Reshape the devices, or name each axis"),

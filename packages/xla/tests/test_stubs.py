@@ -13,7 +13,7 @@ _ROOT = Path(ricci_xla.__file__).parent
 _MODULES = (
     "_profiler_types",
     "arrays._array_impl",
-    "arrays._sharding_types",
+    "meshes._sharding_types",
     "devices._runtime_types",
 )
 

@@ -32,6 +32,7 @@ from ricci_xla import (
     PartitionSpec,
     Sharding,
     SingleDeviceSharding,
+    check_fits,
     device_put,
     divides_alike,
     entered_mesh,
@@ -234,14 +235,9 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
     aval: Any = get_aval(x)
     if not isinstance(sharding, NamedSharding):
         return
-    if len(sharding.spec) > aval.ndim:
-        raise ValueError(
-            f"with_sharding_constraint: {what} has shape {aval.shape}, but {sharding.spec} is for "
-            f"{len(sharding.spec)} dimensions. Shorten the spec"
-            f"{'; a scalar takes PartitionSpec()' if not aval.ndim else ''}."
-        )
+    check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}")
     mesh = sharding.mesh
-    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    types = mesh._name_to_type
     for _, name in sharding.spec._axis_names():
         if types[name] is not AxisType.Auto:
             raise ValueError(
@@ -285,6 +281,7 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
     Raises:
       ValueError: if ``shardings`` is not a prefix of ``x``, contains ``None``, does not fit an
         array's rank, or names mesh axes whose type is not ``Auto``.
+      IndivisibleError: if a sharding cannot divide an array evenly.
       RuntimeError: if a ``PartitionSpec`` is given and no mesh is set.
       TypeError: if a leaf of ``shardings`` is anything else.
 

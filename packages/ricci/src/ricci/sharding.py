@@ -1,5 +1,7 @@
 """Meshes of devices, and how arrays are laid out on them."""
 
+from ricci_ir import ManualAxisType as ManualAxisType
+from ricci_ir import UnreducedKind as UnreducedKind
 from ricci_ir import export_names as _export_names
 from ricci_parallel import auto_axes as auto_axes
 from ricci_parallel import explicit_axes as explicit_axes

@@ -11,6 +11,7 @@ from .devices import _logging as _logging
 from .devices import devices as devices
 from .executables import *
 from .executables import _mlir_rules as _mlir_rules
+from .meshes import *
 from .programs import *
 
 _export_names(globals())

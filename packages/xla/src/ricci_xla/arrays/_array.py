@@ -22,11 +22,11 @@ from ricci_ir import (
 from ricci_xla.devices import _state as _state
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, JaxRuntimeError
+from ricci_xla.meshes._division import device_indices
+from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array_impl import ArrayImpl
 from ._pieces import parts, whole_part
-from ._sharding import device_indices
-from ._sharding_types import Sharding
 
 __all__ = [
     "check_not_deleted",

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Array, ShapedArray
-
-from ._sharding_types import Sharding
+from ricci_xla.meshes._sharding_types import Sharding
 
 __all__ = [
     "ArrayImpl",

@@ -8,13 +8,13 @@ from ricci_ir import Array, ShapedArray
 from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
 from ._pieces import single_array
 from ._placement import array_from_host, move_array
-from ._sharding import single_device_sharding
-from ._sharding_types import Sharding
 
 __all__ = [
     "from_dlpack",

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ricci_xla.meshes._sharding_types import Sharding
+
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
-from ._sharding_types import Sharding
 
 __all__ = [
     "Format",

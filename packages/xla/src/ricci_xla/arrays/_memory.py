@@ -3,9 +3,8 @@
 from enum import Enum
 
 from ricci_xla.devices._client import get_default_device
-
-from ._sharding import single_device_sharding
-from ._sharding_types import Sharding, SingleDeviceSharding
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import Sharding, SingleDeviceSharding
 
 __all__ = [
     "HOST_MEMORY",

@@ -35,17 +35,18 @@ from ricci_xla.devices._guards import (
 )
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBufferSemantics
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._current_mesh import on_set_devices, sharding_on_devices
+from ricci_xla.meshes._division import check_fits, device_indices
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
+from ricci_xla.meshes._spec import PartitionSpec
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
-from ._current_mesh import on_set_devices, sharding_on_devices
 from ._layout import Format, sharding_of_format
 from ._memory import MemorySpace, in_memory
-from ._mesh import AbstractMesh
 from ._pieces import parts
-from ._sharding import device_indices, single_device_sharding
-from ._sharding_types import NamedSharding, Sharding
-from ._spec import PartitionSpec
 
 __all__ = [
     "array_from_host",
@@ -253,21 +254,19 @@ def put_leaf(
         if sharding is None:
             check_not_deleted(x)
             return move_array(x, x._sharding, copy=True) if may_alias is False else x
-        return move_array(x, sharding, donate=donate, copy=may_alias is False)
+        try:
+            return move_array(x, sharding, donate=donate, copy=may_alias is False)
+        except ValueError:
+            check_fits(sharding, x.shape, f"device_put: argument{name}")
+            raise
     if isinstance(x, Tracer):
         raise TypeError(f"the runtime cannot put a traced value on a device: {x!r}.")
     aval = _aval_of(x, name)
+    check_fits(sharding, aval.shape, f"device_put: argument{name}")
     if is_extended(aval.dtype):
         words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias, name=name)
         return aval.dtype.from_physical(words)
     value = np.asarray(x)
-    if sharding is not None:
-        try:
-            sharding.check_compatible_aval(aval.shape)
-            sharding.shard_shape(aval.shape)
-        except ValueError as error:
-            message = f"device_put of argument{name} of shape {aval.shape}: {error}"
-            raise type(error)(message) from None
     return array_from_host(value, aval, sharding, may_alias=bool(may_alias))
 
 

@@ -38,7 +38,6 @@ from ricci_ir import (
 )
 from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
 from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._current_mesh import default_sharding
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import local_devices
@@ -49,6 +48,7 @@ from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._effects import runtime_tokens
 from ricci_xla.executables._program_devices import Options
+from ricci_xla.meshes._current_mesh import default_sharding
 from ricci_xla.programs._program import Program
 
 from . import _first_calls as first_calls

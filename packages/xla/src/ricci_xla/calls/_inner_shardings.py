@@ -7,12 +7,13 @@ to ``ricci_parallel``, which registers it here.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import Array, Jaxpr, PyTree, context, eval_trace
+from ricci_ir import AbstractValue, Array, Jaxpr, PyTree, ShapedArray, context, eval_trace
 from ricci_pytree import PyTreeDef, flatten_axes
-from ricci_xla.arrays._current_mesh import sharding_in_program, sharding_on_devices
 from ricci_xla.arrays._layout import Format, sharding_of_format
-from ricci_xla.arrays._sharding_types import Sharding
-from ricci_xla.arrays._spec import PartitionSpec
+from ricci_xla.meshes._current_mesh import sharding_in_program, sharding_on_devices
+from ricci_xla.meshes._division import check_fits
+from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
+from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
 
 __all__ = [
     "inner_shardings",
@@ -76,6 +77,34 @@ def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Shar
       RuntimeError: if a spec is given and no mesh is set.
     """
     return tuple(_sharding(name, leaf) for leaf in flatten_axes(f"jit {name}", tree, shardings))
+
+
+def check_leaves(
+    name: str,
+    shardings: Sequence[Sharding | None],
+    avals: Sequence[AbstractValue],
+    what: Sequence[str],
+) -> None:
+    """Check that leaves of arguments or results can have the shardings that they are given.
+
+    Args:
+      name: the argument of ``jit``, for errors.
+      shardings: the sharding of each leaf, where it has one.
+      avals: the type of each leaf.
+      what: each leaf, in words.
+
+    Raises:
+      ValueError: if a leaf has too few dimensions, or a sharding leaves one to the compiler.
+      IndivisibleError: if a dimension cannot be divided evenly.
+    """
+    for sharding, aval, leaf in zip(shardings, avals, what, strict=True):
+        if isinstance(sharding, NamedSharding) and UNCONSTRAINED in sharding.spec.partitions:
+            raise ValueError(
+                f"jit: {name} has {sharding} for {leaf}, which leaves a dimension open. Write None "
+                "there, or leave the sharding out, so that the compiler chooses all of it."
+            )
+        if isinstance(aval, ShapedArray):
+            check_fits(sharding, aval.shape, leaf)
 
 
 def _sharding(name: str, leaf: object) -> Sharding | None:

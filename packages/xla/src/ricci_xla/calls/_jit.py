@@ -21,7 +21,6 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._donation import name_repeated
-from ricci_xla.arrays._sharding_types import Sharding
 from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device
@@ -29,6 +28,7 @@ from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._nan_checks import checks_results
 from ricci_xla.executables._program_devices import Options
+from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.programs._arguments import (
     Arguments,
     Split,
@@ -46,7 +46,7 @@ from ricci_xla.programs._program import (
     trace_program,
 )
 
-from ._inner_shardings import ProgramShardings, inner_shardings, sharding_leaves
+from ._inner_shardings import ProgramShardings, check_leaves, inner_shardings, sharding_leaves
 from ._stages import Traced, Wrapped
 
 __all__ = [
@@ -114,11 +114,18 @@ class JitInfo:
         given = self.in_shardings
         if isinstance(given, ProgramShardings):
             return tuple(given.find(program.jaxpr)[len(program.consts) :])
-        return sharding_leaves("in_shardings", program.in_tree, (given, None))
+        found = sharding_leaves("in_shardings", program.in_tree, (given, None))
+        avals = program.jaxpr.in_avals[len(program.consts) :]
+        names = [f"argument {name} of jit({program.name})" for name in program.arg_names]
+        check_leaves("in_shardings", found, avals, names)
+        return found
 
     def result_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
         """For each leaf of the result likewise."""
-        return sharding_leaves("out_shardings", program.out_tree, self.out_shardings)
+        found = sharding_leaves("out_shardings", program.out_tree, self.out_shardings)
+        names = [f"{info} of jit({program.name})" for info in program.result_info]
+        check_leaves("out_shardings", found, program.jaxpr.out_avals, names)
+        return found
 
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from ricci_ir import Effect, Jaxpr, PyTree, ShapeDtypeStruct, Tracer, api_bounda
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, layout_of_parts
-from ricci_xla.arrays._sharding_types import Sharding
 from ricci_xla.devices._runtime_types import Device, LoadedExecutable
 from ricci_xla.executables._compiled import (
     CompiledProgram,
@@ -18,6 +17,7 @@ from ricci_xla.executables._compiled import (
 from ricci_xla.executables._hlo_computation import hlo_text, to_hlo
 from ricci_xla.executables._host_callbacks import parse_module
 from ricci_xla.executables._program_devices import Options, place
+from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.programs._program import Program
 
 __all__ = [

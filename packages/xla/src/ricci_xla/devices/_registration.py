@@ -80,6 +80,7 @@ def introduce_spec_check(check: Callable[[Any, Any], None], spec: object) -> Non
     class _NoMesh:
         size = 0
         axis_names = ()
+        _name_to_type: dict[Any, Any] = {}
         _internal_device_list = None
 
     with shown_to_jaxlib({"jax._src.named_sharding": {"check_pspec": check}}):

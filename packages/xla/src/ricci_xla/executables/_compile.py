@@ -20,12 +20,12 @@ from ricci_ir import (
 from ricci_stablehlo import HostCallback, ordered_among
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._sharding import single_device_sharding
-from ricci_xla.arrays._sharding_types import GSPMDSharding, Sharding
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import GSPMDSharding, Sharding
 
 from ._effects import runtime_tokens, token_buffer
 from ._host_callbacks import host_functions, parse_module

@@ -1,10 +1,7 @@
 """Placing, lowering and compiling a program, and calling the executable."""
 
-import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ricci_ir import (
     Jaxpr,
@@ -23,18 +20,17 @@ from ricci_ir import (
 from ricci_stablehlo import HostCallback, lower_jaxpr, string
 from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
-from ricci_xla.arrays._mesh import AbstractMesh, Mesh
-from ricci_xla.arrays._sharding import single_device_sharding
-from ricci_xla.arrays._sharding_types import (
+from ricci_xla.devices._client import platform_alias
+from ricci_xla.devices._guards import unguarded
+from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import (
     GSPMDSharding,
     HloSharding,
     NamedSharding,
     Sharding,
 )
-from ricci_xla.arrays._spec import PartitionSpec
-from ricci_xla.devices._client import platform_alias
-from ricci_xla.devices._guards import unguarded
-from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
+from ricci_xla.meshes._tiles import named_by_tiles
 from ricci_xla.programs._compile_log import log_compilation, timed
 from ricci_xla.programs._program import Program
 
@@ -410,57 +406,6 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         effects=jaxpr.effects,
     )
     return CompiledProgram(program, executable)
-
-
-def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: int) -> Sharding:
-    """Rewrite a sharding that XLA gave by tiles as a ``NamedSharding`` on a mesh, if one is equal.
-
-    A dimension's axes are searched whose sizes multiply to the number of its tiles; of several ways
-    that one is right in which the devices have the same tiles.
-    """
-    if mesh is None:
-        return sharding
-    tiles = sharding._to_xla_hlo_sharding(ndim)
-    if tiles.is_replicated():
-        return NamedSharding(mesh, PartitionSpec())
-    counts = tiles.tile_assignment_dimensions()[:ndim]
-    owners = _tile_owners(tiles, ndim)
-    for parts in _axes_for(counts, dict(mesh.shape)):
-        last = max(i for i, names in enumerate(parts) if names)
-        spec = (names[0] if len(names) == 1 else names or None for names in parts[: last + 1])
-        named = NamedSharding(mesh, PartitionSpec(*spec))
-        if _tile_owners(named._to_xla_hlo_sharding(ndim), ndim) == owners:
-            return named
-    return sharding
-
-
-def _axes_for(
-    counts: Sequence[int], sizes: dict[Hashable, int]
-) -> Iterator[tuple[tuple[Hashable, ...], ...]]:
-    """All ways to give each dimension mesh axes whose sizes multiply to its number of tiles."""
-    if not counts:
-        yield ()
-        return
-    for names in _axes_of(counts[0], sizes):
-        rest = {name: size for name, size in sizes.items() if name not in names}
-        yield from ((names, *others) for others in _axes_for(counts[1:], rest))
-
-
-def _axes_of(count: int, sizes: dict[Hashable, int]) -> Iterator[tuple[Hashable, ...]]:
-    if count == 1:
-        yield ()
-        return
-    for name, size in sizes.items():
-        if size > 1 and count % size == 0:
-            rest = {other: s for other, s in sizes.items() if other != name}
-            yield from ((name, *others) for others in _axes_of(count // size, rest))
-
-
-def _tile_owners(tiles: HloSharding, ndim: int) -> tuple[list[int], list[list[int]]]:
-    """The grid of tiles, and for each tile the devices that hold it."""
-    grid = tiles.tile_assignment_dimensions()[:ndim]
-    devices = np.reshape(tiles.tile_assignment_devices(), (math.prod(grid), -1))
-    return grid, np.sort(devices, axis=1).tolist()
 
 
 def _propagate(options: CompileOptions) -> None:

@@ -20,10 +20,10 @@ from ricci_pytree import PyTreeDef, default_registry
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host, move_array
-from ricci_xla.arrays._sharding_types import Sharding
 from ricci_xla.devices._client import note_fork
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import LoadedExecutable, PjitFunctionCache
+from ricci_xla.meshes._sharding_types import Sharding
 
 from ._compile import Executable
 

@@ -12,9 +12,9 @@ import numpy as np
 from ricci_ir import Effect, ShapedArray
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
-from ricci_xla.arrays._sharding import single_device_sharding
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
+from ricci_xla.meshes._sharding import single_device_sharding
 
 __all__ = [
     "effects_barrier",

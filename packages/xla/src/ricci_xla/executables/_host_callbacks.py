@@ -9,10 +9,10 @@ import numpy as np
 from ricci_ir import AbstractToken, ensure_compile_time_eval
 from ricci_stablehlo import HostCallback
 from ricci_xla.arrays._placement import array_from_host
-from ricci_xla.arrays._sharding import single_device_sharding
 from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._guards import explicit_transfer
 from ricci_xla.devices._jaxlib import load_mlir
+from ricci_xla.meshes._sharding import single_device_sharding
 
 from ._effects import runtime_tokens
 

@@ -5,18 +5,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ricci_stablehlo import Module
-from ricci_xla.arrays._mesh import Mesh
-from ricci_xla.arrays._sharding import single_device_sharding
-from ricci_xla.arrays._sharding_types import (
+from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import (
     GSPMDSharding,
     HloSharding,
     Sharding,
     SingleDeviceSharding,
 )
-from ricci_xla.devices._jaxlib import runtime
-from ricci_xla.devices._runtime_types import Device, DeviceList
-
-from ._compiled import named_by_tiles
+from ricci_xla.meshes._tiles import named_by_tiles
 
 __all__ = [
     "ShardingInspector",

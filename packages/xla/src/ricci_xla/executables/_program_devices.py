@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from ricci_ir import AbstractValue, Jaxpr, JaxprEqn, rule_table
 from ricci_xla.arrays._memory import HOST_MEMORY
-from ricci_xla.arrays._mesh import Mesh
-from ricci_xla.arrays._sharding_types import NamedSharding, Sharding
-from ricci_xla.arrays._spec import PartitionSpec
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.devices._state import device_mesh
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
+from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.programs._program import Program
 
 __all__ = [
@@ -131,7 +131,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
         mesh = None
     elif operations:
         mesh = operations[0].mesh
-    if mesh is None or mesh.empty or options.device is not None:
+    if mesh is None or not mesh.axis_names or options.device is not None:
         return Placement(devices, (None,) * len(found), committed, None, on_host)
     named = (s if isinstance(s, NamedSharding) else None for s in found)
     return Placement(devices, tuple(named), committed, mesh, on_host)

@@ -8,7 +8,8 @@ from typing import Any
 
 from ricci_xla.devices._runtime_types import Device, DeviceList
 
-from ._mesh import AbstractMesh, Mesh
+from ._abstract_mesh import AbstractMesh
+from ._mesh import Mesh
 from ._spec import PartitionSpec
 
 __all__ = [
@@ -186,6 +187,15 @@ class HloSharding:
 
     def is_maximal(self) -> bool:
         """Whether one device has the whole value."""
+
+    def is_tiled(self) -> bool:
+        """Whether the value is cut into tiles."""
+
+    def replicate_on_last_tile_dim(self) -> bool:
+        """Whether several devices have copies of each tile, and nothing else is said of them."""
+
+    def subgroup_types(self) -> list[Any]:
+        """What the devices that have one tile hold: copies, or terms of a sum."""
 
     def tile_assignment_dimensions(self) -> list[int]:
         """Into how many tiles each dimension is cut; then how many copies there are."""

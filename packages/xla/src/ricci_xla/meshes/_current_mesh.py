@@ -14,7 +14,8 @@ from ricci_ir import current_mesh
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._state import device_mesh
 
-from ._mesh import AbstractMesh, Mesh, entered_mesh
+from ._abstract_mesh import AbstractMesh
+from ._mesh import Mesh, entered_mesh
 from ._sharding import single_device_sharding
 from ._sharding_types import NamedSharding, Sharding
 from ._spec import PartitionSpec

@@ -6,8 +6,9 @@ from typing import Any
 
 from ricci_ir import ShapedArray, TypeSharding, current_mesh, make_type_sharding, sharding_forms
 
+from ._abstract_mesh import AbstractMesh
+from ._axes import AxisType
 from ._current_mesh import empty_abstract_mesh
-from ._mesh import AbstractMesh, AxisType
 from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
 

@@ -1,0 +1,240 @@
+"""How shardings divide arrays: the part that each device holds, and what cannot be divided."""
+
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from ricci_xla.devices._errors import IndivisibleError
+from ricci_xla.devices._runtime_types import Device, DeviceList
+
+from ._abstract_mesh import AbstractMesh
+from ._sharding_types import NamedSharding, Sharding, SingleDeviceSharding
+from ._spec import UNCONSTRAINED, PartitionSpec
+from ._tiles import hlo_sharding
+
+__all__ = [
+    "check_fits",
+]
+
+type Index = tuple[slice, ...]
+_whole = slice(None)
+
+
+def is_abstract(sharding: Sharding) -> bool:
+    """Whether a sharding is on a mesh without devices."""
+    return isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)
+
+
+def devices_of(sharding: Sharding) -> DeviceList:
+    """The devices of a sharding, in order.
+
+    Raises:
+      ValueError: if its mesh is abstract.
+    """
+    if is_abstract(sharding):
+        raise ValueError(
+            f"{sharding} is on an abstract mesh, which has no devices. Make it on a Mesh instead."
+        )
+    return sharding._internal_device_list
+
+
+def num_devices(sharding: Sharding) -> int:
+    """The number of devices."""
+    if isinstance(sharding, NamedSharding):
+        return sharding.mesh.size
+    return len(sharding._internal_device_list)
+
+
+@lru_cache(maxsize=4096)
+def tiles(sharding: Sharding, ndim: int) -> tuple[int, ...]:
+    """The number of parts that each dimension is divided into.
+
+    Raises:
+      ValueError: if arrays of rank ``ndim`` have too few dimensions for the sharding.
+    """
+    if isinstance(sharding, SingleDeviceSharding):
+        return (1,) * ndim
+    if isinstance(sharding, NamedSharding):
+        _check_rank(sharding, ndim)
+    form = hlo_sharding(sharding, ndim)
+    if form.is_replicated() or form.is_maximal():
+        return (1,) * ndim
+    return tuple(form.tile_assignment_dimensions()[:ndim])
+
+
+def _check_rank(sharding: NamedSharding, ndim: int) -> None:
+    spec = sharding.spec
+    if len(spec) <= ndim:
+        return
+    if any(part is not None for part in spec.partitions[ndim:]):
+        advice = "Shorten the spec" if ndim else "The spec of a scalar is P()"
+    else:
+        advice = f"Write {spec.update(partitions=spec.partitions[:ndim])}"
+    raise ValueError(
+        f"{sharding} is for arrays of rank {len(spec)} or higher, but the array has rank {ndim}. "
+        f"{advice}."
+    )
+
+
+def check_compatible_aval(self: Sharding, aval_shape: Sequence[int]) -> None:
+    """Check that arrays of a shape have enough dimensions for this sharding.
+
+    Raises:
+      ValueError: if they have fewer.
+    """
+    if isinstance(self, NamedSharding):
+        _check_rank(self, len(aval_shape))
+
+
+def shard_shape(self: Sharding, global_shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of what each device holds of an array.
+
+    Args:
+      global_shape: the array's shape.
+
+    Raises:
+      ValueError: if the array has too few dimensions.
+      IndivisibleError: if a dimension cannot be divided evenly.
+    """
+    shape = tuple(global_shape)
+    pieces = tiles(self, len(shape))
+    for size, count in zip(shape, pieces, strict=True):
+        if size % count:
+            raise _indivisible(self, shape, pieces)
+    return tuple(size // count for size, count in zip(shape, pieces, strict=True))
+
+
+def check_fits(sharding: Sharding | None, shape: tuple[int, ...], what: str) -> None:
+    """Check that an array of a shape can have a sharding.
+
+    Args:
+      sharding: the sharding, if it is known.
+      shape: the array's shape.
+      what: the array, for the error.
+
+    Raises:
+      ValueError: if the array has too few dimensions.
+      IndivisibleError: if a dimension cannot be divided evenly.
+    """
+    if sharding is None:
+        return
+    try:
+        shard_shape(sharding, shape)
+    except ValueError as error:
+        raise type(error)(f"{what}, of shape {shape}: {error}") from None
+
+
+def _indivisible(
+    sharding: Sharding, shape: tuple[int, ...], pieces: tuple[int, ...]
+) -> IndivisibleError:
+    faults = [
+        f"dimension {dim}, of size {size}, {_over(sharding, dim, count)}"
+        for dim, (size, count) in enumerate(zip(shape, pieces, strict=True))
+        if size % count
+    ]
+    padded = tuple(-(-size // count) * count for size, count in zip(shape, pieces, strict=True))
+    advice = f"Pad it to {padded}"
+    if isinstance(sharding, NamedSharding):
+        advice += f", or divide it by {_fitting(sharding, shape)}"
+    return IndivisibleError(
+        f"{sharding} divides {' and '.join(faults)}. The parts must be of one size, but the array "
+        f"has shape {shape}. {advice}."
+    )
+
+
+def _over(sharding: Sharding, dim: int, count: int) -> str:
+    """How a dimension is divided, in words."""
+    if not isinstance(sharding, NamedSharding):
+        return f"into {count} parts"
+    sizes = sharding.mesh.shape
+    names = [name for d, name in sharding.spec._axis_names() if d == dim]
+    axes = " and ".join(f"{name!r} of size {sizes[name]}" for name in names)
+    return f"over the mesh {'axes' if len(names) > 1 else 'axis'} {axes}"
+
+
+def _fitting(sharding: NamedSharding, shape: tuple[int, ...]) -> PartitionSpec:
+    """The spec without the mesh axes that do not fit."""
+    sizes = sharding.mesh.shape
+    parts: list[Any] = [
+        part if part is UNCONSTRAINED else None for part in sharding.spec.partitions
+    ]
+    kept: dict[int, list[Hashable]] = {}
+    for dim, name in sharding.spec._axis_names():
+        so_far = kept.setdefault(dim, [])
+        if shape[dim] % prod(sizes[axis] for axis in (*so_far, name)) == 0:
+            so_far.append(name)
+    for dim, names in kept.items():
+        parts[dim] = tuple(names) or None
+    return sharding.spec.update(partitions=parts)
+
+
+@lru_cache(maxsize=4096)
+def device_indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
+    """For each device of a sharding, in order, the index of its part in an array."""
+    count = num_devices(sharding)
+    piece = shard_shape(sharding, shape)
+    pieces = tiles(sharding, len(shape))
+    if prod(pieces) == 1:
+        return ((_whole,) * len(shape),) * count
+    order = hlo_sharding(sharding, len(shape)).tile_assignment_devices()
+    copies = count // prod(pieces)
+    found: list[Index] = [()] * count
+    # Tiles are listed in row-major order, each with its copies, so that the position of a device in
+    # the list gives the tile's index along each dimension, the last dimension first.
+    for position, device in enumerate(order):
+        rest = position // copies
+        index: list[slice] = []
+        for size, many in zip(reversed(piece), reversed(pieces), strict=True):
+            rest, tile = divmod(rest, many)
+            index.append(_whole if many == 1 else slice(tile * size, (tile + 1) * size))
+        found[device] = tuple(reversed(index))
+    return tuple(found)
+
+
+def devices_indices_map(self: Sharding, global_shape: Sequence[int]) -> dict[Device, Index]:
+    """For each device, the index of its part in an array.
+
+    Args:
+      global_shape: the array's shape.
+    """
+    indices = device_indices(self, tuple(global_shape))
+    return dict(zip(devices_of(self), indices, strict=True))
+
+
+def addressable_devices_indices_map(
+    self: Sharding, global_shape: Sequence[int]
+) -> dict[Device, Index]:
+    """For each device of this process, the index of its part in an array.
+
+    Args:
+      global_shape: the array's shape.
+    """
+    found = devices_indices_map(self, global_shape)
+    if self._internal_device_list.is_fully_addressable:
+        return found
+    return {device: found[device] for device in self._internal_device_list.addressable_device_list}
+
+
+def is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
+    """Whether two shardings place arrays of ``ndim`` dimensions in the same way."""
+    if self == other:
+        return True
+    if is_abstract(self) or is_abstract(other):
+        if not (is_abstract(self) and is_abstract(other)):
+            return False
+        if num_devices(self) != num_devices(other):
+            return False
+    elif self._internal_device_list != other._internal_device_list:
+        return False
+    if self.memory_kind != other.memory_kind:
+        return False
+    mine, its = hlo_sharding(self, ndim), hlo_sharding(other, ndim)
+    if mine.is_replicated() and its.is_replicated():
+        return True
+    return (
+        tiles(self, ndim) == tiles(other, ndim)
+        and mine.tile_assignment_devices() == its.tile_assignment_devices()
+        and mine.is_replicated() == its.is_replicated()
+        and mine.subgroup_types() == its.subgroup_types()
+    )

@@ -1,0 +1,265 @@
+"""The classes of shardings: what this package adds to jaxlib's, and the check of specs."""
+
+import difflib
+from collections.abc import Hashable
+from typing import Any
+
+from ricci_xla.devices._errors import DuplicateSpecError
+from ricci_xla.devices._registration import introduce_spec_check
+from ricci_xla.devices._runtime_types import Device, DeviceList
+
+from ._axes import AxisType
+from ._division import (
+    addressable_devices_indices_map,
+    check_compatible_aval,
+    devices_indices_map,
+    devices_of,
+    is_abstract,
+    is_equivalent_to,
+    num_devices,
+    shard_shape,
+)
+from ._sharding_types import (
+    GSPMDSharding,
+    HloSharding,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
+from ._spec import UNCONSTRAINED, PartitionSpec
+from ._tiles import hlo_sharding
+
+__all__ = [
+    "make_single_device_sharding",
+    "single_device_sharding",
+]
+
+
+def _named_repr(self: NamedSharding) -> str:
+    memory = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+    return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{memory})"
+
+
+def _replicated_axes(self: NamedSharding) -> frozenset[Hashable]:
+    """The mesh axes along which the devices hold copies."""
+    spec = self.spec
+    used = {*(name for _, name in spec._axis_names()), *spec.unreduced, *spec.reduced}
+    return frozenset(name for name in self.mesh.axis_names if name not in used)
+
+
+def _named_update(
+    self: NamedSharding, mesh: Any = None, spec: Any = None, memory_kind: str | None = None
+) -> NamedSharding:
+    """This sharding with some parts replaced; ``spec`` may be a tuple."""
+    if spec is None:
+        spec = self.spec
+    elif not isinstance(spec, PartitionSpec):
+        spec = PartitionSpec(*spec)
+    return NamedSharding(
+        self.mesh if mesh is None else mesh,
+        spec,
+        self._memory_kind if memory_kind is None else memory_kind,
+    )
+
+
+def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
+    return NamedSharding(self.mesh, self.spec, kind)
+
+
+def _check_spec(mesh: Any, spec: Any) -> None:
+    """Check that a spec fits a mesh. jaxlib calls this for every new ``NamedSharding``."""
+    if not isinstance(spec, PartitionSpec):
+        raise TypeError(
+            f"NamedSharding: expected spec to be a PartitionSpec, got {spec!r} of type "
+            f"{type(spec).__name__}. Write NamedSharding(mesh, PartitionSpec('x', None))."
+        )
+    types = mesh._name_to_type
+    seen: dict[Hashable, int] = {}
+    for dim, name in spec._axis_names():
+        if name not in types:
+            raise _unknown_axis(spec, name, types)
+        if name in seen:
+            where = (
+                f"twice for dimension {dim}"
+                if seen[name] == dim
+                else f"for the dimensions {seen[name]} and {dim}"
+            )
+            raise DuplicateSpecError(
+                f"NamedSharding: {spec} uses the mesh axis {name!r} {where}. A mesh axis divides "
+                "one dimension: use it once, and None or another axis elsewhere."
+            )
+        seen[name] = dim
+    for what in ("unreduced", "reduced"):
+        for name in getattr(spec, what):
+            if name not in types:
+                raise _unknown_axis(spec, name, types)
+            if types[name] is not AxisType.Explicit:
+                raise ValueError(
+                    f"NamedSharding: {spec} is {what} over {name!r}, which is "
+                    f"{types[name].name} in {mesh}. Only along axes of type Explicit do types say "
+                    "that: make the mesh with axis_types=AxisType.Explicit for them."
+                )
+    if UNCONSTRAINED in spec.partitions and types and AxisType.Auto not in types.values():
+        raise ValueError(
+            f"NamedSharding: {spec} has UNCONSTRAINED, which leaves a dimension to the compiler, "
+            f"but {mesh} has no axis of type Auto that it could use. Write None instead."
+        )
+
+
+def _unknown_axis(spec: PartitionSpec, name: Hashable, known: dict[Hashable, Any]) -> ValueError:
+    alike = difflib.get_close_matches(str(name), map(str, known), 1)
+    return ValueError(
+        f"NamedSharding: {spec} names the axis {name!r}, but the axes of the mesh are "
+        f"{tuple(known)}.{f' Did you mean {alike[0]!r}?' if alike else ''}"
+    )
+
+
+def _is_fully_replicated(self: Sharding) -> bool:
+    """Whether every device holds the whole array."""
+    if isinstance(self, NamedSharding):
+        sizes = self.mesh.shape
+        used = (*(name for _, name in self.spec._axis_names()), *self.spec.unreduced)
+        return all(sizes[name] == 1 for name in used)
+    if isinstance(self, GSPMDSharding):
+        return self._hlo_sharding.is_replicated() or self.num_devices == 1
+    return True
+
+
+def _single_eq(self: SingleDeviceSharding, other: object) -> bool:
+    if type(other) is not SingleDeviceSharding:
+        return False
+    return self._device == other._device and self.memory_kind == other.memory_kind
+
+
+def _single_hash(self: SingleDeviceSharding) -> int:
+    return hash((self._device, self.memory_kind))
+
+
+def _single_repr(self: SingleDeviceSharding) -> str:
+    return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
+
+
+def _single_with_memory_kind(self: SingleDeviceSharding, kind: str) -> SingleDeviceSharding:
+    return SingleDeviceSharding(self._device, memory_kind=kind)
+
+
+def _gspmd_eq(self: GSPMDSharding, other: object) -> bool:
+    if type(other) is not GSPMDSharding:
+        return False
+    return (
+        self._internal_device_list == other._internal_device_list
+        and self._hlo_sharding == other._hlo_sharding
+        and self.memory_kind == other.memory_kind
+    )
+
+
+def _gspmd_hash(self: GSPMDSharding) -> int:
+    return hash((self._internal_device_list, self._hlo_sharding, self.memory_kind))
+
+
+def _gspmd_repr(self: GSPMDSharding) -> str:
+    return f"GSPMDSharding({self._hlo_sharding!r}, memory_kind={self.memory_kind})"
+
+
+def _gspmd_with_memory_kind(self: GSPMDSharding, kind: str) -> GSPMDSharding:
+    return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
+
+
+def _memory_kind(self: Any) -> str | None:
+    """The kind of the devices' memory that holds the array."""
+    kind = self._memory_kind
+    if kind is not None or is_abstract(self):
+        return kind
+    return self._internal_device_list.default_memory_kind
+
+
+def _reduce_sharding(self: Sharding) -> tuple[Any, ...]:
+    """What makes the sharding anew, for ``copy`` and ``pickle``."""
+    kind: str | None = getattr(self, "_memory_kind", None)
+    if isinstance(self, NamedSharding):
+        return NamedSharding, (self.mesh, self.spec, kind)
+    if isinstance(self, GSPMDSharding):
+        return _gspmd, (tuple(self._internal_device_list), self._hlo_sharding.to_proto(), kind)
+    (device,) = self._internal_device_list
+    return _on_device, (device, kind)
+
+
+def _on_device(device: Device, kind: str | None) -> SingleDeviceSharding:
+    return make_single_device_sharding(device, memory_kind=kind)
+
+
+def _gspmd(devices: tuple[Device, ...], form: Any, kind: str | None) -> GSPMDSharding:
+    return GSPMDSharding(DeviceList(devices), HloSharding.from_proto(form), memory_kind=kind)
+
+
+def _addressable(self: Sharding) -> DeviceList:
+    return devices_of(self).addressable_device_list
+
+
+# What each of jaxlib's classes is given.
+_members: dict[type, dict[str, Any]] = {
+    Sharding: {
+        "device_set": property(lambda self: set(devices_of(self))),
+        "addressable_devices": property(lambda self: set(_addressable(self))),
+        "has_addressable_devices": property(lambda self: len(_addressable(self)) > 0),
+        "is_fully_addressable": property(lambda self: devices_of(self).is_fully_addressable),
+        "is_fully_replicated": property(_is_fully_replicated),
+        "memory_kind": property(_memory_kind),
+        "num_devices": property(num_devices),
+        # Libraries that write checkpoints (orbax) read these two.
+        "_device_assignment": property(lambda self: tuple(devices_of(self))),
+        "_addressable_device_assignment": property(lambda self: tuple(_addressable(self))),
+        "__reduce__": _reduce_sharding,
+        "addressable_devices_indices_map": addressable_devices_indices_map,
+        "check_compatible_aval": check_compatible_aval,
+        "devices_indices_map": devices_indices_map,
+        "is_equivalent_to": is_equivalent_to,
+        "shard_shape": shard_shape,
+        "_to_xla_hlo_sharding": hlo_sharding,
+    },
+    NamedSharding: {
+        "__repr__": _named_repr,
+        "replicated_axes": property(_replicated_axes),
+        "update": _named_update,
+        "with_memory_kind": _named_with_memory_kind,
+    },
+    SingleDeviceSharding: {
+        "__eq__": _single_eq,
+        "__hash__": _single_hash,
+        "__repr__": _single_repr,
+        "with_memory_kind": _single_with_memory_kind,
+    },
+    GSPMDSharding: {
+        "__eq__": _gspmd_eq,
+        "__hash__": _gspmd_hash,
+        "__repr__": _gspmd_repr,
+        "with_memory_kind": _gspmd_with_memory_kind,
+    },
+}
+for _class, _named in _members.items():
+    for _name, _member in _named.items():
+        setattr(_class, _name, _member)
+introduce_spec_check(_check_spec, PartitionSpec())
+
+
+_single: dict[Device, SingleDeviceSharding] = {}  # grows to the number of devices
+
+
+def single_device_sharding(device: Device) -> SingleDeviceSharding:
+    """The sharding of arrays that are whole on a device, the same object at each call.
+
+    Dispatching compares shardings by identity first.
+    """
+    found = _single.get(device)
+    if found is None:
+        found = _single.setdefault(device, SingleDeviceSharding(device))
+    return found
+
+
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """The sharding of arrays that are whole in a memory of a device."""
+    if memory_kind is None:
+        return single_device_sharding(device)
+    return SingleDeviceSharding(device, memory_kind=memory_kind)

@@ -1,0 +1,266 @@
+"""Partition specs: the mesh axes that divide each dimension of an array."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from typing import Any, SupportsIndex
+
+from ricci_ir import UnreducedKind
+from ricci_xla.devices._jaxlib import runtime
+
+__all__ = [
+    "P",
+    "PartitionSpec",
+    "UNCONSTRAINED",
+]
+
+
+class _Unconstrained:
+    """The type of ``UNCONSTRAINED``, which leaves a dimension's partitioning to the compiler."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "UNCONSTRAINED"
+
+
+UNCONSTRAINED = _Unconstrained()
+runtime.set_pspec_unconstrained(UNCONSTRAINED)
+
+
+_none: frozenset[Hashable] = frozenset()
+_set = object.__setattr__
+
+type Partition = Hashable | Sequence[Hashable]
+"""How one dimension is divided: a mesh axis, several, ``None`` or ``UNCONSTRAINED``."""
+
+
+class PartitionSpec:
+    """For each dimension of an array, the mesh axis or axes that divide it.
+
+    Args:
+      partitions: for each dimension an axis name, a tuple of them, ``None`` (not divided) or
+        ``PartitionSpec.UNCONSTRAINED``. Dimensions left out at the end are not divided.
+      unreduced: a set of mesh axes along which the devices hold parts that have yet to be combined.
+      reduced: a set of mesh axes along which the values are the same, and their cotangents
+        ``unreduced``.
+      unreduced_kind: how such parts are to be combined; by a sum, unless it is given.
+
+    Raises:
+      TypeError: if the axes are not given as sets.
+      ValueError: if an axis is named in two ways, or ``unreduced_kind`` is given without
+        ``unreduced``.
+
+    Example:
+      >>> PartitionSpec("x", None, ("y", "z"))
+      P('x', None, ('y', 'z'))
+    """
+
+    __slots__ = ("_hash", "partitions", "reduced", "unreduced", "unreduced_kind")
+
+    UNCONSTRAINED = UNCONSTRAINED
+
+    partitions: tuple[Any, ...]
+    unreduced: frozenset[Hashable]
+    reduced: frozenset[Hashable]
+    unreduced_kind: UnreducedKind | None
+    _hash: int
+
+    def __init__(
+        self,
+        *partitions: Partition,
+        unreduced: Set[Hashable] = _none,
+        reduced: Set[Hashable] = _none,
+        unreduced_kind: UnreducedKind | None = None,
+    ):
+        parts = runtime.canonicalize_partitions(partitions)
+        if unreduced is not _none or reduced is not _none or unreduced_kind is not None:
+            unreduced, reduced = _checked_axes(parts, unreduced, reduced)
+            unreduced_kind = _checked_kind(unreduced_kind, unreduced)
+        _set(self, "partitions", parts)
+        _set(self, "unreduced", unreduced)
+        _set(self, "reduced", reduced)
+        _set(self, "unreduced_kind", unreduced_kind)
+        _set(self, "_hash", hash((parts, unreduced, reduced, unreduced_kind)))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a PartitionSpec does not change; update({name}=...) makes another.")
+
+    @property
+    def _partitions(self) -> tuple[Any, ...]:
+        return self.partitions
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if self.unreduced or self.reduced:
+            raise ValueError(
+                f"{self}[{index!r}] would leave out what is unreduced and reduced. Write "
+                f"spec.partitions[{index!r}]."
+            )
+        return self.partitions[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __add__(self, other: object) -> "PartitionSpec":
+        if isinstance(other, PartitionSpec):
+            if self.unreduced_kind is not other.unreduced_kind:
+                raise TypeError(
+                    f"{self} + {other}: both must be unreduced in the same way, or none. Join "
+                    "their partitions with update(partitions=...) instead."
+                )
+            return PartitionSpec(
+                *self.partitions,
+                *other.partitions,
+                unreduced=self.unreduced | other.unreduced,
+                reduced=self.reduced | other.reduced,
+                unreduced_kind=self.unreduced_kind,
+            )
+        return self._joined(other, lambda more: self.partitions + more)
+
+    def __radd__(self, other: object) -> "PartitionSpec":
+        return self._joined(other, lambda more: more + self.partitions)
+
+    def _joined(self, other: object, join: Callable[[tuple[Any, ...]], Any]) -> "PartitionSpec":
+        if not isinstance(other, tuple):
+            raise NotImplementedError(
+                f"a PartitionSpec and a tuple can be added, or two of them; got {other!r} of type "
+                f"{type(other).__name__}."
+            )
+        if self.unreduced:
+            raise TypeError(
+                f"{self} and the tuple {other} cannot be added: a tuple does not say what is "
+                "unreduced. Use update(partitions=...)."
+            )
+        return self.update(join(other))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, PartitionSpec):
+            return False
+        return (
+            self.partitions == other.partitions
+            and self.unreduced == other.unreduced
+            and self.reduced == other.reduced
+            and self.unreduced_kind is other.unreduced_kind
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.partitions, self.unreduced, self.reduced, self.unreduced_kind)
+
+    def index(self, value: Partition) -> int:
+        """The first dimension partitioned as ``value`` says."""
+        return self.partitions.index(runtime.canonicalize_partition(value))
+
+    def count(self, value: Partition) -> int:
+        """How many dimensions are partitioned as ``value`` says."""
+        return self.partitions.count(runtime.canonicalize_partition(value))
+
+    def update(
+        self,
+        partitions: Iterable[Partition] | None = None,
+        unreduced: Set[Hashable] | None = None,
+        reduced: Set[Hashable] | None = None,
+        unreduced_kind: UnreducedKind | None = None,
+    ) -> "PartitionSpec":
+        """This spec with some parts replaced."""
+        new = self.unreduced if unreduced is None else unreduced
+        return _rebuild(
+            self.partitions if partitions is None else partitions,
+            new,
+            self.reduced if reduced is None else reduced,
+            unreduced_kind or (self.unreduced_kind if new else None),
+        )
+
+    def to_tangent_spec(self) -> "PartitionSpec":
+        """The spec of tangents, which is the same."""
+        return self
+
+    def to_ct_spec(self) -> "PartitionSpec":
+        """The spec of cotangents: ``unreduced`` and ``reduced`` change places."""
+        return _rebuild(self.partitions, self.reduced, self.unreduced)
+
+    def _axis_names(self) -> Iterator[tuple[int, Hashable]]:
+        """Each mesh axis of the spec, after the dimension that it divides."""
+        for dimension, part in enumerate(self.partitions):
+            if part is None or part is UNCONSTRAINED:
+                continue
+            for name in part if isinstance(part, tuple) else (part,):
+                yield dimension, name
+
+    def __repr__(self) -> str:
+        parts = ", ".join(map(repr, self.partitions))
+        if not self.unreduced and not self.reduced:
+            return f"P({parts}{',' if len(self.partitions) == 1 else ''})"
+        sets = (("unreduced", self.unreduced), ("reduced", self.reduced))
+        texts = [f"{name}={{{_listed(axes)}}}" for name, axes in sets if axes]
+        if self.unreduced_kind is not None:
+            texts.append(f"unreduced_kind={self.unreduced_kind.name}")
+        return f"P({', '.join([parts] * bool(parts) + texts)})"
+
+
+def _listed(axes: Iterable[Hashable]) -> str:
+    return ", ".join(sorted(map(repr, axes)))
+
+
+def _checked_axes(
+    parts: tuple[Any, ...], unreduced: Any, reduced: Any
+) -> tuple[frozenset[Hashable], frozenset[Hashable]]:
+    """The sets of unreduced and reduced axes of a spec, which must not name one in two ways."""
+    sets = []
+    for what, axes in (("unreduced", unreduced), ("reduced", reduced)):
+        if not isinstance(axes, set | frozenset):
+            raise TypeError(
+                f"PartitionSpec: {what} takes a set of axis names, got {axes!r} of type "
+                f"{type(axes).__name__}. Write {what}={{'x'}}."
+            )
+        if None in axes:
+            raise ValueError(f"PartitionSpec: {what}={axes} has None, which names no mesh axis.")
+        sets.append(frozenset(axes))
+    names = {n for part in parts for n in (part if isinstance(part, tuple) else (part,))}
+    for one, other, both in (
+        ("divides a dimension", "unreduced", names & sets[0]),
+        ("divides a dimension", "reduced", names & sets[1]),
+        ("is unreduced", "reduced", sets[0] & sets[1]),
+    ):
+        for name in both:
+            raise ValueError(
+                f"PartitionSpec: the axis {name!r} {one} and is {other}. It can be only one of "
+                "these: leave it out of one."
+            )
+    return sets[0], sets[1]
+
+
+def _checked_kind(kind: Any, unreduced: frozenset[Hashable]) -> UnreducedKind | None:
+    if kind is not None and not isinstance(kind, UnreducedKind):
+        raise TypeError(
+            f"PartitionSpec: unreduced_kind takes an UnreducedKind, got {kind!r} of type "
+            f"{type(kind).__name__}."
+        )
+    if kind is not None and not unreduced:
+        raise ValueError(
+            f"PartitionSpec: unreduced_kind={kind} is given without unreduced axes, which it is "
+            "about."
+        )
+    return UnreducedKind.sum if unreduced and kind is None else kind
+
+
+def _rebuild(
+    partitions: Iterable[Partition],
+    unreduced: Set[Hashable],
+    reduced: Set[Hashable],
+    unreduced_kind: UnreducedKind | None = None,
+) -> PartitionSpec:
+    return PartitionSpec(
+        *partitions, unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind
+    )
+
+
+P = PartitionSpec

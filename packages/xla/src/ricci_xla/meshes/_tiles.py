@@ -1,0 +1,100 @@
+"""XLA's form of shardings: tiles over numbered devices, and the mesh axes that they stand for."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ricci_xla.devices._jaxlib import hlo
+
+from ._abstract_mesh import AbstractMesh
+from ._mesh import Mesh
+from ._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
+from ._spec import PartitionSpec
+
+_KINDS = hlo.OpSharding.Type
+
+
+def hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
+    """XLA's form of a sharding, for arrays of ``ndim`` dimensions."""
+    if isinstance(sharding, NamedSharding):
+        return _of_named(sharding, ndim)
+    if isinstance(sharding, GSPMDSharding):
+        return sharding._hlo_sharding
+    return HloSharding.replicate()
+
+
+def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
+    # The devices are numbered in the grid of the mesh. Its axes are transposed so that those that
+    # divide dimensions come first, in the dimensions' order; then those along which the devices
+    # hold terms of a sum; and those along which copies lie last.
+    mesh, spec = sharding.mesh, sharding.spec
+    sizes = mesh.shape
+    order: list[int] = []
+    tiles = [1] * ndim
+    for dimension, name in spec._axis_names():
+        order.append(mesh.axis_names.index(name))
+        tiles[dimension] *= sizes[name]
+    terms = [axis for axis, name in enumerate(mesh.axis_names) if name in spec.unreduced]
+    count = prod(mesh.axis_sizes[axis] for axis in terms)
+    if prod(tiles) * count == 1:
+        return HloSharding.replicate()
+    rest = [axis for axis in range(len(mesh.axis_names)) if axis not in order + terms]
+    groups = [
+        (size, kind)
+        for size, kind in (
+            (count, _KINDS.UNREDUCED),
+            (mesh.size // (prod(tiles) * count), _KINDS.REPLICATED),
+        )
+        if size > 1
+    ]
+    return HloSharding.iota_tile(
+        dims=[*tiles, *(size for size, _ in groups)],
+        reshape_dims=list(mesh.axis_sizes),
+        transpose_perm=order + terms + rest,
+        subgroup_types=[kind for _, kind in groups],
+    )
+
+
+def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: int) -> Sharding:
+    """Rewrite a sharding that XLA gave by tiles as a ``NamedSharding`` on a mesh, if one is equal.
+
+    Along each dimension, the number of a device's tile must be made of its coordinates in the mesh,
+    as digits. The devices at distance one from the first, along each axis, show the axis's digit.
+    """
+    if mesh is None:
+        return sharding
+    form = hlo_sharding(sharding, ndim)
+    if form.is_replicated():
+        return NamedSharding(mesh, PartitionSpec())
+    if not form.is_tiled():
+        return sharding
+    dims = form.tile_assignment_dimensions()
+    devices = np.array(form.tile_assignment_devices())
+    if devices.size != mesh.size:
+        return sharding
+    places = np.argsort(devices).reshape(mesh.axis_sizes)  # where a device is among the tiles
+    spec: list[Any] = []
+    for tile in np.unravel_index(places, dims)[:ndim]:
+        strides = [
+            (int(np.take(tile, 1, axis).flat[0]), name)
+            for axis, (name, size) in enumerate(mesh.shape_tuple)
+            if size > 1
+        ]
+        axes = [name for stride, name in sorted(strides, key=lambda s: -s[0]) if stride]
+        spec.append(tuple(axes) if axes else None)
+    while spec and spec[-1] is None:
+        spec.pop()
+    used = [name for axes in spec if axes is not None for name in axes]
+    if len(used) > len(set(used)):
+        return sharding
+    named = NamedSharding(mesh, PartitionSpec(*spec))
+    found = hlo_sharding(named, ndim)
+    same = (
+        not found.is_replicated()
+        and found.tile_assignment_dimensions() == dims
+        and found.tile_assignment_devices() == form.tile_assignment_devices()
+        and found.subgroup_types() == form.subgroup_types()
+        and found.replicate_on_last_tile_dim() == form.replicate_on_last_tile_dim()
+    )
+    return named if same else sharding
