@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+import ricci_parallel  # noqa: F401  (defines the collectives)
 from ricci_ir import primitives
 from ricci_reference import reference_backend
 from ricci_testing import cases, check_compiled, check_programs, examples

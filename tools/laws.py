@@ -11,6 +11,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
+import ricci_parallel  # noqa: F401  (defines the collectives)
 from ricci_ir import primitives, unsupported, use_backend
 from ricci_lax.authoring import example_rules, exempt_rules
 from ricci_reference import missing_rule, reference_backend

@@ -32,8 +32,10 @@ from .rules._law_examples import POSITIVE as POSITIVE
 from .rules._law_examples import UNIT as UNIT
 from .rules._law_examples import WHOLE as WHOLE
 from .rules._law_examples import Domain as Domain
+from .rules._law_examples import OverAxes as OverAxes
 from .rules._law_examples import Samples as Samples
 from .rules._law_examples import Topic as Topic
+from .rules._law_examples import along_an_axis as along_an_axis
 from .rules._law_examples import example_rules as example_rules
 from .rules._law_examples import exempt_rules as exempt_rules
 from .rules._law_examples import no_examples as no_examples
@@ -47,6 +49,7 @@ from .rules._reading import position_rules as position_rules
 from .rules._singular import Singular as Singular
 from .rules._singular import singular_points as singular_points
 from .structure._operand_types import anything as anything
+from .structure._operand_types import check_dtype as check_dtype
 from .structure._operand_types import floating as floating
 from .structure._operand_types import inexact as inexact
 from .structure._operand_types import integral as integral

@@ -1,15 +1,6 @@
 """Several devices: ``pmap``, collectives, meshes, and the placement of arrays."""
 
 from . import _placement as _placement
-from ._collectives import axis_index as axis_index
-from ._collectives import axis_index_p as axis_index_p
-from ._collectives import pmax as pmax
-from ._collectives import pmax_p as pmax_p
-from ._collectives import pmean as pmean
-from ._collectives import pmin as pmin
-from ._collectives import pmin_p as pmin_p
-from ._collectives import psum as psum
-from ._collectives import psum_p as psum_p
 from ._current_mesh import auto_axes as auto_axes
 from ._current_mesh import explicit_axes as explicit_axes
 from ._current_mesh import get_abstract_mesh as get_abstract_mesh
@@ -21,10 +12,6 @@ from ._device_put import device_put as device_put
 from ._device_put import device_put_p as device_put_p
 from ._device_put_sharded import device_put_replicated as device_put_replicated
 from ._device_put_sharded import device_put_sharded as device_put_sharded
-from ._gathering import all_gather as all_gather
-from ._gathering import all_to_all as all_to_all
-from ._gathering import ppermute as ppermute
-from ._gathering import pswapaxes as pswapaxes
 from ._inspect_sharding import inspect_array_sharding as inspect_array_sharding
 from ._inspect_sharding import inspect_sharding_p as inspect_sharding_p
 from ._multihost import assert_equal as assert_equal
@@ -37,18 +24,56 @@ from ._multihost import sync_global_devices as sync_global_devices
 from ._pmap import pmap as pmap
 from ._sharding_constraint import sharding_constraint_p as sharding_constraint_p
 from ._sharding_constraint import with_sharding_constraint as with_sharding_constraint
+from .collectives import all_gather as all_gather
+from .collectives import all_gather_invariant_p as all_gather_invariant_p
+from .collectives import all_gather_p as all_gather_p
+from .collectives import all_gather_reduced_p as all_gather_reduced_p
+from .collectives import all_to_all as all_to_all
+from .collectives import all_to_all_p as all_to_all_p
+from .collectives import axis_index as axis_index
+from .collectives import axis_index_p as axis_index_p
+from .collectives import axis_size as axis_size
+from .collectives import pbroadcast as pbroadcast
+from .collectives import pbroadcast_p as pbroadcast_p
+from .collectives import pmax as pmax
+from .collectives import pmax_p as pmax_p
+from .collectives import pmean as pmean
+from .collectives import pmin as pmin
+from .collectives import pmin_p as pmin_p
+from .collectives import ppermute as ppermute
+from .collectives import ppermute_p as ppermute_p
+from .collectives import precv as precv
+from .collectives import precv_p as precv_p
+from .collectives import psend as psend
+from .collectives import psend_p as psend_p
+from .collectives import pshuffle as pshuffle
+from .collectives import psum as psum
+from .collectives import psum_invariant_p as psum_invariant_p
+from .collectives import psum_p as psum_p
+from .collectives import psum_scatter as psum_scatter
+from .collectives import pswapaxes as pswapaxes
+from .collectives import pvary_p as pvary_p
+from .collectives import ragged_all_to_all as ragged_all_to_all
+from .collectives import ragged_all_to_all_p as ragged_all_to_all_p
+from .collectives import reduce_scatter_p as reduce_scatter_p
 from .manual._primitive import shard_map_p as shard_map_p
 from .manual._shard_map import Infer as Infer
 from .manual._shard_map import shard_map as shard_map
 from .manual._shard_map import smap as smap
 
 __all__ = [
+    "Infer",
     "all_gather",
+    "all_gather_invariant_p",
+    "all_gather_p",
+    "all_gather_reduced_p",
     "all_to_all",
+    "all_to_all_p",
     "assert_equal",
     "auto_axes",
     "axis_index",
     "axis_index_p",
+    "axis_size",
     "broadcast_one_to_all",
     "device_put",
     "device_put_p",
@@ -61,6 +86,8 @@ __all__ = [
     "host_local_array_to_global_array",
     "inspect_array_sharding",
     "inspect_sharding_p",
+    "pbroadcast",
+    "pbroadcast_p",
     "pmap",
     "pmax",
     "pmax_p",
@@ -68,18 +95,29 @@ __all__ = [
     "pmin",
     "pmin_p",
     "ppermute",
+    "ppermute_p",
+    "precv",
+    "precv_p",
     "process_allgather",
+    "psend",
+    "psend_p",
+    "pshuffle",
     "psum",
+    "psum_invariant_p",
     "psum_p",
+    "psum_scatter",
     "pswapaxes",
+    "pvary_p",
+    "ragged_all_to_all",
+    "ragged_all_to_all_p",
     "reached_preemption_sync_point",
+    "reduce_scatter_p",
     "reshard",
     "set_mesh",
     "shard_map",
     "shard_map_p",
-    "Infer",
-    "smap",
     "sharding_constraint_p",
+    "smap",
     "sync_global_devices",
     "use_abstract_mesh",
     "with_sharding_constraint",

@@ -5,12 +5,14 @@ laws that do not apply, with the reason. Both are data, so nothing here depends 
 """
 
 import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ricci_ir import RuleTable, rule_table, unsupported
 
-# ``Samples``; or a function without arguments that gives pairs of operands and parameters; or
-# ``no_examples("reason")`` for a primitive that the laws are not checked on.
+# ``Samples``; or a function without arguments that gives pairs of operands and parameters; or a
+# sequence of ``OverAxes``; or ``no_examples("reason")`` for a primitive that the laws are not
+# checked on.
 example_rules: RuleTable = rule_table("examples", required=False)
 
 # A dictionary from topics that the laws leave out to the reasons.
@@ -60,6 +62,20 @@ class Samples(NamedTuple):
     fixed: tuple[int, ...] = ()
     order: int = 2
     specials: bool | None = None
+
+
+class OverAxes(NamedTuple):
+    """Examples of a primitive that refers to named axes: the laws hold of it under ``vmap``.
+
+    Attributes:
+      axes: the names and the sizes of the axes.
+      pairs: gives pairs of operands, which have a leading dimension for each axis, and parameters.
+      fixed: the positions of operands that are the same for all examples of a batch.
+    """
+
+    axes: Mapping[str, int]
+    pairs: Callable[[], Iterable[tuple[Sequence[Any], dict[str, Any]]]]
+    fixed: tuple[int, ...] = ()
 
 
 def samples(*domains: Domain, **options: Any) -> Samples:

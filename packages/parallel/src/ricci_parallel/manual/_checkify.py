@@ -1,4 +1,4 @@
-"""The ``checkify`` rules of ``shard_map`` and ``psum``."""
+"""The ``checkify`` rule of ``shard_map``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +13,7 @@ from ricci_ir import (
     get_aval,
     trace_to_jaxpr,
 )
-from ricci_lax import check_rules, reshape
-from ricci_parallel._collectives import psum_p
+from ricci_lax import reshape
 from ricci_xla import PartitionSpec
 
 
@@ -52,14 +51,3 @@ def _with_axis(jaxpr: Jaxpr, count: int) -> Jaxpr:
         return [*errors, *outs[count:]]
 
     return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
-
-
-def _check_sum(
-    log: Any, primitive: Primitive, operands: Sequence[ArrayLike], params: dict[str, Any]
-) -> list[Array]:
-    results = primitive.bind(*operands, **params)
-    log.report_nans(primitive, results)
-    return results
-
-
-check_rules.define(psum_p, _check_sum)

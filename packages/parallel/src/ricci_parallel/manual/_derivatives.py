@@ -36,8 +36,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax import div, reshape
-from ricci_parallel._collectives import psum_p
-from ricci_parallel._varying import psum_invariant_p
+from ricci_parallel.collectives import psum_invariant_p, psum_p
 from ricci_xla import PartitionSpec
 
 from ._scope import in_scope
@@ -299,7 +298,7 @@ def _shared(ct: Array, spec: PartitionSpec, shards: Shards) -> Array:
 
 def _collected(x: Array, spec: PartitionSpec, shards: Shards) -> Array:
     axes = replicated_axes(shards.mesh, spec, shards.manual)
-    return psum_p.bind(x, axes=axes, axis_index_groups=None)[0] if axes else x
+    return psum_p.bind(x, axes=axes, axis_index_groups=None) if axes else x
 
 
 def _summed(x: Array, named: AxisNames, shards: Shards) -> Array:

@@ -3,19 +3,30 @@
 from ricci_ir import guard_public as _guard_public
 from ricci_lax import *
 from ricci_parallel import all_gather as all_gather
+from ricci_parallel import all_gather_p as all_gather_p
 from ricci_parallel import all_to_all as all_to_all
+from ricci_parallel import all_to_all_p as all_to_all_p
 from ricci_parallel import axis_index as axis_index
 from ricci_parallel import axis_index_p as axis_index_p
+from ricci_parallel import axis_size as axis_size
 from ricci_parallel import device_put_p as device_put_p
+from ricci_parallel import pbroadcast as pbroadcast
 from ricci_parallel import pmax as pmax
 from ricci_parallel import pmax_p as pmax_p
 from ricci_parallel import pmean as pmean
 from ricci_parallel import pmin as pmin
 from ricci_parallel import pmin_p as pmin_p
 from ricci_parallel import ppermute as ppermute
+from ricci_parallel import ppermute_p as ppermute_p
+from ricci_parallel import precv as precv
+from ricci_parallel import psend as psend
+from ricci_parallel import pshuffle as pshuffle
 from ricci_parallel import psum as psum
 from ricci_parallel import psum_p as psum_p
+from ricci_parallel import psum_scatter as psum_scatter
 from ricci_parallel import pswapaxes as pswapaxes
+from ricci_parallel import ragged_all_to_all as ragged_all_to_all
+from ricci_parallel import ragged_all_to_all_p as ragged_all_to_all_p
 from ricci_parallel import sharding_constraint_p as sharding_constraint_p
 from ricci_parallel import with_sharding_constraint as with_sharding_constraint
 

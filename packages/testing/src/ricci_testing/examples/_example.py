@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ricci_batching import vmap
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -15,6 +16,7 @@ from ricci_ir import (
     Literal,
     Primitive,
     enable_x64,
+    extend_axes,
     get_aval,
     issubdtype,
     jaxprs_in_params,
@@ -46,6 +48,8 @@ class Example:
       x64: whether 64-bit dtypes are enabled although it has none.
       make: for parameters that hold jaxprs: ``make(convert)`` applies the function ``convert`` to
         the operands and returns them with parameters of matching types.
+      axes: the names and sizes of the axes that the primitive refers to. Operands and results have
+        a leading dimension for each, and the primitive is applied under ``vmap`` over them.
     """
 
     args: tuple[Any, ...]
@@ -56,6 +60,7 @@ class Example:
     modes: tuple[str, ...] = ("fwd", "rev")
     x64: bool = False
     make: Callable[[Callable[[Any], Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+    axes: tuple[tuple[str, int], ...] = ()
 
     @property
     def wide(self) -> bool:
@@ -84,8 +89,31 @@ class Example:
 
     def bind(self, primitive: Primitive, *args: ArrayLike) -> list[Array]:
         """The results of the primitive for these operands, as a list."""
-        result = primitive.bind(*args, **self.params)
-        return list(result) if primitive.multiple_results else [result]
+
+        def fun(*xs: ArrayLike) -> list[Array]:
+            result = primitive.bind(*xs, **self.params)
+            return list(result) if primitive.multiple_results else [result]
+
+        for name, size in reversed(self.axes):
+            fun = vmap(fun, axis_name=name, axis_size=size)
+        return fun(*args)
+
+    def result_avals(self, primitive: Primitive) -> list[Any]:
+        """The abstract types of the results.
+
+        Raises:
+          ValueError: if an operand lacks the leading dimensions of the named axes.
+        """
+        avals: list[Any] = list(map(get_aval, self.args))
+        sizes = tuple(size for _, size in self.axes)
+        rank = len(sizes)
+        if any(aval.shape[:rank] != sizes for aval in avals):
+            raise ValueError(f"operands lack the leading dimensions {sizes} of {self.axes}")
+        members = tuple(a.update(shape=a.shape[rank:]) if sizes else a for a in avals)
+        with extend_axes(self.axes):
+            found = primitive.result_avals(members, self.params)
+        found = found if primitive.multiple_results else [found]
+        return [a.update(shape=(*sizes, *a.shape)) if sizes else a for a in found]
 
     def differentiable(self) -> list[int]:
         """The positions of the operands that derivatives are taken by."""

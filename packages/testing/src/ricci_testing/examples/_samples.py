@@ -64,6 +64,17 @@ def examples_of(primitive: Primitive) -> list[Example]:
       ValueError: if the primitive accepts none of them.
     """
     rule = example_rules[primitive]
+    if isinstance(rule, Sequence) and not isinstance(rule, Samples):
+        return [
+            Example(
+                tuple(map(np.asarray, args)),
+                dict(params),
+                fixed=over.fixed,
+                axes=tuple(over.axes.items()),
+            )
+            for over in rule
+            for args, params in over.pairs()
+        ]
     if not isinstance(rule, Samples):
         return [Example(tuple(map(np.asarray, args)), dict(params)) for args, params in rule()]
     found = [e for e in _candidates(primitive, rule) if accepts(primitive, e)]

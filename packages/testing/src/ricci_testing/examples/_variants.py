@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ricci_ir import Primitive, bfloat16, get_aval, issubdtype, jaxprs_in_params
+from ricci_ir import Primitive, bfloat16, issubdtype, jaxprs_in_params
 from ricci_lax.authoring import exempt_rules
 
 from ._example import Example
@@ -76,7 +76,7 @@ def accepts(primitive: Primitive, example: Example) -> bool:
     """Whether abstract evaluation accepts an example; if not, it raises one of ``REFUSALS``."""
     try:
         with example.precision():
-            primitive.result_avals(tuple(map(get_aval, example.args)), example.params)
+            example.result_avals(primitive)
     except REFUSALS:
         return False
     return True
@@ -250,8 +250,8 @@ def is_empty(example: Example) -> bool:
 
 
 def is_scalar(example: Example) -> bool:
-    """Whether the first operand is zero-dimensional."""
-    return bool(example.args) and example.args[0].ndim == 0
+    """Whether the first operand is zero-dimensional, apart from named axes."""
+    return bool(example.args) and example.args[0].ndim == len(example.axes)
 
 
 def variants(

@@ -171,6 +171,5 @@ def _executed(
         push, at = pushed_forward(of_places, primals)
         yield "jvp", push, at
     if "rev" in example.modes and has_transpose(primitive):
-        avals = primitive.result_avals(tuple(map(get_aval, example.args)), example.params)
-        pull, at = pulled_back(of_places, primals, avals if primitive.multiple_results else [avals])
+        pull, at = pulled_back(of_places, primals, example.result_avals(primitive))
         yield "vjp", pull, at

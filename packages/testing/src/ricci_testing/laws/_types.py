@@ -107,9 +107,7 @@ def check_abstract_type(primitive: Primitive, example: Example) -> str | None:
     Raises:
       AssertionError: if it does not.
     """
-    avals = tuple(map(get_aval, example.args))
-    abstract = primitive.result_avals(avals, example.params)
-    expected = abstract if primitive.multiple_results else [abstract]
+    expected = example.result_avals(primitive)
     results = example.bind(primitive, *example.args)
     if len(results) != len(expected):
         raise AssertionError(f"{len(results)} results were computed, {len(expected)} expected")

@@ -1,0 +1,163 @@
+"""The primitives that reduce values over named axes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, linear, not_linear
+from ricci_batching import Axis
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    define,
+    derived,
+    get_aval,
+)
+from ricci_lax import convert_element_type, div, eq, mul, reduce_max, reduce_min, reduce_sum
+from ricci_lax.authoring import anything, check_dtype, checks_nan, numeric
+from ricci_stablehlo import Lowering, Value
+
+from ._law_examples import reduction_examples
+from ._lowering import channel, replica_groups
+from ._members import in_groups
+from ._named_axes import AxisNames, Groups, outside
+from ._varying import extremum, keeps_varying
+
+
+def lower_all_reduce(
+    ctx: Lowering, x: Value, op: str, names: AxisNames, groups: Groups | None
+) -> Value:
+    """Write ``stablehlo.all_reduce`` with an operation that combines two elements."""
+    scalar = ShapedArray((), x.dtype)
+    region = ctx.region([scalar, scalar], lambda c, a, b: [c.emit(op, [a, b], a.aval)])
+    attributes = f"{channel(ctx)}, {replica_groups(ctx, names, groups)}, use_global_device_ids"
+    return ctx.generic("stablehlo.all_reduce", [x], [x.aval], attributes, [region])[0]
+
+
+def _all_reduce(op: str) -> Callable[..., Value]:
+    def lower(
+        ctx: Lowering, x: Value, *, axes: AxisNames, axis_index_groups: Groups | None
+    ) -> Value:
+        return lower_all_reduce(ctx, x, op, axes, axis_index_groups)
+
+    return lower
+
+
+def reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> derived:
+    """The batching rule of a reduction over named axes.
+
+    If the mapped axis is one of them, the batch is reduced by ``reduce(x, dim, size)``, and the
+    collective goes over the other axes.
+    """
+
+    def make(primitive: Primitive) -> Callable[..., tuple[Any, int | None]]:
+        def batch(
+            axis: Axis,
+            args: Sequence[ArrayLike],
+            dims: Sequence[int | None],
+            *,
+            axes: AxisNames,
+            **params: Any,
+        ) -> tuple[Any, int | None]:
+            (x,), (dim,) = args, dims
+            if axis.name not in axes:
+                return primitive.bind(x, axes=axes, **params), dim
+            groups = params.get("axis_index_groups")
+            if groups is not None:
+                whole = {"axes": axes, "axis_index_groups": None}
+                each = lambda row: primitive.bind(row, **whole)
+                return in_groups(axis, x, dim, axes, groups, each), 0
+            rest = tuple(name for name in axes if name != axis.name)
+            out = reduce(x, dim, axis.size)
+            return (primitive.bind(out, axes=rest, **params) if rest else out), None
+
+        return batch
+
+    return derived(make)
+
+
+def sum_over(x: ArrayLike, dim: int | None, size: int) -> Array:
+    """The sum of a batch; of a value that is the same for all examples, its multiple."""
+    if dim is None:
+        return mul(x, scalar_of(x, size))
+    return reduce_sum(x, (dim,))
+
+
+def scalar_of(x: ArrayLike, value: int) -> np.number:
+    """A scalar of an array's dtype."""
+    return get_aval(x).dtype.type(value)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def axes_of(*, axes: AxisNames, **_: Any) -> AxisNames:
+    """The ``axis_names`` rule of primitives with a parameter ``axes``."""
+    return axes
+
+
+def _type(name: str, accepted: Sequence[type]) -> Callable[..., ShapedArray]:
+    def abstract_eval(
+        aval: ShapedArray, *, axes: AxisNames, axis_index_groups: Groups | None
+    ) -> ShapedArray:
+        check_dtype(name, aval, accepted)
+        return aval
+
+    return abstract_eval
+
+
+def _psum_transpose(ct: ArrayLike, x: Any, **params: Any) -> list[Array]:
+    return [psum_p.bind(ct, **params)]
+
+
+# The sum of the operand over the devices (or examples) along named axes.
+psum_p: Primitive = define(
+    "psum",
+    abstract_eval=_type("psum", numeric),
+    jvp=linear,
+    transpose=_psum_transpose,
+    batch=reduce_batch(sum_over),
+    axis_names=axes_of,
+    host=outside,
+    lower=_all_reduce("stablehlo.add"),
+    sharding=keeps_varying,
+    checkify=checks_nan,
+    examples=reduction_examples,
+)
+
+
+def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:
+    """The tangent is that of the members that have the extreme value: the mean of several."""
+
+    def jvp(
+        primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x,), (tangent,) = primals, tangents
+        result = primitive.bind(x, **params)
+        if type(tangent) is Zero:
+            return result, Zero.from_primal(result)
+        aval: Any = get_aval(tangent)
+        chosen = convert_element_type(eq(x, result), aval.dtype)
+        count = psum_p.bind(chosen, **params)
+        return result, div(psum_p.bind(mul(tangent, chosen), **params), count)
+
+    return jvp
+
+
+def _extremum(name: str, op: str, reduce: Callable[..., Array]) -> Primitive:
+    return define(
+        name,
+        abstract_eval=_type(name, anything),
+        jvp=derived(_extremum_jvp),
+        transpose=not_linear,
+        batch=reduce_batch(lambda x, d, size: x if d is None else reduce(x, (d,))),
+        axis_names=axes_of,
+        host=outside,
+        lower=_all_reduce(op),
+        sharding=extremum,
+        examples=reduction_examples,
+    )
+
+
+pmax_p: Primitive = _extremum("pmax", "stablehlo.maximum", reduce_max)
+pmin_p: Primitive = _extremum("pmin", "stablehlo.minimum", reduce_min)

@@ -1,0 +1,89 @@
+"""The position along a named axis, and its size."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import not_linear, zero_derivative
+from ricci_batching import Axis
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, api_boundary, define
+from ricci_ir import axis_size as size_of
+from ricci_lax import add, iota, mul
+from ricci_lax.authoring import no_examples
+from ricci_stablehlo import Lowering, Value
+
+from ._named_axes import axis_names, named, outside
+
+_INT = np.dtype("int32")
+
+
+def _lower(ctx: Lowering, *, axis_name: Hashable) -> Value:
+    # Partitions are numbered in the order of the mesh, so the index along an axis is
+    # partition_id // (the size of the axes after it) % (its own size).
+    out = ctx.out
+    sizes = ctx.module.axis_sizes
+    order = list(sizes)
+    minor = int(np.prod([sizes[n] for n in order[order.index(axis_name) + 1 :]], dtype=np.int64))
+    unsigned = ShapedArray((), np.dtype("uint32"))
+    device = ctx.generic("stablehlo.partition_id", [], [unsigned])[0]
+    position = ctx.emit("stablehlo.divide", [device, ctx.constant(minor, unsigned)], unsigned)
+    size = ctx.constant(sizes[axis_name], unsigned)
+    index = ctx.emit("stablehlo.remainder", [position, size], unsigned)
+    return ctx.emit("stablehlo.convert", [index], out)
+
+
+def _batch(
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *, axis_name: Hashable
+) -> tuple[Array, int]:
+    return iota(_INT, axis.size), 0
+
+
+# The position of this device (or example) along a named axis.
+axis_index_p: Primitive = define(
+    "axis_index",
+    abstract_eval=lambda *, axis_name: ShapedArray((), _INT),
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=_batch,
+    axis_names=named,
+    host=outside,
+    lower=_lower,
+    examples=no_examples("it has no operands, and stands for another number in each member"),
+)
+
+
+@api_boundary
+def axis_index(axis_name: Hashable | Sequence[Hashable]) -> Array:
+    """The position along a named axis, an ``int32`` scalar; along several axes, in row-major order.
+
+    Raises:
+      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: axis_index("i"), axis_name="i")(np.ones(3))
+      Array([0, 1, 2], dtype=int32)
+    """
+    index: Any = None
+    for name in axis_names("axis_index", axis_name):
+        position = axis_index_p.bind(axis_name=name)
+        index = position if index is None else add(mul(index, _INT.type(size_of(name))), position)
+    return iota(_INT, 1)[0] if index is None else index
+
+
+@api_boundary
+def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
+    """The number of members of a named axis; of several axes, the product.
+
+    Raises:
+      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: x * axis_size("i"), axis_name="i")(np.ones(3))
+      Array([3., 3., 3.], dtype=float32)
+    """
+    return size_of(axis_name)

@@ -1,0 +1,232 @@
+"""Collectives in which each member sends another part of its values to every member."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from ricci_autodiff import linear
+from ricci_batching import Axis, batched_at
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    PyTree,
+    ShapedArray,
+    api_boundary,
+    define,
+)
+from ricci_lax import expand_dims, squeeze
+from ricci_lax.authoring import along_an_axis
+from ricci_pytree import tree_map
+from ricci_stablehlo import Lowering, Value
+
+from ._gathering import check_divisible
+from ._law_examples import exchange_examples
+from ._lowering import channel, on_words, replica_groups
+from ._members import arranged, divided, in_groups, shape_of, sizes_around
+from ._named_axes import Groups, array_axis, as_groups, axis_names, group_size, named, outside
+from ._varying import exchanges_parts
+
+
+def _type(
+    aval: ShapedArray,
+    *,
+    axis_index_groups: Groups | None,
+    axis_name: Hashable,
+    axis_size: int,
+    concat_axis: int,
+    split_axis: int,
+    tiled: bool,
+) -> ShapedArray:
+    shape = list(aval.shape)
+    shape[split_axis] //= axis_size
+    shape[concat_axis] *= axis_size
+    return aval.update(shape=tuple(shape))
+
+
+def _lower(
+    ctx: Lowering,
+    x: Value,
+    *,
+    axis_index_groups: Groups | None,
+    axis_name: Hashable,
+    axis_size: int,
+    concat_axis: int,
+    split_axis: int,
+    tiled: bool,
+) -> Value:
+    attributes = (
+        f"{channel(ctx)}, concat_dimension = {concat_axis} : i64, "
+        f"{replica_groups(ctx, named(axis_name=axis_name), axis_index_groups)}, "
+        f"split_count = {axis_size} : i64, split_dimension = {split_axis} : i64"
+    )
+    return ctx.generic("stablehlo.all_to_all", [x], [ctx.out], attributes)[0]
+
+
+def _transpose(
+    ct: ArrayLike, x: Any, *, split_axis: int, concat_axis: int, **params: Any
+) -> list[Array]:
+    return [all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
+
+
+def _batch(
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+) -> tuple[Array, int]:
+    (x,), (dim,) = args, dims
+    if axis.name in named(axis_name=params["axis_name"]):
+        return _exchange_examples(axis, x, dim, params)
+    assert dim is not None  # else the axis is named
+    shifted = {k: params[k] + (params[k] >= dim) for k in ("split_axis", "concat_axis")}
+    return all_to_all_p.bind(x, **{**params, **shifted}), dim
+
+
+def _exchange_examples(
+    axis: Axis, x: ArrayLike, dim: int | None, params: dict[str, Any]
+) -> tuple[Array, int]:
+    """Exchange along the mapped axis, and maybe others.
+
+    The split axis holds a part for each member. Along the mapped axis, to send them is to swap the
+    batch with the parts; along the others, the collective exchanges them.
+    """
+    names, groups = named(axis_name=params["axis_name"]), params["axis_index_groups"]
+    split, concat = params["split_axis"], params["concat_axis"]
+    if groups is not None:
+        whole = {**params, "axis_index_groups": None}
+        return in_groups(
+            axis, x, dim, names, groups, lambda row: all_to_all_p.bind(row, **whole)
+        ), 0
+    rest, before, behind = sizes_around(names, axis.name)
+    x = batched_at(x, dim, axis.size, 0)
+    rank = len(shape_of(x)) - 1
+    part = shape_of(x)[split + 1] // params["axis_size"]
+    x = divided(x, split + 1, (before, axis.size, behind, part))
+    labels: list[Any] = ["sender", *range(rank)]
+    labels[split + 1 : split + 1] = ["before", "receiver", "behind"]
+    if rest:
+        order = ["receiver", "sender", *range(rank)]
+        x = arranged(x, labels, [["before", "behind"], *([i] for i in order)])
+        over = {"axis_name": rest, "axis_size": before * behind}
+        x = all_to_all_p.bind(x, **{**params, **over, "split_axis": 0, "concat_axis": 0})
+        x = divided(x, 0, (before, behind))
+        labels = ["before", "behind", *order]
+    target: list[list[Any]] = [["receiver"], *([i] for i in range(rank))]
+    target[concat + 1] = ["before", "sender", "behind", concat]
+    return arranged(x, labels, target), 0
+
+
+# Divides one dimension among the members, and joins what they sent along another, or the same one.
+# ``tiled`` says how the caller sees it, and changes nothing.
+all_to_all_p: Primitive = define(
+    "all_to_all",
+    abstract_eval=_type,
+    jvp=linear,
+    transpose=_transpose,
+    batch=_batch,
+    axis_names=named,
+    host=outside,
+    lower=_lower,
+    extended_lower=on_words(_lower),
+    sharding=exchanges_parts,
+    shown=lambda *, axis_size, **params: params,
+    examples=exchange_examples,
+    exempt=along_an_axis,
+)
+
+
+def _exchanged(
+    what: str,
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    split_axis: int,
+    concat_axis: int,
+    axis_index_groups: Sequence[Sequence[int]] | None,
+    tiled: bool,
+) -> PyTree:
+    names = axis_names(what, axis_name)
+    groups = as_groups(what, names, axis_index_groups)
+    count = group_size(names, groups)
+    shared = {
+        "axis_index_groups": groups,
+        "axis_name": tuple(axis_name) if isinstance(axis_name, list) else axis_name,
+        "axis_size": count,
+        "tiled": bool(tiled),
+    }
+
+    def one(leaf: ArrayLike) -> Array:
+        shape = shape_of(leaf)
+        split = array_axis(what, split_axis, len(shape), shape)
+        concat = array_axis(what, concat_axis, len(shape), shape)
+        check_divisible(what, "split_axis", split, shape, count, names, tiled)
+        if tiled or split == concat:
+            return all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)
+        # The parts are joined along a new axis, and the one that was divided goes.
+        concat += concat > split
+        split += concat <= split
+        leaf = expand_dims(leaf, (concat,))
+        found = all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)
+        return squeeze(found, (split,))
+
+    return tree_map(one, x)
+
+
+@api_boundary
+def all_to_all(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
+) -> PyTree:
+    """Exchange parts: each member divides its values among all members, and joins what it gets.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, bound by an enclosing ``vmap``, ``pmap`` or ``shard_map``;
+        or a tuple of names.
+      split_axis: the axis that is divided among the members. Its size is their number, or a
+        multiple of it if ``tiled``.
+      concat_axis: the axis of the result along which the parts are joined.
+      axis_index_groups: exchanges in each of these groups of members on its own, given by their
+        positions along the axis; they have one size, and every position is in one of them.
+      tiled: whether the parts are concatenated along an axis that is there. By default,
+        ``split_axis`` is removed, and ``concat_axis`` is new.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if the axis cannot be divided among the members.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(np.arange(4.0).reshape(2, 2))
+      Array([[0., 2.],
+             [1., 3.]], dtype=float32)
+    """
+    return _exchanged("all_to_all", x, axis_name, split_axis, concat_axis, axis_index_groups, tiled)
+
+
+@api_boundary
+def pswapaxes(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """Swap a named axis with an axis of the array, which has the same size.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, bound by an enclosing ``vmap``, ``pmap`` or ``shard_map``.
+      axis: the axis of the array.
+      axis_index_groups: see ``all_to_all``.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(np.arange(4.0).reshape(2, 2))
+      Array([[0., 2.],
+             [1., 3.]], dtype=float32)
+    """
+    return _exchanged("pswapaxes", x, axis_name, axis, axis, axis_index_groups, False)

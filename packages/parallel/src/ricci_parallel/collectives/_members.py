@@ -1,0 +1,126 @@
+"""Batching rules of collectives over the mapped axis: its members are the examples of the batch."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_batching import Axis, batched_at, vmap
+from ricci_ir import Array, ArrayLike, axis_size, get_aval
+from ricci_lax import (
+    GatherDimensionNumbers,
+    concatenate,
+    gather,
+    reshape,
+    slice_in_dim,
+    transpose,
+)
+
+from ._named_axes import AxisNames, Groups
+
+
+def shape_of(x: ArrayLike) -> tuple[int, ...]:
+    """The shape of an array, a tracer or a scalar."""
+    return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def sizes_around(names: AxisNames, name: Hashable) -> tuple[AxisNames, int, int]:
+    """The other axes of a collective, and how many positions those before and behind ``name`` have.
+
+    A member's position along several axes counts them in row-major order.
+    """
+    place = names.index(name)
+    before, behind = names[:place], names[place + 1 :]
+    return (*before, *behind), axis_size(before), axis_size(behind)
+
+
+def rows_of(x: ArrayLike, order: Sequence[int]) -> Array:
+    """Rows of an array, given by their positions; zeros for positions behind the last row."""
+    shape = shape_of(x)
+    if list(order) == list(range(shape[0])):
+        return x  # pyright: ignore[reportReturnType]
+    rank = len(shape)
+    dims = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, rank)), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    inside = all(i < shape[0] for i in order)
+    return gather(
+        x,
+        np.array(order, np.int32)[:, None],
+        dims,
+        (1, *shape[1:]),
+        unique_indices=inside and len(set(order)) == len(order),
+        mode="promise_in_bounds" if inside else "fill",
+        fill_value=None if inside else 0,
+    )
+
+
+def in_groups(
+    axis: Axis,
+    x: ArrayLike,
+    dim: int | None,
+    names: AxisNames,
+    groups: Groups,
+    fun: Callable[[Array], ArrayLike],
+) -> Array:
+    """Apply a collective to each group of examples on its own; returns a batch.
+
+    Args:
+      axis: the mapped axis.
+      x: the batch.
+      dim: its batch dimension, or ``None``.
+      names: the axes of the collective.
+      groups: the examples of each group.
+      fun: the collective over one axis of the mapped axis' name, which has a group's size.
+
+    Raises:
+      NotImplementedError: if the collective goes over other axes, too.
+    """
+    if len(names) > 1:
+        raise NotImplementedError(
+            f"axis_index_groups over several axes {names}, of which vmap maps over "
+            f"{axis.name!r}, is not supported. Name the axes of the groups instead of numbering "
+            "their members."
+        )
+    order = [i for group in groups for i in group]
+    x = rows_of(batched_at(x, dim, axis.size, 0), order)
+    along = lambda rows: vmap(fun, axis_name=axis.name, axis_size=shape_of(rows)[0])(rows)
+    sizes = {len(group) for group in groups}
+    if len(sizes) == 1:
+        rows = reshape(x, (len(groups), *sizes, *shape_of(x)[1:]))
+        found = vmap(along)(rows)
+        found = reshape(found, (axis.size, *shape_of(found)[2:]))
+    else:
+        ends = np.cumsum([len(group) for group in groups]).tolist()
+        parts = [
+            along(slice_in_dim(x, end - len(g), end)) for g, end in zip(groups, ends, strict=True)
+        ]
+        found = concatenate(parts, 0)
+    return rows_of(found, np.argsort(order).tolist())
+
+
+def arranged(x: ArrayLike, labels: Sequence[Any], target: Sequence[Sequence[Any]]) -> Array:
+    """Transpose an array, and merge dimensions.
+
+    Args:
+      x: the array.
+      labels: a label for each of its dimensions.
+      target: for each dimension of the result, the labels of those that are merged into it.
+
+    Example:
+      >>> arranged(np.ones((2, 3, 4)), "abc", ["c", "ba"]).shape
+      (4, 6)
+    """
+    sizes = dict(zip(labels, shape_of(x), strict=True))
+    order = [label for merged in target for label in merged]
+    places = [list(labels).index(label) for label in order]
+    if places != list(range(len(places))):
+        x = transpose(x, places)
+    shape = tuple(int(np.prod([sizes[i] for i in merged], dtype=np.int64)) for merged in target)
+    return reshape(x, shape) if shape != shape_of(x) else x  # pyright: ignore[reportReturnType]
+
+
+def divided(x: ArrayLike, dim: int, sizes: Sequence[int]) -> Array:
+    """Divide a dimension of an array into several."""
+    shape = shape_of(x)
+    return reshape(x, (*shape[:dim], *sizes, *shape[dim + 1 :]))

@@ -1,0 +1,314 @@
+"""Collectives that send each member's values to another member, or those of one to all."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import linear
+from ricci_batching import Axis, batched_at
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    PyTree,
+    ShapedArray,
+    api_boundary,
+    define,
+)
+from ricci_ir import axis_size as size_of
+from ricci_lax import (
+    broadcast,
+    dynamic_index_in_dim,
+    eq,
+    full_like,
+    index_in_dim,
+    select,
+    stack,
+)
+from ricci_pytree import tree_map
+from ricci_stablehlo import Lowering, Value
+
+from ._all_reduce import psum_p
+from ._axis_index import axis_index
+from ._law_examples import broadcast_examples, permutation_examples
+from ._lowering import channel, device_groups, device_pairs, id_table, on_words, replica_groups
+from ._members import rows_of, shape_of, sizes_around
+from ._named_axes import AxisNames, axis_names, named, outside, shown
+from ._varying import keeps_varying
+
+# Pairs (source, destination) of positions.
+type Pairs = tuple[tuple[int, int], ...]
+
+
+def as_pairs(what: str, names: AxisNames, perm: Sequence[Any]) -> Pairs:
+    """The argument ``perm`` as tuples, with positions counted from the front.
+
+    Raises:
+      ValueError: if a member is a source twice or a destination twice, or there is no such member.
+    """
+    size = size_of(names)
+    try:
+        pairs = [(int(source), int(target)) for source, target in perm]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what}: perm must be pairs (source, destination) of positions, got {perm!r}."
+        ) from None
+    outside = [i for pair in pairs for i in pair if not -size <= i < size]
+    if outside:
+        raise ValueError(
+            f"{what}: perm has the position {outside[0]}, but {shown(names)} has {size} members, "
+            f"at positions 0 to {size - 1}."
+        )
+    found = tuple((source % size, target % size) for source, target in pairs)
+    for ends in zip(*found, strict=True):
+        if len(set(ends)) < len(ends):
+            raise ValueError(
+                f"{what}: perm={list(pairs)} must have unique sources and unique destinations. "
+                "To send one member's value to all, use pbroadcast or all_gather."
+            )
+    return found
+
+
+def _same_type(aval: ShapedArray, **_: Any) -> ShapedArray:
+    return aval
+
+
+def _permute_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs) -> Value:
+    attributes = f"{channel(ctx)}, {device_pairs(ctx, axis_name, perm)}"
+    return ctx.generic("stablehlo.collective_permute", [x], [x.aval], attributes)[0]
+
+
+def _permute_transpose(ct: ArrayLike, x: Any, *, axis_name: AxisNames, perm: Pairs) -> list[Array]:
+    back = tuple((target, source) for source, target in perm)
+    return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
+
+
+def _permute_batch(
+    axis: Axis,
+    args: Sequence[ArrayLike],
+    dims: Sequence[int | None],
+    *,
+    axis_name: AxisNames,
+    perm: Pairs,
+) -> tuple[Array, int | None]:
+    (x,), (dim,) = args, dims
+    if axis.name not in axis_name:
+        return ppermute_p.bind(x, axis_name=axis_name, perm=perm), dim
+    x = batched_at(x, dim, axis.size, 0)
+    rest, _, behind = sizes_around(axis_name, axis.name)
+    if rest:
+        return _permute_rows(axis, x, rest, behind, perm), 0
+    order = [axis.size] * axis.size  # behind the last row: zeros
+    for source, target in perm:
+        order[target] = source
+    return rows_of(x, order), 0
+
+
+def _permute_rows(axis: Axis, x: ArrayLike, rest: AxisNames, behind: int, perm: Pairs) -> Array:
+    """Permute over the mapped axis and others, ``rest``.
+
+    What a row sends to another row is a permutation over the other axes.
+    """
+
+    def apart(position: int) -> tuple[int, int]:
+        """The row of a member, and its position along the other axes."""
+        before, minor = divmod(position, axis.size * behind)
+        row, minor = divmod(minor, behind)
+        return row, before * behind + minor
+
+    moves: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    for source, target in perm:
+        (row, place), (new_row, new_place) = apart(source), apart(target)
+        moves[new_row][row].append((place, new_place))
+    here = axis_index(rest)
+    rows = []
+    for new_row in range(axis.size):
+        result = full_like(index_in_dim(x, 0, 0, keepdims=False), 0)
+        for row, pairs in moves[new_row].items():
+            sent = ppermute_p.bind(
+                index_in_dim(x, row, 0, keepdims=False), axis_name=rest, perm=tuple(pairs)
+            )
+            gets = np.isin(np.arange(size_of(rest)), [target for _, target in pairs])
+            mine = dynamic_index_in_dim(gets, here, keepdims=False)
+            result = select(broadcast(mine, shape_of(result)), sent, result)
+        rows.append(result)
+    return stack(rows)
+
+
+# The values of other members, by pairs of positions; zeros in members that are no destination.
+ppermute_p: Primitive = define(
+    "ppermute",
+    abstract_eval=_same_type,
+    jvp=linear,
+    transpose=_permute_transpose,
+    batch=_permute_batch,
+    axis_names=named,
+    host=outside,
+    lower=_permute_lower,
+    extended_lower=on_words(_permute_lower),
+    sharding=keeps_varying,
+    examples=permutation_examples,
+)
+
+
+@api_boundary
+def ppermute(
+    x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> PyTree:
+    """Send the values of each member to another member.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, bound by an enclosing ``vmap``, ``pmap`` or ``shard_map``;
+        or a tuple of names.
+      perm: pairs (source, destination) of positions along the axis. A member that is no
+        destination gets zeros.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if a member is a source twice, or a destination twice, or does not exist.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> turn = [(0, 1), (1, 2), (2, 0)]
+      >>> vmap(lambda x: ppermute(x, "i", turn), axis_name="i")(np.arange(3.0))
+      Array([2., 0., 1.], dtype=float32)
+    """
+    return _permuted("ppermute", x, axis_name, perm)
+
+
+def _permuted(
+    what: str, x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[Any]
+) -> PyTree:
+    names = axis_names(what, axis_name)
+    pairs = as_pairs(what, names, perm)
+    return tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+
+
+@api_boundary
+def pshuffle(x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[int]) -> PyTree:
+    """Give each member the values of another member: member ``i`` gets those of ``perm[i]``.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of names.
+      perm: a permutation of the positions along the axis.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if ``perm`` is no permutation.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(np.arange(3.0))
+      Array([2., 0., 1.], dtype=float32)
+    """
+    size = size_of(axis_names("pshuffle", axis_name))
+    if sorted(perm) != list(range(size)):
+        raise ValueError(
+            f"pshuffle: perm must be a permutation of the positions 0 to {size - 1} along "
+            f"{axis_name!r}, got {list(perm)}."
+        )
+    return _permuted("pshuffle", x, axis_name, [(s, t) for t, s in enumerate(perm)])
+
+
+def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: int) -> Value:
+    names = named(axis_name=axis_name)
+    if ctx.platform in ("cuda", "rocm"):
+        rows = device_groups(ctx.module.axis_sizes, names, None)
+        rows = [[row[source], *row[:source], *row[source + 1 :]] for row in rows]
+        attributes = f"{channel(ctx)}, replica_groups = {id_table(rows)}"
+        return ctx.generic("stablehlo.collective_broadcast", [x], [x.aval], attributes)[0]
+    # The compilers of other platforms lack the operation: gather the values, and take one.
+    size = int(np.prod([ctx.module.axis_sizes[name] for name in names], dtype=np.int64))
+    one, all_ = (x.aval.update(shape=(n, *x.shape)) for n in (1, size))
+    row = ctx.emit("stablehlo.reshape", [x], one)
+    attributes = (
+        f"all_gather_dim = 0 : i64, {channel(ctx)}, {replica_groups(ctx, names, None)}, "
+        "use_global_device_ids"
+    )
+    rows = ctx.generic("stablehlo.all_gather", [row], [all_], attributes)[0]
+    limits = ", ".join([f"{source}:{source + 1}", *(f"0:{n}" for n in x.shape)])
+    part = ctx.emit("stablehlo.slice", [rows], one, f"[{limits}]")
+    return ctx.emit("stablehlo.reshape", [part], x.aval)
+
+
+def _broadcast_transpose(ct: ArrayLike, x: Any, *, axis_name: Hashable, source: int) -> list[Array]:
+    """The source gets the sum of all cotangents, the other members none."""
+    names = named(axis_name=axis_name)
+    total = psum_p.bind(ct, axes=names, axis_index_groups=None)
+    here = eq(axis_index(names), np.int32(source))
+    return [select(broadcast(here, shape_of(total)), total, full_like(total, 0))]
+
+
+def _broadcast_batch(
+    axis: Axis,
+    args: Sequence[ArrayLike],
+    dims: Sequence[int | None],
+    *,
+    axis_name: Hashable,
+    source: int,
+) -> tuple[Any, int | None]:
+    (x,), (dim,) = args, dims
+    names = named(axis_name=axis_name)
+    if axis.name not in names:
+        return pbroadcast_p.bind(x, axis_name=axis_name, source=source), dim
+    rest, _, behind = sizes_around(names, axis.name)
+    before, minor = divmod(source, axis.size * behind)
+    row, minor = divmod(minor, behind)
+    if dim is not None:
+        x = index_in_dim(x, row, dim, keepdims=False)
+    if rest:
+        x = pbroadcast_p.bind(x, axis_name=rest, source=before * behind + minor)
+    return x, None
+
+
+# The value of one member, in all members.
+pbroadcast_p: Primitive = define(
+    "pbroadcast",
+    abstract_eval=_same_type,
+    jvp=linear,
+    transpose=_broadcast_transpose,
+    batch=_broadcast_batch,
+    axis_names=named,
+    host=outside,
+    lower=_broadcast_lower,
+    extended_lower=on_words(_broadcast_lower),
+    sharding=keeps_varying,
+    examples=broadcast_examples,
+)
+
+
+@api_boundary
+def pbroadcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], source: int) -> PyTree:
+    """Give all members the values of one member.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of names.
+      source: the position of that member along the axis.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if there is no such member.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(np.arange(3.0))
+      Array([1., 1., 1.], dtype=float32)
+    """
+    size = size_of(axis_names("pbroadcast", axis_name))
+    if not -size <= source < size:
+        raise ValueError(
+            f"pbroadcast: source={source} is no member of {axis_name!r}, whose members are at the "
+            f"positions 0 to {size - 1}."
+        )
+    name = tuple(axis_name) if isinstance(axis_name, list) else axis_name
+    return tree_map(
+        lambda leaf: pbroadcast_p.bind(leaf, axis_name=name, source=int(source) % size), x
+    )

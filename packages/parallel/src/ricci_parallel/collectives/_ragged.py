@@ -1,0 +1,350 @@
+"""``ragged_all_to_all``: an exchange of parts whose sizes are known only when the program runs."""
+
+from collections.abc import Hashable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import Zero, instantiate, is_undefined_primal
+from ricci_batching import Axis, batched_at, vmap
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    api_boundary,
+    define,
+    extend_axes,
+    get_aval,
+    issubdtype,
+)
+from ricci_ir import axis_size as size_of
+from ricci_lax import (
+    add,
+    bitwise_and,
+    broadcast_in_dim,
+    broadcasted_iota,
+    convert_element_type,
+    div,
+    dynamic_index_in_dim,
+    dynamic_slice_in_dim,
+    full,
+    full_like,
+    ge,
+    index_take,
+    iota,
+    lt,
+    max,
+    mul,
+    reduce_max,
+    reduce_or,
+    reshape,
+    select,
+    sub,
+    transpose,
+)
+from ricci_lax.authoring import along_an_axis
+from ricci_stablehlo import Lowering, Value, traced
+
+from ._axis_index import axis_index
+from ._exchange import all_to_all_p
+from ._gathering import all_gather_p
+from ._law_examples import ragged_examples
+from ._lowering import device_groups, id_table
+from ._members import shape_of
+from ._named_axes import AxisNames, Groups, as_groups, axis_names, group_size, named, outside, shown
+from ._varying import exchanges_rows
+
+_OFFSETS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+def _type(
+    operand: ShapedArray,
+    output: ShapedArray,
+    *offsets: ShapedArray,
+    axis_index_groups: Groups | None,
+    axis_name: AxisNames,
+) -> ShapedArray:
+    if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
+        raise ValueError(
+            "ragged_all_to_all: operand and output must have rows of one shape and dtype, but are "
+            f"{operand.str_short()} and {output.str_short()}."
+        )
+    if not operand.shape or not output.shape:
+        raise ValueError("ragged_all_to_all: operand and output must have rows, but are scalars.")
+    for argument, aval in zip(_OFFSETS, offsets, strict=True):
+        if not issubdtype(aval.dtype, np.integer):
+            raise ValueError(
+                f"ragged_all_to_all: {argument} must be integers, got {aval.str_short()}."
+            )
+        if aval.ndim != 1 or aval.shape != offsets[0].shape:
+            raise ValueError(
+                "ragged_all_to_all: offsets and sizes must be vectors of one length, but "
+                f"{argument} is {aval.str_short()} and input_offsets {offsets[0].str_short()}."
+            )
+    return output
+
+
+def _received(
+    me: ArrayLike,
+    output: Array,
+    operands: Array,
+    input_offsets: Array,
+    send_sizes: Array,
+    output_offsets: Array,
+) -> Array:
+    """What one member receives, given the arrays of all members.
+
+    Args:
+      me: its position.
+      output: its own ``output``.
+      operands, input_offsets, send_sizes, output_offsets: those of all members, along a new leading
+        axis.
+    """
+    members, sent = shape_of(input_offsets)
+    each = sent // members
+    count, available = shape_of(output)[0], shape_of(operands)[1]
+    if not available or not count:
+        return output
+
+    def mine(table: Array) -> Array:
+        """What all members say about their parts for this one, part by part."""
+        here = dynamic_slice_in_dim(table, mul(me, np.int32(each)), each, 1)
+        return convert_element_type(reshape(here, (sent,)), np.int32)
+
+    starts, sizes, first = map(mine, (output_offsets, send_sizes, input_offsets))
+    # For each row, the last part that covers it, or -1.
+    shape = (count, sent)
+    rows = broadcasted_iota(np.int32, shape, 0)
+    after, before = (broadcast_in_dim(x, shape, (1,)) for x in (starts, add(starts, sizes)))
+    covered = bitwise_and(ge(rows, after), lt(rows, before))
+    parts = broadcasted_iota(np.int32, shape, 1)
+    part = reduce_max(select(covered, parts, full_like(parts, -1)), (1,))
+    received = ge(part, np.int32(0))
+    part = max(part, np.int32(0))
+    own = index_take(sub(first, starts), (part,), (0,))
+    sender = div(part, np.int32(each))
+    source = add(add(iota(np.int32, count), own), mul(sender, np.int32(available)))
+    source = select(received, source, full_like(source, 0))
+    values = reshape(operands, (members * available, *shape_of(operands)[2:]))
+    moved = index_take(values, (source,), (0,))
+    return select(broadcast_in_dim(received, shape_of(output), (0,)), moved, output)
+
+
+def _by_gathering(
+    operand: Array,
+    output: Array,
+    *offsets: Array,
+    axis_index_groups: Groups | None,
+    axis_name: AxisNames,
+) -> Array:
+    """The same by gathering all values, for platforms whose compilers lack the operation."""
+    size = group_size(axis_name, axis_index_groups)
+    gathered = [
+        all_gather_p.bind(
+            x,
+            all_gather_dimension=0,
+            axis_index_groups=axis_index_groups,
+            axis_name=axis_name,
+            axis_size=size,
+            tiled=False,
+        )
+        for x in (operand, *offsets[:3])
+    ]
+    me = axis_index(axis_name)
+    if axis_index_groups is not None:
+        places = np.zeros(size_of(axis_name), np.int32)
+        for group in axis_index_groups:
+            places[list(group)] = np.arange(size)
+        me = dynamic_index_in_dim(places, me, 0, keepdims=False)
+    return _received(me, output, *gathered)
+
+
+_lower_by_gathering = traced(_by_gathering)
+
+
+def _lower(
+    ctx: Lowering,
+    *operands: Value,
+    axis_index_groups: Groups | None,
+    axis_name: AxisNames,
+) -> Value:
+    module = ctx.module
+    if module.platform == "cpu":
+        with extend_axes(module.axis_sizes.items()):
+            return _lower_by_gathering(
+                ctx, *operands, axis_index_groups=axis_index_groups, axis_name=axis_name
+            )
+    groups = device_groups(module.axis_sizes, axis_name, axis_index_groups)
+    config = {"channel_id": f"{module.new_channel()} : i64", "replica_groups": id_table(groups)}
+    return ctx.custom_call("ragged_all_to_all", operands, [ctx.out], backend_config=config)[0]
+
+
+def _jvp(primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any) -> tuple[Array, Any]:
+    result = ragged_all_to_all_p.bind(*primals, **params)
+    moved = tangents[:2]
+    if all(type(t) is Zero for t in moved):
+        return result, Zero.from_primal(result)
+    tangent = ragged_all_to_all_p.bind(*map(instantiate, moved), *primals[2:], **params)
+    return result, tangent
+
+
+def _transpose(
+    ct: ArrayLike,
+    operand: Any,
+    output: Any,
+    input_offsets: ArrayLike,
+    send_sizes: ArrayLike,
+    output_offsets: ArrayLike,
+    recv_sizes: ArrayLike,
+    **params: Any,
+) -> list[Any]:
+    """What was received goes back to where it came from; what was overwritten has no cotangent."""
+    names, groups = params["axis_name"], params["axis_index_groups"]
+
+    def told(x: ArrayLike) -> Array:
+        """What the other members know about the part that goes to or comes from this one."""
+        return all_to_all_p.bind(
+            x,
+            axis_index_groups=groups,
+            axis_name=names,
+            axis_size=group_size(names, groups),
+            concat_axis=0,
+            split_axis=0,
+            tiled=True,
+        )
+
+    places = told(output_offsets)
+    back = rest = None
+    if is_undefined_primal(operand):
+        zeros = full(operand.aval.shape, 0, operand.aval.dtype)
+        back = ragged_all_to_all_p.bind(
+            ct, zeros, places, recv_sizes, told(input_offsets), send_sizes, **params
+        )
+    if is_undefined_primal(output):
+        rest = select(
+            broadcast_in_dim(_written(shape_of(ct)[0], places, recv_sizes), shape_of(ct), (0,)),
+            full_like(ct, 0),
+            ct,
+        )
+    return [back, rest, None, None, None, None]
+
+
+def _written(count: int, starts: ArrayLike, sizes: ArrayLike) -> Array:
+    """Which of ``count`` rows lie in one of the given ranges."""
+    dtype: Any = get_aval(starts).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    shape = (count, *shape_of(starts))
+    rows = broadcasted_iota(dtype, shape, 0)
+    sizes = convert_element_type(sizes, dtype)
+    first, end = (broadcast_in_dim(x, shape, (1,)) for x in (starts, add(starts, sizes)))
+    return reduce_or(bitwise_and(ge(rows, first), lt(rows, end)), (1,))
+
+
+def _batch(
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+) -> tuple[Array, int]:
+    xs = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True)]
+    operand, output, *offsets = xs
+    if axis.name in params["axis_name"]:
+        if params["axis_name"] != (axis.name,) or params["axis_index_groups"] is not None:
+            raise NotImplementedError(
+                "ragged_all_to_all over groups or several axes, of which vmap maps over one, is "
+                "not supported. Map over none of them, or name one axis alone."
+            )
+        alone = lambda me, own: _received(me, own, operand, *offsets[:3])
+        return vmap(alone)(iota(np.int32, axis.size), output), 0
+    # Every member sends a part for each example. The examples' rows come one after another.
+    members = group_size(params["axis_name"], params["axis_index_groups"])
+
+    def joined(x: Array) -> Array:
+        return reshape(x, (shape_of(x)[0] * shape_of(x)[1], *shape_of(x)[2:]))
+
+    def by_member(x: Array, rows: int) -> Array:
+        dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+        shift = np.arange(axis.size, dtype=dtype) * dtype.type(rows)
+        x = add(x, broadcast_in_dim(shift, shape_of(x), (0,)))
+        each = shape_of(x)[1] // members
+        x = transpose(reshape(x, (axis.size, members, each)), (1, 0, 2))
+        return reshape(x, (members * axis.size * each,))
+
+    sizes = (shape_of(operand)[1], 0, shape_of(output)[1], 0)
+    moved = [by_member(x, rows) for x, rows in zip(offsets, sizes, strict=True)]
+    found = ragged_all_to_all_p.bind(joined(operand), joined(output), *moved, **params)
+    return reshape(found, shape_of(output)), 0
+
+
+# Each member sends a range of rows to every member, which puts it at a place that the sender names.
+ragged_all_to_all_p: Primitive = define(
+    "ragged_all_to_all",
+    abstract_eval=_type,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    axis_names=named,
+    host=outside,
+    lower=_lower,
+    sharding=exchanges_rows,
+    examples=ragged_examples,
+    exempt=along_an_axis,
+)
+
+
+@api_boundary
+def ragged_all_to_all(
+    operand: ArrayLike,
+    output: ArrayLike,
+    input_offsets: ArrayLike,
+    send_sizes: ArrayLike,
+    output_offsets: ArrayLike,
+    recv_sizes: ArrayLike,
+    *,
+    axis_name: Hashable | Sequence[Hashable],
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> Array:
+    """Exchange ranges of rows, whose sizes are computed.
+
+    This member sends the rows ``operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]`` to
+    member ``i``, which gets them in its result from row ``output_offsets[i]`` on. Where nothing is
+    received, the result is ``output``. For derivatives, ranges that are sent must not overlap.
+
+    Args:
+      operand: the rows to send.
+      output: where rows are received, with rows of the same shape and dtype.
+      input_offsets: for each member, the first row that is sent to it.
+      send_sizes: for each member, the number of rows that are sent to it.
+      output_offsets: for each member, the row of its result where they go.
+      recv_sizes: for each member, the number of rows that are received from it.
+      axis_name: the name of the axis, or a tuple of names.
+      axis_index_groups: exchanges in each of these groups of members on its own.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if offsets and sizes are not integers with one or more entries for each member, or
+        the rows differ in shape or dtype.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> both, ones = np.array([[0, 1], [0, 1]]), np.ones((2, 2), np.int32)
+      >>> swap = lambda x, sent, sizes, to: ragged_all_to_all(
+      ...     x, np.zeros(2, np.float32), sent, sizes, to, sizes, axis_name="i"
+      ... )
+      >>> vmap(swap, axis_name="i")(np.arange(4.0).reshape(2, 2), both, ones, both.T)
+      Array([[0., 2.],
+             [1., 3.]], dtype=float32)
+
+    Source: XLA's ``ragged-all-to-all``.
+    """
+    names = axis_names("ragged_all_to_all", axis_name)
+    groups = as_groups("ragged_all_to_all", names, axis_index_groups)
+    count, size = prod(shape_of(input_offsets)), group_size(names, groups)
+    if not count or count % size:
+        raise ValueError(
+            f"ragged_all_to_all: input_offsets has {count} entries, but there must be one, or "
+            f"several, for each of the {size} members of {shown(names)}."
+        )
+    operands = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
+    params: dict[str, Any] = {"axis_index_groups": groups, "axis_name": names}
+    _type(*map(get_aval, operands), **params)  # pyright: ignore[reportArgumentType]
+    return ragged_all_to_all_p.bind(*operands, **params)

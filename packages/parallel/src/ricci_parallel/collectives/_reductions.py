@@ -1,0 +1,204 @@
+"""Collectives that reduce values over named axes: sums, means, maxima and minima.
+
+An enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the names: to its devices or its batch.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import axis_sum
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    PyTree,
+    api_boundary,
+    as_array,
+    axis_size,
+    get_aval,
+)
+from ricci_lax import convert_element_type, div, reduce_max, reduce_min, reduce_sum
+from ricci_pytree import tree_map
+
+from ._all_reduce import pmax_p, pmin_p, psum_p, scalar_of
+from ._members import shape_of
+from ._named_axes import array_axis, as_groups, axis_names
+
+
+class _Reduced:
+    """The axes that a call reduces over.
+
+    Attributes:
+      names: the named axes.
+      positions: axes of the arrays themselves, given by integers.
+      groups: the groups of members, or ``None``.
+    """
+
+    __slots__ = ("groups", "names", "positions", "what")
+
+    def __init__(
+        self,
+        what: str,
+        axis_name: Hashable | Sequence[Hashable],
+        groups: Sequence[Sequence[int]] | None,
+    ):
+        given = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+        self.what = what
+        self.positions = tuple(name for name in given if isinstance(name, int))
+        self.names = axis_names(what, [name for name in given if not isinstance(name, int)])
+        if groups is not None and self.positions:
+            raise ValueError(
+                f"{what}: axis_index_groups are groups of members of named axes; leave out the "
+                f"axes of arrays {self.positions}."
+            )
+        self.groups = as_groups(what, self.names, groups, equal=False)
+
+    def apply(self, primitive: Primitive, reduce: Callable[..., Array], x: ArrayLike) -> ArrayLike:
+        """Reduce one array."""
+        if self.positions:
+            shape = shape_of(x)
+            x = reduce(x, [array_axis(self.what, i, len(shape), shape) for i in self.positions])
+        if not self.names:
+            return x
+        return primitive.bind(x, axes=self.names, axis_index_groups=self.groups)
+
+    def known_size(self) -> int | None:
+        """The number of members that are reduced to one, if it is the same for all members."""
+        if self.groups is None:
+            return axis_size(self.names)
+        sizes = {len(group) for group in self.groups}
+        return sizes.pop() if len(sizes) == 1 else None
+
+
+@api_boundary
+def psum(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """The sum of ``x`` over a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of names. An integer is an axis of the arrays.
+      axis_index_groups: sums over each of these groups of members on its own, given by their
+        positions along the axis; every position is in one group.
+
+    Returns:
+      A pytree like ``x``, the same on all devices. The sum of a Python number is known at trace
+      time: ``psum(1, axis_name)`` is the size of the axis.
+
+    Raises:
+      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
+      ValueError: if an axis is named twice, or the groups do not cover the axis.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: psum(x, "i"), axis_name="i")(np.arange(4.0))
+      Array([6., 6., 6., 6.], dtype=float32)
+    """
+    return tree_map(_summed(_Reduced("psum", axis_name, axis_index_groups)), x)
+
+
+def _summed(over: _Reduced) -> Callable[[ArrayLike], ArrayLike]:
+    size = over.known_size()
+
+    def one(leaf: ArrayLike) -> ArrayLike:
+        if _is_constant(leaf) and not over.positions and size is not None:
+            return leaf * leaf.dtype.type(size) if isinstance(leaf, np.generic) else leaf * size
+        return over.apply(psum_p, reduce_sum, _as_number(leaf))
+
+    return one
+
+
+def _is_constant(x: object) -> bool:
+    if isinstance(x, np.generic):
+        return x.dtype.kind in "iufc"
+    return isinstance(x, int | float | complex) and not isinstance(x, bool)
+
+
+def _as_number(x: ArrayLike) -> ArrayLike:
+    aval: Any = get_aval(x)
+    return convert_element_type(x, np.dtype("int32")) if aval.dtype == np.bool_ else x
+
+
+@api_boundary
+def pmean(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """The mean of ``x`` over a named axis; ``psum`` describes the arguments.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: pmean(x, "i"), axis_name="i")(np.arange(4.0))
+      Array([1.5, 1.5, 1.5, 1.5], dtype=float32)
+    """
+    over = _Reduced("pmean", axis_name, axis_index_groups)
+    total = _summed(over)
+    members = over.known_size()
+    if members is None:  # it differs between the groups
+        members = psum_p.bind(as_array(np.int32(1)), axes=over.names, axis_index_groups=over.groups)
+
+    def one(leaf: ArrayLike) -> ArrayLike:
+        shape = shape_of(leaf) if over.positions else ()
+        count = int(np.prod([shape[i] for i in over.positions], dtype=np.int64))
+        value = total(leaf)
+        if isinstance(value, int | float | complex) and isinstance(members, int):
+            return value / members
+        dtype = get_aval(value).dtype  # pyright: ignore[reportAttributeAccessIssue]
+        if dtype.kind in "iub":
+            value = convert_element_type(value, get_aval(1.0).dtype)  # pyright: ignore
+        if isinstance(members, int):
+            return div(value, scalar_of(value, members * count))
+        return div(value, convert_element_type(members, get_aval(value).dtype))  # pyright: ignore
+
+    return tree_map(one, x)
+
+
+@api_boundary
+def pmax(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """The maximum of ``x`` over a named axis; ``psum`` describes the arguments.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: pmax(x, "i"), axis_name="i")(np.arange(4.0))
+      Array([3., 3., 3., 3.], dtype=float32)
+    """
+    over = _Reduced("pmax", axis_name, axis_index_groups)
+    return tree_map(lambda leaf: over.apply(pmax_p, reduce_max, leaf), x)
+
+
+@api_boundary
+def pmin(
+    x: PyTree,
+    axis_name: Hashable | Sequence[Hashable],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
+    """The minimum of ``x`` over a named axis; ``psum`` describes the arguments.
+
+    Example:
+      >>> from ricci_batching import vmap
+      >>> import numpy as np
+      >>> vmap(lambda x: pmin(x, "i"), axis_name="i")(np.arange(4.0))
+      Array([0., 0., 0., 0.], dtype=float32)
+    """
+    over = _Reduced("pmin", axis_name, axis_index_groups)
+    return tree_map(lambda leaf: over.apply(pmin_p, reduce_min, leaf), x)
+
+
+axis_sum.register(psum)

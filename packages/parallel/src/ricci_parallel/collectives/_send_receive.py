@@ -1,0 +1,151 @@
+"""Sending values to another member, and receiving them, as two operations ordered by a token."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from ricci_autodiff import not_linear
+from ricci_batching import Axis
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    PyTree,
+    ShapedArray,
+    abstract_token,
+    api_boundary,
+    define,
+    unsupported,
+)
+from ricci_lax.authoring import no_examples
+from ricci_pytree import tree_map
+from ricci_stablehlo import Lowering, Value
+
+from ._lowering import device_pairs
+from ._named_axes import AxisNames, axis_names, named, outside
+from ._permutation import Pairs, as_pairs
+from ._varying import sends
+
+_no_derivative = unsupported("sent and received values have no derivative; use ppermute")
+_unchecked = no_examples("sending and receiving are one transfer only together, on GPUs")
+
+
+def _attributes(ctx: Lowering, name: str, axis_name: AxisNames, perm: Pairs) -> str:
+    if ctx.platform not in ("cuda", "rocm"):
+        raise NotImplementedError(
+            f"{name} is only implemented on GPUs, not for {ctx.platform!r}. Use ppermute."
+        )
+    # Both ends name the same channel; the pairs tell transfers apart.
+    channel = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
+    return f"{channel}, {device_pairs(ctx, axis_name, perm)}"
+
+
+def _send_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs) -> Value:
+    attributes = _attributes(ctx, "psend", axis_name, perm)
+    token = ctx.generic("stablehlo.create_token", [], [abstract_token])[0]
+    return ctx.generic("stablehlo.send", [x, token], [abstract_token], attributes)[0]
+
+
+def _send_batch(
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *,
+    axis_name: AxisNames, perm: Pairs,
+) -> tuple[Any, None]:  # fmt: skip
+    if axis.name in axis_name:
+        raise NotImplementedError(
+            "psend sends values between devices; under vmap over the axis, use ppermute."
+        )
+    return psend_p.bind(*args, axis_name=axis_name, perm=perm), None
+
+
+psend_p: Primitive = define(
+    "psend",
+    abstract_eval=lambda aval, **params: abstract_token,
+    jvp=_no_derivative,
+    transpose=not_linear,
+    batch=_send_batch,
+    axis_names=named,
+    host=outside,
+    lower=_send_lower,
+    sharding=sends,
+    examples=_unchecked,
+)
+
+
+def _receive_lower(
+    ctx: Lowering, token: Value, *, axis_name: AxisNames, out_shape: ShapedArray, perm: Pairs
+) -> Value:
+    attributes = _attributes(ctx, "precv", axis_name, perm)
+    return ctx.generic("stablehlo.recv", [token], [ctx.out, abstract_token], attributes)[0]
+
+
+precv_p: Primitive = define(
+    "precv",
+    abstract_eval=lambda token, *, out_shape, **params: out_shape,
+    jvp=_no_derivative,
+    transpose=not_linear,
+    batch=unsupported("what a batch sends cannot be received one by one; use ppermute"),
+    axis_names=named,
+    host=outside,
+    lower=_receive_lower,
+    examples=_unchecked,
+)
+
+
+@api_boundary
+def psend(
+    x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> PyTree:
+    """Send the values of members to other members, which receive them with ``precv``.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of names.
+      perm: pairs (source, destination) of positions along the axis.
+
+    Returns:
+      A token for each array; ``precv`` waits for it.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if a member is a source twice, or a destination twice, or does not exist.
+      NotImplementedError: when a program that uses it is compiled for another device than a GPU.
+
+    Example:
+      >>> from ricci_ir import make_jaxpr
+      >>> import numpy as np
+      >>> send = lambda x: precv(psend(x, "i", [(0, 1)]), x, "i", [(0, 1)])
+      >>> len(make_jaxpr(send, axis_env=[("i", 2)])(np.ones(3)).eqns)
+      2
+
+    Source: StableHLO ``send``.
+    """
+    names = axis_names("psend", axis_name)
+    pairs = as_pairs("psend", names, perm)
+    return tree_map(lambda leaf: psend_p.bind(leaf, axis_name=names, perm=pairs), x)
+
+
+@api_boundary
+def precv(
+    token: Any,
+    out_shape: Any,
+    axis_name: Hashable | Sequence[Hashable],
+    perm: Sequence[tuple[int, int]],
+) -> Array:
+    """Receive the values that members send with ``psend``.
+
+    Args:
+      token: the token that ``psend`` or ``create_token`` gave.
+      out_shape: the type of what is received: an object with ``shape`` and ``dtype``.
+      axis_name: the name of the axis, or a tuple of names.
+      perm: pairs (source, destination) of positions along the axis.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if a member is a source twice, or a destination twice, or does not exist.
+      NotImplementedError: when a program that uses it is compiled for another device than a GPU.
+
+    Source: StableHLO ``recv``; ``psend`` has an example.
+    """
+    names = axis_names("precv", axis_name)
+    pairs = as_pairs("precv", names, perm)
+    aval = ShapedArray(tuple(out_shape.shape), out_shape.dtype)
+    return precv_p.bind(token, axis_name=names, out_shape=aval, perm=pairs)

@@ -1,0 +1,159 @@
+"""How the states of types along mesh axes pass through collectives: rules of kind ``sharding``.
+
+Inside ``shard_map`` with ``check_vma`` a type says along which axes a value varies. A collective
+over an axis takes a value that varies along it; one that is the same on all devices is cast before.
+A collective after which all devices hold one value takes its axes away; the others keep them.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ricci_ir import (
+    ShapedArray,
+    ShardingTypeError,
+    TypeSharding,
+    VaryingMismatch,
+    make_type_sharding,
+    no_axes,
+    own_sharding,
+)
+
+from ._named_axes import axes_over
+
+# For each dimension of a result, the dimension of the operand that it is; None for another one.
+type Places = Sequence[int | None]
+
+
+def state_change(old: str, new: str) -> own_sharding:
+    """The rule of an operation that changes the operand's state along its axes.
+
+    Args:
+      old, new: ``varying``, ``unreduced``, ``reduced``, or ``invarying`` for none of these.
+    """
+
+    def make(
+        avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+    ) -> list[TypeSharding | None]:
+        return [_changed(avals[0], axes_over(params), old, new)]
+
+    return own_sharding(make, joins=False)
+
+
+def _changed(
+    aval: ShapedArray, names: tuple[Hashable, ...], old: str, new: str
+) -> TypeSharding | None:
+    found = aval.type_sharding
+    states = {name: getattr(found, name, no_axes) for name in ("varying", "unreduced", "reduced")}
+    if old in states:
+        states[old] = states[old] - set(names)
+    if new in states:
+        states[new] = states[new] | set(names)
+    if found is None:
+        return make_type_sharding(None, ((),) * aval.ndim, **states)
+    return make_type_sharding(found.mesh, found.parts, **states)
+
+
+def exchanges(
+    places: Callable[..., Places] | None = None, *, old: str = "varying", new: str = "varying"
+) -> own_sharding:
+    """The rule of a collective that takes values from all devices along its axes.
+
+    Args:
+      places: ``places(rank, **params)`` says for each dimension of the result which one of the
+        operand it is. A dimension that is none of them must not be divided. By default all are.
+      old, new: the operand's and the result's state along the axes.
+    """
+
+    def make(
+        avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+    ) -> list[TypeSharding | None]:
+        aval, names = avals[0], axes_over(params)
+        if old == "varying":
+            require_varying(aval, names)
+        parts, rank = aval.type_sharding.parts, aval.ndim  # pyright: ignore
+        kept = range(rank) if places is None else places(rank, **params)
+        divided = [i for i in range(rank) if parts[i] and i not in kept]
+        if divided:
+            raise ShardingTypeError(
+                f"a collective over {names} of {aval.str_short(True)} moves values along "
+                f"dimension {divided[0]}, which is divided over {parts[divided[0]]}.\n"
+                "Gather it with reshard before."
+            )
+        changed = _changed(aval, names, old, new)
+        moved = tuple(() if i is None else parts[i] for i in kept)
+        return [None if changed is None else changed.update(parts=moved)]
+
+    return own_sharding(make, joins=False)
+
+
+def require_varying(aval: ShapedArray, names: Sequence[Hashable]) -> None:
+    """Ask for a cast of operands, unless a type varies along some axes."""
+    found = aval.type_sharding
+    varying = no_axes if found is None else found.varying
+    if not varying.issuperset(names):
+        raise VaryingMismatch(varying.union(names))
+
+
+def _extremum_states(
+    avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+) -> list[TypeSharding | None]:
+    require_varying(avals[0], axes_over(params))
+    shared = params["axis_index_groups"] is None
+    return [_changed(avals[0], axes_over(params), "varying", "invarying" if shared else "varying")]
+
+
+def _gathered(rank: int, *, all_gather_dimension: int, tiled: bool, **_: Any) -> Places:
+    places: list[int | None] = list(range(rank))
+    if tiled:
+        places[all_gather_dimension] = None
+    else:
+        places.insert(all_gather_dimension, None)
+    return places
+
+
+def _scattered(rank: int, *, scatter_dimension: int, tiled: bool, **_: Any) -> Places:
+    places: list[int | None] = list(range(rank))
+    if tiled:
+        places[scatter_dimension] = None
+    else:
+        del places[scatter_dimension]
+    return places
+
+
+def _exchanged(rank: int, *, split_axis: int, concat_axis: int, **_: Any) -> Places:
+    return [None if i in (split_axis, concat_axis) else i for i in range(rank)]
+
+
+def _ragged_states(
+    avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+) -> list[TypeSharding | None]:
+    for aval in avals:
+        require_varying(aval, axes_over(params))
+    return [avals[1].type_sharding]
+
+
+class _Sends:
+    """The rule of an operation whose result is a token, whose type says nothing."""
+
+    joins: bool = False
+
+    def __call__(
+        self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
+    ) -> Any:
+        """See ``ricci_ir.ShardingRule``."""
+        require_varying(avals[0], axes_over(params))
+        return evaluate(*avals, **params)
+
+
+sends: _Sends = _Sends()
+# For psum and the collectives that move whole values.
+keeps_varying: own_sharding = exchanges()
+# For maxima and minima: shared by all devices, if not by groups of them.
+extremum: own_sharding = own_sharding(_extremum_states, joins=False)
+gathers: own_sharding = exchanges(_gathered)
+gathers_to_invarying: own_sharding = exchanges(_gathered, new="invarying")
+gathers_to_reduced: own_sharding = exchanges(_gathered, new="reduced")
+scatters: own_sharding = exchanges(_scattered)
+scatters_unreduced: own_sharding = exchanges(_scattered, old="unreduced")
+exchanges_parts: own_sharding = exchanges(_exchanged)
+exchanges_rows: own_sharding = own_sharding(_ragged_states)
