@@ -99,16 +99,22 @@ class VectorSpace:
 
     add: Callable[[ArrayLike, ArrayLike], Array]
     zeros: Callable[[Any], Array]
+    typed: Callable[[ArrayLike, Any], ArrayLike]
 
     def register(
         self,
         *,
         add: Callable[[ArrayLike, ArrayLike], Array],
         zeros: Callable[[Any], Array],
+        typed: Callable[[ArrayLike, Any], ArrayLike],
     ) -> None:
-        """Set ``add(x, y)`` and ``zeros(aval)``."""
+        """Set ``add(x, y)``, ``zeros(aval)`` and ``typed(x, aval)``.
+
+        The last gives ``x`` the sharding that the type ``aval`` has.
+        """
         self.add = add
         self.zeros = zeros
+        self.typed = typed
 
 
 vector_space: VectorSpace = VectorSpace()

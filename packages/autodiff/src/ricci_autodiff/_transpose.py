@@ -22,7 +22,7 @@ from ricci_ir import (
 )
 
 from ._rules import UndefinedPrimal, transpose_rules
-from ._tangent import Tangent, Zero, add_tangents, tangent_aval
+from ._tangent import Tangent, Zero, add_tangents, tangent_aval, vector_space
 
 
 def pull_back(
@@ -67,7 +67,10 @@ def _pull_back(
         if eqn.settings is not switch.key:
             switch.to(eqn.settings)
         operands = []
+        divided = False
         for atom in eqn.invars:
+            if atom.aval.type_sharding is not None:
+                divided = True
             if type(atom) is Literal:
                 operands.append(atom.operand())
             elif atom in known:
@@ -80,11 +83,33 @@ def _pull_back(
         if stack is None:
             stack = transposed[id(recorded)] = transposed_stack(names, recorded)
         context.name_stack = stack
-        results = transpose_rules[primitive](ct, *operands, **eqn.params)
+        if divided:
+            results = _transposed_divided(eqn, ct, operands)
+        else:
+            results = transpose_rules[primitive](ct, *operands, **eqn.params)
         for atom, operand, result in zip(eqn.invars, operands, results, strict=True):
             if result is not None and type(operand) is UndefinedPrimal and type(result) is not Zero:
                 earlier = cotangents.get(atom)
                 cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
+
+
+def _transposed_divided(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequence[Any]:
+    """The cotangents of an equation's operands, whose types say how they lie on a mesh.
+
+    A cotangent is divided as its operand is. So an operation of the rule need not say how its
+    result is divided where that is ambiguous: it is moved there in the end.
+    """
+    context.lenient_sharding, outer = True, context.lenient_sharding
+    try:
+        results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
+        return [
+            vector_space.typed(result, tangent_aval(atom.aval))
+            if result is not None and type(result) is not Zero
+            else result
+            for result, atom in zip(results, eqn.invars, strict=True)
+        ]
+    finally:
+        context.lenient_sharding = outer
 
 
 def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | None:

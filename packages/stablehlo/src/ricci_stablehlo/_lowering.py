@@ -20,6 +20,8 @@ from ricci_ir import (
     RuleTable,
     SettingsSwitch,
     ShapedArray,
+    TypeSharding,
+    physical_aval,
     rule_table,
     trace_to_jaxpr,
 )
@@ -428,6 +430,20 @@ class Lowering:
             return [Value(result, outs[0])]
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
 
+    def divided(self, x: Value, sharding: TypeSharding) -> Value:
+        """A value, divided over the devices as its type says."""
+        module = self.module
+        if not sharding.is_divided or module.num_partitions == 1:
+            return x
+        text = tensor_type(x.aval)
+        rank = physical_aval(x.aval).ndim
+        parts = (*sharding.parts, *((),) * (rank - len(sharding.parts)))
+        dims = ", ".join(f"{{{', '.join(string(str(n)) for n in part)}}}" for part in parts)
+        symbol = module.mesh(tuple(sharding.mesh.shape.items()))
+        name = self.new_name()
+        self.write(f"{name} = sdy.sharding_constraint {x} <@{symbol}, [{dims}]> : {text}")
+        return Value(name, x.aval)
+
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
         """Write a jaxpr's operations here, applied to ``operands``."""
         env: dict[Atom, Value] = {}
@@ -467,6 +483,9 @@ class Lowering:
                     env.update(zip(outvars, result, strict=True))
                 else:
                     env[outvars[0]] = result
+                for var in outvars:
+                    if var.aval.type_sharding is not None:
+                        env[var] = self.divided(env[var], var.aval.type_sharding)
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 

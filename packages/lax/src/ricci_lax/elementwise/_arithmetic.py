@@ -24,6 +24,7 @@ from ricci_lax.structure._operand_types import (
     numeric,
     real_valued,
 )
+from ricci_lax.structure._resharding import as_typed
 from ricci_lax.structure._shapes import array_aval, shape_of, zeros_of
 from ricci_stablehlo import Lowering, Value, tensor_type, traced
 
@@ -161,7 +162,7 @@ def add_any(x: ArrayLike, y: ArrayLike) -> Array:
     return add_any_p.bind(x, y)
 
 
-vector_space.register(add=add_any, zeros=zeros_of)
+vector_space.register(add=add_any, zeros=zeros_of, typed=as_typed)
 
 # Products
 

@@ -4,4 +4,5 @@ from ._copy import *
 from ._filling import *
 from ._identity import *
 from ._literals import *
+from ._resharding import *
 from ._shapes import *

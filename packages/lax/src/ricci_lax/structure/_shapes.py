@@ -30,7 +30,6 @@ from ricci_ir import (
     get_aval,
     hides,
     makes_sharding,
-    varying,
 )
 from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, int_list, tensor_type
@@ -637,8 +636,15 @@ def zeros_of(aval: ShapedArray) -> Array:
     if aval.dtype == float0:
         return as_array(np.zeros(aval.shape, float0))
     zero = np.zeros((), aval.dtype)[()]
-    zeros = broadcast_in_dim(zero.item() if aval.weak_type else zero, aval.shape, ())
-    return zeros if aval.type_sharding is None else cast_varying(zeros, varying(aval))
+    fill = zero.item() if aval.weak_type else zero
+    sharding = aval.type_sharding
+    if sharding is None:
+        return broadcast_in_dim(fill, aval.shape, ())
+    divided = sharding if sharding.is_divided else None
+    zeros = broadcast_in_dim_p.bind(
+        fill, shape=aval.shape, broadcast_dimensions=(), sharding=divided
+    )
+    return cast_varying(zeros, sharding.varying)
 
 
 array_ops.register(

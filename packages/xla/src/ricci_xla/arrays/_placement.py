@@ -41,6 +41,7 @@ from ricci_xla.meshes._division import check_fits, device_indices
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
+from ricci_xla.meshes._type_forms import placed_aval
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
@@ -125,7 +126,7 @@ def array_from_host(
         indices = sharding.addressable_devices_indices_map(aval.shape)
         pieces = [value[indices[device]] for device in devices]
     return runtime.batched_device_put(
-        aval,
+        placed_aval(aval, sharding),
         sharding,
         pieces,
         list(devices),
@@ -194,11 +195,12 @@ def _copied(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
 
 def _rebind(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     """An array with the same memory that is committed to an equivalent sharding."""
+    aval = placed_aval(array.aval, sharding)
     if array._committed:
-        return array._rewrap_with_aval_and_sharding(array.aval, sharding)
+        return array._rewrap_with_aval_and_sharding(aval, sharding)
     devices = list(sharding._internal_device_list.addressable_device_list)
     with unguarded():
-        return runtime.batched_device_put(array.aval, sharding, parts(array), devices, True)
+        return runtime.batched_device_put(aval, sharding, parts(array), devices, True)
 
 
 def as_sharding(where: Device | Sharding | PartitionSpec | Format) -> Sharding:
@@ -455,7 +457,7 @@ def make_array_from_single_device_arrays(
     aval = ShapedArray(shape, canonicalize_dtype(dtype), weak)
     if sharding.num_devices == 1 and len(given) == 1 and given[0].shape == aval.shape:
         return move_array(given[0], sharding)
-    return ArrayImpl(aval, sharding, given, True)
+    return ArrayImpl(placed_aval(aval, sharding), sharding, given, True)
 
 
 def make_array_from_callback(
@@ -508,7 +510,8 @@ def make_array_from_callback(
     if not pieces:
         if dtype is None:
             raise ValueError("dtype must be given if this process holds no part of the array.")
-        return ArrayImpl(ShapedArray(shape, canonicalize_dtype(dtype)), sharding, [], True)
+        aval = ShapedArray(shape, canonicalize_dtype(dtype))
+        return ArrayImpl(placed_aval(aval, sharding), sharding, [], True)
     found = canonicalize_dtype(pieces[0].dtype)
     if dtype is not None and found != canonicalize_dtype(dtype):
         raise ValueError(
@@ -524,7 +527,7 @@ def make_array_from_callback(
             )
     own = {id(value): np.array(value, found) for value in pieces}
     return runtime.batched_device_put(
-        aval,
+        placed_aval(aval, sharding),
         sharding,
         [own[id(value)] for value in pieces],
         list(places),

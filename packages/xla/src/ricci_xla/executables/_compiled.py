@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ricci_ir import (
     Jaxpr,
     ProgramCompiled,
+    ShapedArray,
     current_source,
     debug_key_reuse,
     get_aval,
@@ -23,6 +24,7 @@ from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.devices._client import platform_alias
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
+from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
     GSPMDSharding,
@@ -31,6 +33,7 @@ from ricci_xla.meshes._sharding_types import (
     Sharding,
 )
 from ricci_xla.meshes._tiles import named_by_tiles
+from ricci_xla.meshes._type_forms import placed_aval, typed_sharding
 from ricci_xla.programs._compile_log import log_compilation, timed
 from ricci_xla.programs._program import Program
 
@@ -316,11 +319,29 @@ def compile_program(program: Program, leaves: Sequence[Any], options: Options) -
     and a call of it with all arguments given.
     """
     placement = place(program, leaves, options)
+    options = _with_typed_results(program, placement, options)
     key = ("compiled", len(program.consts), placement, options)
     # The jaxpr must not keep the program, which keeps the jaxpr: they are freed without the
     # garbage collector, together with the arrays that they hold.
     executable = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
     return CompiledProgram(program, executable)
+
+
+def _with_typed_results(program: Program, placement: Placement, options: Options) -> Options:
+    """The options, with a sharding for each result whose type says how it is divided."""
+    if len(placement.devices) == 1:
+        return options
+    mesh = placement.mesh or next(
+        (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
+    )
+    if not isinstance(mesh, Mesh) or not mesh.are_all_axes_explicit:
+        return options
+    fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
+    found = (
+        typed_sharding(aval, mesh) if given is None else given
+        for aval, given in zip(program.jaxpr.out_avals, fixed, strict=True)
+    )
+    return options._replace(out_shardings=tuple(found))
 
 
 def _compilation(program: Program) -> ProgramCompiled:
@@ -397,7 +418,10 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
     executable = Executable(
         loaded,
         jaxpr.in_avals[count:],
-        jaxpr.out_avals,
+        [
+            placed_aval(aval, sharding) if isinstance(aval, ShapedArray) else aval
+            for aval, sharding in zip(jaxpr.out_avals, out_shardings, strict=True)
+        ],
         in_shardings=in_shardings[count:],
         out_shardings=out_shardings,
         kept=kept[count:],

@@ -9,10 +9,11 @@ from ricci_ir import ShapedArray, TypeSharding, current_mesh, make_type_sharding
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
 from ._current_mesh import empty_abstract_mesh
+from ._mesh import Mesh
 from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
 
-__all__ = ["explicit_sharding"]
+__all__ = ["explicit_sharding", "placed_aval", "typed_sharding"]
 
 
 @lru_cache
@@ -35,6 +36,7 @@ def _named(sharding: TypeSharding) -> NamedSharding:
     return NamedSharding(sharding.mesh, spec)
 
 
+@lru_cache(maxsize=4096)
 def explicit_sharding(ndim: int, sharding: Any) -> TypeSharding | None:
     """What the type of arrays of a rank says if they have a sharding.
 
@@ -60,6 +62,28 @@ def explicit_sharding(ndim: int, sharding: Any) -> TypeSharding | None:
         unreduced=explicit.intersection(spec.unreduced),
         reduced=explicit.intersection(spec.reduced),
     )
+
+
+def placed_aval(aval: ShapedArray, sharding: Any) -> ShapedArray:
+    """The type of arrays that have a sharding."""
+    if type(sharding) is NamedSharding:
+        return aval.with_sharding(explicit_sharding(aval.ndim, sharding))
+    return aval.plain
+
+
+def typed_sharding(aval: Any, mesh: Mesh) -> NamedSharding | None:
+    """The sharding of arrays of a type on a mesh; ``None`` if the type does not decide it."""
+    if not isinstance(aval, ShapedArray) or not mesh.are_all_axes_explicit:
+        return None
+    found = aval.type_sharding
+    if found is None or found.mesh is None:
+        return _replicated_on(mesh)
+    return NamedSharding(mesh, _named(found).spec)
+
+
+@lru_cache(maxsize=64)
+def _replicated_on(mesh: Mesh) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec())
 
 
 sharding_forms.register(show=_shown, read=explicit_sharding)

@@ -1,0 +1,135 @@
+"""Moving a value to another sharding of its type."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from ricci_autodiff import linear
+from ricci_batching import Axis
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    TypeSharding,
+    cast_varying,
+    current_mesh,
+    define,
+    get_aval,
+    make_type_sharding,
+    makes_sharding,
+    own_sharding,
+    physical_aval,
+    varying,
+)
+from ricci_stablehlo import Lowering, Value, string, tensor_type
+
+__all__ = [
+    "as_typed",
+    "reshard_p",
+    "reshard_to",
+]
+
+
+def _resharded(
+    avals: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    sharding: TypeSharding | None,
+    mesh: Any,
+) -> list[TypeSharding | None]:
+    (aval,) = avals
+    found = aval.type_sharding
+    if sharding is None:
+        parts, unreduced, reduced = ((),) * aval.ndim, frozenset(), frozenset()
+    else:
+        parts, unreduced, reduced = sharding.parts, sharding.unreduced, sharding.reduced
+    return [
+        make_type_sharding(
+            mesh if sharding is None else sharding.mesh,
+            parts,
+            () if found is None else found.varying,
+            unreduced,
+            reduced,
+        )
+    ]
+
+
+def _reshard_batch(
+    axis: Axis,
+    args: Sequence[ArrayLike],
+    dims: Sequence[int | None],
+    *,
+    sharding: TypeSharding | None,
+    mesh: Any,
+) -> tuple[Array, int | None]:
+    (x,), (dim,) = args, dims
+    aval = _aval(x)
+    if dim is None:
+        return reshard_p.bind(x, sharding=sharding, mesh=mesh), None
+    found = aval.type_sharding
+    kept: tuple[Hashable, ...] = () if found is None else found.parts[dim]
+    if sharding is None:
+        parts: tuple[Any, ...] = ((),) * (aval.ndim - 1)
+        batched = make_type_sharding(mesh, (*parts[:dim], kept, *parts[dim:]))
+    else:
+        parts = sharding.parts
+        batched = sharding.update(parts=(*parts[:dim], kept, *parts[dim:]))
+    return reshard_p.bind(x, sharding=batched, mesh=mesh), dim
+
+
+def _reshard_lower(ctx: Lowering, x: Value, *, sharding: TypeSharding | None, mesh: Any) -> Value:
+    """Write the constraint. The compiler may divide further over axes that it decides about."""
+    module = ctx.module
+    if module.num_partitions == 1 or mesh is None:
+        return x
+    rank = physical_aval(x.aval).ndim
+    parts = () if sharding is None else sharding.parts
+    parts = (*parts, *((),) * (rank - len(parts)))
+    rest = ["?"] if mesh.auto_axes else []
+    dims = ", ".join(f"{{{', '.join([*(string(str(n)) for n in p), *rest])}}}" for p in parts)
+    symbol = module.mesh(tuple(mesh.shape.items()))
+    name = ctx.new_name()
+    ctx.write(f"{name} = sdy.sharding_constraint {x} <@{symbol}, [{dims}]> : {tensor_type(x.aval)}")
+    return Value(name, x.aval)
+
+
+# The same value, divided as ``sharding`` says over the Explicit axes of ``mesh``. The cotangent is
+# moved back where the equation is transposed, as all cotangents are.
+reshard_p: Primitive = define(
+    "reshard",
+    abstract_eval=lambda x, *, sharding, mesh: x,
+    jvp=linear,
+    transpose=lambda ct, x, *, sharding, mesh: [ct],
+    batch=_reshard_batch,
+    lower=_reshard_lower,
+    extended_lower=_reshard_lower,
+    exact=lambda x, *, sharding, mesh: x,
+    reference=lambda x, *, sharding, mesh: x,
+    sharding=makes_sharding(own_sharding(_resharded)),
+    shown=lambda **params: {},
+)
+
+
+def _aval(x: ArrayLike) -> ShapedArray:
+    return get_aval(x)  # pyright: ignore[reportReturnType]
+
+
+def reshard_to(x: ArrayLike, sharding: TypeSharding | None) -> ArrayLike:
+    """A value divided as a type with ``sharding`` says; itself if it is so already."""
+    found = _aval(x).type_sharding
+    ours = (() if found is None else found.parts, found and found.mesh)
+    theirs = (() if sharding is None else sharding.parts, sharding and sharding.mesh)
+    if ours == theirs or not (any(ours[0]) or any(theirs[0])):
+        return x
+    mesh = sharding.mesh if sharding is not None else current_mesh.value
+    if mesh is None and found is not None:
+        mesh = found.mesh
+    return reshard_p.bind(x, sharding=sharding, mesh=mesh)
+
+
+def as_typed(x: ArrayLike, aval: Any) -> ArrayLike:
+    """A value of the sharding of another type, and varying along its axes at least."""
+    wanted = aval.type_sharding
+    if wanted is _aval(x).type_sharding:
+        return x
+    return cast_varying(reshard_to(x, wanted), varying(aval))
