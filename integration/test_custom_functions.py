@@ -265,3 +265,18 @@ def test_integer_results_of_rules_have_no_tangent():
     value, tangent = ricci.jvp(thirds, (20.0,), (1.0,))
     assert (int(value), tangent.dtype) == (1, ricci.dtypes.float0)
     assert ricci.grad(lambda x: x * thirds(x))(20.0) == 1.0
+
+
+@pytest.mark.parametrize("map", [lambda f: f, ricci.vmap, lambda f: ricci.vmap(ricci.vmap(f))])
+def test_integer_results_of_mapped_rules_enter_loops_without_a_tangent(map):
+    """A loop differentiates its body by the operands that have tangents."""
+
+    def loop(x):
+        mantissa, exponent = jnp.frexp(x)
+        step = lambda c, _: (c + (exponent - exponent // 2) * x, None)
+        return ricci.lax.scan(step, mantissa, None, length=2)[0]
+
+    xs = jnp.full((2, 2), 20.0)
+    value, tangent = ricci.jvp(map(loop), (xs,), (jnp.ones_like(xs),))
+    assert value.tolist() == [[120.625] * 2] * 2
+    assert tangent.tolist() == [[6.03125] * 2] * 2

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import Jaxpr
+from ricci_ir import Jaxpr, float0, get_aval
 from ricci_lax.structure._shapes import reduce_sum
 
 from ._open_call import BatchedOpenCall
@@ -95,7 +95,10 @@ class BatchedRule:
             v if target is None else batched_at(v, d, self.axis.size, target)
             for v, d, target in zip(values, found, [*out_dims, *out_dims], strict=True)
         ]
-        return values[:half], values[half:]
+        out_tangents = [
+            Zero(aval) if (aval := get_aval(t)).dtype == float0 else t for t in values[half:]
+        ]
+        return values[:half], out_tangents
 
     @property
     def custom(self) -> Any:
