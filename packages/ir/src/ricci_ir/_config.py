@@ -43,6 +43,7 @@ __all__ = [
     "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "random_seed_offset",
     "remove_size_one_mesh_axis_from_type",
     "softmax_custom_jvp",
     "thread_guard",
@@ -284,6 +285,7 @@ no_execution: State = config.state("jax_no_execution")
 no_tracing: State = config.state("jax_no_tracing")
 numpy_dtype_promotion: State = config.state("jax_numpy_dtype_promotion")
 numpy_rank_promotion: State = config.state("jax_numpy_rank_promotion")
+random_seed_offset: State = config.state("jax_random_seed_offset")
 remove_size_one_mesh_axis_from_type: State = config.state("jax_remove_size_one_mesh_axis_from_type")
 softmax_custom_jvp: State = config.state("jax_softmax_custom_jvp")
 thread_guard: State = config.state("jax_thread_guard")

@@ -13,11 +13,12 @@ from ricci_ir import (
     ArrayLike,
     as_array,
     coerce_to_array_dtype,
-    config,
+    enable_custom_prng,
     enable_x64,
     is_extended,
     is_recording,
     issubdtype,
+    random_seed_offset,
 )
 
 from ._checks import check_key, check_keys, generator_of, is_key, typed_keys
@@ -84,8 +85,8 @@ def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
         unsigned = getattr(seed, "dtype", None) == np.uint64
         wide = np.array(seed).view(np.int64) if unsigned else np.array(int(seed), np.int64)
         seed = wide if enable_x64.value else (wide & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-        if config.jax_random_seed_offset:
-            seed = (seed + config.jax_random_seed_offset).astype(seed.dtype)
+        if random_seed_offset.value:
+            seed = (seed + random_seed_offset.value).astype(seed.dtype)
         return np.asarray(seed)[()]
     if seed is None:
         raise ValueError(f"{name} needs a seed: None is not an integer.")
@@ -99,8 +100,8 @@ def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
         return lax.convert_element_type(seed, np.int32)
     if not issubdtype(dtype, np.integer):
         raise TypeError(f"{name}: the seed {seed!r} has dtype {dtype}; seeds are integers.")
-    if config.jax_random_seed_offset:
-        return lax.add(seed, np.array(config.jax_random_seed_offset, dtype)[()])
+    if random_seed_offset.value:
+        return lax.add(seed, np.array(random_seed_offset.value, dtype)[()])
     return seed
 
 
@@ -173,7 +174,7 @@ def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike | None = None) -> Array:
       >>> PRNGKey(1337)
       Array([   0, 1337], dtype=uint32)
     """
-    return _new_key(seed, impl, "PRNGKey", config.jax_enable_custom_prng)
+    return _new_key(seed, impl, "PRNGKey", enable_custom_prng.value)
 
 
 def split(key: ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> Array:

@@ -248,18 +248,25 @@ class KeyArray(_Keys):
     def __getitem__(self, index: Index) -> Array:
         if is_recording():
             return super().__getitem__(index)
-        given = index if isinstance(index, tuple) else (index,)
+        if type(index) is int and self.ndim:
+            given = (index,)
+        else:
+            given = self._index_of_words(index if isinstance(index, tuple) else (index,))
+        if debug_key_reuse.value:
+            self._use_slice(index)
+        return self.dtype.from_physical(self._base_array[given])
+
+    def _index_of_words(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The index of words that picks the keys that an index does."""
         if any(part is Ellipsis for part in given):
-            given += (slice(None),) * len(self._impl.key_shape)
-        elif sum(part is not None for part in given) > self.ndim and not any(
+            return given + (slice(None),) * len(self._impl.key_shape)
+        if sum(part is not None for part in given) > self.ndim and not any(
             isinstance(part, Array | np.ndarray) for part in given
         ):
             raise IndexError(
                 f"an index for {len(given)} dimensions was given to a key array of {self.ndim}."
             )
-        if debug_key_reuse.value:
-            self._use_slice(index)
-        return self.dtype.from_physical(self._base_array[given])
+        return given
 
     def _use_slice(self, index: Index) -> None:
         """Note that indexing uses up the keys it picks, if the index shows which these are."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Array, ExtendedDType, Shape, ShapedArray, config, prng_key
+from ricci_ir import Array, ExtendedDType, Shape, ShapedArray, default_prng_impl, prng_key
 
 __all__ = [
     "KeyType",
@@ -156,7 +156,7 @@ def find_generator(spec: GeneratorLike | None) -> Generator:
       TypeError: if ``spec`` is none of these.
     """
     if spec is None:
-        spec = config.jax_default_prng_impl
+        spec = default_prng_impl.value
     if isinstance(spec, Generator):
         return spec
     if isinstance(spec, KeyType | GeneratorSpec):

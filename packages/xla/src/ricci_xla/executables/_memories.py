@@ -72,11 +72,16 @@ def results_on_host(jaxpr: Jaxpr, on_host: Sequence[bool]) -> tuple[bool, ...]:
 
 def _moves(jaxpr: Jaxpr) -> bool:
     """Whether any operation of a program moves a value between memories."""
-    return jaxpr.derived("moves between memories", lambda: any(map(_eqn_moves, jaxpr.eqns)))
+    return jaxpr.derived("moves between memories", lambda: _find_moves(jaxpr))
 
 
-def _eqn_moves(eqn: JaxprEqn) -> bool:
-    return eqn.primitive in memory_rules or any(map(_moves, jaxprs_in_params(eqn.params)))
+def _find_moves(jaxpr: Jaxpr) -> bool:
+    for eqn in jaxpr.eqns:
+        if eqn.primitive in memory_rules:
+            return True
+        if eqn.params and any(map(_moves, jaxprs_in_params(eqn.params))):
+            return True
+    return False
 
 
 def _find(jaxpr: Jaxpr, given: tuple[bool, ...]) -> tuple[bool, ...]:
