@@ -14,8 +14,8 @@ from ricci_ir import (
     ShardingTypeError,
     TypeSharding,
     VaryingMismatch,
-    context,
     factors,
+    lenient_sharding,
     make_type_sharding,
     sharding_rules,
     unsharded,
@@ -106,11 +106,8 @@ def test_what_is_ambiguous_is_refused_and_resolved_where_shardings_are_known(lef
     avals = (typed((8, 8), *left), typed((8, 8), *right))
     with pytest.raises(ShardingTypeError, match=words):
         dot.result_avals(avals, {})
-    context.lenient_sharding = True
-    try:
+    with lenient_sharding(True):
         assert dot.result_avals(avals, {}).shape == (8, 8)
-    finally:
-        context.lenient_sharding = False
     with pytest.raises(ShardingTypeError):  # nothing was kept from that
         dot.result_avals(avals, {})
 

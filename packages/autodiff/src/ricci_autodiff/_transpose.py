@@ -14,6 +14,7 @@ from ricci_ir import (
     SettingsSwitch,
     Var,
     context,
+    lenient_sharding,
     live_program,
     no_origin,
     run_equations,
@@ -99,8 +100,7 @@ def _transposed_divided(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequ
     A cotangent is divided as its operand is. So an operation of the rule need not say how its
     result is divided where that is ambiguous: it is moved there in the end.
     """
-    context.lenient_sharding, outer = True, context.lenient_sharding
-    try:
+    with lenient_sharding(True):
         results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
         return [
             vector_space.typed(result, tangent_aval(atom.aval))
@@ -108,8 +108,6 @@ def _transposed_divided(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequ
             else result
             for result, atom in zip(results, eqn.invars, strict=True)
         ]
-    finally:
-        context.lenient_sharding = outer
 
 
 def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | None:

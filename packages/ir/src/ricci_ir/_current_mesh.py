@@ -7,6 +7,7 @@ from ._settings import State, define_context
 
 __all__ = [
     "current_mesh",
+    "lenient_sharding",
     "varying_axes",
 ]
 
@@ -17,3 +18,7 @@ current_mesh: State = define_context("current_mesh", held=True)
 
 # Whether a program on shards is being traced whose types say along which axes values vary.
 varying_axes: State = define_context("varying_axes", default=False, held=True)
+
+# Whether an ambiguous sharding of a result is resolved instead of refused. It is where the result
+# is moved to a known sharding afterwards: by ``out_sharding``, and when equations are transposed.
+lenient_sharding: State = define_context("lenient_sharding", default=False, held=True)

@@ -56,6 +56,8 @@ from .structure._operand_types import integral as integral
 from .structure._operand_types import logical as logical
 from .structure._operand_types import numeric as numeric
 from .structure._operand_types import real_valued as real_valued
+from .structure._resharding import reshard_to as reshard_to
+from .structure._resharding import resolved_by as resolved_by
 from .structure._shapes import as_sizes as as_sizes
 from .structure._shapes import canonical_axis as canonical_axis
 from .structure._shapes import place_of as place_of

@@ -1,11 +1,8 @@
 """Several devices: ``pmap``, collectives, meshes, and the placement of arrays."""
 
 from . import _placement as _placement
-from ._current_mesh import auto_axes as auto_axes
-from ._current_mesh import explicit_axes as explicit_axes
 from ._current_mesh import get_abstract_mesh as get_abstract_mesh
 from ._current_mesh import get_mesh as get_mesh
-from ._current_mesh import reshard as reshard
 from ._current_mesh import set_mesh as set_mesh
 from ._current_mesh import use_abstract_mesh as use_abstract_mesh
 from ._device_put import device_put as device_put
@@ -22,6 +19,9 @@ from ._multihost import process_allgather as process_allgather
 from ._multihost import reached_preemption_sync_point as reached_preemption_sync_point
 from ._multihost import sync_global_devices as sync_global_devices
 from ._pmap import pmap as pmap
+from ._reshard import auto_axes as auto_axes
+from ._reshard import explicit_axes as explicit_axes
+from ._reshard import reshard as reshard
 from ._sharding_constraint import sharding_constraint_p as sharding_constraint_p
 from ._sharding_constraint import with_sharding_constraint as with_sharding_constraint
 from .collectives import all_gather as all_gather

@@ -1,29 +1,15 @@
 """The mesh in force: set for a thread, or for the tracing of a program."""
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from ricci_ir import Override, PyTree, context, current_mesh, eval_trace
+from ricci_ir import Override, context, current_mesh, eval_trace
 from ricci_xla import (
     AbstractMesh,
     Mesh,
-    PartitionSpec,
-    Sharding,
     device_mesh,
     empty_abstract_mesh,
     empty_mesh,
 )
-
-from ._device_put import device_put
-
-_ADVICE = (
-    "is not supported yet. Name the mesh instead: pass NamedSharding(mesh, spec) to device_put, "
-    "to with_sharding_constraint, or to jit as in_shardings and out_shardings"
-)
-
-
-def _not_yet(name: str, advice: str = _ADVICE) -> NoReturn:
-    raise NotImplementedError(f"{name} {advice}.")
 
 
 def get_mesh() -> Mesh:
@@ -138,54 +124,3 @@ class use_abstract_mesh:
 
     def __exit__(self, *exception: object) -> None:
         self._entered.pop().__exit__(*exception)
-
-
-def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
-    """Move arrays to other shardings.
-
-    Args:
-      xs: a pytree of arrays.
-      out_shardings: a ``Sharding``, a ``PartitionSpec`` for the mesh that is set, or a pytree of
-        these that is a prefix of ``xs``.
-
-    Returns:
-      The arrays with these shardings.
-
-    Raises:
-      ValueError: if a ``PartitionSpec`` is given and no mesh is set.
-    """
-    return device_put(xs, out_shardings)
-
-
-def auto_axes(
-    f: Callable[..., Any] | None = None,
-    /,
-    *,
-    axes: str | tuple[str, ...] | None = None,
-    out_sharding: Sharding | PartitionSpec | None = None,
-) -> NoReturn:
-    """Run a function with some axes of the mesh in ``Auto`` mode. Not supported yet.
-
-    In that mode the compiler decides how arrays are divided over the axis.
-
-    Raises:
-      NotImplementedError: always.
-    """
-    _not_yet("auto_axes")
-
-
-def explicit_axes(
-    f: Callable[..., Any] | None = None,
-    /,
-    *,
-    axes: str | tuple[str, ...] | None = None,
-    in_sharding: Sharding | PartitionSpec | None = None,
-) -> NoReturn:
-    """Run a function with some axes of the mesh in ``Explicit`` mode. Not supported yet.
-
-    In that mode the types of arrays say how they are divided over the axis.
-
-    Raises:
-      NotImplementedError: always.
-    """
-    _not_yet("explicit_axes")

@@ -6,18 +6,21 @@ other programs.
 
 from ricci_ir import Array
 from ricci_lax.authoring import placement
-from ricci_xla import NamedSharding, Sharding, inner_shardings
+from ricci_xla import NamedSharding, PartitionSpec, Sharding, inner_shardings, sharding_in_program
 
 from ._device_put import device_put
+from ._reshard import is_typed, reshard
 from ._sharding_constraint import constrain
 
 
-def _place(x: Array, sharding: Sharding) -> Array:
+def _place(x: Array, sharding: Sharding | PartitionSpec) -> Array:
     """An array on a device or with a sharding."""
+    if isinstance(sharding, PartitionSpec):
+        sharding = sharding_in_program(sharding, "out_sharding")
     if isinstance(sharding, NamedSharding):
-        if sharding.mesh.empty:
+        if not sharding.mesh.axis_names:
             return x
-        return constrain(x, sharding)
+        return reshard(x, sharding) if is_typed(sharding) else constrain(x, sharding)
     return device_put(x, sharding)
 
 

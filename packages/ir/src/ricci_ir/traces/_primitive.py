@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
+from ricci_ir._current_mesh import lenient_sharding
 
 from ._sharding_rules import makes_sharding, result_types
 from ._trace import Trace, context
@@ -94,7 +95,7 @@ class Primitive:
             result = memo.recall(key)
             if result is None:
                 result = self._result_types(avals, params)
-                if not context.lenient_sharding:
+                if not lenient_sharding.value:
                     memo.add(key, result)
         return result
 

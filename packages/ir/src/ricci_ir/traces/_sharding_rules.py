@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn, Protocol
 
+from ricci_ir._current_mesh import lenient_sharding
 from ricci_ir._errors import ShardingTypeError
 from ricci_ir.types._aval import AbstractValue, ShapedArray, get_aval
 from ricci_ir.types._type_sharding import (
@@ -242,7 +243,7 @@ def _propagate(
     name: str, avals: Sequence[Any], results: Sequence[Any], map_: FactorMap, mesh: Any
 ) -> list[Parts]:
     """The parts of the results."""
-    lenient = context.lenient_sharding
+    lenient = lenient_sharding.value
     axes: dict[Any, tuple[Hashable, ...]] = {}
     if len({_parts(avals[i]) for i in map_.alike}) > 1 and not lenient:
         _refuse(name, avals, "its operands must be divided in the same way", map_.advice)
@@ -297,7 +298,7 @@ def _checked(
         size = prod(mesh.shape[axis] for axis in part)
         if seen.isdisjoint(part) and result.shape[i] % size == 0:
             seen.update(part)
-        elif context.lenient_sharding:
+        elif lenient_sharding.value:
             parts[i] = ()
         elif result.shape[i] % size:
             what = f"dimension {i} of the result has size {result.shape[i]}, which is not a "

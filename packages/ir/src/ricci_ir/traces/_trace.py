@@ -257,9 +257,6 @@ class _Context(threading.local):
     origin: tuple[Any, int] | None = None
     # The traces that were current where blocks of ``ensure_compile_time_eval`` were entered.
     put_aside: tuple[Trace, ...] = ()
-    # Whether an ambiguous sharding is resolved instead of refused. It is while equations are
-    # transposed, since the cotangent's sharding is known then.
-    lenient_sharding: bool = False
     observers: tuple[Callable[[Any], object], ...] = ()
     # While an observer has functions traced anew: by ``id`` of a cache, that cache and the
     # temporary one in its place.

@@ -69,6 +69,11 @@ class TypeSharding:
             **{name: getattr(self, name) for name in self.__slots__[1:]} | changes
         )
 
+    def insert_dimension(self, dim: int, part: tuple[Hashable, ...] = ()) -> "TypeSharding":
+        """The sharding of types with one more dimension, divided over some axes."""
+        parts = (*self.parts[:dim], part, *self.parts[dim:])
+        return TypeSharding(self.mesh, parts, *self.manual)
+
     def cotangent(self) -> "TypeSharding":
         """The sharding of cotangents: ``reduced`` and ``unreduced`` change places."""
         if self.reduced == self.unreduced:

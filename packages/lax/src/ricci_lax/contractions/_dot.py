@@ -22,10 +22,12 @@ from ricci_ir import (
     issubdtype,
     itemsize_bits,
     lattice_result_type,
+    sharding_forms,
 )
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._shapes import array_aval, placement, shape_of, transpose, write
+from ricci_lax.structure._resharding import resolved_by
+from ricci_lax.structure._shapes import array_aval, shape_of, transpose, write
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._precision import (
@@ -171,6 +173,14 @@ def _transpose_lhs(
     ct_y = tuple(range(first, first + len(y_free)))
     partner = dict(zip(y_contracting, x_contracting, strict=True))
     order = (*x_batch, *x_free, *(partner[d] for d in sorted(y_contracting)))
+    # The product is divided as ``x`` is, so that no more is communicated than that needs.
+    wanted = x.type_sharding
+    if wanted is not None:
+        params["out_sharding"] = (
+            wanted.update(parts=tuple(wanted.parts[d] for d in order))
+            if wanted.is_divided
+            else None
+        )
     product = dot_general_p.bind(
         ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
     )
@@ -192,6 +202,12 @@ def _transpose_rhs(
     return _transpose_lhs(ct, y, x, dimension_numbers=swapped, swap=True, **params)
 
 
+def _batch_part(x: ArrayLike, dim: int | None) -> tuple[Any, ...]:
+    """The mesh axes that divide a batch."""
+    found = array_aval(x).type_sharding
+    return () if dim is None or found is None else found.parts[dim]
+
+
 def _dot_general_batch(axis, args, dims, *, dimension_numbers, **params):
     (lhs, rhs), (lhs_dim, rhs_dim) = args, dims
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
@@ -210,6 +226,9 @@ def _dot_general_batch(axis, args, dims, *, dimension_numbers, **params):
     else:
         lhs_batch, rhs_batch, out_dim = (lhs_dim, *lhs_batch), (rhs_dim, *rhs_batch), 0
     numbers = ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))
+    if params["out_sharding"] is not None:
+        parts = _batch_part(lhs, lhs_dim) or _batch_part(rhs, rhs_dim)
+        params["out_sharding"] = params["out_sharding"].insert_dimension(out_dim, parts)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **params), out_dim
 
 
@@ -337,15 +356,17 @@ def dot_general(
     )
     if preferred_element_type is not None:
         preferred_element_type = explicit_dtype(preferred_element_type, "dot_general")
-    result = dot_general_p.bind(
-        lhs,
-        rhs,
-        dimension_numbers=numbers,
-        precision=canonicalize_precision(precision),
-        preferred_element_type=preferred_element_type,
-        out_sharding=None,
-    )
-    return result if out_sharding is None else placement.constrain(result, out_sharding)
+    params: dict[str, Any] = {
+        "dimension_numbers": numbers,
+        "precision": canonicalize_precision(precision),
+        "preferred_element_type": preferred_element_type,
+    }
+    if out_sharding is None:
+        return dot_general_p.bind(lhs, rhs, **params, out_sharding=None)
+    rank = len(shape_of(lhs)) + len(shape_of(rhs)) - 2 * len(lhs_contracting) - len(lhs_batch)
+    typed = sharding_forms.read(rank, out_sharding)
+    apply = lambda: dot_general_p.bind(lhs, rhs, **params, out_sharding=typed)
+    return apply() if typed is not None else resolved_by(out_sharding, apply)
 
 
 def dot(

@@ -1,6 +1,6 @@
 """Moving a value to another sharding of its type."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_autodiff import linear
@@ -15,6 +15,7 @@ from ricci_ir import (
     current_mesh,
     define,
     get_aval,
+    lenient_sharding,
     make_type_sharding,
     makes_sharding,
     own_sharding,
@@ -23,10 +24,11 @@ from ricci_ir import (
 )
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 
+from ._shapes import placement
+
 __all__ = [
     "as_typed",
     "reshard_p",
-    "reshard_to",
 ]
 
 
@@ -125,6 +127,20 @@ def reshard_to(x: ArrayLike, sharding: TypeSharding | None) -> ArrayLike:
     if mesh is None and found is not None:
         mesh = found.mesh
     return reshard_p.bind(x, sharding=sharding, mesh=mesh)
+
+
+def resolved_by[R](out_sharding: Any, apply: Callable[[], R]) -> R:
+    """What ``apply()`` returns, moved to a sharding.
+
+    Where it is ambiguous how a result on the way is divided, that is decided, not refused.
+
+    Args:
+      out_sharding: a sharding, or a ``PartitionSpec`` for the mesh in force.
+      apply: computes an array.
+    """
+    with lenient_sharding(True):
+        result = apply()
+    return placement.constrain(result, out_sharding)  # pyright: ignore
 
 
 def as_typed(x: ArrayLike, aval: Any) -> ArrayLike:

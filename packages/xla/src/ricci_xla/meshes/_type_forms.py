@@ -8,7 +8,7 @@ from ricci_ir import ShapedArray, TypeSharding, current_mesh, make_type_sharding
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
-from ._current_mesh import empty_abstract_mesh
+from ._current_mesh import empty_abstract_mesh, sharding_in_program
 from ._mesh import Mesh
 from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
@@ -86,4 +86,10 @@ def _replicated_on(mesh: Mesh) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec())
 
 
-sharding_forms.register(show=_shown, read=explicit_sharding)
+def _read(ndim: int, sharding: Any) -> TypeSharding | None:
+    if isinstance(sharding, PartitionSpec):
+        sharding = sharding_in_program(sharding, "out_sharding")
+    return explicit_sharding(ndim, sharding)
+
+
+sharding_forms.register(show=_shown, read=_read)

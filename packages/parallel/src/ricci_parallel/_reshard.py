@@ -1,0 +1,274 @@
+"""``reshard``, and running functions with axes of the mesh in another mode."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import (
+    Array,
+    DebugInfo,
+    PyTree,
+    ShapedArray,
+    TracedFunctions,
+    Tracer,
+    TypeSharding,
+    api_boundary,
+    context,
+    convert_constvars,
+    current_mesh,
+    eval_trace,
+    get_aval,
+    looks_like,
+    same_program,
+    staged_call,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_lax.authoring import reshard_to
+from ricci_pytree import flatten_axes, tree_flatten, tree_map, tree_unflatten
+from ricci_xla import (
+    AbstractMesh,
+    AxisType,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    device_mesh,
+    explicit_sharding,
+    sharding_in_program,
+)
+
+from ._device_put import device_put
+
+
+def is_typed(sharding: object) -> bool:
+    """Whether types say how arrays with a sharding are divided."""
+    return isinstance(sharding, NamedSharding) and bool(sharding.mesh.abstract_mesh.explicit_axes)
+
+
+@api_boundary
+def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
+    """Move arrays to other shardings.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: a ``Sharding``, a ``PartitionSpec`` for the mesh in force, or a pytree of
+        these that is a prefix of ``xs``.
+
+    Returns:
+      The arrays with these shardings. The types of traced arrays say so.
+
+    Raises:
+      ValueError: if a spec is given and no mesh is in force.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_parallel import set_mesh
+      >>> from ricci_xla import AxisType, Mesh, devices
+      >>> mesh = Mesh(np.array(devices()[:1]), ("x",), axis_types=(AxisType.Explicit,))
+      >>> with set_mesh(mesh):
+      ...     reshard(np.ones(2), PartitionSpec("x")).aval
+      ShapedArray(float32[2@x])
+    """
+    leaves, tree = tree_flatten(xs)
+    shardings = flatten_axes("reshard out_shardings", tree, out_shardings)
+    moved = [_moved(x, s) for x, s in zip(leaves, shardings, strict=True)]
+    return tree_unflatten(tree, moved)
+
+
+def _moved(x: Any, sharding: Any) -> Any:
+    if isinstance(sharding, PartitionSpec):
+        sharding = sharding_in_program(sharding, "reshard", ValueError)
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            f"reshard: out_shardings must hold shardings or PartitionSpecs, got {sharding!r}."
+        )
+    if context.trace is eval_trace and not isinstance(x, Tracer):
+        return device_put(x, sharding)
+    if not is_typed(sharding):
+        return device_put(x, sharding)
+    aval: Any = get_aval(x)
+    return reshard_to(x, explicit_sharding(aval.ndim, sharding))
+
+
+class _Modes:
+    """Programs of functions that are run under other axis types, kept by function."""
+
+    programs: TracedFunctions[Any, Any] = TracedFunctions("functions under other axis types", 64)
+
+
+def auto_axes(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    out_sharding: PyTree = None,
+) -> Callable[..., Any]:
+    """A function that runs ``f`` with axes of the mesh in ``Auto`` mode.
+
+    There the compiler decides how arrays are divided over the axes, and types do not say it.
+
+    Args:
+      f: a function of pytrees of arrays. Without it, a decorator is returned.
+      axes: the axes; by default all that are ``Explicit``.
+      out_sharding: how the results are divided, a sharding or a ``PartitionSpec`` or a pytree of
+        these. It may be given to the returned function instead.
+
+    Raises:
+      TypeError: if ``out_sharding`` is not given.
+      ValueError: if no mesh is in force.
+    """
+    if f is None:
+        return lambda g: auto_axes(g, axes=axes, out_sharding=out_sharding)
+
+    @looks_like(f)
+    @api_boundary
+    def under_auto(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out_sharding", out_sharding)
+        if out is None:
+            raise TypeError(
+                "Missing required keyword argument: 'out_sharding'. auto_axes cannot know how the "
+                "results are divided: pass out_sharding=P(...), to it or to the function."
+            )
+        mesh, chosen = _axes_of("auto_axes", axes, AxisType.Explicit)
+        inner = _with_types(mesh, chosen, AxisType.Auto)
+        enter = lambda x: reshard_to(x, _without(_type_of(x), inner, chosen))
+        leave = lambda outs: reshard(outs, out)
+        return _run(f, "auto_axes", inner, args, kwargs, enter, leave, (out, chosen))
+
+    return under_auto
+
+
+def explicit_axes(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    in_sharding: PyTree = None,
+) -> Callable[..., Any]:
+    """A function that runs ``f`` with axes of the mesh in ``Explicit`` mode.
+
+    There the types of arrays say how they are divided over the axes.
+
+    Args:
+      f: a function of pytrees of arrays. Without it, a decorator is returned.
+      axes: the axes; by default all that are ``Auto``.
+      in_sharding: how the arguments are divided, a sharding or a ``PartitionSpec`` or a pytree of
+        these for the tuple of arguments. It may be given to the returned function instead.
+
+    Raises:
+      TypeError: if ``in_sharding`` is not given.
+      ValueError: if no mesh is in force.
+    """
+    if f is None:
+        return lambda g: explicit_axes(g, axes=axes, in_sharding=in_sharding)
+
+    @looks_like(f)
+    @api_boundary
+    def under_explicit(*args: Any, **kwargs: Any) -> Any:
+        given = kwargs.pop("in_sharding", in_sharding)
+        if given is None:
+            raise TypeError(
+                "Missing required keyword argument: 'in_sharding'. explicit_axes cannot know how "
+                "the arguments are divided: pass in_sharding=P(...), to it or to the function."
+            )
+        mesh, chosen = _axes_of("explicit_axes", axes, AxisType.Auto)
+        inner = _with_types(mesh, chosen, AxisType.Explicit)
+        with current_mesh(inner):
+            leaves, tree = tree_flatten(args)
+            specs = flatten_axes("explicit_axes in_sharding", tree, given)
+            named = tree_unflatten(tree, [_named(inner, s) for s in specs])
+        shardings = iter(tree_flatten(named, is_leaf=lambda s: isinstance(s, Sharding))[0])
+        enter = lambda x: reshard_to(x, explicit_sharding(_type_of(x).ndim, next(shardings)))
+        leave = lambda outs: tree_map(
+            lambda x: reshard_to(x, _without(_type_of(x), mesh, chosen)), outs
+        )
+        return _run(f, "explicit_axes", inner, args, kwargs, enter, leave, (given, chosen))
+
+    return under_explicit
+
+
+def _named(mesh: AbstractMesh, spec: Any) -> Sharding:
+    return NamedSharding(mesh, spec) if isinstance(spec, PartitionSpec) else spec
+
+
+def _type_of(x: Any) -> ShapedArray:
+    return get_aval(x)  # pyright: ignore[reportReturnType]
+
+
+def _axes_of(
+    what: str, axes: str | tuple[str, ...] | None, kind: AxisType
+) -> tuple[AbstractMesh, frozenset[Any]]:
+    mesh: AbstractMesh | None = current_mesh.value
+    if mesh is None:
+        raise ValueError(f"{what}: no mesh is in force. Call it inside `with set_mesh(mesh):`.")
+    names = (axes,) if isinstance(axes, str) else axes
+    if names is None:
+        kinds = zip(mesh.axis_names, mesh.axis_types, strict=True)
+        names = [name for name, found in kinds if found is kind]
+    unknown = [name for name in names if name not in mesh.axis_names]
+    if unknown:
+        raise ValueError(f"{what}: the mesh has no axis {unknown[0]!r}; it is {mesh}.")
+    return mesh, frozenset(names)
+
+
+def _with_types(mesh: AbstractMesh, axes: frozenset[Any], kind: AxisType) -> AbstractMesh:
+    types = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return mesh.update(axis_types=[kind if name in axes else found for name, found in types])
+
+
+def _without(aval: ShapedArray, mesh: AbstractMesh, axes: frozenset[Any]) -> TypeSharding | None:
+    """The sharding of a type, without some axes, on another mesh."""
+    found = aval.type_sharding
+    if found is None:
+        return None
+    parts = tuple(tuple(name for name in part if name not in axes) for part in found.parts)
+    return found.update(mesh=mesh, parts=parts)
+
+
+def _run(
+    fun: Callable[..., Any],
+    what: str,
+    mesh: AbstractMesh,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    enter: Callable[[Any], Any],
+    leave: Callable[[Any], Any],
+    key: tuple[Any, ...],
+) -> Any:
+    """Run a function under a mesh with other axis types, as a program of its own.
+
+    Args:
+      fun: the function.
+      what: the name of the transformation.
+      mesh: the mesh in force inside.
+      args, kwargs: the arguments.
+      enter: moves a leaf of the arguments to what it is inside.
+      leave: moves what the function returns to what it is outside.
+      key: what the program depends on besides.
+    """
+    leaves, tree = tree_flatten((args, kwargs))
+    avals: Sequence[Any] = [_type_of(x) for x in leaves]
+    out_tree: Any = None
+
+    def flat(*xs: Array) -> list[Any]:
+        nonlocal out_tree
+        moved = [enter(x) for x in xs]
+        with current_mesh(mesh):
+            given, named = tree_unflatten(tree, moved)
+            out = fun(*given, **named)
+        outs, out_tree = tree_flatten(leave(out))
+        return outs
+
+    if context.trace is not eval_trace or any(isinstance(x, Tracer) for x in leaves):
+        outs = flat(*leaves)
+        return tree_unflatten(out_tree, outs)
+    name = getattr(fun, "__name__", type(fun).__name__)
+    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo(what, name))
+    consts, program = jaxpr.consts, convert_constvars(jaxpr)
+    if not any(isinstance(c, Tracer) for c in consts):
+        where = (tree, tuple(avals), mesh, device_mesh.value, trace_key(), str(key))
+        kept = _Modes.programs.recall(fun, where)
+        if kept is not None and same_program(kept, program):
+            program = kept
+        else:
+            _Modes.programs.put(fun, where, program)
+    return tree_unflatten(out_tree, staged_call.bind(program, name, [*consts, *leaves]))
