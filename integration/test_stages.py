@@ -29,6 +29,25 @@ def test_shardings_of_several_devices(eight_devices):
     assert compiled.out_info.sharding == compiled.output_shardings
 
 
+def test_a_description_places_the_program_as_its_array_would(eight_devices):
+    mesh = ricci.make_mesh((8,), ("i",))
+    sharding = ricci.NamedSharding(mesh, ricci.P("i"))
+    described = ricci.ShapeDtypeStruct((8, 3), np.float32, sharding=sharding)
+    compiled = jit(lambda x, y: x * y).lower(described, 2.0).compile()
+    assert compiled.input_shardings[0][0] == compiled.output_shardings == sharding
+    x = ricci.device_put(np.ones((8, 3), np.float32), sharding)
+    np.testing.assert_array_equal(compiled(x, 2.0), np.full((8, 3), 2, np.float32))
+
+
+def test_a_description_on_other_devices_is_named(eight_devices):
+    mesh = ricci.make_mesh((8,), ("i",))
+    x = ricci.device_put(jnp.arange(8.0), ricci.NamedSharding(mesh, ricci.P("i")))
+    here = ricci.sharding.SingleDeviceSharding(eight_devices[1])
+    described = ricci.ShapeDtypeStruct((8,), np.float32, sharding=here)
+    with pytest.raises(ValueError, match="(?s)argument x .*argument y"):
+        jit(lambda x, y: x * y).lower(x, described)
+
+
 @pytest.mark.parametrize("options", [{"xla_cpu_enable_fast_math": True}, None])
 def test_compiler_options_of_a_stage(options):
     assert jit(lambda x: x + 1).lower(1.0).compile(compiler_options=options)(1.0) == 2

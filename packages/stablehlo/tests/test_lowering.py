@@ -1,6 +1,7 @@
 """Lowering jaxprs to modules: text, names, calls, regions, attributes; and that it runs."""
 
 import gc
+import re
 
 import numpy as np
 import pytest
@@ -254,3 +255,37 @@ def test_constants_can_be_part_of_the_text(toy):
     text = sh.lower_jaxpr(jaxpr, "f", kind="xla_computation", embed_constants=True)
     assert text.startswith("module @xla_computation_f ")
     assert ("%arg1" in text, "dense<" in text) == (False, True)
+
+
+def test_locations_hold_the_line_of_the_users_code(toy):
+    shared = ir.trace_to_jaxpr(lambda x: [toy.square(x)], [X], origin=ir.no_origin)
+    call = toy.primitive(
+        "shared",
+        lambda x: [x],
+        lambda ctx, x: ctx.call(shared, "shared", [x]),
+        multiple_results=True,
+    )
+
+    def fun(x):
+        (y,) = call.bind(toy.sin(x))
+        return call.bind(y)
+
+    text = sh.lower_jaxpr(trace(fun), "f", locations="sources", arg_names=["params['w']"])
+    assert "#loc0 = loc(\"params['w']\")" in text
+    names = re.findall(r'^#loc\d+ = loc\("(.*?)"\("(.*?)":(\d+):\d+\)\)', text, re.MULTILINE)
+    first = fun.__code__.co_firstlineno
+    assert {
+        (name, int(line) - first) for name, _, line in names if "mul" in name or "sin" in name
+    } == {
+        ("jit(f)/sin", 1),
+        ("jit(f)/shared/square/mul", 1),
+        ("jit(f)/shared/square/mul", 2),
+    }
+    assert {file for _, file, _ in names} == {__file__}
+    assert "call @" not in text
+
+
+def test_locations_of_arguments_are_left_out_of_the_plain_text(toy):
+    jaxpr = trace(lambda x: [toy.sin(x)])
+    text = sh.lower_jaxpr(jaxpr, "f", locations="sources", arg_names=["x"])
+    assert sh.without_locations(text) == sh.lower_jaxpr(jaxpr, "f")

@@ -1,16 +1,16 @@
 """Locations: the names of operations in profiles.
 
 A name is made of the operation's primitive and the scopes around it. XLA keeps it as ``op_name`` in
-the metadata of an instruction.
+the metadata of an instruction. Where it is asked for, the line of the user's code is kept as well.
 """
 
 import re
 
-from ricci_ir import JaxprEqn, Primitive, scope_path
+from ricci_ir import JaxprEqn, Primitive, Source, scope_path, unknown_source
 
 from ._types import string
 
-_suffix = re.compile(r" loc\(#loc\d+\)$", re.MULTILINE)
+_suffix = re.compile(r" loc\(#loc\d+\)(?=$|, %arg|\) ->)", re.MULTILINE)
 _declaration = re.compile(r"^#loc\d+ = loc\(.*\)\n", re.MULTILINE)
 
 
@@ -21,9 +21,16 @@ type _Names = tuple[str, str]
 
 
 class Locations:
-    """The locations of a module; operations of the same name share one."""
+    """The locations of a module; operations of the same name share one.
+
+    Attributes:
+      separate_calls: whether a program that is called in several places is written in each, since
+        its operations have other locations there.
+    """
 
     __slots__ = ("_by_name", "_by_scope")
+
+    separate_calls: bool = False
 
     def __init__(self):
         self._by_scope: dict[str, dict[_Key, _Names]] = {}
@@ -48,6 +55,61 @@ class Locations:
     def declarations(self) -> list[str]:
         """The lines that define the locations."""
         return [f"#loc{i} = loc({string(path)})" for i, path in enumerate(self._by_name)]
+
+
+class _Scope(str):
+    """A path of names, and the line of the user's code that it stands in."""
+
+    __slots__ = ("source",)
+
+    source: Source
+
+
+class _Unkept(dict[_Key, _Names]):
+    """Says that nothing was found, so that a location is made for each equation."""
+
+    def get(self, key: object, default: object = None) -> None:
+        return None
+
+
+class SourceLocations(Locations):
+    """Locations that hold the line of the user's code as well.
+
+    An equation of a program that many callers share has no line of its own; it has its caller's.
+    """
+
+    __slots__ = ()
+
+    separate_calls = True
+
+    def under(self, scope: str) -> dict[_Key, _Names]:
+        """Nothing: two equations of one name may stand in different lines."""
+        return _Unkept()
+
+    def add(self, scope: str, eqn: JaxprEqn) -> _Names:
+        """The scope of an equation's inner jaxprs, and the text that ends its operations."""
+        source = eqn.source
+        if source.code is None:
+            source = getattr(scope, "source", unknown_source)
+        names = scope_path(eqn.raw_source[2])
+        path = f"{scope}{names}{'/' if names else ''}{eqn.primitive.name}"
+        text = string(path)
+        if source.code is not None:
+            text = f"{text}({string(source.file)}:{source.line}:{source.column})"
+        inner = _Scope(f"{path}/")
+        inner.source = source
+        return inner, self._end(text)
+
+    def argument(self, name: str) -> str:
+        """The text that ends the declaration of an argument, which is located by its name."""
+        return self._end(string(name))
+
+    def _end(self, text: str) -> str:
+        return self._by_name.setdefault(text, f" loc(#loc{len(self._by_name)})")
+
+    def declarations(self) -> list[str]:
+        """The lines that define the locations."""
+        return [f"#loc{i} = loc({text})" for i, text in enumerate(self._by_name)]
 
 
 def without_locations(text: str) -> str:

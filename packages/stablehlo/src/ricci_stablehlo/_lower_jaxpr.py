@@ -1,11 +1,11 @@
 """The StableHLO module of a jaxpr, with the attributes of its arguments and results."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ricci_ir import Jaxpr, lowerable_effects
 
-from ._locations import Locations
+from ._locations import Locations, SourceLocations
 from ._lowering import HostCallback, MeshAxes, Module, lower_function
 from ._ordering import ordered_among, thread_tokens
 from ._types import string
@@ -25,12 +25,13 @@ def lower_jaxpr(
     arg_attributes: Sequence[Sequence[str]] | None = None,
     result_attributes: Sequence[Sequence[str]] | None = None,
     meshes: Mapping[MeshAxes, str] | None = None,
-    locations: bool = False,
+    locations: bool | Literal["sources"] = False,
     shardy: bool = True,
     host_callbacks: list[HostCallback] | None = None,
     devices: Sequence[Any] = (),
     kind: str = "jit",
     embed_constants: bool = False,
+    arg_names: Sequence[str] = (),
 ) -> str:
     """The StableHLO module that computes a jaxpr.
 
@@ -48,7 +49,8 @@ def lower_jaxpr(
       result_info: the user's name for each result.
       arg_attributes, result_attributes: further attribute texts for each argument and result.
       meshes: maps the axes of the device meshes in those texts to the symbols used there.
-      locations: whether each operation has a location: its primitive and scopes, shown in profiles.
+      locations: whether each operation has a location: its primitive and scopes, shown in profiles;
+        with ``"sources"`` also the line of the user's code.
       shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
       host_callbacks: a list to which the module's host callbacks are appended; the module refers to
         them by their index in it.
@@ -56,6 +58,7 @@ def lower_jaxpr(
       kind: the transformation that made the program.
       embed_constants: whether the constants are written into the text instead of becoming
         arguments.
+      arg_names: the user's name for each argument: its location, if ``locations="sources"``.
 
     Returns:
       The text of the module.
@@ -71,7 +74,7 @@ def lower_jaxpr(
         name,
         platform,
         axis_sizes or {},
-        Locations() if locations else None,
+        _locations(locations),
         num_partitions,
         shardy,
     )
@@ -96,6 +99,9 @@ def lower_jaxpr(
     token_attributes = [["jax.token = true"]] * taken
     out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *outs)]
     in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *attributes)]
+    if isinstance(module.locations, SourceLocations):
+        for i, what in enumerate(arg_names, taken):
+            in_attrs[i] += module.locations.argument(what)
     main = lower_function(
         module,
         thread_tokens(jaxpr) if tokens else jaxpr,
@@ -113,6 +119,12 @@ def lower_jaxpr(
     )
     names = module.locations.declarations() if module.locations is not None else ()
     return "\n".join([*names, head, *module.declarations(), main, *module.functions, "}", ""])
+
+
+def _locations(kind: bool | Literal["sources"]) -> Locations | None:
+    if kind == "sources":
+        return SourceLocations()
+    return Locations() if kind else None
 
 
 def _with_leading_consts(jaxpr: Jaxpr) -> Jaxpr:

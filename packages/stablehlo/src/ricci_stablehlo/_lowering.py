@@ -21,6 +21,7 @@ from ricci_ir import (
     SettingsSwitch,
     ShapedArray,
     TypeSharding,
+    no_origin,
     physical_aval,
     rule_table,
     trace_to_jaxpr,
@@ -417,6 +418,9 @@ class Lowering:
 
     def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
         """Call the private function that computes a jaxpr."""
+        locations = self.module.locations
+        if locations is not None and locations.separate_calls:
+            return self.inline(jaxpr, operands)
         symbol = self.module.function_for(jaxpr, name)
         outs = jaxpr.out_avals
         result = self.new_name()
@@ -576,7 +580,8 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
             many = isinstance(result, list | tuple)
             return result if many else [result]
 
-        jaxpr = trace_to_jaxpr(flat, [x.aval for x in operands])
+        avals = [x.aval for x in operands]
+        jaxpr = trace_to_jaxpr(flat, avals, origin=no_origin)  # it stands in the primitive's line
         results = ctx.inline(jaxpr, operands)
         return results if many else results[0]
 

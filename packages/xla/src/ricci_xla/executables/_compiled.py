@@ -70,7 +70,12 @@ class LoweredProgram(NamedTuple):
 
 
 def lower_program(
-    program: Program, placement: Placement, options: Options, platform: str | None = None
+    program: Program,
+    placement: Placement,
+    options: Options,
+    platform: str | None = None,
+    *,
+    sources: bool = False,
 ) -> LoweredProgram:
     """Lower a program to StableHLO, with donation and shardings, without unused arguments.
 
@@ -80,19 +85,19 @@ def lower_program(
       options: what ``jit`` was given.
       platform: the platform to lower for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that
         of the devices.
+      sources: whether operations have the lines of the user's code in their locations.
     """
     jaxpr = program.jaxpr
     count = len(program.consts)
     warn_captured(program.name, jaxpr, program.consts)
     log_compilation(program.name, jaxpr.in_avals[count:], placement.in_shardings[count:])
     with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
-        return _lower_program(
-            program, placement, options, platform or platform_alias(placement.devices[0].platform)
-        )
+        target = platform or platform_alias(placement.devices[0].platform)
+        return _lower_program(program, placement, options, target, sources)
 
 
 def _lower_program(
-    program: Program, placement: Placement, options: Options, platform: str
+    program: Program, placement: Placement, options: Options, platform: str, sources: bool
 ) -> LoweredProgram:
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
     wanted = [s is not None and s.memory_kind == HOST_MEMORY for s in fixed]
@@ -121,10 +126,11 @@ def _lower_program(
         num_partitions=len(placement.devices),
         result_info=program.result_info or None,
         meshes=annotations.meshes,
-        locations=True,
+        locations="sources" if sources else True,
         shardy=annotations.shardy,
         host_callbacks=host_callbacks,
         devices=placement.devices,
+        arg_names=_names(program, kept) if sources else (),
         arg_attributes=[
             annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval) for i in kept
         ],
@@ -139,6 +145,13 @@ def _lower_program(
 
 def _memory_attribute(on_host: bool) -> list[str]:
     return [f'mhlo.memory_kind = "{HOST_MEMORY}"'] if on_host else []
+
+
+def _names(program: Program, kept: Sequence[int]) -> list[str]:
+    """The user's names of the arguments that a module takes; constants have none."""
+    count = len(program.consts)
+    known = dict(enumerate(program.arg_names, count))
+    return [known.get(i, "a closed-over array" if i < count else f"args[{i}]") for i in kept]
 
 
 class _Annotations:

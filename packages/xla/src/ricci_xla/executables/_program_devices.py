@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ricci_ir import AbstractValue, Jaxpr, JaxprEqn, rule_table
+from ricci_ir import AbstractValue, Jaxpr, JaxprEqn, ShapeDtypeStruct, rule_table
 from ricci_xla.arrays._memory import HOST_MEMORY
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
@@ -146,7 +146,7 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
     given = None if options.in_shardings is None else options.in_shardings[i]
     committed = getattr(x, "committed", False)
     if given is None:
-        return x.sharding if committed else None
+        return x.sharding if committed or type(x) is ShapeDtypeStruct else None
     own: Sharding | None = getattr(x, "sharding", None)
     if own is None or own is given or getattr(x, "aval", None) is None:
         return given
