@@ -5,3 +5,4 @@ from ._environment import *
 from ._errors import *
 from ._runtime_types import *
 from ._state import *
+from ._topologies import *

@@ -41,7 +41,8 @@ class Plugin:
     kernels: str = ""
 
 
-def _package_folder(name: str) -> Path | None:
+def package_folder(name: str) -> Path | None:
+    """The folder of an installed package, which is not imported; ``None`` if there is none."""
     # Only the folder is looked for, since importing `jax_plugins.xla_cuda13` would import JAX.
     parent, _, child = name.rpartition(".")
     try:
@@ -60,13 +61,13 @@ def _package_folder(name: str) -> Path | None:
 def find_cuda_plugin() -> Plugin | None:
     """The CUDA plugin of the wheel ``jax-cuda13-pjrt`` (or 12), if one is installed."""
     for version in _CUDA_VERSIONS:
-        folder = _package_folder(f"jax_plugins.xla_cuda{version}")
+        folder = package_folder(f"jax_plugins.xla_cuda{version}")
         if folder is None:
             continue
         library = folder / "xla_cuda_plugin.so"
         if library.exists():
             kernels = f"jax_cuda{version}_plugin"
-            return Plugin("cuda", library, kernels if _package_folder(kernels) else "")
+            return Plugin("cuda", library, kernels if package_folder(kernels) else "")
     return None
 
 
@@ -132,6 +133,18 @@ def visible_devices() -> dict[str, list[int]]:
         ) from None
 
 
+def load_plugin(platform: str, library: Path | None) -> None:
+    """Load a platform's shared object, unless it is loaded already, and initialize it.
+
+    Raises:
+      JaxRuntimeError: if the object cannot be loaded.
+    """
+    if not runtime.pjrt_plugin_loaded(platform):
+        runtime.load_pjrt_plugin(platform, str(library), None)
+    if not runtime.pjrt_plugin_initialized(platform):
+        runtime.initialize_pjrt_plugin(platform)
+
+
 def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Client:
     """Load a plugin's shared object, unless it is loaded already, and make a client with it.
 
@@ -139,10 +152,7 @@ def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Client
       JaxRuntimeError: if the object cannot be loaded or finds no device.
     """
     name = plugin.platform
-    if not runtime.pjrt_plugin_loaded(name):
-        runtime.load_pjrt_plugin(name, str(plugin.library), None)
-    if not runtime.pjrt_plugin_initialized(name):
-        runtime.initialize_pjrt_plugin(name)
+    load_plugin(name, plugin.library)
     options = client_options()
     if name != "cuda":
         return xla_client.make_c_api_client(name, options, distributed_client)

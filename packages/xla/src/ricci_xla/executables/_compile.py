@@ -24,6 +24,7 @@ from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
+from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, Sharding
 
@@ -141,7 +142,7 @@ def compile_text(
       configure: called with jaxlib's ``CompileOptions`` before compiling, to set further ones.
 
     Returns:
-      jaxlib's ``LoadedExecutable``.
+      jaxlib's ``LoadedExecutable``; its ``Executable``, which cannot run, for a topology's devices.
 
     Raises:
       JaxRuntimeError: if the text does not parse, or XLA cannot compile it.
@@ -169,6 +170,9 @@ def compile_text(
         configure(found)
     client, where = devices[0].client, DeviceList(devices)
     prepare_kernels(text, devices[0].platform)
+    if is_described(devices[0]):
+        compiler: Any = client
+        return compiler.compile(parse_module(text), where, found)
     if host_callbacks:
         functions = host_functions(host_callbacks)
         return client.compile_and_load(parse_module(text), where, found, functions)
@@ -262,6 +266,11 @@ class Executable:
         """The positions of the arguments that the program takes."""
         return tuple(i for i, kept in enumerate(self.kept) if kept)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the program can run; not if it was compiled for devices that are described."""
+        return isinstance(self.loaded, LoadedExecutable)
+
     def execute(self, arrays: Sequence[ArrayImpl]) -> list[Any]:
         """Run the program, asynchronously where the platform can.
 
@@ -297,7 +306,8 @@ class Executable:
 
     def serialize(self) -> bytes:
         """The compiled program as bytes, for ``deserialize`` on a machine of the same kind."""
-        return self.loaded.client.serialize_executable(self.loaded)
+        loaded: Any = self.loaded
+        return loaded.client.serialize_executable(loaded) if self.is_loaded else loaded.serialize()
 
 
 def _is_extended(aval: object) -> bool:

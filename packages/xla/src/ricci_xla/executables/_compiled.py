@@ -24,6 +24,7 @@ from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.devices._client import platform_alias
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
+from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
@@ -266,6 +267,12 @@ class CompiledProgram:
                 f"jit({program.name}) was called, but the option jax_no_execution forbids running "
                 "programs."
             )
+        if not executable.is_loaded:
+            raise RuntimeError(
+                f"{program.name} was compiled for devices of a topology, which are described and "
+                "not attached, so it cannot be called. Ask it for as_text(), memory_analysis() and "
+                "cost_analysis()."
+            )
         try:
             arrays = shard_args(
                 [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep],
@@ -423,11 +430,13 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         for f, s, there in zip(fixed, chosen, lowered.on_host, strict=True)
     ]
     kept = [i in lowered.kept for i in range(len(jaxpr.invars))]
-    with unguarded():
-        consts = shard_args(
-            [s for s, keep in zip(in_shardings[:count], kept, strict=False) if keep],
-            [c for c, keep in zip(program.consts, kept, strict=False) if keep],
-        )
+    consts: list[Any] = []
+    if not is_described(devices[0]):  # such devices hold no arrays
+        with unguarded():
+            consts = shard_args(
+                [s for s, keep in zip(in_shardings[:count], kept, strict=False) if keep],
+                [c for c, keep in zip(program.consts, kept, strict=False) if keep],
+            )
     executable = Executable(
         loaded,
         jaxpr.in_avals[count:],

@@ -9,4 +9,5 @@ from ._mesh import *
 from ._sharding import *
 from ._sharding_types import *
 from ._spec import *
+from ._topology_mesh import *
 from ._type_forms import *

@@ -1,0 +1,13 @@
+"""Devices that are described, not attached: programs are compiled for them, and sized.
+
+``ricci_xla`` says how.
+"""
+
+from ricci_ir import export_names as _export_names
+from ricci_xla import Device as Device
+from ricci_xla import TopologyDescription as TopologyDescription
+from ricci_xla import get_attached_topology as get_attached_topology
+from ricci_xla import get_topology_desc as get_topology_desc
+from ricci_xla import make_topology_mesh as make_mesh
+
+_export_names(globals())

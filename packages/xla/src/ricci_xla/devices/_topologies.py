@@ -1,0 +1,136 @@
+"""Topologies: devices that are described, not attached. Programs are compiled for them, and sized.
+
+A topology's devices belong to a client that can compile and cannot run. libtpu makes them for any
+TPU, on a machine that has none.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, final
+
+from ._client import devices as attached_devices
+from ._jaxlib import runtime, xla_client
+from ._plugins import load_plugin, package_folder
+from ._runtime_types import Device, JaxRuntimeError
+
+__all__ = [
+    "get_attached_topology",
+    "get_topology_desc",
+    "is_described",
+    "TopologyDescription",
+]
+
+_GOOGLE_PCI_VENDOR = "0x1ae0"
+# Where there is no TPU, libtpu would ask a metadata server of the cloud for these, for minutes.
+_NOWHERE = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+}
+
+
+@final
+class TopologyDescription:
+    """The devices of a machine, or of several, in their physical arrangement.
+
+    Args:
+      devices: the devices.
+    """
+
+    __slots__ = ("devices",)
+
+    devices: list[Device]
+
+    def __init__(self, devices: Sequence[Device]):
+        self.devices = list(devices)
+
+    def __repr__(self) -> str:
+        return f"TopologyDescription({self.devices})"
+
+
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
+    """The topology of the devices that are attached to this machine.
+
+    Args:
+      platform: the platform's name; without it, the default platform.
+
+    Raises:
+      RuntimeError: if there is no such platform here.
+
+    Example:
+      >>> get_attached_topology("cpu").devices[0]
+      CpuDevice(id=0)
+    """
+    return TopologyDescription(attached_devices(platform))
+
+
+def get_topology_desc(
+    topology_name: str = "", platform: str | None = None, **kwargs: Any
+) -> TopologyDescription:
+    """The devices of a TPU that need not be attached: programs can be compiled for them.
+
+    Args:
+      topology_name: the kind of TPU and its chips along each axis, such as ``"v5e:2x2"``.
+      platform: ``"tpu"``, which is the default.
+      **kwargs: further options of libtpu, such as ``chips_per_host_bounds=(2, 2, 1)``.
+
+    Returns:
+      The topology. Its devices make meshes and shardings; ``jit(f).lower(...)`` for descriptions of
+      arrays with these shardings can be compiled and asked for its memory and cost, and not called.
+
+    Raises:
+      RuntimeError: if the package ``libtpu`` is not installed; or of the runtime's own class, if
+        there is no such topology.
+      NotImplementedError: for another platform.
+    """
+    if platform not in (None, "tpu"):
+        raise NotImplementedError(
+            f"get_topology_desc: platform={platform!r} is not supported, only 'tpu' is. Devices "
+            "that are attached here are those of get_attached_topology."
+        )
+    with _without_metadata_server():
+        _load_libtpu()
+        try:
+            topology = xla_client.make_tfrt_tpu_c_api_device_topology(topology_name, **kwargs)
+        except JaxRuntimeError as error:
+            raise JaxRuntimeError(
+                f"{error}\nget_topology_desc: topology_name={topology_name!r} is not a topology of "
+                "this libtpu. Names are like 'v5e:2x2', 'v6e:4x4' and 'v5p:4x4x4'."
+            ) from None
+        return TopologyDescription(topology._make_compile_only_devices())
+
+
+def is_described(device: Device) -> bool:
+    """Whether a device is a topology's: programs are compiled for it, and cannot run on it."""
+    return isinstance(device.client, runtime.CompileOnlyPyClient)
+
+
+def _load_libtpu() -> None:
+    folder = package_folder("libtpu")
+    if folder is None and not runtime.pjrt_plugin_loaded("tpu"):
+        raise RuntimeError(
+            "get_topology_desc: the package libtpu is not installed, which describes "
+            "TPUs. Install it with `pip install libtpu`; no TPU is needed."
+        )
+    load_plugin("tpu", folder and folder / "libtpu.so")
+
+
+@cache
+def _has_tpu() -> bool:
+    nodes = [*Path("/dev").glob("accel[0-9]*"), *Path("/dev/vfio").glob("[0-9]*")]
+    vendors = Path("/sys/bus/pci/devices").glob("*/vendor")
+    return bool(nodes) and any(f.read_text().strip() == _GOOGLE_PCI_VENDOR for f in vendors)
+
+
+@contextmanager
+def _without_metadata_server() -> Iterator[None]:
+    """Tell libtpu what a metadata server would, on a machine that has no TPU."""
+    missing = {} if _has_tpu() else {k: v for k, v in _NOWHERE.items() if k not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)

@@ -1,0 +1,42 @@
+"""Topologies of attached devices, and what is said where others cannot be described."""
+
+import pytest
+
+from ricci_xla import (
+    TopologyDescription,
+    devices,
+    get_attached_topology,
+    get_topology_desc,
+    is_described,
+    make_topology_mesh,
+)
+from ricci_xla.devices import _topologies
+
+
+def test_an_attached_topology_has_the_devices_that_are_here():
+    topology = get_attached_topology("cpu")
+    assert topology.devices == devices("cpu")
+    assert not any(map(is_described, topology.devices))
+
+
+def test_a_mesh_takes_all_devices_of_a_topology():
+    topology = TopologyDescription(devices("cpu")[:4])
+    mesh = make_topology_mesh(topology, (2, 2), ("data", "model"))
+    assert mesh.shape == {"data": 2, "model": 2}
+    assert set(mesh.devices.flat) == set(topology.devices)
+    with pytest.raises(ValueError, match="3, 2"):
+        make_topology_mesh(topology, (3, 2), ("data", "model"))
+
+
+def test_only_tpus_can_be_described():
+    with pytest.raises(NotImplementedError, match="platform='cuda'"):
+        get_topology_desc("a100:8", "cuda")
+
+
+@pytest.mark.parametrize("platform", [None, "tpu"])
+def test_without_libtpu_it_is_named(monkeypatch, platform):
+    monkeypatch.setattr(_topologies, "package_folder", lambda name: None)
+    monkeypatch.setattr(_topologies.runtime, "pjrt_plugin_loaded", lambda name: False)
+    with pytest.raises(RuntimeError, match="pip install libtpu"):
+        get_topology_desc("v5e:2x2", platform)
+    assert devices("cpu")[0].platform == "cpu"
