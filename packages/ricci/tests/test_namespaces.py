@@ -53,7 +53,9 @@ def test_unknown_attribute():
         ricci.jitt  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["jax", "scipy", "ricci_check", "ricci_testing"])
+@pytest.mark.parametrize(
+    "module", ["jax", "scipy", "ricci_check", "ricci_parallel.reports", "ricci_testing"]
+)
 def test_import_does_not_load(module):
     program = f"import sys, ricci; print({module!r} in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

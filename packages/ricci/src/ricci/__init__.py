@@ -142,6 +142,7 @@ if _typing.TYPE_CHECKING:
     from ricci_check import check as check
 
     from . import interpreters as interpreters
+    from . import parallel as parallel
     from . import profiler as profiler
     from . import scipy as scipy
     from . import typing as typing
@@ -159,6 +160,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "__version__": "._version:__version__",
             "check": "ricci_check:check",
             "interpreters": ".interpreters",
+            "parallel": ".parallel",
             "profiler": ".profiler",
             "scipy": ".scipy",
             "typing": ".typing",

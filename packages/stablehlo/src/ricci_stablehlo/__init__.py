@@ -6,6 +6,7 @@ from ._extension import TracedRule as TracedRule
 from ._extension import lower_fun as lower_fun
 from ._extension import mlir_rules as mlir_rules
 from ._extension import register_lowering as register_lowering
+from ._locations import operation_name as operation_name
 from ._locations import without_locations as without_locations
 from ._lower_jaxpr import lower_jaxpr as lower_jaxpr
 from ._lowering import HostCallback as HostCallback
@@ -48,6 +49,7 @@ __all__ = [
     "mlir_rules",
     "of_function",
     "order_rules",
+    "operation_name",
     "ordered_among",
     "register_lowering",
     "scalar_literal",

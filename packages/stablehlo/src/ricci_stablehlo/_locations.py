@@ -72,10 +72,17 @@ class _Unkept(dict[_Key, _Names]):
         return None
 
 
+def operation_name(eqn: JaxprEqn) -> str:
+    """The name that a user knows an equation by: its primitive's, or a called function's."""
+    name = eqn.params.get("name") if eqn.primitive.name == "jit" else None
+    return name if isinstance(name, str) else eqn.primitive.name
+
+
 class SourceLocations(Locations):
     """Locations that hold the line of the user's code as well.
 
-    An equation of a program that many callers share has no line of its own; it has its caller's.
+    An equation of a program that many callers share has no line of its own; it has the name and
+    the line of its caller.
     """
 
     __slots__ = ()
@@ -89,10 +96,12 @@ class SourceLocations(Locations):
     def add(self, scope: str, eqn: JaxprEqn) -> _Names:
         """The scope of an equation's inner jaxprs, and the text that ends its operations."""
         source = eqn.source
+        path = scope.removesuffix("/")
         if source.code is None:
             source = getattr(scope, "source", unknown_source)
-        names = scope_path(eqn.raw_source[2])
-        path = f"{scope}{names}{'/' if names else ''}{eqn.primitive.name}"
+        else:
+            names = scope_path(source.name_stack)
+            path = f"{scope}{names}{'/' if names else ''}{operation_name(eqn)}"
         text = string(path)
         if source.code is not None:
             text = f"{text}({string(source.file)}:{source.line}:{source.column})"

@@ -15,6 +15,7 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
+    no_origin,
     trace_to_jaxpr,
     unsharded,
 )
@@ -167,7 +168,9 @@ def _scaled_dot_lower(
         "dimension_numbers": dimension_numbers,
         "preferred_element_type": preferred_element_type,
     }
-    jaxpr = trace_to_jaxpr(lambda *xs: [_decomposed(*xs, **params)], [x.aval for x in operands])
+    jaxpr = trace_to_jaxpr(
+        lambda *xs: [_decomposed(*xs, **params)], [x.aval for x in operands], origin=no_origin
+    )
     # The compiler expects lists of plain integers.
     numbers = ", ".join(f"[{', '.join(str(list(d)) for d in p)}]" for p in dimension_numbers)
     preferred = attribute_fields({"preferred_element_type": preferred_element_type})

@@ -19,6 +19,7 @@ from ricci_ir import (
     define,
     except_dimension,
     issubdtype,
+    no_origin,
     staged_call,
     trace_to_jaxpr,
 )
@@ -201,7 +202,9 @@ def _approx_top_k_lower(
         _programs.make((x.dtype, is_max_k), _comparator, x.dtype, is_max_k),
         f"top_k_{order}_{kind}_comparator",
     )
-    iota = trace_to_jaxpr(lambda: [broadcasted_iota(np.dtype(np.int32), x.shape, axis)], [])
+    iota = trace_to_jaxpr(
+        lambda: [broadcasted_iota(np.dtype(np.int32), x.shape, axis)], [], origin=no_origin
+    )
     (positions,) = ctx.inline(iota, [])
     worst = ctx.constant(-np.inf if is_max_k else np.inf, ShapedArray((), x.dtype))
     nowhere = ctx.constant(-1, ShapedArray((), np.dtype(np.int32)))

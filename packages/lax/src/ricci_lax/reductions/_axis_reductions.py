@@ -21,6 +21,7 @@ from ricci_ir import (
     finfo,
     iinfo,
     issubdtype,
+    no_origin,
     trace_to_jaxpr,
 )
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -145,7 +146,7 @@ def _reduction(
         if not issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
         scalar = ShapedArray((), x.dtype)
-        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
+        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar], origin=no_origin)
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_variadic_reduce(ctx, [x], [init], axes, jaxpr)[0]
 
@@ -405,8 +406,10 @@ def _arg_extremum(
     def lower(ctx: Lowering, x: Value, *, axes: Shape, index_dtype: np.dtype) -> Value:
         out, (axis,) = ctx.out, axes
         scalars = [ShapedArray((), x.dtype), ShapedArray((), index_dtype)]
-        jaxpr = trace_to_jaxpr(choose, [*scalars, *scalars])
-        iota = trace_to_jaxpr(lambda: [broadcasted_iota(index_dtype, x.shape, axis)], [])
+        jaxpr = trace_to_jaxpr(choose, [*scalars, *scalars], origin=no_origin)
+        iota = trace_to_jaxpr(
+            lambda: [broadcasted_iota(index_dtype, x.shape, axis)], [], origin=no_origin
+        )
         (indices,) = ctx.inline(iota, [])
         inits = [ctx.constant(identity(x.dtype), scalars[0]), ctx.constant(0, scalars[1])]
         ctx.outs = [out.update(dtype=x.dtype), out]

@@ -16,6 +16,7 @@ from ricci_ir import (
     define,
     except_dimension,
     issubdtype,
+    no_origin,
     trace_to_jaxpr,
 )
 from ricci_lax.custom._jvp import custom_jvp
@@ -134,7 +135,7 @@ def _cumulative(
             return x
         # A window that ends (or starts) at each element and reaches over the whole axis.
         scalar = ShapedArray((), x.dtype)
-        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
+        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar], origin=no_origin)
         ones = (1,) * len(x.shape)
         pads = [(0, 0)] * len(ones)
         pads[axis] = (0, count - 1) if reverse else (count - 1, 0)

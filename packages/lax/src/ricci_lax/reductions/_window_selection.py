@@ -15,6 +15,7 @@ from ricci_ir import (
     ShapedArray,
     define,
     factors,
+    no_origin,
     same_dimensions,
     trace_to_jaxpr,
     unsupported,
@@ -106,8 +107,8 @@ def _scatter_lower(
     dtype = operand.dtype
     config = tuple((low, high, 0) for low, high in padding)
     scalars = [ShapedArray((), dtype)] * 2
-    select = trace_to_jaxpr(lambda x, y: [select_prim.bind(x, y)], scalars)
-    scatter = trace_to_jaxpr(lambda x, y: [add(x, y)], scalars)
+    select = trace_to_jaxpr(lambda x, y: [select_prim.bind(x, y)], scalars, origin=no_origin)
+    scatter = trace_to_jaxpr(lambda x, y: [add(x, y)], scalars, origin=no_origin)
     shape = operand.shape
     if any(map(any, padding)):
         worst = _worst(select_prim, dtype)
@@ -214,7 +215,7 @@ def _gather_lower(
         first = select_prim.bind(x, y)
         return [select_n(first, y, x), select_n(first, u, t)]
 
-    jaxpr = trace_to_jaxpr(choose, [scalar] * 4)
+    jaxpr = trace_to_jaxpr(choose, [scalar] * 4, origin=no_origin)
     inits = [ctx.constant(_worst(select_prim, operand.dtype), scalar), ctx.constant(0, scalar)]
     ctx.outs = [ctx.out, ctx.out]
     return lower_reduce_window(ctx, [operand, tangents], inits, jaxpr, **window)[1]

@@ -28,6 +28,7 @@ from ricci_ir import (
     eval_jaxpr,
     factors,
     get_aval,
+    no_origin,
     same_dimensions,
     trace_to_jaxpr,
     unguarded,
@@ -97,7 +98,7 @@ def _windowed(
 
     def lower(ctx: Lowering, x: Value, **window: Any) -> Value:
         scalar = ShapedArray((), x.dtype)
-        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar])
+        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar], origin=no_origin)
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 

@@ -131,7 +131,7 @@ def _lower_program(
         shardy=annotations.shardy,
         host_callbacks=host_callbacks,
         devices=placement.devices,
-        arg_names=_names(program, kept) if sources else (),
+        arg_names=argument_names(program, kept) if sources else (),
         arg_attributes=[
             annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval) for i in kept
         ],
@@ -148,11 +148,11 @@ def _memory_attribute(on_host: bool) -> list[str]:
     return [f'mhlo.memory_kind = "{HOST_MEMORY}"'] if on_host else []
 
 
-def _names(program: Program, kept: Sequence[int]) -> list[str]:
-    """The user's names of the arguments that a module takes; constants have none."""
+def argument_names(program: Program, positions: Sequence[int]) -> list[str]:
+    """The user's names of a program's arguments; constants, which come first, have none."""
     count = len(program.consts)
     known = dict(enumerate(program.arg_names, count))
-    return [known.get(i, "a closed-over array" if i < count else f"args[{i}]") for i in kept]
+    return [known.get(i, "a closed-over array" if i < count else f"args[{i}]") for i in positions]
 
 
 class _Annotations:

@@ -247,6 +247,11 @@ def mesh_of(jaxpr: Jaxpr) -> Mesh | None:
     return found[0].mesh if found else None
 
 
+def meshes_of(jaxpr: Jaxpr) -> tuple[Mesh, ...]:
+    """The meshes that primitives in a program have of their own, one for each row of devices."""
+    return tuple(operation.mesh for operation in _operations_of(jaxpr))
+
+
 def _operations_of(jaxpr: Jaxpr) -> tuple[_Operation, ...]:
     """Operations with a mesh of their own, one for each row of devices."""
     return jaxpr.derived("operations with a mesh", lambda: _find_operations(jaxpr))

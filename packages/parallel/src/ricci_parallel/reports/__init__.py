@@ -1,0 +1,10 @@
+"""Which collectives a compiled program has, and which lines of the user's code they are due to.
+
+Imported when it is first used, since few programs need it.
+"""
+
+from ._collective import Collective as Collective
+from ._report import Communication as Communication
+from ._report import communication as communication
+
+__all__ = ["Collective", "Communication", "communication"]

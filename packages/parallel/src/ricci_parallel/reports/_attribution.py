@@ -1,0 +1,266 @@
+"""From the instructions of a compiled program to rows that name the user's lines.
+
+The compiler gives an instruction that it adds the metadata of the value that is moved, so that the
+line that computed the value is known at once. The line that needs it in another division is that of
+the first operation that does more than move it on.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ._collective import MOVES, SENT, Collective
+from ._device_groups import MeshAxes, read_groups, read_pairs
+from ._hlo_text import Computation, HloModule, Instruction, Line, arrays_in, shape_bytes
+from ._program_lines import ProgramLines, Request, Value
+
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_CHANNEL = re.compile(r"channel_id=(\d+)")
+# What passes data on without computing with it.
+_PASSING = frozenset(
+    "bitcast broadcast concatenate convert copy copy-done copy-start custom-call dynamic-slice "
+    "dynamic-update-slice get-tuple-element opt-barrier optimization-barrier pad reshape select "
+    "slice transpose tuple".split()
+)
+_ASYNC = ("-start", "-done", "-update")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A collective instruction, where it is, and how often it runs in a step."""
+
+    computation: Computation
+    instruction: Instruction
+    kind: str
+    times: int | None
+
+
+def base_kind(opcode: str) -> str:
+    """A collective's opcode without what marks the parts of an asynchronous one.
+
+    Example:
+      >>> base_kind("all-gather-start"), base_kind("add")
+      ('all-gather', 'add')
+    """
+    return opcode.removesuffix("-start")
+
+
+class Attribution:
+    """Finds the collectives of a module, and the lines that they are due to.
+
+    Args:
+      module: the compiled program.
+      lines: the traced program.
+      axes: the axes of the user's meshes.
+      count: the number of devices.
+    """
+
+    def __init__(self, module: HloModule, lines: ProgramLines, axes: MeshAxes, count: int):
+        self.module = module
+        self.lines = lines
+        self.axes = axes
+        self.count = count
+
+    def rows(self) -> list[Collective]:
+        """A row for each collective, and for each line that a merged one is due to."""
+        found: list[Collective] = []
+        seen: set[tuple[str, str | None]] = set()
+        for each in self._collectives(self.module.entry, 1, False, seen):
+            found += self._rows_of(each)
+        return [row for row in found if row.group_size > 1]
+
+    def _collectives(
+        self,
+        computation: Computation,
+        times: int | None,
+        fused: bool,
+        seen: set[tuple[str, str | None]],
+    ) -> Iterator[_Found]:
+        for instruction in computation.instructions.values():
+            kind = base_kind(instruction.opcode)
+            if kind in SENT:
+                # A TPU's compiler repeats an asynchronous collective in each fusion that overlaps
+                # with it. It is the same one if its channel is.
+                channel = (kind, instruction.attribute(_CHANNEL))
+                if not (fused and channel[1] is not None and channel in seen):
+                    yield _Found(computation, instruction, kind, times)
+                seen.add(channel)
+                continue
+            trips = self._trips(instruction) if instruction.opcode == "while" else 1
+            inner_times = None if times is None or trips is None else times * trips
+            inside = fused or instruction.opcode == "fusion"
+            for role, name in instruction.called():
+                inner = self.module.computations.get(name)
+                if inner is not None and (role != "to_apply" or instruction.opcode == "call"):
+                    yield from self._collectives(inner, inner_times, inside, seen)
+
+    def _trips(self, loop: Instruction) -> int | None:
+        known = loop.attribute(_TRIPS)
+        if known is not None:
+            return int(known)
+        value = self.lines.computed(self.module.line_of(loop), _primitive(loop.op_name))
+        return None if value is None else value.length
+
+    def _rows_of(self, found: _Found) -> Iterator[Collective]:
+        instruction, kind = found.instruction, found.kind
+        operands = instruction.operands
+        if kind == "ragged-all-to-all":
+            operands = operands[:1]
+        if len(operands) == 1 or kind == "all-to-all":
+            yield self._row(found, operands, instruction)
+            return
+        # Merged collectives have the metadata of one. Each one's own is kept where its result is
+        # taken out; else there is what computes its operand.
+        taken = {x.index: x for x in found.computation.users(instruction.name) if x.index >= 0}
+        groups: dict[tuple[Line | None, str], list[str]] = {}
+        origins: dict[tuple[Line | None, str], Instruction] = {}
+        for i, operand in enumerate(operands):
+            origin = taken.get(i)
+            if origin is None or self.module.line_of(origin) is None:
+                origin = self._origin(found.computation, operand) or instruction
+            key = (self.module.line_of(origin), origin.op_name)
+            groups.setdefault(key, []).append(operand)
+            origins[key] = origin
+        for key, members in groups.items():
+            yield self._row(found, members, origins[key])
+
+    def _row(self, found: _Found, operands: Sequence[str], origin: Instruction) -> Collective:
+        instruction, kind, here = found.instruction, found.kind, found.computation
+        if not (origin.op_name or self.module.line_of(origin)):
+            origin = self._origin(here, operands[0]) or origin
+        name, line = origin.op_name, self.module.line_of(origin)
+        primitive = _primitive(name)
+        argument = self.lines.arguments.get(name) if line is None else None
+        value = argument or self.lines.computed(line, primitive)
+        written = primitive in self.lines.collectives and argument is None
+        moved = kind in MOVES and not written
+        user = self._user(here, instruction) if moved else None
+        needed = (
+            (None, "") if user is None else (self.module.line_of(user), _primitive(user.op_name))
+        )
+        place, operation = needed if needed[0] is not None else (line, primitive)
+        shapes = [here.instructions[o].shape for o in operands if o in here.instructions]
+        contributed = sum(map(shape_bytes, shapes))
+        pairs = read_pairs(instruction.attributes) if kind == "collective-permute" else []
+        if kind == "collective-permute":
+            size = 2 if any(a != b for a, b in pairs) else 1
+            axes = self.axes.of_pairs(pairs)
+        else:
+            groups = read_groups(instruction.attributes, self.count)
+            size = max(map(len, groups))
+            axes = self.axes.of_groups(groups)
+        replicates = kind == "all-gather" and _is_whole(shapes, size, value)
+        if written:
+            reason = "written"
+        elif not moved:
+            reason = "computed"
+        elif value is not None and any(map(_asks(kind, axes), value.requests)):
+            reason = "requested"
+        else:
+            reason = "involuntary"
+        return Collective(
+            kind=kind,
+            axes=axes,
+            group_size=size,
+            bytes=round(contributed * SENT[kind](size)) * (found.times or 1),
+            times=found.times,
+            shape=_shown(shapes),
+            reason=reason,
+            replicates=replicates,
+            value=name if argument is not None or not primitive else f"the result of {primitive}",
+            operation=operation,
+            file=place.file if place else "",
+            line=place.line if place else 0,
+            column=place.column if place else 0,
+            function=self.lines.function(place) if place else "",
+            instruction=instruction.name,
+        )
+
+    def _origin(self, computation: Computation, name: str) -> Instruction | None:
+        """The instruction that computed a value, behind those that passed it on."""
+        seen: set[str] = set()
+        while name not in seen:
+            seen.add(name)
+            found = computation.instructions.get(name)
+            if found is None:
+                return None
+            if self.module.line_of(found) is not None or found.opcode == "parameter":
+                return found if found.op_name else None
+            if found.opcode == "fusion":
+                inner = self._fused(found)
+                if inner is not None and self.module.line_of(inner.root) is not None:
+                    return inner.root
+            if not found.operands:
+                return None
+            name = found.operands[0]
+        return None
+
+    def _user(self, computation: Computation, moved: Instruction) -> Instruction | None:
+        """The first instruction that computes with what a collective moved; ``None`` at the end."""
+        names = [moved.name]
+        seen: set[str] = set()
+        while names:
+            name = names.pop(0)
+            for user in computation.users(name):
+                if user.name in seen:
+                    continue
+                seen.add(user.name)
+                found = self._computing(computation, name, user)
+                if found is not None:
+                    return found
+                names.append(user.name)
+        return None
+
+    def _computing(
+        self, computation: Computation, name: str, user: Instruction
+    ) -> Instruction | None:
+        """The instruction in ``user`` that computes with a value, if there is one."""
+        opcode = user.opcode
+        if opcode == "fusion":
+            inner = self._fused(user)
+            if inner is None:
+                return user
+            for i, operand in enumerate(user.operands):
+                parameter = inner.parameter(i) if operand == name else None
+                found = self._user(inner, parameter) if parameter is not None else None
+                if found is not None:
+                    return found if self.module.line_of(found) is not None else user
+            return None
+        if opcode in _PASSING or opcode.endswith(_ASYNC) or base_kind(opcode) in MOVES:
+            return None
+        return user if self.module.line_of(user) is not None else None
+
+    def _fused(self, fusion: Instruction) -> Computation | None:
+        for role, name in fusion.called():
+            if role == "calls":
+                return self.module.computations.get(name)
+        return None
+
+
+def _primitive(op_name: str) -> str:
+    """The primitive at the end of a path of scopes; ``""`` for an argument's name."""
+    path, slash, last = op_name.rpartition("/")
+    return last if slash and "(" in path else ""
+
+
+def _asks(kind: str, axes: tuple[Hashable, ...] | None) -> Callable[[Request], bool]:
+    """Whether a request asks for what a collective does: a gather ends a division by its axes."""
+
+    def asks(request: Request) -> bool:
+        return kind != "all-gather" or request is None or not request.intersection(axes or ())
+
+    return asks
+
+
+def _is_whole(shapes: Sequence[str], group_size: int, value: Value | None) -> bool:
+    """Whether gathering the parts gives an array of the size of the program's own."""
+    if value is None:
+        return False
+    parts = [prod(sizes) for shape in shapes for _, sizes in arrays_in(shape)]
+    return any(part * group_size in value.sizes for part in parts)
+
+
+def _shown(shapes: Sequence[str]) -> str:
+    found = [f"{d}[{','.join(map(str, s))}]" for shape in shapes for d, s in arrays_in(shape)]
+    return ", ".join(dict.fromkeys(found))

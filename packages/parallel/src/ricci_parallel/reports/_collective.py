@@ -1,0 +1,86 @@
+"""A collective of a compiled program: what it costs, and the line of the user's code behind it."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+# What a collective sends from each device, in parts of its operand, for groups of n devices. These
+# are what the algorithms that are best for large arrays send, rings among them.
+SENT = {
+    "all-gather": lambda n: n - 1,
+    "all-reduce": lambda n: 2 * (n - 1) / n,
+    "reduce-scatter": lambda n: (n - 1) / n,
+    "all-to-all": lambda n: (n - 1) / n,
+    "ragged-all-to-all": lambda n: (n - 1) / n,
+    "collective-permute": lambda n: 1,
+    "collective-broadcast": lambda n: 1,
+}
+# Those that only move data. Unless the user wrote one, it is there since an array is needed in
+# another division than it has.
+MOVES = frozenset(SENT) - {"all-reduce", "reduce-scatter"}
+
+REASONS = ("written", "requested", "computed", "involuntary")
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """A collective that XLA put into a program, or its part that is due to one line.
+
+    Attributes:
+      kind: ``"all-reduce"``, ``"all-gather"``, ``"reduce-scatter"``, ``"all-to-all"``,
+        ``"collective-permute"``, ``"collective-broadcast"`` or ``"ragged-all-to-all"``.
+      axes: the names of the mesh axes that it goes over; ``None`` if no axes of a mesh of the
+        program give its groups of devices.
+      group_size: the number of devices that take part together.
+      bytes: what each device sends in a step, at least; see ``SENT``. It counts all iterations, if
+        their number is known, else one.
+      times: how often it runs in a step; ``None`` if that is known only when it runs.
+      shape: what each device contributes, such as ``"f32[16,64]"``.
+      reason: ``"written"`` if it is a collective of the user's; ``"requested"`` if the user says
+        how the array is to be divided (a constraint, ``out_shardings``); ``"computed"`` if it
+        combines the devices' parts of a result; ``"involuntary"`` if the compiler moves an array
+        only because it needs it in another division.
+      replicates: whether every device has the whole array afterwards.
+      value: what is moved or combined: an argument's name, or the primitive that computed it.
+      operation: the primitive that needs it.
+      file, line, column, function: the place in the user's code; ``""`` and 0 if unknown.
+      instruction: its name in the compiled program. Several rows have the same if the compiler
+        merged collectives of several lines into one.
+    """
+
+    kind: str
+    axes: tuple[Hashable, ...] | None
+    group_size: int
+    bytes: int
+    times: int | None
+    shape: str
+    reason: str
+    replicates: bool
+    value: str
+    operation: str
+    file: str
+    line: int
+    column: int
+    function: str
+    instruction: str
+
+    @property
+    def axes_text(self) -> str:
+        """The axes with commas, or the size of the groups if they follow no axes."""
+        if self.axes is None:
+            return f"groups of {self.group_size}"
+        return ", ".join(map(str, self.axes)) or "-"
+
+    @property
+    def explanation(self) -> str:
+        """Why it is there, in words."""
+        match self.reason:
+            case "written":
+                return "written by you"
+            case "requested":
+                return f"requested for {self.value}"
+            case "computed":
+                return "combines partial results"
+        whole = "whole" if self.replicates else "in another division"
+        own = self.value == f"the result of {self.operation}"
+        what = f"{self.operation} needs its operand" if own else f"{self.value} is needed"
+        return f"involuntary: {what} {whole}"

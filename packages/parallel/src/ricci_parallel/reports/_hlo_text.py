@@ -1,0 +1,261 @@
+"""Reading the text of an optimized HLO module: its computations, and where each operation is from.
+
+Only what collectives need is read: shapes, operands, called computations, and metadata.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([^\s(]+) \(.*\{\s*$")
+_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?(\S+) = ")
+_OPERAND = re.compile(r"%([^\s,()]+)")
+_CALLED = re.compile(
+    r"\b(calls|to_apply|body|condition|branch_computations|true_computation|false_computation)="
+    r"(\{[^}]*\}|%?[^\s,]+)"
+)
+_ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\]")
+_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
+_FILE = re.compile(r'source_file="((?:[^"\\]|\\.)*)"')
+_LINE = re.compile(r"source_line=(\d+)")
+_COLUMN = re.compile(r"source_column=(\d+)")
+_ROW = re.compile(r"^(\d+) (.*)$")
+_FIELD = re.compile(r"(\w+)=(\d+)")
+# The tables ahead of the computations, by which instructions name the lines that they are from.
+_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the user's code: the file, the line and the column (0 if unknown)."""
+
+    file: str
+    line: int
+    column: int = 0
+
+
+@dataclass(slots=True)
+class Instruction:
+    """An operation of a computation.
+
+    Attributes:
+      name: unique in the module.
+      shape: the text of its type.
+      opcode: such as ``all-reduce``.
+      operands: the names of its operands.
+      attributes: the text behind the operands.
+      is_root: whether it is the result of its computation.
+      index: the number of a parameter, or of the element of a tuple that is taken.
+    """
+
+    name: str
+    shape: str
+    opcode: str
+    operands: tuple[str, ...]
+    attributes: str
+    is_root: bool
+    index: int = -1
+
+    @property
+    def op_name(self) -> str:
+        """The path of scopes and the primitive; the argument's name for what is one; or ``""``."""
+        found = _NAME.search(self.attributes)
+        return _unquoted(found[1]) if found else ""
+
+    def called(self) -> Iterator[tuple[str, str]]:
+        """The computations that it calls: the role of each, and its name."""
+        for role, names in _CALLED.findall(self.attributes):
+            for name in names.strip("{}").split(","):
+                yield role, name.strip().lstrip("%")
+
+    def attribute(self, pattern: re.Pattern[str]) -> str | None:
+        """The first group of a pattern in the attributes."""
+        found = pattern.search(self.attributes)
+        return found[1] if found else None
+
+
+@dataclass(slots=True)
+class Computation:
+    """A function of the module: its instructions by name, in order."""
+
+    name: str
+    is_entry: bool
+    instructions: dict[str, Instruction] = field(default_factory=dict)
+    users_of: dict[str, list[Instruction]] = field(default_factory=dict)
+
+    def add(self, instruction: Instruction) -> None:
+        """Append an instruction."""
+        self.instructions[instruction.name] = instruction
+        for operand in dict.fromkeys(instruction.operands):
+            self.users_of.setdefault(operand, []).append(instruction)
+
+    def users(self, name: str) -> list[Instruction]:
+        """The instructions that take the result of another one."""
+        return self.users_of.get(name, [])
+
+    @property
+    def root(self) -> Instruction:
+        """The instruction whose result is the computation's."""
+        return next(x for x in reversed(self.instructions.values()) if x.is_root)
+
+    def parameter(self, index: int) -> Instruction | None:
+        """The parameter of a number."""
+        found = (x for x in self.instructions.values() if x.opcode == "parameter")
+        return next((x for x in found if x.index == index), None)
+
+
+class HloModule:
+    """An optimized HLO module.
+
+    Args:
+      text: what ``Compiled.as_text`` returns.
+
+    Example:
+      >>> module = HloModule('''HloModule m
+      ...
+      ... ENTRY %main (x: f32[2]) -> f32[4] {
+      ...   %x = f32[2]{0} parameter(0), metadata={op_name="x"}
+      ...   ROOT %y = f32[4]{0} all-gather(%x), replica_groups={{0,1}}, dimensions={0}
+      ... }
+      ... ''')
+      >>> y = module.entry.root
+      >>> y.opcode, y.operands, module.bytes_of(module.entry, "x")
+      ('all-gather', ('x',), 8)
+    """
+
+    def __init__(self, text: str):
+        self.text = text
+        self.computations: dict[str, Computation] = {}
+        self._tables: dict[str, dict[int, str]] = {name: {} for name in _TABLES}
+        self._read()
+
+    @property
+    def entry(self) -> Computation:
+        """The computation that is the program."""
+        return next(c for c in self.computations.values() if c.is_entry)
+
+    def _read(self) -> None:
+        table: dict[int, str] | None = None
+        here: Computation | None = None
+        for line in self.text.splitlines():
+            if here is not None:
+                if line.startswith("}"):
+                    here = None
+                    continue
+                found = _instruction(line)
+                if found is not None:
+                    here.add(found)
+            elif opening := _COMPUTATION.match(line):
+                table, here = None, Computation(opening[2], bool(opening[1]))
+                self.computations[here.name] = here
+            elif line in self._tables:
+                table = self._tables[line]
+            elif table is not None and (row := _ROW.match(line)):
+                table[int(row[1])] = row[2]
+
+    @cached_property
+    def _lines(self) -> dict[int, Line]:
+        """The line of each stack frame."""
+        found = {}
+        for number, text in self._tables["StackFrames"].items():
+            location = _fields(text).get("file_location_id", 0)
+            place = _fields(self._tables["FileLocations"].get(location, ""))
+            file = self._tables["FileNames"].get(place.get("file_name_id", 0))
+            if file is not None:
+                found[number] = Line(_unquoted(file[1:-1]), place["line"], place.get("column", 0))
+        return found
+
+    def line_of(self, instruction: Instruction) -> Line | None:
+        """The line of the user's code that an instruction is from, if that is known."""
+        frame = instruction.attribute(_FRAME)
+        if frame is not None:
+            return self._lines.get(int(frame))
+        file, line = instruction.attribute(_FILE), instruction.attribute(_LINE)
+        if file is None or line is None:
+            return None
+        return Line(_unquoted(file), int(line), int(instruction.attribute(_COLUMN) or 0))
+
+    def bytes_of(self, computation: Computation, name: str) -> int:
+        """The size of an instruction's result on one device."""
+        found = computation.instructions.get(name)
+        return shape_bytes(found.shape) if found else 0
+
+
+def _fields(text: str) -> dict[str, int]:
+    return {name: int(value) for name, value in _FIELD.findall(text)}
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _instruction(line: str) -> Instruction | None:
+    opening = _INSTRUCTION.match(line)
+    if opening is None:
+        return None
+    start = opening.end()
+    end = _closing(line, start) if line[start] == "(" else line.index(" ", start)
+    shape = line[start:end]
+    parenthesis = line.index("(", end)
+    opcode = line[end:parenthesis].strip()
+    close = _closing(line, parenthesis)
+    inside, attributes = line[parenthesis + 1 : close - 1], line[close:]
+    index = -1
+    if opcode == "parameter":
+        index = int(inside)
+    elif opcode == "get-tuple-element":
+        index = int(attributes.partition("index=")[2].partition(",")[0])
+    operands = () if opcode in ("parameter", "constant") else tuple(_OPERAND.findall(inside))
+    return Instruction(opening[2], shape, opcode, operands, attributes, bool(opening[1]), index)
+
+
+def _closing(text: str, start: int) -> int:
+    """The position behind the parenthesis that closes the one at ``start``."""
+    depth = 0
+    for i in range(start, len(text)):
+        if text[i] == "(":
+            depth += 1
+        elif text[i] == ")":
+            depth -= 1
+            if not depth:
+                return i + 1
+    return len(text)
+
+
+def arrays_in(shape: str) -> list[tuple[str, tuple[int, ...]]]:
+    """The arrays of a type: the name of each one's dtype, and its dimensions.
+
+    Example:
+      >>> arrays_in("(f32[2,3]{1,0:T(8,128)}, bf16[], u32[]{:S(2)})")
+      [('f32', (2, 3)), ('bf16', ()), ('u32', ())]
+    """
+    return [
+        (dtype, tuple(int(n.lstrip("<=")) for n in sizes.split(",") if n))
+        for dtype, sizes in _ARRAY.findall(shape)
+    ]
+
+
+def element_bits(dtype: str) -> int:
+    """The bits of an element, by XLA's name of its dtype.
+
+    Example:
+      >>> [element_bits(name) for name in ("f32", "bf16", "s4", "f8e4m3fn", "pred", "token")]
+      [32, 16, 4, 8, 8, 0]
+    """
+    if dtype == "pred":
+        return 8
+    digits = re.search(r"\d+", dtype)
+    return int(digits[0]) if digits else 0
+
+
+def shape_bytes(shape: str) -> int:
+    """The size of a type's arrays in bytes.
+
+    Example:
+      >>> shape_bytes("(f32[2,3]{1,0}, s4[8])")
+      28
+    """
+    return sum((prod(sizes) * element_bits(dtype) + 7) // 8 for dtype, sizes in arrays_in(shape))

@@ -1,0 +1,151 @@
+"""``communication``: which collectives a function's compiled program has, line by line."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from ricci_xla import LocatedProgram, compile_with_lines
+
+from ._attribution import Attribution
+from ._collective import Collective
+from ._device_groups import MeshAxes
+from ._hlo_text import HloModule
+from ._program_lines import ProgramLines
+
+__all__ = ["communication", "Communication"]
+
+_HEADINGS = ("place", "operation", "collective", "over", "times", "sends", "why")
+
+
+class Communication(Sequence[Collective]):
+    """The collectives of a compiled program, in the order of the user's lines.
+
+    Attributes:
+      rows: all of them.
+      text: the optimized program, in the notation of HLO.
+    """
+
+    __slots__ = ("rows", "text")
+
+    rows: tuple[Collective, ...]
+    text: str
+
+    def __init__(self, rows: Sequence[Collective], text: str):
+        self.rows = tuple(sorted(rows, key=lambda r: (r.file, r.line, r.column, r.kind)))
+        self.text = text
+
+    @overload
+    def __getitem__(self, index: int) -> Collective: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Collective, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Collective | tuple[Collective, ...]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def bytes(self) -> int:
+        """What each device sends in a step, at least."""
+        return sum(row.bytes for row in self.rows)
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """The number of collectives in the program by kind; merged ones count once."""
+        return Counter(kind for kind, _ in {(row.kind, row.instruction) for row in self.rows})
+
+    @property
+    def involuntary(self) -> tuple[Collective, ...]:
+        """Those that the compiler added only because an array is needed in another division."""
+        return tuple(row for row in self.rows if row.reason == "involuntary")
+
+    def at(self, function: str) -> tuple[Collective, ...]:
+        """Those that are due to lines of a function, by its name."""
+        return tuple(r for r in self.rows if r.function.rpartition(".")[2] == function)
+
+    def __str__(self) -> str:
+        """A table with a row for each collective, and a first line with the sums."""
+        if not self.rows:
+            return "no collectives"
+        count = sum(self.kinds.values())
+        head = (
+            f"{count} collective{'s' * (count > 1)}; each device sends {_size(self.bytes)} a step"
+        )
+        cells = [_HEADINGS, *map(_cells, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        return "\n".join([head, *lines])
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{kind}: {count}" for kind, count in sorted(self.kinds.items()))
+        return f"Communication({found or 'no collectives'})"
+
+
+def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
+    """Compile a function, run nothing, and report which collectives XLA put there, line by line.
+
+    Args:
+      fun: a function of pytrees of arrays, jitted (with its ``in_shardings``, ``out_shardings`` and
+        donated arguments) or not.
+
+    Returns:
+      A function of ``fun``'s arguments that returns a ``Communication``. A ``ShapeDtypeStruct``
+      with a sharding may take the place of an array; its devices may be those of a topology.
+
+    Raises:
+      TypeError: if ``fun`` cannot be called.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_xla import devices, jit, make_mesh, NamedSharding, PartitionSpec
+      >>> from ricci_ir import ShapeDtypeStruct
+      >>> mesh = make_mesh((len(devices("cpu")),), ("data",), devices=devices("cpu"))
+      >>> sharding = NamedSharding(mesh, PartitionSpec("data"))
+      >>> x = ShapeDtypeStruct((64, 3), np.float32, sharding=sharding)
+      >>> report = communication(lambda x: x * 2)(x)
+      >>> print(report)
+      no collectives
+    """
+    if not callable(fun):
+        raise TypeError(
+            f"communication expects a function, got {fun!r:.60} of type {type(fun).__name__}."
+        )
+
+    def report(*args: Any, **kwargs: Any) -> Communication:
+        return _report(compile_with_lines(fun, args, kwargs))
+
+    name = getattr(fun, "__name__", None) or type(fun).__name__
+    report.__name__ = report.__qualname__ = f"communication({name})"
+    return report
+
+
+def _report(program: LocatedProgram) -> Communication:
+    module = HloModule(program.text)
+    lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
+    axes = MeshAxes(program.meshes, program.devices)
+    rows = Attribution(module, lines, axes, len(program.devices)).rows()
+    return Communication(rows, program.text)
+
+
+def _cells(row: Collective) -> tuple[str, ...]:
+    place = f"{Path(row.file).name}:{row.line}" if row.line else "?"
+    times = "?" if row.times is None else str(row.times)
+    sends = _size(row.bytes)
+    return place, row.operation, row.kind, row.axes_text, times, sends, row.explanation
+
+
+def _size(count: int) -> str:
+    """A number of bytes in a unit that leaves at most four digits.
+
+    Example:
+      >>> _size(640), _size(1_310_720), _size(0)
+      ('640 B', '1.3 MB', '0 B')
+    """
+    amount, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.1f} {unit}" if unit != "B" else f"{count} B"
