@@ -181,3 +181,47 @@ def test_one_device_has_no_collectives():
 def test_what_is_no_function_is_named():
     with pytest.raises(TypeError, match="communication expects a function, got 3 of type int"):
         communication(3)
+
+
+def forward(params, x):
+    hidden = x * 2
+    return hidden @ params["w"]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit], ids=["plain", "jitted"])
+def test_check_finds_what_nobody_asked_for(described, wrap):
+    given = {"w": described((64, 32), "data")}, described((8, 64), "data")
+    report = ricci.check(wrap(forward))(*given)
+    (found,) = report
+    assert (found.code, found.line) == ("RC802", forward.__code__.co_firstlineno + 2)
+    assert found.message == (
+        "dot_general needs params['w'] whole on every device, gathered over data: each device "
+        "sends 6.1 kB a step"
+    )
+    assert not ricci.check(wrap(forward), ignore="involuntary-replication")(*given)
+
+
+def test_check_finds_nothing_where_the_gather_is_asked_for(described, mesh):
+    def constrained(params, x):
+        whole = lax.with_sharding_constraint(params["w"], NamedSharding(mesh, P()))
+        return x @ whole
+
+    given = {"w": described((64, 32), "data")}, described((8, 64), "data")
+    assert not ricci.check(constrained)(*given)
+
+
+def test_check_names_a_gather_of_a_part(described):
+    def product(x, w):
+        return x @ w
+
+    given = described((8, 64), "data"), described((64, 32), "data", "model")
+    (found,) = ricci.check(product, select="RC8")(*given)
+    assert (found.code, "needs w gathered over data" in found.message) == ("RC801", True)
+
+
+def test_check_compiles_nothing_for_one_device(monkeypatch):
+    def compiled(*args, **options):
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr("ricci_parallel.reports.communication_of", compiled)
+    assert not ricci.check(forward)({"w": np.ones((4, 4), np.float32)}, np.ones((2, 4), np.float32))

@@ -6,6 +6,7 @@ A line that is to be found is marked with a comment of the code.
 import json
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from ricci_check import RULES, CheckError, check
 from ricci_ir import (
     ShapedArray,
     ShapeDtypeStruct,
+    array_moves,
     define,
     enable_x64,
     primitives,
@@ -577,6 +579,70 @@ def test_donation(fun, args, found):
 def everything(key, x):
     y = x[10]
     return (random.normal(key) + random.normal(key)) * y
+
+
+class Moved(NamedTuple):
+    """A move of an array, as the compiler's report would have it."""
+
+    kind: str = "all-gather"
+    replicates: bool = False
+    value: str = "xs[1]"
+    file: str = "train.py"
+    line: int = 7
+    column: int = 4
+    function: str = "step"
+    operation: str = "dot_general"
+    axes_text: str = "data"
+    bytes_text: str = "1.2 MB"
+
+
+def finds(monkeypatch, *moves):
+    calls = []
+    find = lambda jaxpr, fun, arrays, traced: calls.append((len(arrays), traced)) or moves
+    monkeypatch.setattr(array_moves, "find", find)
+    return calls
+
+
+def test_involuntary_gathers(monkeypatch):
+    moves = Moved(), Moved(replicates=True, value="the result of sin", line=0), Moved("all-to-all")
+    calls = finds(monkeypatch, *moves)
+    fun = lambda params, x, mode: x
+    report = check(fun)({"w": np.ones(2, np.float32)}, np.ones(3, np.float32), "train")
+    assert {(f.code, f.line, f.function) for f in report} == {
+        ("RC801", 7, "step"),
+        ("RC802", fun.__code__.co_firstlineno, fun.__qualname__),
+    }
+    messages = {f.code: f.message for f in report}
+    assert messages["RC801"] == (
+        "dot_general needs x gathered over data: each device sends 1.2 MB a step"
+    )
+    assert messages["RC802"].startswith("dot_general needs the result of sin whole on every device")
+    assert calls == [(2, None)]
+
+
+def test_a_jitted_function_is_not_traced_again_for_its_gathers(monkeypatch):
+    calls = finds(monkeypatch)
+    traces = []
+    check(jit(lambda x: traces.append(1) or x))(np.ones(3, np.float32))
+    assert len(traces) == 1
+    assert calls[0][1].fun_name
+
+
+def test_gathers_that_nobody_asks_about_are_not_looked_for(monkeypatch):
+    calls = finds(monkeypatch, Moved())
+    assert not check(lambda x: x, ignore="RC8")(np.ones(3, np.float32))
+    assert not check(lambda x: x, select="RC5")(np.ones(3, np.float32))
+    assert calls == []
+
+
+def test_an_exception_of_the_compiler_is_a_finding(monkeypatch):
+    def find(jaxpr, fun, arrays, traced):
+        raise ValueError("x is committed elsewhere")
+
+    monkeypatch.setattr(array_moves, "find", find)
+    report = check(lambda x: x)(np.ones(3, np.float32))
+    assert [f.message for f in report] == ["ValueError: x is committed elsewhere"]
+    assert isinstance(report.exception, ValueError)
 
 
 def test_a_report_is_a_sequence_that_is_true_if_there_is_something():

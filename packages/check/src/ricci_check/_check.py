@@ -24,20 +24,32 @@ from ricci_ir import (
 )
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 
+from ._moves import involuntary_gathers
 from ._reader import Reader
 from ._report import Finding, Report, finding
 from ._rules import chosen_rules
 from ._types import constants, described, narrowed_arguments, type_drift, unused_donations
 from ._values import is_tracked
 
+# The rules for which a program on several devices is compiled.
+_COMPILED = frozenset({"RC801", "RC802"})
+
 
 class Traced(NamedTuple):
-    """A traced call: its program, the structures of its arguments and result, and its donations."""
+    """A traced call: its program, the structures of its arguments and result, and its donations.
+
+    Attributes:
+      flat, arrays: the call as one of a function of its arrays alone.
+      stage: the call's stage, if the function is jitted.
+    """
 
     jaxpr: Jaxpr
     in_tree: PyTreeDef
     out_tree: PyTreeDef
     donated: tuple[int, ...]
+    flat: Callable[..., Any]
+    arrays: Sequence[Any]
+    stage: Any = None
 
 
 def check(
@@ -74,7 +86,7 @@ def check(
     chosen = chosen_rules(select, ignore)
 
     def checked(*args: Any, **kwargs: Any) -> Report:
-        report = _Check(fun).run(args, kwargs)
+        report = _Check(fun, chosen).run(args, kwargs)
         return Report([f for f in report if f.code in chosen], report.exception)
 
     checked.__name__ = checked.__qualname__ = f"check({_name(fun)})"
@@ -84,8 +96,9 @@ def check(
 class _Check:
     """One check of one call."""
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Callable[..., Any], chosen: frozenset[str]):
         self.fun = fun
+        self.chosen = chosen
         self.where = _definition(fun)
         self.events: list[Any] = []
 
@@ -105,6 +118,12 @@ class _Check:
             programs = [_recorded(event.trace) for event in self._events(TraceAbandoned)]
         else:
             found += self._of_program(traced)
+            if self.chosen & _COMPILED:
+                try:
+                    found += self._of_compiled(traced)
+                except Exception as error:  # noqa: BLE001  # it would be raised by a call as well
+                    exception = error
+                    found += self._of_exception(error)
             programs = [traced.jaxpr]
         for event in self.events:
             found += _of_event(event)
@@ -117,12 +136,12 @@ class _Check:
         return [event for event in self.events if isinstance(event, kind)]
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        stage = getattr(self.fun, "trace", None)
-        # A function that wraps a jitted one may have its attributes, but is a plain function.
-        if stage is not None and not isinstance(self.fun, FunctionType):
-            traced = stage(*args, **kwargs)
+        if _is_stage(self.fun):
+            jitted: Any = self.fun
+            traced = jitted.trace(*args, **kwargs)
             jaxpr = traced.jaxpr
-            return Traced(jaxpr, traced.in_tree, traced.out_tree, traced.donate_argnums)
+            trees = traced.in_tree, traced.out_tree
+            return Traced(jaxpr, *trees, traced.donate_argnums, self.fun, (), traced)
         return _trace(self.fun, args, kwargs)
 
     def _of_program(self, traced: Traced) -> list[Finding]:
@@ -134,6 +153,12 @@ class _Check:
             name = _name(self.fun)
             found += unused_donations(DonatingCall(self.where, name, jaxpr, 0, names, donated))
         return found
+
+    def _of_compiled(self, traced: Traced) -> list[Finding]:
+        names = traced.jaxpr.debug_info.arg_names or ()
+        known = {} if traced.stage else {f"xs[{i}]": name for i, name in enumerate(names)}
+        call = traced.jaxpr, traced.flat, traced.arrays, traced.stage
+        return list(involuntary_gathers(*call, known, self.where))
 
     def _of_exception(self, error: Exception) -> list[Finding]:
         if self._events(NotReversible):
@@ -161,6 +186,12 @@ class _Check:
             args.append(value)
         reader.read(jaxpr, args)
         return reader.place.findings
+
+
+def _is_stage(fun: Callable[..., Any]) -> bool:
+    """Whether a function has stages of its own, as a jitted one has."""
+    # A function that wraps a jitted one may have its attributes, but is a plain function.
+    return hasattr(fun, "trace") and not isinstance(fun, FunctionType)
 
 
 def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
@@ -191,7 +222,7 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("check", _name(fun), tuple(names)))
     arrays = [x if i in set(places) else None for i, x in enumerate(leaves)]
     in_tree = tree_flatten(tree_unflatten(tree, arrays))[1]
-    return Traced(jaxpr, in_tree, out_tree, ())
+    return Traced(jaxpr, in_tree, out_tree, (), flat, [leaves[i] for i in places])
 
 
 def _recorded(trace: JaxprTrace) -> Jaxpr:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import overload
 
-from ricci_ir import Source
+from ricci_ir import ArrayMove, Source
 
 from ._rules import RULES, SEVERITIES
 
@@ -48,7 +48,9 @@ class Finding:
         return f"{_shown(self.file)}:{self.line}: {self.code} {self.message}. {self.advice}"
 
 
-def finding(code: str, source: Source, message: str, severity: str | None = None) -> Finding:
+def finding(
+    code: str, source: Source | ArrayMove, message: str, severity: str | None = None
+) -> Finding:
     """A finding of a rule at a place in the user's code."""
     rule = RULES[code]
     return Finding(

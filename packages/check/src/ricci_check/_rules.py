@@ -111,6 +111,20 @@ _TABLE = (
         "a donated argument's memory cannot be reused, yet it is gone after the call",
         "Do not donate it, or return a result of its shape and dtype.",
     ),
+    Rule(
+        "RC801",
+        "involuntary-gather",
+        "warning",
+        "the compiler gathers parts of an array from several devices, which nobody asked for",
+        "Divide the operands alike, or say that it is meant by with_sharding_constraint.",
+    ),
+    Rule(
+        "RC802",
+        "involuntary-replication",
+        "warning",
+        "the compiler gathers an array whole onto every device, which nobody asked for",
+        "Divide the operands alike, or say that it is meant by with_sharding_constraint.",
+    ),
 )
 
 RULES: dict[str, Rule] = {rule.code: rule for rule in _TABLE}

@@ -1,5 +1,6 @@
 """Several devices: ``pmap``, collectives, meshes, and the placement of arrays."""
 
+from . import _array_moves as _array_moves
 from . import _placement as _placement
 from ._current_mesh import get_abstract_mesh as get_abstract_mesh
 from ._current_mesh import get_mesh as get_mesh

@@ -5,6 +5,7 @@ the metadata of an instruction. Where it is asked for, the line of the user's co
 """
 
 import re
+from typing import Any
 
 from ricci_ir import JaxprEqn, Primitive, Source, scope_path, unknown_source
 
@@ -68,8 +69,8 @@ class _Scope(str):
 class _Unkept(dict[_Key, _Names]):
     """Says that nothing was found, so that a location is made for each equation."""
 
-    def get(self, key: object, default: object = None) -> None:
-        return None
+    def get(self, key: object, default: Any = None) -> Any:
+        return default
 
 
 def operation_name(eqn: JaxprEqn) -> str:

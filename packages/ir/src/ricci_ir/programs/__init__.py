@@ -8,6 +8,7 @@ from ._effects import *
 from ._evaluate import *
 from ._jaxpr import *
 from ._make_jaxpr import *
+from ._moves import *
 from ._print import *
 from ._staged_call import *
 from ._staged_functions import *

@@ -71,6 +71,11 @@ class Collective:
         return ", ".join(map(str, self.axes)) or "-"
 
     @property
+    def bytes_text(self) -> str:
+        """What each device sends in a step, in a unit that leaves at most four digits."""
+        return shown_bytes(self.bytes)
+
+    @property
     def explanation(self) -> str:
         """Why it is there, in words."""
         match self.reason:
@@ -84,3 +89,18 @@ class Collective:
         own = self.value == f"the result of {self.operation}"
         what = f"{self.operation} needs its operand" if own else f"{self.value} is needed"
         return f"involuntary: {what} {whole}"
+
+
+def shown_bytes(count: int) -> str:
+    """A number of bytes in a unit that leaves at most four digits.
+
+    Example:
+      >>> shown_bytes(640), shown_bytes(1_310_720), shown_bytes(0)
+      ('640 B', '1.3 MB', '0 B')
+    """
+    amount, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.1f} {unit}" if unit != "B" else f"{count} B"

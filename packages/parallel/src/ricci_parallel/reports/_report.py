@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from ricci_xla import LocatedProgram, compile_with_lines
+from ricci_xla import Traced, compile_with_lines, jit
 
 from ._attribution import Attribution
-from ._collective import Collective
+from ._collective import Collective, shown_bytes
 from ._device_groups import MeshAxes
 from ._hlo_text import HloModule
 from ._program_lines import ProgramLines
@@ -70,9 +70,8 @@ class Communication(Sequence[Collective]):
         if not self.rows:
             return "no collectives"
         count = sum(self.kinds.values())
-        head = (
-            f"{count} collective{'s' * (count > 1)}; each device sends {_size(self.bytes)} a step"
-        )
+        sent = shown_bytes(self.bytes)
+        head = f"{count} collective{'s' * (count > 1)}; each device sends {sent} a step"
         cells = [_HEADINGS, *map(_cells, self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
@@ -114,14 +113,17 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
         )
 
     def report(*args: Any, **kwargs: Any) -> Communication:
-        return _report(compile_with_lines(fun, args, kwargs))
+        stage: Any = fun if hasattr(fun, "trace") else jit(fun)
+        return communication_of(stage.trace(*args, **kwargs))
 
     name = getattr(fun, "__name__", None) or type(fun).__name__
     report.__name__ = report.__qualname__ = f"communication({name})"
     return report
 
 
-def _report(program: LocatedProgram) -> Communication:
+def communication_of(traced: Traced) -> Communication:
+    """The collectives in the compiled program of a traced call."""
+    program = compile_with_lines(traced)
     module = HloModule(program.text)
     lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
     axes = MeshAxes(program.meshes, program.devices)
@@ -132,20 +134,5 @@ def _report(program: LocatedProgram) -> Communication:
 def _cells(row: Collective) -> tuple[str, ...]:
     place = f"{Path(row.file).name}:{row.line}" if row.line else "?"
     times = "?" if row.times is None else str(row.times)
-    sends = _size(row.bytes)
-    return place, row.operation, row.kind, row.axes_text, times, sends, row.explanation
-
-
-def _size(count: int) -> str:
-    """A number of bytes in a unit that leaves at most four digits.
-
-    Example:
-      >>> _size(640), _size(1_310_720), _size(0)
-      ('640 B', '1.3 MB', '0 B')
-    """
-    amount, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if amount < 1000:
-            break
-        amount, unit = amount / 1000, larger
-    return f"{amount:.1f} {unit}" if unit != "B" else f"{count} B"
+    cost = times, row.bytes_text
+    return place, row.operation, row.kind, row.axes_text, *cost, row.explanation

@@ -1,6 +1,6 @@
-"""Compiling a function so that the program's operations name the lines of the user's code."""
+"""Compiling a program so that the program's operations name the lines of the user's code."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir import Jaxpr
@@ -10,10 +10,9 @@ from ricci_xla.executables._program_devices import Options, Placement, meshes_of
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 
-from ._jit import jit
 from ._stages import Traced
 
-__all__ = ["compile_with_lines", "LocatedProgram"]
+__all__ = ["compile_with_lines", "devices_of", "is_spread", "LocatedProgram"]
 
 
 class LocatedProgram(NamedTuple):
@@ -36,17 +35,26 @@ class LocatedProgram(NamedTuple):
     meshes: tuple[Mesh, ...]
 
 
-def compile_with_lines(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
-) -> LocatedProgram:
-    """Compile a function for a call, with the lines of the user's code in the program's text.
+def is_spread(jaxpr: Jaxpr, arrays: Sequence[Any]) -> bool:
+    """Whether a program's arguments or operations are on several devices.
 
     Args:
-      fun: the function, jitted or not.
-      args, kwargs: the call's arguments, or descriptions of them.
+      jaxpr: the program.
+      arrays: the arguments, or descriptions of them.
     """
-    stage = fun if hasattr(fun, "trace") else jit(fun)
-    traced: Traced = stage.trace(*args, **kwargs)
+    shardings = (getattr(x, "sharding", None) for x in arrays)
+    return any(isinstance(s, Sharding) and s.num_devices > 1 for s in shardings) or any(
+        mesh.size > 1 for mesh in meshes_of(jaxpr)
+    )
+
+
+def devices_of(traced: Traced) -> tuple[Device, ...]:
+    """The devices on which a traced call would run."""
+    return place(traced._program, traced._leaves, traced._options).devices
+
+
+def compile_with_lines(traced: Traced) -> LocatedProgram:
+    """Compile a traced call, with the lines of the user's code in the program's text."""
     program, options = traced._program, traced._options
     placement = place(program, traced._leaves, options)
     lowered = lower_program(program, placement, options, sources=True)

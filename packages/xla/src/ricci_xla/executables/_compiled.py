@@ -383,6 +383,7 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         notify(_compilation(program))
     placement = lowered.placement
     devices = placement.devices
+    described = is_described(devices[0])
     dump_program(program.name, program.jaxpr, lowered.text)
     check_sizes(program, devices)
     with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
@@ -431,7 +432,7 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
     ]
     kept = [i in lowered.kept for i in range(len(jaxpr.invars))]
     consts: list[Any] = []
-    if not is_described(devices[0]):  # such devices hold no arrays
+    if not described:  # such devices hold no arrays
         with unguarded():
             consts = shard_args(
                 [s for s, keep in zip(in_shardings[:count], kept, strict=False) if keep],
