@@ -26,14 +26,29 @@ _PASSING = frozenset(
 _ASYNC = ("-start", "-done", "-update")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Found:
-    """A collective instruction, where it is, and how often it runs in a step."""
+    """A collective instruction, where it is, and how often it runs in a step.
+
+    Attributes:
+      computation, instruction: the instruction whose operands are what the devices contribute.
+      kind: the kind of collective.
+      attributes: the text that names the devices.
+      times: how often it runs in a step, if that is known.
+      site, result: the instruction whose result is the collective's, for the rest of the program.
+    """
 
     computation: Computation
     instruction: Instruction
     kind: str
+    attributes: str
     times: int | None
+    site: Computation
+    result: Instruction
+
+
+# Where a fused computation is called from: the computation and its instruction.
+type _Caller = tuple[Computation, Instruction] | None
 
 
 def base_kind(opcode: str) -> str:
@@ -64,36 +79,74 @@ class Attribution:
 
     def rows(self) -> list[Collective]:
         """A row for each collective, and for each line that a merged one is due to."""
-        found: list[Collective] = []
-        seen: set[tuple[str, str | None]] = set()
-        for each in self._collectives(self.module.entry, 1, False, seen):
-            found += self._rows_of(each)
-        return [row for row in found if row.group_size > 1]
+        found: list[_Found] = []
+        self._collect(self.module.entry, 1, None, found, {})
+        return [row for each in found for row in self._rows_of(each) if row.group_size > 1]
 
-    def _collectives(
+    def _collect(
         self,
         computation: Computation,
         times: int | None,
-        fused: bool,
-        seen: set[tuple[str, str | None]],
-    ) -> Iterator[_Found]:
+        caller: _Caller,
+        found: list[_Found],
+        fused: dict[tuple[str, str | None], _Found],
+    ) -> None:
+        """Append the collectives of a computation, and of those that it calls.
+
+        Args:
+          computation: the computation.
+          times: how often it runs in a step, if that is known.
+          caller: the fusion that it is the body of, if it is that of one.
+          found: the collectives so far.
+          fused: those in fusions, by kind and channel.
+        """
         for instruction in computation.instructions.values():
             kind = base_kind(instruction.opcode)
             if kind in SENT:
-                # A TPU's compiler repeats an asynchronous collective in each fusion that overlaps
-                # with it. It is the same one if its channel is.
-                channel = (kind, instruction.attribute(_CHANNEL))
-                if not (fused and channel[1] is not None and channel in seen):
-                    yield _Found(computation, instruction, kind, times)
-                seen.add(channel)
+                each = _Found(
+                    computation,
+                    instruction,
+                    kind,
+                    instruction.attributes,
+                    times,
+                    *(caller or (computation, instruction)),
+                )
+                if caller is None:
+                    found.append(each)
+                else:
+                    self._add_fused(each, caller, found, fused)
                 continue
             trips = self._trips(instruction) if instruction.opcode == "while" else 1
             inner_times = None if times is None or trips is None else times * trips
-            inside = fused or instruction.opcode == "fusion"
+            inside = (computation, instruction) if instruction.opcode == "fusion" else None
             for role, name in instruction.called():
                 inner = self.module.computations.get(name)
                 if inner is not None and (role != "to_apply" or instruction.opcode == "call"):
-                    yield from self._collectives(inner, inner_times, inside, seen)
+                    self._collect(inner, inner_times, inside or caller, found, fused)
+
+    def _add_fused(
+        self,
+        each: _Found,
+        caller: tuple[Computation, Instruction],
+        found: list[_Found],
+        fused: dict[tuple[str, str | None], _Found],
+    ) -> None:
+        """Append a collective in a fusion, as a TPU's compiler makes them.
+
+        One that runs while others compute is repeated in each fusion that it overlaps with: it is
+        the same if its channel is, and the last fusion has its result. An all-reduce of which each
+        device takes a part is fused with that.
+        """
+        if each.kind == "all-reduce" and each.computation.name.startswith("all-reduce-scatter"):
+            each.kind = "reduce-scatter"
+            each.computation, each.instruction = caller
+        key = (each.kind, each.instruction.attribute(_CHANNEL))
+        earlier = fused.get(key) if key[1] is not None else None
+        if earlier is not None:
+            earlier.site, earlier.result = each.site, each.result
+            return
+        fused[key] = each
+        found.append(each)
 
     def _trips(self, loop: Instruction) -> int | None:
         known = loop.attribute(_TRIPS)
@@ -112,7 +165,7 @@ class Attribution:
             return
         # Merged collectives have the metadata of one. Each one's own is kept where its result is
         # taken out; else there is what computes its operand.
-        taken = {x.index: x for x in found.computation.users(instruction.name) if x.index >= 0}
+        taken = {x.index: x for x in found.site.users(found.result.name) if x.index >= 0}
         groups: dict[tuple[Line | None, str], list[str]] = {}
         origins: dict[tuple[Line | None, str], Instruction] = {}
         for i, operand in enumerate(operands):
@@ -135,19 +188,19 @@ class Attribution:
         value = argument or self.lines.computed(line, primitive)
         written = primitive in self.lines.collectives and argument is None
         moved = kind in MOVES and not written
-        user = self._user(here, instruction) if moved else None
+        user = self._user(found.site, found.result) if moved else None
         needed = (
             (None, "") if user is None else (self.module.line_of(user), _primitive(user.op_name))
         )
         place, operation = needed if needed[0] is not None else (line, primitive)
         shapes = [here.instructions[o].shape for o in operands if o in here.instructions]
         contributed = sum(map(shape_bytes, shapes))
-        pairs = read_pairs(instruction.attributes) if kind == "collective-permute" else []
+        pairs = read_pairs(found.attributes) if kind == "collective-permute" else []
         if kind == "collective-permute":
             size = 2 if any(a != b for a, b in pairs) else 1
             axes = self.axes.of_pairs(pairs)
         else:
-            groups = read_groups(instruction.attributes, self.count)
+            groups = read_groups(found.attributes, self.count)
             size = max(map(len, groups))
             axes = self.axes.of_groups(groups)
         replicates = kind == "all-gather" and _is_whole(shapes, size, value)

@@ -1,0 +1,200 @@
+"""Programs compiled for TPUs that are not here, with libtpu: they compile, fit and communicate.
+
+`nox -s integration-tpu` runs this where libtpu is installed; it needs no TPU. Nothing is run.
+"""
+
+import os
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
+
+import ricci
+import ricci.numpy as jnp
+from ricci import NamedSharding, P, ShapeDtypeStruct, lax
+from ricci.experimental import topologies
+from ricci.parallel import communication
+from ricci.sharding import AxisType
+
+pytestmark = pytest.mark.skipif(
+    find_spec("libtpu") is None and "RICCI_TEST_LIBTPU" not in os.environ,
+    reason="the package libtpu, which compiles for TPUs, is not installed: nox -s integration-tpu",
+)
+TOPOLOGIES = {"v5e:2x2": (2, 2), "v5e:4x4": (8, 2)}
+WIDTH, HEADS, HIDDEN, LENGTH, BATCH = 256, 4, 512, 128, 32
+
+
+class Described:
+    """A mesh of a topology, and descriptions of arrays on it."""
+
+    def __init__(self, name):
+        topology = topologies.get_topology_desc(name)
+        self.mesh = topologies.make_mesh(topology, TOPOLOGIES[name], ("data", "model"))
+        assert set(self.mesh.axis_types) == {AxisType.Auto}
+        self.data, self.model = TOPOLOGIES[name]
+
+    def on(self, *spec):
+        return NamedSharding(self.mesh, P(*spec))
+
+    def array(self, shape, *spec, dtype=np.float32):
+        return ShapeDtypeStruct(shape, dtype, sharding=self.on(*spec))
+
+
+@pytest.fixture(scope="module", params=TOPOLOGIES)
+def tpu(request):
+    return Described(request.param)
+
+
+def bytes_of(args):
+    """What the descriptions take on one device."""
+    leaves = ricci.tree.leaves(args)
+    shapes = [leaf.sharding.shard_shape(leaf.shape) for leaf in leaves]
+    return sum(
+        int(np.prod(shape)) * leaf.dtype.itemsize
+        for shape, leaf in zip(shapes, leaves, strict=True)
+    )
+
+
+def perceptron(weights, x):
+    for w in weights[:-1]:
+        x = relu(x @ w)
+    return x @ weights[-1]
+
+
+def relu(x):
+    return jnp.maximum(x, 0)
+
+
+def sgd(loss):
+    def step(weights, *batch):
+        value, gradient = ricci.value_and_grad(loss)(weights, *batch)
+        return ricci.tree.map(lambda w, g: w - 0.1 * g, weights, gradient), value
+
+    return step
+
+
+def squared_error(weights, x, y):
+    return jnp.mean((perceptron(weights, x) - y) ** 2)
+
+
+def data_parallel(tpu):
+    weights = [tpu.array((WIDTH, HIDDEN)), tpu.array((HIDDEN, WIDTH))]
+    x, y = (tpu.array((BATCH, WIDTH), "data") for _ in range(2))
+    return ricci.jit(sgd(squared_error), donate_argnums=0), (weights, x, y)
+
+
+def fully_sharded(tpu):
+    def gathered(weights, x, y):
+        whole = lax.with_sharding_constraint(weights, [tpu.on()] * len(weights))
+        return squared_error(whole, x, y)
+
+    shared = tpu.on(("data", "model"))
+    weights = [tpu.array(shape, ("data", "model")) for shape in ((WIDTH, HIDDEN), (HIDDEN, WIDTH))]
+    x, y = (tpu.array((BATCH, WIDTH), ("data", "model")) for _ in range(2))
+    step = ricci.jit(sgd(gathered), donate_argnums=0, out_shardings=([shared] * 2, tpu.on()))
+    return step, (weights, x, y)
+
+
+def normalize(x):
+    centered = x - x.mean(-1, keepdims=True)
+    return centered * lax.rsqrt(jnp.mean(centered**2, -1, keepdims=True) + 1e-6)
+
+
+def block(weights, x):
+    h = normalize(x)
+    q, k, v = (jnp.einsum("btd,dhk->bthk", h, weights[name]) for name in "qkv")
+    scores = jnp.einsum("bthk,bshk->bhts", q, k) / q.shape[-1] ** 0.5
+    scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, -1e9)
+    mixed = jnp.einsum("bhts,bshk->bthk", ricci.nn.softmax(scores), v)
+    x = x + jnp.einsum("bthk,hkd->btd", mixed, weights["o"])
+    return x + ricci.nn.gelu(normalize(x) @ weights["up"]) @ weights["down"]
+
+
+def tensor_parallel(tpu):
+    inner = (WIDTH, HEADS, WIDTH // HEADS)
+    weights = {name: tpu.array(inner, None, "model") for name in "qkv"}
+    weights["o"] = tpu.array((HEADS, WIDTH // HEADS, WIDTH), "model")
+    weights["up"] = tpu.array((WIDTH, HIDDEN), None, "model")
+    weights["down"] = tpu.array((HIDDEN, WIDTH), "model")
+    return ricci.jit(block), (weights, tpu.array((BATCH, LENGTH, WIDTH), "data"))
+
+
+# For each program the collectives of which there is at least one, and those of which there is none.
+PROGRAMS = {
+    data_parallel: ({"all-reduce"}, {"all-gather", "all-to-all"}),
+    fully_sharded: ({"all-gather"}, {"all-to-all"}),
+    tensor_parallel: ({"all-reduce"}, {"all-gather", "all-to-all", "collective-permute"}),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_program_for_a_tpu(tpu, program):
+    step, args = program(tpu)
+    traced = step.trace(*args)
+    compiled = traced.lower().compile()
+    assert compiled.as_text().startswith("HloModule jit_")
+    memory = compiled.memory_analysis()
+    assert memory.argument_size_in_bytes == bytes_of(args)
+    assert memory.generated_code_size_in_bytes > 0
+    assert compiled.cost_analysis()["flops"] > 0
+    wanted, unwanted = PROGRAMS[program]
+    report = communication(step)(*args)
+    assert wanted <= set(report.kinds), str(report)
+    assert not unwanted & set(report.kinds), str(report)
+    assert not report.involuntary, str(report)
+    assert {row.file for row in report} == {__file__}
+    with pytest.raises(RuntimeError, match="described and not attached"):
+        compiled(*ricci.tree.map(lambda x: np.zeros(x.shape, x.dtype), args))
+
+
+def test_gradients_are_summed_over_the_axis_of_the_batch(tpu):
+    step, args = data_parallel(tpu)
+    report = communication(step)(*args)
+    first = perceptron.__code__.co_firstlineno
+    reduced = [(r.line - first, r.axes) for r in report if r.function == "perceptron"]
+    assert reduced == [(2, ("data",)), (3, ("data",))]
+    found = sum(row.bytes for row in report if row.function == "perceptron")
+    assert found == round(2 * (tpu.data - 1) / tpu.data * 4 * 2 * WIDTH * HIDDEN)
+
+
+def test_donated_weights_take_no_more_memory(tpu):
+    step, (weights, x, y) = data_parallel(tpu)
+    memory = step.lower(weights, x, y).compile().memory_analysis()
+    assert memory.alias_size_in_bytes == bytes_of(weights)
+
+
+def test_shardings_and_layouts_of_arguments_and_results(tpu):
+    step, args = fully_sharded(tpu)
+    compiled = step.lower(*args).compile()
+    assert compiled.input_shardings[0][0] == [tpu.on(("data", "model"))] * 2
+    weights, loss = compiled.output_shardings
+    assert (weights, loss.is_fully_replicated) == ([tpu.on(("data", "model"))] * 2, True)
+    assert compiled.output_formats[0][0].layout.tiling == ((8, 128),)
+
+
+def test_devices_know_their_place(tpu):
+    kinds = {device.device_kind for device in tpu.mesh.devices.flat}
+    assert kinds == {"TPU v5 lite"}
+    coordinates = {tuple(device.coords) for device in tpu.mesh.devices.flat}
+    assert len(coordinates) == tpu.data * tpu.model
+
+
+def test_random_keys_and_half_precision(tpu):
+    def noisy(key, x):
+        return x + ricci.random.normal(key, x.shape, x.dtype)
+
+    x = tpu.array((BATCH, WIDTH), "data", dtype=jnp.bfloat16)
+    compiled = ricci.jit(noisy).lower(ricci.random.key(0), x).compile()
+    assert compiled.out_info.dtype == jnp.bfloat16
+    assert compiled.output_shardings == tpu.on("data")
+
+
+def test_a_topology_that_does_not_exist_is_named():
+    with pytest.raises(ricci.errors.JaxRuntimeError, match="topology_name='v9:2x2'"):
+        topologies.get_topology_desc("v9:2x2")
+
+
+def test_the_process_goes_on(tpu):
+    assert float(ricci.jit(lambda x: x + 1)(1.0)) == 2
