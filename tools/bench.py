@@ -16,6 +16,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from bench_device_workloads import DISPATCH as DEVICE_DISPATCH
+from bench_device_workloads import FLAGS
 from bench_lax_workloads import EAGER
 from bench_numpy_workloads import EAGER_NUMPY, LARGE
 
@@ -84,6 +86,7 @@ BUDGETS = {
     "eager value and gradient of a 3-layer MLP": scaled(1.5, 21, "ms"),
     "jitted call, 1 leaf": NO_SLOWER,
     "jitted call, 51 leaves": NO_SLOWER,
+    **dict.fromkeys(DEVICE_DISPATCH, NO_SLOWER),
     "run a compiled MLP step": NO_SLOWER,
     f"trace and lower the {GRU}": LOWERING,
     f"run the {GRU}": NO_SLOWER,
@@ -99,6 +102,10 @@ BUDGETS = {
     "bytes per equation, 3,000 equations": NO_SLOWER,
     "bytes per equation, 10,000 equations": NO_SLOWER,
 }
+
+
+# Bytecode is kept, as in an install.
+SETTINGS = {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "", "XLA_FLAGS": ""}
 
 
 @dataclasses.dataclass(slots=True)
@@ -120,8 +127,7 @@ class Side:
             input=json.dumps([name]),
             capture_output=True,
             text=True,
-            # Bytecode is kept, as in an install.
-            env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": ""},
+            env={**os.environ, **SETTINGS, **(FLAGS if name in DEVICE_DISPATCH else {})},
             check=False,
         )
         if done.returncode:

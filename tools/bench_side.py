@@ -9,7 +9,8 @@ import json
 import sys
 from typing import Any
 
-import bench_lax_workloads as _lax  # noqa: F401  (enters its workloads)
+import bench_device_workloads as _device  # noqa: F401  (enters its workloads)
+import bench_lax_workloads as _lax  # noqa: F401  (likewise)
 import bench_numpy_workloads as _numpy  # noqa: F401  (likewise)
 from bench_workloads import WORKLOADS
 
