@@ -20,6 +20,9 @@ from bench_device_workloads import DISPATCH as DEVICE_DISPATCH
 from bench_device_workloads import FLAGS
 from bench_lax_workloads import EAGER
 from bench_numpy_workloads import EAGER_NUMPY, LARGE
+from bench_shard_map_workloads import COUNTS
+from bench_shard_map_workloads import EAGER as EAGER_SHARD_MAP
+from bench_shard_map_workloads import TRACE as TRACE_SHARD_MAP
 
 from ricci_testing import find_interpreter
 
@@ -64,6 +67,7 @@ NO_SLOWER = Budget(1.0, "no more than JAX")
 TRACE = scaled(25, 160, "ms")
 DISPATCH = Budget(1.1, "1.1 × JAX")
 LOWERING = Budget(1 / 3, "a third of JAX")
+SHARD_MAP = Budget(1 / 5, "a fifth of JAX")
 GRU = "gradient of a GRU over 100 steps"
 SCALARS = "gradient of a scan with 60 scalar carries"
 BUDGETS = {
@@ -87,6 +91,9 @@ BUDGETS = {
     "jitted call, 1 leaf": NO_SLOWER,
     "jitted call, 51 leaves": NO_SLOWER,
     **dict.fromkeys(DEVICE_DISPATCH, NO_SLOWER),
+    EAGER_SHARD_MAP: SHARD_MAP,
+    TRACE_SHARD_MAP: SHARD_MAP,
+    **dict.fromkeys(COUNTS, NO_SLOWER),
     "run a compiled MLP step": NO_SLOWER,
     f"trace and lower the {GRU}": LOWERING,
     f"run the {GRU}": NO_SLOWER,
@@ -103,6 +110,8 @@ BUDGETS = {
     "bytes per equation, 10,000 equations": NO_SLOWER,
 }
 
+
+ON_EIGHT_DEVICES = {*DEVICE_DISPATCH, EAGER_SHARD_MAP, TRACE_SHARD_MAP, *COUNTS}
 
 # Bytecode is kept, as in an install.
 SETTINGS = {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "", "XLA_FLAGS": ""}
@@ -127,7 +136,13 @@ class Side:
             input=json.dumps([name]),
             capture_output=True,
             text=True,
-            env={**os.environ, **SETTINGS, **(FLAGS if name in DEVICE_DISPATCH else {})},
+            env={
+                **os.environ,
+                **SETTINGS,
+                **(FLAGS if name in ON_EIGHT_DEVICES else {}),
+                # A path to the workspace's packages would lead JAX's side to the drop-in.
+                **({"PYTHONPATH": ""} if self.name == "jax" else {}),
+            },
             check=False,
         )
         if done.returncode:
@@ -146,7 +161,7 @@ def shown(name: str, value: float | None) -> str:
     """A measured value with its unit."""
     if value is None:
         return "–"
-    if name.startswith("instructions"):
+    if name.startswith(("instructions", "collectives")):
         return f"{value:,.0f}"
     if name.startswith("bytes"):
         return f"{value:,.0f} B"
