@@ -201,8 +201,6 @@ def _array(
             f"{name}: order={order!r} is not supported, since arrays have no memory order to "
             "choose. Leave it out."
         )
-    if name == "asarray" and isinstance(x, np.ndarray) and type(x) is not np.ndarray:
-        get_aval(x)  # which refuses masked arrays; array() takes their data
     result = _from_value(x, dtype, copy, name)
     if result.ndim < ndmin:
         result = broadcast(result, (1,) * (ndmin - result.ndim) + result.shape)
@@ -221,7 +219,9 @@ def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array
     if type(x) in scalar_kinds:
         found = coerce_to_array_dtype(x) if dtype is None else dtype
         return from_host(_host_array(x, found, name), dtype is None and type(x) is not bool)
-    if isinstance(x, np.ndarray | np.generic):
+    if type(x) is np.ndarray or isinstance(x, np.ndarray | np.generic):
+        if name == "asarray" and type(x) is not np.ndarray:
+            get_aval(x)  # which refuses masked arrays; array() takes their data
         if x.dtype not in array_dtypes:
             coerce_to_array_dtype(x)
         if dtype is None or x.dtype == dtype:

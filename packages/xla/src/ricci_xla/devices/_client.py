@@ -75,6 +75,7 @@ class _Clients:
     def __init__(self):
         self.lock = threading.RLock()
         self.made: dict[str, Client] | None = None
+        self.first: Device | None = None  # this process's first device of the default platform
         self.options: dict[str, Any] = {}  # the values that the clients were made with
         self.failed: dict[str, str] = {}
         self.distributed: dict[str, Any] = {}
@@ -88,10 +89,11 @@ class _Clients:
             with self.lock:
                 if self.made is None:
                     made = self.make()
+                    first = next(iter(made.values())).local_devices()[0]
                     self.options = {name: config.read(name) for name in _CLIENT_OPTIONS}
                     with unguarded():  # the user may forbid transfers before making an array
-                        introduce_array_types(next(iter(made.values())).local_devices()[0])
-                    self.made = made
+                        introduce_array_types(first)
+                    self.made, self.first = made, first
                 made = self.made
         return made
 
@@ -160,7 +162,7 @@ def note_fork() -> bool:
     if _clients.made is None:
         return False
     _clients.lock = threading.RLock()  # another thread may have held it
-    _clients.made, _clients.forked = None, True
+    _clients.made, _clients.first, _clients.forked = None, None, True
     return True
 
 
@@ -289,7 +291,7 @@ def backends_are_made() -> bool:
 def clear_backends() -> None:
     """Forget all clients. The next use makes new ones, with the options of that time."""
     with _clients.lock:
-        _clients.made = None
+        _clients.made = _clients.first = None
 
 
 def backends() -> dict[str, Client]:
@@ -428,7 +430,8 @@ def get_default_device() -> Device:
     """
     chosen = default_device.value
     if chosen is None:
-        return get_backend().local_devices()[0]
+        first = _clients.first
+        return get_backend().local_devices()[0] if first is None else first
     return get_backend(chosen).local_devices()[0] if isinstance(chosen, str) else chosen
 
 
