@@ -36,6 +36,7 @@ from .collectives import axis_index_p as axis_index_p
 from .collectives import axis_size as axis_size
 from .collectives import pbroadcast as pbroadcast
 from .collectives import pbroadcast_p as pbroadcast_p
+from .collectives import pcast as pcast
 from .collectives import pmax as pmax
 from .collectives import pmax_p as pmax_p
 from .collectives import pmean as pmean
@@ -89,6 +90,7 @@ __all__ = [
     "inspect_sharding_p",
     "pbroadcast",
     "pbroadcast_p",
+    "pcast",
     "pmap",
     "pmax",
     "pmax_p",

@@ -116,7 +116,6 @@ class Module:
     names: dict[str, int]
     private: dict[Jaxpr, str]
     meshes: dict[MeshAxes, str]
-    channels: int
 
     def __init__(
         self,
@@ -141,12 +140,6 @@ class Module:
         self.names = {}
         self.private = {}
         self.meshes = {}
-        self.channels = 0
-
-    def new_channel(self) -> int:
-        """A channel that no other collective of the module uses."""
-        self.channels += 1
-        return self.channels
 
     def mesh(self, axes: Sequence[tuple[Hashable, int]]) -> str:
         """The symbol of a device mesh with these axes (names and sizes), declared on first use."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, linear, not_linear
+from ricci_autodiff import linear
 from ricci_batching import Axis
 from ricci_ir import (
     Array,
@@ -16,28 +16,32 @@ from ricci_ir import (
     derived,
     get_aval,
 )
-from ricci_lax import convert_element_type, div, eq, mul, reduce_max, reduce_min, reduce_sum
-from ricci_lax.authoring import anything, check_dtype, checks_nan, numeric
+from ricci_lax import mul, reduce_sum
+from ricci_lax.authoring import check_dtype, checks_nan, numeric
 from ricci_stablehlo import Lowering, Value
 
 from ._law_examples import reduction_examples
-from ._lowering import channel, replica_groups
+from ._lowering import channel, is_alone, replica_groups
 from ._members import in_groups
 from ._named_axes import AxisNames, Groups, outside
-from ._varying import extremum, keeps_varying
+from ._varying import keeps_varying
 
 
 def lower_all_reduce(
     ctx: Lowering, x: Value, op: str, names: AxisNames, groups: Groups | None
 ) -> Value:
     """Write ``stablehlo.all_reduce`` with an operation that combines two elements."""
+    if is_alone(ctx, names, groups):
+        return x
     scalar = ShapedArray((), x.dtype)
     region = ctx.region([scalar, scalar], lambda c, a, b: [c.emit(op, [a, b], a.aval)])
-    attributes = f"{channel(ctx)}, {replica_groups(ctx, names, groups)}, use_global_device_ids"
+    attributes = f"{channel}, {replica_groups(ctx, names, groups)}, use_global_device_ids"
     return ctx.generic("stablehlo.all_reduce", [x], [x.aval], attributes, [region])[0]
 
 
-def _all_reduce(op: str) -> Callable[..., Value]:
+def all_reduce_rule(op: str) -> Callable[..., Value]:
+    """The lowering rule of a reduction by an operation of StableHLO."""
+
     def lower(
         ctx: Lowering, x: Value, *, axes: AxisNames, axis_index_groups: Groups | None
     ) -> Value:
@@ -96,7 +100,9 @@ def axes_of(*, axes: AxisNames, **_: Any) -> AxisNames:
     return axes
 
 
-def _type(name: str, accepted: Sequence[type]) -> Callable[..., ShapedArray]:
+def reduced_type(name: str, accepted: Sequence[type]) -> Callable[..., ShapedArray]:
+    """The abstract evaluation of a reduction that accepts some dtypes."""
+
     def abstract_eval(
         aval: ShapedArray, *, axes: AxisNames, axis_index_groups: Groups | None
     ) -> ShapedArray:
@@ -113,51 +119,14 @@ def _psum_transpose(ct: ArrayLike, x: Any, **params: Any) -> list[Array]:
 # The sum of the operand over the devices (or examples) along named axes.
 psum_p: Primitive = define(
     "psum",
-    abstract_eval=_type("psum", numeric),
+    abstract_eval=reduced_type("psum", numeric),
     jvp=linear,
     transpose=_psum_transpose,
     batch=reduce_batch(sum_over),
     axis_names=axes_of,
     host=outside,
-    lower=_all_reduce("stablehlo.add"),
+    lower=all_reduce_rule("stablehlo.add"),
     sharding=keeps_varying,
     checkify=checks_nan,
     examples=reduction_examples,
 )
-
-
-def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:
-    """The tangent is that of the members that have the extreme value: the mean of several."""
-
-    def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
-    ) -> tuple[Any, Any]:
-        (x,), (tangent,) = primals, tangents
-        result = primitive.bind(x, **params)
-        if type(tangent) is Zero:
-            return result, Zero.from_primal(result)
-        aval: Any = get_aval(tangent)
-        chosen = convert_element_type(eq(x, result), aval.dtype)
-        count = psum_p.bind(chosen, **params)
-        return result, div(psum_p.bind(mul(tangent, chosen), **params), count)
-
-    return jvp
-
-
-def _extremum(name: str, op: str, reduce: Callable[..., Array]) -> Primitive:
-    return define(
-        name,
-        abstract_eval=_type(name, anything),
-        jvp=derived(_extremum_jvp),
-        transpose=not_linear,
-        batch=reduce_batch(lambda x, d, size: x if d is None else reduce(x, (d,))),
-        axis_names=axes_of,
-        host=outside,
-        lower=_all_reduce(op),
-        sharding=extremum,
-        examples=reduction_examples,
-    )
-
-
-pmax_p: Primitive = _extremum("pmax", "stablehlo.maximum", reduce_max)
-pmin_p: Primitive = _extremum("pmin", "stablehlo.minimum", reduce_min)

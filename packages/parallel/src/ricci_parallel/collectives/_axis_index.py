@@ -7,21 +7,43 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import Axis
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, api_boundary, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, api_boundary, current_mesh, define
 from ricci_ir import axis_size as size_of
 from ricci_lax import add, iota, mul
 from ricci_lax.authoring import no_examples
-from ricci_stablehlo import Lowering, Value
+from ricci_stablehlo import Lowering, Value, string
 
 from ._named_axes import axis_names, named, outside
+from ._varying import made_varying
 
 _INT = np.dtype("int32")
 
 
 def _lower(ctx: Lowering, *, axis_name: Hashable) -> Value:
+    """Write the position along an axis.
+
+    Only a program that works on all axes of a mesh may ask for its partition. Where the compiler
+    divides work over some, the position is computed in an inner program that works on these, too.
+    """
+    mesh, module = current_mesh.value, ctx.module
+    others = () if mesh is None else tuple(n for n in mesh.axis_names if n not in mesh.manual_axes)
+    if axis_name in others or module.num_partitions == 1 or not others:
+        return _position(ctx, axis_name, ctx.out)
+    symbol, out = module.mesh(tuple(mesh.shape.items())), ctx.out
+    region = ctx.region([], lambda inner: [_position(inner, axis_name, out)])
+    region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
+    axes = ", ".join(string(str(name)) for name in others)
+    shardings = f"out_shardings = #sdy.sharding_per_value<[<@{symbol}, []>]>"
+    attributes = (
+        f"in_shardings = #sdy.sharding_per_value<[]>, {shardings}, "
+        f"manual_axes = #sdy<manual_axes{{{axes}}}>"
+    )
+    return ctx.generic("sdy.manual_computation", [], [out], attributes, [region])[0]
+
+
+def _position(ctx: Lowering, axis_name: Hashable, out: ShapedArray) -> Value:
     # Partitions are numbered in the order of the mesh, so the index along an axis is
     # partition_id // (the size of the axes after it) % (its own size).
-    out = ctx.out
     sizes = ctx.module.axis_sizes
     order = list(sizes)
     minor = int(np.prod([sizes[n] for n in order[order.index(axis_name) + 1 :]], dtype=np.int64))
@@ -43,12 +65,14 @@ def _batch(
 axis_index_p: Primitive = define(
     "axis_index",
     abstract_eval=lambda *, axis_name: ShapedArray((), _INT),
+    memo=False,  # the type depends on the mesh in force
     jvp=zero_derivative,
     transpose=not_linear,
     batch=_batch,
     axis_names=named,
     host=outside,
     lower=_lower,
+    sharding=made_varying,
     examples=no_examples("it has no operands, and stands for another number in each member"),
 )
 

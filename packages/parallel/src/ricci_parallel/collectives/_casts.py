@@ -11,18 +11,31 @@ A cast changes what the type says, and no value. Casts and sums are each other's
 ``pvary`` is the sum over the devices, since each device's use of a shared value has a cotangent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_autodiff import linear
 from ricci_batching import Axis
-from ricci_ir import ArrayLike, Primitive, ShapedArray, define, makes_sharding, varying_cast
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    PyTree,
+    ShapedArray,
+    api_boundary,
+    define,
+    get_aval,
+    makes_sharding,
+    varying_axes,
+    varying_cast,
+)
 from ricci_lax.authoring import check_dtype, checks_nan, no_examples, numeric
+from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
-from ._all_reduce import axes_of, lower_all_reduce, reduce_batch, sum_over
-from ._named_axes import AxisNames, outside
-from ._varying import state_change
+from ._all_reduce import axes_of, lower_all_reduce, psum_p, reduce_batch, sum_over
+from ._named_axes import AxisNames, Groups, as_names, outside, shown
+from ._varying import manual_axes, state_change, state_of, typed_axes
 
 _typed = no_examples("it is for types of shard_map, which the laws do not have")
 
@@ -92,3 +105,104 @@ vary_unreduced_cast_p: Primitive = _cast(
 reduced_vary_cast_p: Primitive = _cast(
     "reduced_vary_cast_p", "reduced", "varying", lambda: vary_unreduced_cast_p
 )
+
+
+def varied(x: ArrayLike, names: Sequence[Hashable]) -> ArrayLike:
+    """``x`` as a value that varies along some axes, where types say so."""
+    missing = tuple(
+        name for name in typed_axes(names) if state_of(get_aval(x), name) == "invarying"
+    )
+    return pvary_p.bind(x, axes=missing) if missing else x
+
+
+def total(x: ArrayLike, *, axes: AxisNames, axis_index_groups: Groups | None) -> Array:
+    """The sum over named axes, by the primitive for the states that ``x`` has along them.
+
+    Raises:
+      ValueError: if ``x`` is not in one state along all axes.
+    """
+    typed = typed_axes(axes)
+    if not typed or axis_index_groups is not None:
+        return psum_p.bind(varied(x, typed), axes=axes, axis_index_groups=axis_index_groups)
+    state = _common_state("psum", x, typed)
+    if state == "unreduced":
+        return unreduced_psum_p.bind(x, axes=axes)
+    return psum_invariant_p.bind(varied(x, typed), axes=axes)
+
+
+def _common_state(what: str, x: ArrayLike, names: Sequence[Hashable]) -> str:
+    aval = get_aval(x)
+    states = {name: state_of(aval, name) for name in names}
+    found = set(states.values())
+    if len(found) > 1:
+        each = ", ".join(f"{state} along {name!r}" for name, state in states.items())
+        raise ValueError(
+            f"{what}: a value of type {aval} is {each}. Give the axes of one state, or make it "
+            "varying along the others with jax.lax.pcast(x, axis_name, to='varying')."
+        )
+    return found.pop()
+
+
+_between: dict[tuple[str, str], Primitive] = {
+    ("invarying", "varying"): pvary_p,
+    ("invarying", "reduced"): preduced_p,
+    ("reduced", "varying"): reduced_vary_cast_p,
+    ("varying", "unreduced"): vary_unreduced_cast_p,
+}
+
+
+@api_boundary
+def pcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> PyTree:
+    """Change what types say of values along manual axes of a mesh; the values stay.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of an enclosing ``shard_map``, or a tuple of names.
+      to: ``"varying"``: another value on each device. ``"unreduced"``: terms of a sum, which
+        ``psum`` or ``psum_scatter`` does later. ``"reduced"``: one value, whose cotangents are
+        such terms. From ``"unreduced"`` there is no cast, since the sum has to be done.
+
+    Raises:
+      ValueError: if the axis is not one of ``shard_map``, or there is no such cast.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_ir import typeof
+      >>> from ricci_parallel import shard_map
+      >>> from ricci_xla import Mesh, PartitionSpec, devices
+      >>> mesh = Mesh(np.array(devices()[:1]), ("i",))
+      >>> def each(x):
+      ...     x = pcast(x, "i", to="varying")
+      ...     print(typeof(x))
+      ...     return x
+      >>> shard_map(each, mesh=mesh, in_specs=PartitionSpec(), out_specs=PartitionSpec("i"))(
+      ...     np.zeros(2, np.float32)
+      ... )
+      float32[2]{V:i}
+      Array([0., 0.], dtype=float32)
+    """
+    names = as_names(axis_name)
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(
+            f"pcast: to={to!r} is not one of 'varying', 'reduced' and 'unreduced'. A value that "
+            "varies becomes the same everywhere by a collective, such as psum."
+        )
+    if not manual_axes().issuperset(names):
+        raise ValueError(
+            f"pcast: {shown(names)} is not an axis of an enclosing shard_map, whose types say "
+            "along which axes values vary. Under vmap and outside, leave pcast out."
+        )
+
+    def one(leaf: ArrayLike) -> ArrayLike:
+        if not varying_axes.value or not names:
+            return leaf
+        state = _common_state("pcast", leaf, names)
+        cast = _between.get((state, to))
+        if cast is None:
+            raise ValueError(
+                f"pcast: Unsupported pcast from={state}, to={to!r}, of {get_aval(leaf)} along "
+                f"{shown(names)}. There are casts " + ", ".join(f"{a} to {b}" for a, b in _between)
+            )
+        return cast.bind(leaf, axes=names)
+
+    return tree_map(one, x)

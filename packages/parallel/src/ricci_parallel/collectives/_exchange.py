@@ -19,9 +19,10 @@ from ricci_lax.authoring import along_an_axis
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
+from ._casts import varied
 from ._gathering import check_divisible
 from ._law_examples import exchange_examples
-from ._lowering import channel, on_words, replica_groups
+from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, divided, in_groups, shape_of, sizes_around
 from ._named_axes import Groups, array_axis, as_groups, axis_names, group_size, named, outside
 from ._varying import exchanges_parts
@@ -54,8 +55,12 @@ def _lower(
     split_axis: int,
     tiled: bool,
 ) -> Value:
+    if is_alone(ctx, named(axis_name=axis_name), axis_index_groups):
+        return x
+    if not ctx.out.size:
+        return ctx.constant(0, ctx.out)  # StableHLO exchanges no empty arrays
     attributes = (
-        f"{channel(ctx)}, concat_dimension = {concat_axis} : i64, "
+        f"{channel}, concat_dimension = {concat_axis} : i64, "
         f"{replica_groups(ctx, named(axis_name=axis_name), axis_index_groups)}, "
         f"split_count = {axis_size} : i64, split_dimension = {split_axis} : i64"
     )
@@ -156,6 +161,7 @@ def _exchanged(
         split = array_axis(what, split_axis, len(shape), shape)
         concat = array_axis(what, concat_axis, len(shape), shape)
         check_divisible(what, "split_axis", split, shape, count, names, tiled)
+        leaf = varied(leaf, names)
         if tiled or split == concat:
             return all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)
         # The parts are joined along a new axis, and the one that was divided goes.

@@ -92,7 +92,7 @@ def _without_groups(rows: Any) -> Any:
     return made
 
 
-invariant_examples: Sequence[OverAxes] = tuple(
+shared_gathering_examples: Sequence[OverAxes] = tuple(
     OverAxes(over.axes, _without_groups(over.pairs)) for over in gathering_examples
 )
 
@@ -121,6 +121,11 @@ def _scattering_over_two() -> Iterator[Row]:
 scattering_examples: Sequence[OverAxes] = (
     OverAxes(_ONE, _scattering_over_one),
     OverAxes(_TWO, _scattering_over_two),
+)
+
+
+unreduced_scattering_examples: Sequence[OverAxes] = tuple(
+    OverAxes(over.axes, _without_groups(over.pairs)) for over in scattering_examples
 )
 
 

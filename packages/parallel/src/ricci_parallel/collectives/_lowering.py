@@ -42,6 +42,12 @@ def device_groups(
     return [[row[i] for i in group] for row in rows for group in groups]
 
 
+def is_alone(ctx: Lowering, names: AxisNames, groups: Groups | None = None) -> bool:
+    """Whether each member is a group of its own, so that nothing is exchanged."""
+    rows = device_groups(ctx.module.axis_sizes, names, groups)
+    return all(len(row) == 1 for row in rows)
+
+
 def id_table(rows: Sequence[Sequence[int]]) -> str:
     """The text of a table of device numbers; shorter rows are filled up with -1."""
     width = max(map(len, rows), default=0)
@@ -63,10 +69,10 @@ def device_pairs(ctx: Lowering, names: AxisNames, perm: Sequence[tuple[int, int]
     return f"source_target_pairs = {table}"
 
 
-def channel(ctx: Lowering) -> str:
-    """The attribute with a channel that no other collective of the module uses."""
-    handle = f"#stablehlo.channel_handle<handle = {ctx.module.new_channel()}, type = 1>"
-    return f"channel_handle = {handle}"
+# All collectives are on one channel, so that XLA does alike ones once. That they have a channel
+# says that devices are numbered by their place in the mesh.
+CHANNEL = 1
+channel: str = f"channel_handle = #stablehlo.channel_handle<handle = {CHANNEL}, type = 1>"
 
 
 def on_words(lower: Callable[..., Value]) -> Callable[..., Value]:

@@ -11,6 +11,11 @@ type AxisNames = tuple[Hashable, ...]
 type Groups = tuple[tuple[int, ...], ...]
 
 
+def as_names(axis_name: Hashable | Sequence[Hashable]) -> AxisNames:
+    """A name, or a tuple or list of names, as a tuple."""
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
 def axis_names(what: str, axis_name: Hashable | Sequence[Hashable]) -> AxisNames:
     """The names of the axes that a collective goes over.
 
@@ -22,7 +27,7 @@ def axis_names(what: str, axis_name: Hashable | Sequence[Hashable]) -> AxisNames
       NameError: if no enclosing transformation binds one of the names.
       ValueError: if a name is there twice.
     """
-    names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    names = as_names(axis_name)
     for name in names:
         axis_size(name)
     if len(set(names)) < len(names):

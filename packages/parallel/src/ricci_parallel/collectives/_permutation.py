@@ -32,8 +32,17 @@ from ricci_stablehlo import Lowering, Value
 
 from ._all_reduce import psum_p
 from ._axis_index import axis_index
+from ._casts import varied
 from ._law_examples import broadcast_examples, permutation_examples
-from ._lowering import channel, device_groups, device_pairs, id_table, on_words, replica_groups
+from ._lowering import (
+    channel,
+    device_groups,
+    device_pairs,
+    id_table,
+    is_alone,
+    on_words,
+    replica_groups,
+)
 from ._members import rows_of, shape_of, sizes_around
 from ._named_axes import AxisNames, axis_names, named, outside, shown
 from ._varying import keeps_varying
@@ -76,7 +85,9 @@ def _same_type(aval: ShapedArray, **_: Any) -> ShapedArray:
 
 
 def _permute_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs) -> Value:
-    attributes = f"{channel(ctx)}, {device_pairs(ctx, axis_name, perm)}"
+    if is_alone(ctx, axis_name):
+        return x if perm else ctx.constant(0, x.aval)
+    attributes = f"{channel}, {device_pairs(ctx, axis_name, perm)}"
     return ctx.generic("stablehlo.collective_permute", [x], [x.aval], attributes)[0]
 
 
@@ -185,7 +196,9 @@ def _permuted(
 ) -> PyTree:
     names = axis_names(what, axis_name)
     pairs = as_pairs(what, names, perm)
-    return tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+    return tree_map(
+        lambda leaf: ppermute_p.bind(varied(leaf, names), axis_name=names, perm=pairs), x
+    )
 
 
 @api_boundary
@@ -218,17 +231,21 @@ def pshuffle(x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence
 
 def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: int) -> Value:
     names = named(axis_name=axis_name)
+    if is_alone(ctx, names):
+        return x
     if ctx.platform in ("cuda", "rocm"):
         rows = device_groups(ctx.module.axis_sizes, names, None)
         rows = [[row[source], *row[:source], *row[source + 1 :]] for row in rows]
-        attributes = f"{channel(ctx)}, replica_groups = {id_table(rows)}"
+        attributes = f"{channel}, replica_groups = {id_table(rows)}"
         return ctx.generic("stablehlo.collective_broadcast", [x], [x.aval], attributes)[0]
+    if not x.aval.size:
+        return x
     # The compilers of other platforms lack the operation: gather the values, and take one.
     size = int(np.prod([ctx.module.axis_sizes[name] for name in names], dtype=np.int64))
     one, all_ = (x.aval.update(shape=(n, *x.shape)) for n in (1, size))
     row = ctx.emit("stablehlo.reshape", [x], one)
     attributes = (
-        f"all_gather_dim = 0 : i64, {channel(ctx)}, {replica_groups(ctx, names, None)}, "
+        f"all_gather_dim = 0 : i64, {channel}, {replica_groups(ctx, names, None)}, "
         "use_global_device_ids"
     )
     rows = ctx.generic("stablehlo.all_gather", [row], [all_], attributes)[0]
@@ -302,7 +319,8 @@ def pbroadcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], source: int)
       >>> vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(np.arange(3.0))
       Array([1., 1., 1.], dtype=float32)
     """
-    size = size_of(axis_names("pbroadcast", axis_name))
+    names = axis_names("pbroadcast", axis_name)
+    size = size_of(names)
     if not -size <= source < size:
         raise ValueError(
             f"pbroadcast: source={source} is no member of {axis_name!r}, whose members are at the "
@@ -310,5 +328,8 @@ def pbroadcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], source: int)
         )
     name = tuple(axis_name) if isinstance(axis_name, list) else axis_name
     return tree_map(
-        lambda leaf: pbroadcast_p.bind(leaf, axis_name=name, source=int(source) % size), x
+        lambda leaf: pbroadcast_p.bind(
+            varied(leaf, names), axis_name=name, source=int(source) % size
+        ),
+        x,
     )

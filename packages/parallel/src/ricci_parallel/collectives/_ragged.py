@@ -48,10 +48,11 @@ from ricci_lax.authoring import along_an_axis
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._axis_index import axis_index
+from ._casts import varied
 from ._exchange import all_to_all_p
-from ._gathering import all_gather_p
+from ._gather_scatter import all_gather_p
 from ._law_examples import ragged_examples
-from ._lowering import device_groups, id_table
+from ._lowering import CHANNEL, device_groups, id_table
 from ._members import shape_of
 from ._named_axes import AxisNames, Groups, as_groups, axis_names, group_size, named, outside, shown
 from ._varying import exchanges_rows
@@ -177,7 +178,7 @@ def _lower(
                 ctx, *operands, axis_index_groups=axis_index_groups, axis_name=axis_name
             )
     groups = device_groups(module.axis_sizes, axis_name, axis_index_groups)
-    config = {"channel_id": f"{module.new_channel()} : i64", "replica_groups": id_table(groups)}
+    config = {"channel_id": f"{CHANNEL} : i64", "replica_groups": id_table(groups)}
     return ctx.custom_call("ragged_all_to_all", operands, [ctx.out], backend_config=config)[0]
 
 
@@ -347,4 +348,4 @@ def ragged_all_to_all(
     operands = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
     params: dict[str, Any] = {"axis_index_groups": groups, "axis_name": names}
     _type(*map(get_aval, operands), **params)  # pyright: ignore[reportArgumentType]
-    return ragged_all_to_all_p.bind(*operands, **params)
+    return ragged_all_to_all_p.bind(*(varied(x, names) for x in operands), **params)

@@ -22,7 +22,9 @@ from ricci_ir import (
 from ricci_lax import convert_element_type, div, reduce_max, reduce_min, reduce_sum
 from ricci_pytree import tree_map
 
-from ._all_reduce import pmax_p, pmin_p, psum_p, scalar_of
+from ._all_reduce import scalar_of
+from ._casts import total, varied
+from ._extremes import pmax_p, pmin_p
 from ._members import shape_of
 from ._named_axes import array_axis, as_groups, axis_names
 
@@ -55,14 +57,16 @@ class _Reduced:
             )
         self.groups = as_groups(what, self.names, groups, equal=False)
 
-    def apply(self, primitive: Primitive, reduce: Callable[..., Array], x: ArrayLike) -> ArrayLike:
-        """Reduce one array."""
+    def apply(
+        self, collective: Callable[..., Array], reduce: Callable[..., Array], x: ArrayLike
+    ) -> ArrayLike:
+        """Reduce one array: by ``reduce`` over its own axes, by ``collective`` over named ones."""
         if self.positions:
             shape = shape_of(x)
             x = reduce(x, [array_axis(self.what, i, len(shape), shape) for i in self.positions])
         if not self.names:
             return x
-        return primitive.bind(x, axes=self.names, axis_index_groups=self.groups)
+        return collective(x, axes=self.names, axis_index_groups=self.groups)
 
     def known_size(self) -> int | None:
         """The number of members that are reduced to one, if it is the same for all members."""
@@ -110,7 +114,7 @@ def _summed(over: _Reduced) -> Callable[[ArrayLike], ArrayLike]:
     def one(leaf: ArrayLike) -> ArrayLike:
         if _is_constant(leaf) and not over.positions and size is not None:
             return leaf * leaf.dtype.type(size) if isinstance(leaf, np.generic) else leaf * size
-        return over.apply(psum_p, reduce_sum, _as_number(leaf))
+        return over.apply(total, reduce_sum, _as_number(leaf))
 
     return one
 
@@ -142,15 +146,15 @@ def pmean(
       Array([1.5, 1.5, 1.5, 1.5], dtype=float32)
     """
     over = _Reduced("pmean", axis_name, axis_index_groups)
-    total = _summed(over)
+    add = _summed(over)
     members = over.known_size()
     if members is None:  # it differs between the groups
-        members = psum_p.bind(as_array(np.int32(1)), axes=over.names, axis_index_groups=over.groups)
+        members = total(as_array(np.int32(1)), axes=over.names, axis_index_groups=over.groups)
 
     def one(leaf: ArrayLike) -> ArrayLike:
         shape = shape_of(leaf) if over.positions else ()
         count = int(np.prod([shape[i] for i in over.positions], dtype=np.int64))
-        value = total(leaf)
+        value = add(leaf)
         if isinstance(value, int | float | complex) and isinstance(members, int):
             return value / members
         dtype = get_aval(value).dtype  # pyright: ignore[reportAttributeAccessIssue]
@@ -161,6 +165,10 @@ def pmean(
         return div(value, convert_element_type(members, get_aval(value).dtype))  # pyright: ignore
 
     return tree_map(one, x)
+
+
+def _extreme(primitive: Primitive) -> Callable[..., Array]:
+    return lambda x, *, axes, **params: primitive.bind(varied(x, axes), axes=axes, **params)
 
 
 @api_boundary
@@ -179,7 +187,7 @@ def pmax(
       Array([3., 3., 3., 3.], dtype=float32)
     """
     over = _Reduced("pmax", axis_name, axis_index_groups)
-    return tree_map(lambda leaf: over.apply(pmax_p, reduce_max, leaf), x)
+    return tree_map(lambda leaf: over.apply(_extreme(pmax_p), reduce_max, leaf), x)
 
 
 @api_boundary
@@ -198,7 +206,7 @@ def pmin(
       Array([0., 0., 0., 0.], dtype=float32)
     """
     over = _Reduced("pmin", axis_name, axis_index_groups)
-    return tree_map(lambda leaf: over.apply(pmin_p, reduce_min, leaf), x)
+    return tree_map(lambda leaf: over.apply(_extreme(pmin_p), reduce_min, leaf), x)
 
 
 axis_sum.register(psum)

@@ -20,10 +20,11 @@ from ricci_lax.authoring import no_examples
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
-from ._lowering import device_pairs
+from ._casts import varied
+from ._lowering import channel, device_pairs
 from ._named_axes import AxisNames, axis_names, named, outside
 from ._permutation import Pairs, as_pairs
-from ._varying import sends
+from ._varying import made_varying, sends
 
 _no_derivative = unsupported("sent and received values have no derivative; use ppermute")
 _unchecked = no_examples("sending and receiving are one transfer only together, on GPUs")
@@ -34,8 +35,6 @@ def _attributes(ctx: Lowering, name: str, axis_name: AxisNames, perm: Pairs) -> 
         raise NotImplementedError(
             f"{name} is only implemented on GPUs, not for {ctx.platform!r}. Use ppermute."
         )
-    # Both ends name the same channel; the pairs tell transfers apart.
-    channel = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
     return f"{channel}, {device_pairs(ctx, axis_name, perm)}"
 
 
@@ -80,12 +79,14 @@ def _receive_lower(
 precv_p: Primitive = define(
     "precv",
     abstract_eval=lambda token, *, out_shape, **params: out_shape,
+    memo=False,  # the type depends on the mesh in force
     jvp=_no_derivative,
     transpose=not_linear,
     batch=unsupported("what a batch sends cannot be received one by one; use ppermute"),
     axis_names=named,
     host=outside,
     lower=_receive_lower,
+    sharding=made_varying,
     examples=_unchecked,
 )
 
@@ -120,7 +121,7 @@ def psend(
     """
     names = axis_names("psend", axis_name)
     pairs = as_pairs("psend", names, perm)
-    return tree_map(lambda leaf: psend_p.bind(leaf, axis_name=names, perm=pairs), x)
+    return tree_map(lambda leaf: psend_p.bind(varied(leaf, names), axis_name=names, perm=pairs), x)
 
 
 @api_boundary

@@ -9,19 +9,41 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_ir import (
+    AxisNames,
     ShapedArray,
     ShardingTypeError,
     TypeSharding,
     VaryingMismatch,
+    current_mesh,
     make_type_sharding,
+    makes_sharding,
     no_axes,
     own_sharding,
+    varying_axes,
 )
 
 from ._named_axes import axes_over
 
 # For each dimension of a result, the dimension of the operand that it is; None for another one.
 type Places = Sequence[int | None]
+
+
+def manual_axes() -> AxisNames:
+    """The mesh axes of the programs on shards around the code being traced."""
+    mesh = current_mesh.value
+    return no_axes if mesh is None else frozenset(mesh.manual_axes)
+
+
+def typed_axes(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """Those of some axes of which types say whether values vary along them."""
+    return tuple(filter(manual_axes().__contains__, names)) if varying_axes.value else ()
+
+
+def state_of(aval: Any, name: Hashable) -> str:
+    """The state of a type along an axis: ``varying``, ``unreduced``, ``reduced``, ``invarying``."""
+    found = aval.type_sharding
+    states = ("varying", "unreduced", "reduced") if found is not None else ()
+    return next((state for state in states if name in getattr(found, state)), "invarying")
 
 
 def state_change(old: str, new: str) -> own_sharding:
@@ -102,6 +124,13 @@ def _extremum_states(
     return [_changed(avals[0], axes_over(params), "varying", "invarying" if shared else "varying")]
 
 
+def _made(
+    avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+) -> list[TypeSharding | None]:
+    axes = typed_axes(axes_over(params))
+    return [make_type_sharding(None, ((),) * result.ndim, axes) for result in results]
+
+
 def _gathered(rank: int, *, all_gather_dimension: int, tiled: bool, **_: Any) -> Places:
     places: list[int | None] = list(range(rank))
     if tiled:
@@ -156,4 +185,6 @@ gathers_to_reduced: own_sharding = exchanges(_gathered, new="reduced")
 scatters: own_sharding = exchanges(_scattered)
 scatters_unreduced: own_sharding = exchanges(_scattered, old="unreduced")
 exchanges_parts: own_sharding = exchanges(_exchanged)
+# For results that are others on each device, whatever the operands are.
+made_varying: makes_sharding = makes_sharding(own_sharding(_made, joins=False))
 exchanges_rows: own_sharding = own_sharding(_ragged_states)

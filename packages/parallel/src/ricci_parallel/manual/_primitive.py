@@ -191,9 +191,12 @@ def _lower(
     module.manual = set(mesh.axis_names) <= newly_manual_axes | set(mesh.abstract_mesh.manual_axes)
     try:
         # XLA does not partition a module for one device, so the program itself is written.
+        written = lambda c, *shards: in_scope(
+            mesh, newly_manual_axes, lambda: c.inline(jaxpr, shards), check_vma
+        )
         if module.num_partitions == 1 or not newly_manual_axes:
-            return ctx.inline(jaxpr, operands)
-        region = ctx.region(inner_avals, lambda c, *shards: c.inline(jaxpr, shards))
+            return written(ctx, *operands)
+        region = ctx.region(inner_avals, written)
         closed = module.manual
     finally:
         module.axis_sizes, module.manual = outer, was_manual

@@ -11,6 +11,7 @@ from ricci_parallel import axis_index_p as axis_index_p
 from ricci_parallel import axis_size as axis_size
 from ricci_parallel import device_put_p as device_put_p
 from ricci_parallel import pbroadcast as pbroadcast
+from ricci_parallel import pcast as pcast
 from ricci_parallel import pmax as pmax
 from ricci_parallel import pmax_p as pmax_p
 from ricci_parallel import pmean as pmean

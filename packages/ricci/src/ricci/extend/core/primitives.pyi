@@ -173,6 +173,7 @@ rem_p: Primitive
 remat2_p: Primitive
 remat_p: Primitive
 reshape_p: Primitive
+reshard_p: Primitive
 rev_p: Primitive
 rng_bit_generator_p: Primitive
 rng_uniform_p: Primitive
