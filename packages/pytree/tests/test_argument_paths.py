@@ -13,6 +13,17 @@ def _rest(x, /, *rest, key, **options):
     return x, rest, key, options
 
 
+def _by_keyword(x, *, key, other=1):
+    return x, key, other
+
+
+def _with_attributes(x, *rest):
+    return x, rest
+
+
+_with_attributes.note = "inspect.signature reads such functions"
+
+
 # function, args, kwargs, names
 CASES = [
     (_two, ({"w": [1, 2]}, 3), {}, ["x['w'][0]", "x['w'][1]", "y"]),
@@ -24,6 +35,11 @@ CASES = [
         {"z": 1, "key": {"a": 2}},
         ["x", "rest[0][0]", "rest[1]", "key['a']", "options['z']"],
     ),
+    (_rest, (1,), {"x": 2}, ["x", "options['x']"]),
+    (_by_keyword, (1,), {"other": 2, "key": 3}, ["x", "key", "other"]),
+    (_by_keyword, (1, 2), {"z": 3}, ["args[0]", "args[1]", "kwargs['z']"]),
+    (_with_attributes, (1, 2), {}, ["x", "rest[0]"]),
+    (lambda: None, (), {"x": 1}, ["kwargs['x']"]),
     (inspect.signature(_two), (1, 2), {}, ["x", "y"]),
     (None, (1, [2]), {"k": 3}, ["args[0]", "args[1][0]", "kwargs['k']"]),
     (_two, (1, 2, 3), {}, ["args[0]", "args[1]", "args[2]"]),
