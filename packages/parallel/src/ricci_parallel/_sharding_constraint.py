@@ -66,10 +66,22 @@ def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Any) -
       sharding: the sharding of arrays of ``ndim`` dimensions.
       ndim: the rank of an example.
       dim: the batch dimension.
-      spmd_name: the mesh axis that the batch is divided over; ``None`` leaves it unconstrained.
+      spmd_name: the mesh axis, or axes, that the batch is divided over; ``None`` leaves it
+        unconstrained.
+
+    Raises:
+      ValueError: if the examples are divided over one of these mesh axes already.
     """
     if not isinstance(sharding, NamedSharding):
         return sharding
+    used = {name for _, name in sharding.spec._axis_names()}
+    twice = [name for name in _names(spmd_name) if name in used]
+    if twice:
+        raise ValueError(
+            f"with_sharding_constraint: {sharding.spec} names the mesh axis {twice[0]!r}, which is "
+            f"the spmd_axis_name of a vmap around it: the batch is divided over that axis. Leave "
+            "it out of the spec, or name another axis in vmap."
+        )
     spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
     spec.insert(dim, UNCONSTRAINED if spmd_name is None else spmd_name)
     while spec and spec[-1] is None:

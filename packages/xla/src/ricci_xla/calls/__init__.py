@@ -4,4 +4,5 @@ from ._eager import *
 from ._inner_shardings import *
 from ._jit import *
 from ._located import *
+from ._pjit import *
 from ._stages import *

@@ -12,8 +12,8 @@ from ricci_pytree import PyTreeDef, flatten_axes
 from ricci_xla.arrays._layout import Format, sharding_of_format
 from ricci_xla.meshes._current_mesh import sharding_in_program, sharding_on_devices
 from ricci_xla.meshes._division import check_fits
-from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
-from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
+from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.meshes._spec import PartitionSpec
 
 __all__ = [
     "inner_shardings",
@@ -73,14 +73,12 @@ def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Shar
       shardings: a prefix of it: shardings, ``None``, and specs for the mesh that is set.
 
     Raises:
-      TypeError: if a leaf is anything else.
       RuntimeError: if a spec is given and no mesh is set.
     """
     return tuple(_sharding(name, leaf) for leaf in flatten_axes(f"jit {name}", tree, shardings))
 
 
 def check_leaves(
-    name: str,
     shardings: Sequence[Sharding | None],
     avals: Sequence[AbstractValue],
     what: Sequence[str],
@@ -88,35 +86,24 @@ def check_leaves(
     """Check that leaves of arguments or results can have the shardings that they are given.
 
     Args:
-      name: the argument of ``jit``, for errors.
       shardings: the sharding of each leaf, where it has one.
       avals: the type of each leaf.
       what: each leaf, in words.
 
     Raises:
-      ValueError: if a leaf has too few dimensions, or a sharding leaves one to the compiler.
+      ValueError: if a leaf has too few dimensions.
       IndivisibleError: if a dimension cannot be divided evenly.
     """
     for sharding, aval, leaf in zip(shardings, avals, what, strict=True):
-        if isinstance(sharding, NamedSharding) and UNCONSTRAINED in sharding.spec.partitions:
-            raise ValueError(
-                f"jit: {name} has {sharding} for {leaf}, which leaves a dimension open. Write None "
-                "there, or leave the sharding out, so that the compiler chooses all of it."
-            )
         if isinstance(aval, ShapedArray):
             check_fits(sharding, aval.shape, leaf)
 
 
-def _sharding(name: str, leaf: object) -> Sharding | None:
+def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Sharding | None:
     if leaf is None or isinstance(leaf, Sharding):
         return leaf
     if isinstance(leaf, PartitionSpec):
         if context.trace is eval_trace:
             return sharding_on_devices(leaf, f"jit {name}")
         return sharding_in_program(leaf, f"jit {name}")
-    if isinstance(leaf, Format):
-        return sharding_of_format(leaf)
-    raise TypeError(
-        f"jit: {name} has {leaf!r} of type {type(leaf).__name__}, where a Sharding, a "
-        "PartitionSpec or None was expected. A device is given as SingleDeviceSharding(device)."
-    )
+    return sharding_of_format(leaf)

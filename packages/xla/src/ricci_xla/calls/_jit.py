@@ -28,6 +28,7 @@ from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._nan_checks import checks_results
 from ricci_xla.executables._program_devices import Options
+from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.programs._arguments import (
     Arguments,
@@ -46,6 +47,7 @@ from ricci_xla.programs._program import (
     trace_program,
 )
 
+from ._given_shardings import check_positional, checked_shardings
 from ._inner_shardings import ProgramShardings, check_leaves, inner_shardings, sharding_leaves
 from ._stages import Traced, Wrapped
 
@@ -58,13 +60,14 @@ class JitInfo:
     """A jitted function's Python function, static and donated arguments, options and cache."""
 
     __slots__ = (
+        "_options",
         "arguments",
+        "backend",
         "cache",
         "earlier",
         "fun",
         "in_shardings",
         "inline",
-        "options",
         "out_shardings",
     )
 
@@ -76,17 +79,35 @@ class JitInfo:
         inline: Inline,
         in_shardings: PyTree,
         out_shardings: PyTree,
+        backend: str | None,
     ):
         self.fun = fun
         self.arguments = arguments
-        self.options = options
+        self._options = options
+        self.backend = backend
         self.inline = inline
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
         self.cache, self.earlier = programs.of(fun, arguments, inline)
 
+    @property
+    def options(self) -> Options:
+        """The options that all calls share. A backend is looked for when a call needs it."""
+        if self.backend is not None and self._options.device is None:
+            device = get_backend(self.backend).local_devices()[0]
+            self._options = self._options._replace(device=device)
+        return self._options
+
+    @property
+    def key(self) -> Hashable:
+        """What distinguishes the programs of wrappers of one function, as far as it is hashable."""
+        donated = self.arguments.donate_argnums, self.arguments.donate_argnames
+        return self._options, self.backend, self.inline, donated
+
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Split]:
         """The program of a call, and the call's arguments, flattened."""
+        if kwargs and self.in_shardings is not None:
+            check_positional(self.fun, self.in_shardings, kwargs)
         split = split_static(self.arguments, self.fun, args, kwargs)
         # Objects that hold an array are read now, since the function may put another into them.
         for i, x in enumerate(split.leaves):
@@ -117,14 +138,14 @@ class JitInfo:
         found = sharding_leaves("in_shardings", program.in_tree, (given, None))
         avals = program.jaxpr.in_avals[len(program.consts) :]
         names = [f"argument {name} of jit({program.name})" for name in program.arg_names]
-        check_leaves("in_shardings", found, avals, names)
+        check_leaves(found, avals, names)
         return found
 
     def result_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
         """For each leaf of the result likewise."""
         found = sharding_leaves("out_shardings", program.out_tree, self.out_shardings)
         names = [f"{info} of jit({program.name})" for info in program.result_info]
-        check_leaves("out_shardings", found, program.jaxpr.out_avals, names)
+        check_leaves(found, program.jaxpr.out_avals, names)
         return found
 
 
@@ -177,8 +198,9 @@ def jit(
     Args:
       fun: a pure function of pytrees of arrays. Without it, ``jit(...)`` is a decorator.
       in_shardings, out_shardings: pytrees of shardings (prefixes of the positional arguments and
-        of the result) that say how arrays are divided over devices; ``None`` leaves it open. Where
-        the function is called in another program they are constraints of that.
+        of the result) that say how arrays are divided over devices; ``None`` leaves it open. With
+        ``in_shardings``, all arguments are passed by position. Where the function is called in
+        another program they are constraints of that.
       static_argnums, static_argnames: arguments that are compile-time constants: hashable
         values; the function is compiled anew for each. Either is inferred from the other.
       donate_argnums, donate_argnames: arguments whose buffers the results may reuse; they must
@@ -194,8 +216,11 @@ def jit(
       and ``clear_cache``.
 
     Raises:
-      TypeError: when called with an argument that is neither an array nor static.
-      ValueError: when called with a static argument that cannot be hashed.
+      TypeError: when called with an argument that is neither an array nor static; or if
+        ``in_shardings`` or ``out_shardings`` has a leaf that is no sharding.
+      ValueError: when called with a static argument that cannot be hashed; or if the shardings are
+        no prefix of the arguments or of the result, or are for arrays of another rank.
+      IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
       >>> @jit
@@ -223,19 +248,27 @@ def jit(
     arguments = resolve_arguments(
         fun, static_argnums, static_argnames, donate_argnums, donate_argnames
     )
-    if backend is not None:
-        if device is not None:
+    if backend is not None and device is not None:
+        raise ValueError(
+            f"jit takes a device or a backend, not both; got device={device!r} and "
+            f"backend={backend!r}. The device says which backend it belongs to."
+        )
+    given = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    for name, shardings in given.items():
+        if shardings is None:
+            continue
+        given[name] = checked_shardings(name, shardings)
+        if device is not None or backend is not None:
             raise ValueError(
-                f"jit takes a device or a backend, not both; got device={device!r} and "
-                f"backend={backend!r}. The device says which backend it belongs to."
+                f"jit takes {name}, or a device or backend, not both: shardings name their "
+                "devices. SingleDeviceSharding(device) is the sharding of arrays on one."
             )
-        device = get_backend(backend).local_devices()[0]
     options = Options(
         device=device,
         keep_unused=keep_unused,
         compiler_options=tuple(sorted((compiler_options or {}).items())),
     )
-    info = JitInfo(fun, arguments, options, inline_time(inline), in_shardings, out_shardings)
+    info = JitInfo(fun, arguments, options, inline_time(inline), **given, backend=backend)
 
     def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None]:
         program, split = info.trace(args, kwargs)
@@ -274,8 +307,7 @@ def _cache_key(info: JitInfo) -> Hashable:
     """The part of the dispatcher's key that differs between wrappers of one function."""
     if info.in_shardings is not None or info.out_shardings is not None:
         return object()  # equal to nothing else, since pytrees of shardings may not be hashable
-    donated = info.arguments.donate_argnums, info.arguments.donate_argnames
-    return (info.options, info.inline, donated)
+    return info.key
 
 
 def _clear_cache(info: JitInfo, jitted: weakref.ref[Any]) -> Callable[[], None]:
@@ -319,8 +351,11 @@ def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
             "only. Give them to the outermost jit."
         )
     leaves = split.leaves
+    device = info.options.device
     if info.in_shardings is not None and not isinstance(info.in_shardings, ProgramShardings):
         leaves = inner_shardings.apply(leaves, info.argument_shardings(program))
+    elif device is not None:
+        leaves = inner_shardings.apply(leaves, [single_device_sharding(device)] * len(leaves))
     operands = [*program.consts, *leaves]
     if info.inline is Inline.JAX_EARLY:
         outs = eval_jaxpr(program.jaxpr, (), *operands)
@@ -330,6 +365,8 @@ def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
         outs = staged_call.bind(program.jaxpr, program.name, operands)
     if info.out_shardings is not None:
         outs = inner_shardings.apply(outs, info.result_shardings(program))
+    elif device is not None:
+        outs = inner_shardings.apply(outs, [single_device_sharding(device)] * len(outs))
     return tree_unflatten(program.out_tree, outs)
 
 

@@ -25,6 +25,7 @@ from ricci_xla.devices._client import platform_alias
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
 from ricci_xla.devices._topologies import is_described
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
@@ -410,12 +411,13 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         in_avals = jaxpr.in_avals
         chosen = [placement.result_sharding(aval, in_avals) or here for aval in jaxpr.out_avals]
     else:
-        in_shardings = _argument_shardings(loaded, lowered, len(jaxpr.invars))
+        given = (*placement.in_shardings, *(options.out_shardings or ()))
         mesh = (
             placement.mesh
             or mesh_of(jaxpr)
-            or next((s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None)
+            or next((s.mesh for s in given if isinstance(s, NamedSharding)), None)
         )
+        in_shardings = _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh)
         chosen = [
             named_by_tiles(s, mesh, buffer_rank(aval))
             # For a program without results jaxlib still returns one sharding.
@@ -462,18 +464,22 @@ def _propagate(options: CompileOptions) -> None:
 
 
 def _argument_shardings(
-    loaded: LoadedExecutable, lowered: LoweredProgram, count: int
+    loaded: LoadedExecutable,
+    lowered: LoweredProgram,
+    avals: Sequence[Any],
+    mesh: Mesh | AbstractMesh | None,
 ) -> list[Sharding]:
     """The sharding that each argument must have: its own if it was annotated, else XLA's choice."""
     given = list(lowered.placement.in_shardings)
     wanted = loaded.get_parameter_shardings()
     where = DeviceList(tuple(lowered.placement.devices))
-    replicated = GSPMDSharding(where, HloSharding.replicate())
+    replicated = named_by_tiles(GSPMDSharding(where, HloSharding.replicate()), mesh, 0)
     shardings: list[Sharding] = [s if s is not None else replicated for s in given]
     for position, i in enumerate(lowered.kept):
         written = given[i] is not None and (
             not lowered.shardy or isinstance(given[i], NamedSharding)
         )
         if not written and wanted is not None:
-            shardings[i] = GSPMDSharding(where, wanted[position])
-    return shardings[:count]
+            chosen = GSPMDSharding(where, wanted[position])
+            shardings[i] = named_by_tiles(chosen, mesh, buffer_rank(avals[i]))
+    return shardings

@@ -1,0 +1,54 @@
+"""What ``jit`` is given as ``in_shardings`` and ``out_shardings``."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ricci_ir import PyTree
+from ricci_pytree import keystr, tree_flatten_with_path
+from ricci_xla.arrays._layout import Format
+from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
+from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
+from ricci_xla.programs._program import function_name
+
+from ._inner_shardings import ProgramShardings
+
+
+def checked_shardings(name: str, shardings: PyTree) -> PyTree:
+    """A tree of shardings, as ``jit`` keeps it; a list of the arguments' is made a tuple.
+
+    Args:
+      name: the argument of ``jit``: ``"in_shardings"`` or ``"out_shardings"``.
+      shardings: what the user gave.
+
+    Raises:
+      TypeError: if a leaf is neither a sharding nor a spec nor ``None``.
+      ValueError: if a leaf leaves a dimension open.
+    """
+    if isinstance(shardings, ProgramShardings):
+        return shardings
+    for path, leaf in tree_flatten_with_path(shardings)[0]:
+        what = f"{name}{keystr(path)}"
+        if not isinstance(leaf, Sharding | PartitionSpec | Format):
+            raise TypeError(
+                f"jit: {what} is {leaf!r} of type {type(leaf).__name__}, where a Sharding, a "
+                "PartitionSpec or None was expected. A device is given as "
+                "SingleDeviceSharding(device)."
+            )
+        spec = leaf.spec if isinstance(leaf, NamedSharding) else leaf
+        if isinstance(spec, PartitionSpec) and UNCONSTRAINED in spec:
+            raise ValueError(
+                f"jit: {what} is {spec}, which leaves a dimension open. Write None there, or leave "
+                "the sharding out, so that the compiler chooses all of it."
+            )
+    if name == "in_shardings" and isinstance(shardings, list):
+        return tuple(shardings)
+    return shardings
+
+
+def check_positional(fun: Callable[..., Any], in_shardings: PyTree, kwargs: dict[str, Any]) -> None:
+    """Raise ``ValueError`` for keyword arguments, for which ``in_shardings`` has no place."""
+    if kwargs and not isinstance(in_shardings, ProgramShardings):
+        raise ValueError(
+            f"jit of {function_name(fun)} has in_shardings, which are for positional arguments, "
+            f"but is called with the keyword arguments {', '.join(kwargs)}. Pass them by position."
+        )
