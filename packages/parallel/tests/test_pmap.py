@@ -8,7 +8,7 @@ import pytest
 from ricci_batching import vmap
 from ricci_lax import add, mul
 from ricci_parallel import pmap, psum
-from ricci_xla import devices, jit
+from ricci_xla import P, devices, jit
 
 X = np.arange(24, dtype=np.float32).reshape(8, 3)
 
@@ -74,7 +74,7 @@ def test_second_call_does_not_trace():
 
 
 def test_more_slices_than_devices():
-    with pytest.raises(ValueError, match="needs 100 devices.*only 8"):
+    with pytest.raises(ValueError, match="requires 100 replicas.*only 8 XLA devices"):
         pmap(lambda x: x)(np.ones(100, np.float32))
     np.testing.assert_array_equal(pmap(lambda x: x)(X), X)
 
@@ -111,5 +111,58 @@ def test_within_another_pmap(rows, cols):
 
 
 def test_pmaps_within_each_other_need_devices_for_all_their_slices():
-    with pytest.raises(ValueError, match="needs 12 devices"):
+    with pytest.raises(ValueError, match="requires 12 replicas"):
         pmap(pmap(lambda x: x))(np.ones((4, 3), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"in_axes": "a"}, TypeError, "in_axes has the entry 'a'"),
+        ({"in_axes": ({"u": 0.5},)}, TypeError, "entry 0.5 of type float"),
+        ({"out_axes": (0, "b")}, TypeError, "out_axes has the entry 'b'"),
+        ({"axis_name": ("a", "b")}, ValueError, "is a tuple"),
+    ],
+)
+def test_axes_are_checked_when_they_are_given(options, error, message):
+    with pytest.raises(error, match=message):
+        pmap(lambda x: x, **options)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="pmap expects a callable"):
+        pmap(3)
+
+
+@pytest.mark.parametrize("out_axis", [3, -4])
+def test_axis_of_a_result_out_of_bounds_is_named(out_axis):
+    with pytest.raises(ValueError, match=r"out of bounds for result\['y'\]\[0\].*rank 2"):
+        pmap(lambda x: {"y": [x]}, out_axes={"y": out_axis})(X)
+
+
+def test_static_arguments_are_passed_by_position():
+    f = pmap(lambda x, n=2: mul(x, float(n)), static_broadcasted_argnums=1)
+    for call in (lambda: f(X), lambda: f(X, n=3)):
+        with pytest.raises(ValueError, match=r"static_broadcasted_argnums=\(1,\).*1 positional"):
+            call()
+    np.testing.assert_array_equal(f(X, 3), 3 * X)
+    last = pmap(lambda x, n: mul(x, float(n)), static_broadcasted_argnums=-1)
+    np.testing.assert_array_equal(last(X, 3), 3 * X)
+
+
+def test_shapes_of_slices_may_be_given():
+    f = pmap(lambda x, d: (x, d["k"]), in_axes=(0, None), global_arg_shapes=((3,), None))
+    np.testing.assert_array_equal(f(X, {"k": 1.0})[0], X)
+    wrong = pmap(lambda x: x, global_arg_shapes=((4,),))
+    with pytest.raises(ValueError, match=r"\(4,\) for argument x, whose slices have shape \(3,\)"):
+        wrong(X)
+    with pytest.raises(ValueError, match="has 2 entries, but the arguments have 1"):
+        pmap(lambda x: x, global_arg_shapes=(None, None))(X)
+
+
+def test_the_function_inside_is_known():
+    assert (pmap(abs).__name__, pmap(abs).__wrapped__) == ("abs", abs)
+
+
+def test_an_axis_without_a_name_is_called_as_in_jax():
+    assert pmap(lambda x: x)(X).sharding.spec == P("_internal_pmap_axis_name")

@@ -8,9 +8,26 @@ from typing import Any, cast
 import numpy as np
 
 from ricci_batching import mapped_dims, vmap
-from ricci_ir import Array, ArrayLike, DebugInfo, Jaxpr, get_aval, looks_like
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DebugInfo,
+    Jaxpr,
+    Shape,
+    check_callable,
+    get_aval,
+    looks_like,
+)
 from ricci_lax import expand_dims, squeeze
-from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_unflatten
+from ricci_pytree import (
+    argument_paths,
+    flatten_axes,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_unflatten,
+)
 from ricci_xla import (
     Device,
     Mesh,
@@ -25,7 +42,8 @@ from ricci_xla import (
 
 from .manual._primitive import shard_map_call, shard_map_p
 
-_unnamed = "_pmap_axis"
+# The name of the axis of a pmap that gives none, as it stands in the shardings of results.
+_unnamed = "_internal_pmap_axis_name"
 
 
 class _Enclosing(threading.local):
@@ -58,7 +76,7 @@ def pmap[**P, R](
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-    global_arg_shapes: Any = None,
+    global_arg_shapes: Sequence[Shape | None] | None = None,
 ) -> Wrapped[P, R]:
     """Run a function on several devices at once, on a slice of the arguments each.
 
@@ -73,35 +91,51 @@ def pmap[**P, R](
         Keyword arguments are divided along axis 0.
       out_axes: the axis along which the results of the devices are stacked; ``None`` takes the
         result of one device.
-      static_broadcasted_argnums: the positions of arguments that are compile-time constants.
+      static_broadcasted_argnums: the positions of arguments that are compile-time constants. They
+        must be passed by position.
       devices: the devices to use, in order; by default the first local ones.
       backend: the platform to take devices from.
       axis_size: the number of slices; by default the size of the mapped axes.
       donate_argnums: the positions of arguments whose buffers the results may reuse.
-      global_arg_shapes: not supported; must be ``None``.
+      global_arg_shapes: a tuple with the shape of a slice, or ``None``, for each array among the
+        arguments. It is for slices that several processes share; a slice that belongs to one
+        process must have the shape that is given for it.
 
     Returns:
       A function whose results are divided over the devices. It is compiled as by ``jit``, and can
       be differentiated, batched and traced.
 
     Raises:
-      ValueError: if the mapped axes differ in size, or there are fewer devices than slices.
+      TypeError: if ``fun`` is not a function, or ``in_axes`` or ``out_axes`` has a leaf that is
+        neither an int nor ``None``.
+      ValueError: if the mapped axes differ in size, there are fewer devices than slices, an axis of
+        the results is out of bounds, or a static argument is not passed by position.
 
     Example:
       >>> import numpy as np
       >>> pmap(lambda x: x)(np.ones((1, 2), np.float32)).shape
       (1, 2)
     """
-    if global_arg_shapes is not None:
-        raise NotImplementedError(
-            "pmap: global_arg_shapes is for programs of several processes, which are not supported."
+    check_callable("pmap", fun)
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
+    if isinstance(axis_name, tuple):
+        raise ValueError(
+            f"pmap: axis_name={axis_name!r} is a tuple, which collectives read as the names of "
+            "several axes. A pmap has one axis: give it another name."
         )
     call = cast(Callable[..., Any], fun)
-    static = _as_tuple(static_broadcasted_argnums)
+    static_argnums = _as_tuple(static_broadcasted_argnums)
     name = getattr(fun, "__name__", type(fun).__name__)
     axis = _unnamed if axis_name is None else axis_name
 
     def on_slices(*args: Any, **kwargs: Any) -> Any:
+        static = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
+        if len(static) < len(static_argnums):
+            raise ValueError(
+                f"pmap of {name} has static_broadcasted_argnums={static_argnums}, but was called "
+                f"with {len(args)} positional arguments. Pass static arguments by position."
+            )
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
         leaves, tree = tree_flatten((dynamic, kwargs))
         axes = in_axes
@@ -110,6 +144,8 @@ def pmap[**P, R](
         dims = flatten_axes("pmap in_axes", tree, (axes, 0))
         names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
         dims, size = mapped_dims("pmap", leaves, dims, axis_size, names)
+        if global_arg_shapes is not None:
+            _check_shapes(leaves, dims, tuple(global_arg_shapes), names)
         chosen = _devices(size, devices, backend, name)
         out_tree: Any = None  # on_shard sets both
         out_dims: list[int | None] = []
@@ -117,7 +153,7 @@ def pmap[**P, R](
         def on_one(*slices: ArrayLike) -> Any:
             given_args, given_kwargs = tree_unflatten(tree, slices)
             full = list(given_args)
-            for i in static:
+            for i in sorted(static):
                 full.insert(i, args[i])
             with _inside(size):
                 return call(*full, **given_kwargs)
@@ -134,12 +170,11 @@ def pmap[**P, R](
             slices = [
                 x if d is None else squeeze(x, (d,)) for x, d in zip(shards, dims, strict=True)
             ]
-            outs, out_tree = tree_flatten(on_one(*slices))
+            pairs, out_tree = tree_flatten_with_path(on_one(*slices))
             targets = flatten_axes("pmap out_axes", out_tree, out_axes)
             results: list[ArrayLike] = []
-            for out, target in zip(outs, targets, strict=True):
-                ndim = get_aval(out).ndim + 1  # pyright: ignore[reportAttributeAccessIssue]
-                dim = None if target is None else target % ndim
+            for (path, out), target in zip(pairs, targets, strict=True):
+                dim = None if target is None else _out_dim(out, target, f"result{keystr(path)}")
                 out_dims.append(dim)
                 results.append(out if dim is None else expand_dims(out, (dim,)))
             return results
@@ -157,12 +192,59 @@ def pmap[**P, R](
         )
         return tree_unflatten(out_tree, outs)
 
-    return jit(
+    mapped = jit(
         looks_like(fun)(on_slices),
         in_shardings=ProgramShardings(_divided),
-        static_argnums=static or None,
+        static_argnums=static_argnums or None,
         donate_argnums=_as_tuple(donate_argnums) or None,
     )
+    mapped.__wrapped__ = fun  # pyright: ignore[reportAttributeAccessIssue]
+    return mapped
+
+
+def _check_axes(name: str, axes: Any) -> None:
+    """Raise ``TypeError`` unless the leaves of an axes argument are ints or ``None``."""
+    wrong = [x for x in tree_leaves(axes) if not isinstance(x, int)]
+    if wrong:
+        raise TypeError(
+            f"pmap: {name} has the entry {wrong[0]!r} of type {type(wrong[0]).__name__}; each "
+            "entry must be an axis (an int) or None."
+        )
+
+
+def _out_dim(out: ArrayLike, target: int, what: str) -> int:
+    """The axis of a result along which those of the devices are stacked, counted from the front."""
+    ndim = get_aval(out).ndim + 1  # pyright: ignore[reportAttributeAccessIssue]
+    if not -ndim <= target < ndim:
+        raise ValueError(
+            f"pmap: out_axes={target} is out of bounds for {what}, which has rank {ndim} with the "
+            "mapped axis."
+        )
+    return target % ndim
+
+
+def _check_shapes(
+    leaves: Sequence[ArrayLike],
+    dims: Sequence[int | None],
+    shapes: Sequence[Shape | None],
+    names: Callable[[], list[str]],
+) -> None:
+    """Raise ``ValueError`` unless the slices of arguments have the shapes that the user gave."""
+    if len(shapes) != len(leaves):
+        raise ValueError(
+            f"pmap: global_arg_shapes has {len(shapes)} entries, but the arguments have "
+            f"{len(leaves)} arrays. Give a shape or None for each."
+        )
+    for i, (leaf, dim, shape) in enumerate(zip(leaves, dims, shapes, strict=True)):
+        found = list(get_aval(leaf).shape)  # pyright: ignore[reportAttributeAccessIssue]
+        if dim is not None:
+            del found[dim]
+        if shape is not None and tuple(shape) != tuple(found):
+            raise ValueError(
+                f"pmap: global_arg_shapes says {tuple(shape)} for argument {names()[i]}, whose "
+                f"slices have shape {tuple(found)}. Slices are not divided between processes: give "
+                "their shape, or None."
+            )
 
 
 def _divided(jaxpr: Jaxpr) -> list[Sharding | None]:
@@ -191,8 +273,8 @@ def _devices(
     needed = size * (_enclosing.size or 1)
     if needed > len(available):
         raise ValueError(
-            f"pmap of {name} needs {needed} devices, one for each slice of its arguments, but only "
-            f"{len(available)} are available. Make the mapped axis smaller (and vmap inside), or "
-            "set RICCI_NUM_CPU_DEVICES for more virtual CPU devices."
+            f"pmap of {name} requires {needed} replicas, one for each slice of its arguments, but "
+            f"only {len(available)} XLA devices are available. Make the mapped axis smaller (and "
+            "vmap inside), or set RICCI_NUM_CPU_DEVICES for more virtual CPU devices."
         )
     return available[:size]
