@@ -199,6 +199,7 @@ def oracle_full(session: nox.Session) -> None:
         "dtypes_oracle",
         "strict_modes",
         "calls_oracle",
+        "places",
     )
     files = [f"integration/test_{name}.py" for name in names]
     run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")

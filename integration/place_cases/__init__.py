@@ -1,12 +1,14 @@
 """Meshes, shardings, and where arrays are: statements, and what JAX says of their results.
 
-A line of a file here is `statements; expression => text`. The text is what JAX gives, written there
-by the oracle's interpreter: `PYTHON integration/place_cases`. If a line ends in `| text`, that is
-what Ricci gives, and the comment above it says why. Blank lines and comments (`#`) stay.
+A line of a text here is `statements; expression => text`. The text is what JAX gives, written there
+by the oracle's interpreter: `PYTHON integration/place_cases [file ...]`. If a line ends in
+` | text`, that is what Ricci gives, and the comment above it says why. Blank lines and comments
+(`#`) stay.
 """
 
 import ast
 import copy
+import importlib
 import pickle
 import threading
 from dataclasses import dataclass
@@ -32,6 +34,8 @@ def _place(value) -> str:
 
 def sharding_text(sharding) -> str:
     """Say in short what a sharding says."""
+    if sharding is None:
+        return "open"
     mesh = getattr(sharding, "mesh", None)
     if mesh is None:
         return " ".join(str(d.id) for d in sorted(sharding.device_set, key=lambda d: d.id))
@@ -104,6 +108,29 @@ def ids(devices) -> list:
     return np.vectorize(lambda d: d.id, otypes=[int])(np.asarray(devices, object)).tolist()
 
 
+def show(*values: object) -> str:
+    """Say the types, values and places of the arrays in values, rounded to three decimals."""
+    return "; ".join(_shown(leaf) for value in values for leaf in _leaves(value))
+
+
+def _leaves(value):
+    if isinstance(value, dict):
+        value = [value[key] for key in sorted(value)]
+    if not isinstance(value, list | tuple):
+        return [] if value is None else [value]
+    return [leaf for part in value for leaf in _leaves(part)]
+
+
+def _shown(value) -> str:
+    key = str(getattr(value, "dtype", "")).startswith("key")
+    numbers = np.asarray(value.flatten()[0] == value.flatten() if key else value)
+    wide = numbers.astype(complex if numbers.dtype.kind == "c" else float)
+    # Negative zeros and the last place differ between processors.
+    rounded = np.round(wide, 3) + 0.0
+    text = str(rounded.tolist()).replace(" ", "")
+    return f"{value.dtype}{list(value.shape)} {text} {_place(value)}"
+
+
 def names(jax) -> dict:
     """Return the names that the statements may use."""
     mesh, named, spec = jax.sharding.Mesh, jax.sharding.NamedSharding, jax.sharding.PartitionSpec
@@ -129,6 +156,12 @@ def names(jax) -> dict:
         "set_mesh": jax.set_mesh,
         "under": under,
         "jnp": jax.numpy,
+        "lax": jax.lax,
+        "pjit": importlib.import_module(f"{jax.__name__}.experimental.pjit").pjit,
+        "pmap": jax.pmap,
+        "psum": jax.lax.psum,
+        "random": jax.random,
+        "tree": jax.tree,
         "np": np,
         "partial": partial,
         "d": d,
@@ -149,9 +182,29 @@ def names(jax) -> dict:
         "x": jax.numpy.arange(8.0),
         "Space": jax.memory.Space,
         "memory": lambda value: value.sharding.memory_kind,
+        "ones": jax.numpy.ones((8, 8)),
+        "M": jax.numpy.cos(jax.numpy.arange(64.0)).reshape(8, 8),
+        "each": partial(_each, jax, [named(grid, s) for s in _specs(spec)]),
+        "show": show,
         "where": where,
         "kind": sharding_text,
     }
+
+
+def _specs(spec) -> list:
+    """The specs that `each` divides a matrix by: along one dimension, both, and by two axes."""
+    return [spec("a", "b"), spec("a"), spec(None, "b"), spec(("a", "b")), spec(None, ("b", "a"))]
+
+
+def _each(jax, shardings: list, function) -> str:
+    """Say where the results of a function are for a matrix that is divided in several ways."""
+    matrix = np.cos(np.arange(64.0, dtype="float32")).reshape(8, 8)
+    found = []
+    for sharding in shardings:
+        place = where(*_leaves(function(jax.device_put(matrix, sharding))))
+        # All are on one mesh unless the text says otherwise.
+        found.append(place.removeprefix("a:4 b:2 "))
+    return " ".join(found)
 
 
 def read(text: str) -> list[tuple[str, str, str]]:
