@@ -73,7 +73,9 @@ def content(module: ModuleType) -> str:
     if collected:
         # A module that Ricci makes when it is imported has no file that type checkers could read.
         made = "" if hasattr(module, "__file__") else "  # pyright: ignore[reportMissingImports]"
-        lines += [f"from {name} import *{made}", *ours]
+        hooks = ("__dir__", "__getattr__") if "__getattr__" in vars(module) and not late else ()
+        lines += [f"from {name} import *{made}"]
+        lines += [f"from {name} import {hook} as {hook}" for hook in hooks] + ours
     else:
         others = [n for n in module.__all__ if n in vars(module) and n not in inside]
         names = [*others, *(n for n in inside if n in module.__all__)]
@@ -87,7 +89,7 @@ def content(module: ModuleType) -> str:
         lines += ["else:"]
         lines += [f"    import {renamed(name)}.{n} as {n}" for n in sorted(eager)]
     if collected:
-        public = [n for n in module.__all__ if isinstance(vars(module)[n], ModuleType)]
+        public = [n for n in module.__all__ if isinstance(vars(module).get(n), ModuleType)]
         arguments = ["globals()", *(f'"{n}"' for n in public)]
         call = f"_export_names({', '.join(arguments)})"
         several = ["_export_names(", *(f"    {argument}," for argument in arguments), ")"]
@@ -97,9 +99,6 @@ def content(module: ModuleType) -> str:
         lines += ["", "if not _typing.TYPE_CHECKING:"]  # to which every name would be there
         lines += ["    __getattr__, __dir__ = _lazy_names(", "        globals(),", "        {"]
         lines += [*(f"    {line}" for line in sources), "        },", "    )"]
-    elif "__getattr__" in vars(module):
-        lines += ["", "# isort: split"]
-        lines += [f"from {name} import {hook} as {hook}" for hook in ("__dir__", "__getattr__")]
     return "\n".join(head + lines) + "\n"
 
 

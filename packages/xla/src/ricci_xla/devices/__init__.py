@@ -1,6 +1,7 @@
 """Devices, and what is set up before anything runs on them: clients, plugins, options."""
 
 from ._client import *
+from ._colab import *
 from ._environment import *
 from ._errors import *
 from ._runtime_types import *

@@ -1,0 +1,7 @@
+"""What single places that programs run at ask for."""
+
+from ricci_ir import export_names as _export_names
+
+from . import colab_tpu as colab_tpu
+
+_export_names(globals(), "colab_tpu")
