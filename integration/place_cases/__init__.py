@@ -110,7 +110,7 @@ def ids(devices) -> list:
 
 def show(*values: object) -> str:
     """Say the types, values and places of the arrays in values, rounded to three decimals."""
-    return "; ".join(_shown(leaf) for value in values for leaf in _leaves(value))
+    return "; ".join(_shown(leaf) for value in values for leaf in _leaves(value)) or "nothing"
 
 
 def _leaves(value):

@@ -100,25 +100,21 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     shardings = [_argument_sharding(program, i, x, options) for i, x in enumerate(leaves)]
     operations = _operations_of(program.jaxpr)
     everywhere: Mesh | None = device_mesh.value
-    claim: _Claim | None = None
-    if options.device is None:
-        claim = _agreed(program, _claims(program, shardings, operations, options))
-    elif everywhere is not None:
+    if options.device is not None and everywhere is not None:
         raise ValueError(
             f"jit({program.name}) has device={options.device!r}, but is called while {everywhere} "
             "is set. Leave out the device, or call it inside `with set_mesh(None):`."
         )
+    claim = _agreed(program, _claims(program, shardings, operations, options))
     closed = [x.sharding if getattr(x, "committed", False) else None for x in program.consts]
-    if options.device is not None:
-        devices = (options.device,)
-    elif claim is not None:
+    if claim is not None:
         devices = claim.devices
     else:
         # What a function closes over decides only if nothing else does, and is moved otherwise.
         claim = next((_claim(s, lambda: "") for s in closed if s is not None), None)
         devices = (get_default_device(),) if claim is None else claim.devices
     here = [None if s is None or s._device_assignment != devices else s for s in closed]
-    committed = options.device is not None or claim is not None
+    committed = claim is not None
     found = (*here, *shardings)
     hosted = tuple(s is not None and s.memory_kind == HOST_MEMORY for s in found)
     on_host = hosted if any(hosted) else ()
@@ -182,9 +178,15 @@ def _claims(
     operations: Sequence["_Operation"],
     options: Options,
 ) -> Iterator[_Claim]:
-    """What binds a program to devices, the committed arguments first."""
+    """What binds a program to devices, the committed arguments first.
+
+    To the device that ``jit`` was given, arguments are moved.
+    """
+    device = options.device
+    if device is not None:
+        yield _Claim((device,), None, lambda: f"{program.name}, by jit's device,")
     for i, sharding in enumerate(shardings):
-        if sharding is not None:
+        if sharding is not None and device is None:
             yield _claim(sharding, partial(_argument, program, i))
     everywhere: Mesh | None = device_mesh.value
     if everywhere is not None:
