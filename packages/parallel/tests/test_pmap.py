@@ -110,11 +110,6 @@ def test_within_another_pmap(rows, cols):
     np.testing.assert_array_equal(total, np.full(rows, x.sum()))
 
 
-def test_pmaps_within_each_other_need_devices_for_all_their_slices():
-    with pytest.raises(ValueError, match="requires 12 replicas"):
-        pmap(pmap(lambda x: x))(np.ones((4, 3), np.float32))
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

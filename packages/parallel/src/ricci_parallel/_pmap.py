@@ -1,68 +1,14 @@
 """``pmap``: run a function on several devices at once, on a slice of the arguments each."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-import numpy as np
+from ricci_batching import mapped_dims
+from ricci_ir import ArrayLike, DebugInfo, Shape, check_callable, get_aval, looks_like
+from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_leaves, tree_unflatten
+from ricci_xla import Device, ProgramShardings, Wrapped, jit, local_devices
 
-from ricci_batching import mapped_dims, vmap
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DebugInfo,
-    Jaxpr,
-    Shape,
-    check_callable,
-    get_aval,
-    looks_like,
-)
-from ricci_lax import expand_dims, squeeze
-from ricci_pytree import (
-    argument_paths,
-    flatten_axes,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_unflatten,
-)
-from ricci_xla import (
-    Device,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    ProgramShardings,
-    Sharding,
-    Wrapped,
-    jit,
-    local_devices,
-)
-
-from .manual._primitive import shard_map_call, shard_map_p
-
-# The name of the axis of a pmap that gives none, as it stands in the shardings of results.
-_unnamed = "_internal_pmap_axis_name"
-
-
-class _Enclosing(threading.local):
-    """The number of devices of the pmaps around the code being traced, all together; 0 if none."""
-
-    size: int = 0
-
-
-_enclosing = _Enclosing()
-
-
-@contextmanager
-def _inside(size: int) -> Iterator[None]:
-    outer = _enclosing.size
-    _enclosing.size = (outer or 1) * size
-    try:
-        yield
-    finally:
-        _enclosing.size = outer
+from ._slices import Slices, call_on_slices, divided_arguments, enclosing
 
 
 def pmap[**P, R](
@@ -80,7 +26,8 @@ def pmap[**P, R](
 ) -> Wrapped[P, R]:
     """Run a function on several devices at once, on a slice of the arguments each.
 
-    A ``pmap`` inside a function that ``pmap`` runs is a ``vmap``: each device maps over its slice.
+    A ``pmap`` inside a function that ``pmap`` runs divides each slice further: it needs as many
+    devices as the product of the sizes of both axes.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -127,7 +74,6 @@ def pmap[**P, R](
     call = cast(Callable[..., Any], fun)
     static_argnums = _as_tuple(static_broadcasted_argnums)
     name = getattr(fun, "__name__", type(fun).__name__)
-    axis = _unnamed if axis_name is None else axis_name
 
     def on_slices(*args: Any, **kwargs: Any) -> Any:
         static = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
@@ -146,59 +92,25 @@ def pmap[**P, R](
         dims, size = mapped_dims("pmap", leaves, dims, axis_size, names)
         if global_arg_shapes is not None:
             _check_shapes(leaves, dims, tuple(global_arg_shapes), names)
-        chosen = _devices(size, devices, backend, name)
-        out_tree: Any = None  # on_shard sets both
-        out_dims: list[int | None] = []
 
         def on_one(*slices: ArrayLike) -> Any:
             given_args, given_kwargs = tree_unflatten(tree, slices)
             full = list(given_args)
             for i in sorted(static):
                 full.insert(i, args[i])
-            with _inside(size):
-                return call(*full, **given_kwargs)
+            return call(*full, **given_kwargs)
 
-        if _enclosing.size:
-            mapped = vmap(on_one, tuple(dims), out_axes, axis_name=axis, axis_size=size)
-            return mapped(*leaves)
-        mesh = Mesh(np.array(chosen), (axis,))
+        info = DebugInfo("pmap", name, tuple(names()))
+        slices = Slices(on_one, leaves, dims, size, axis_name, out_axes, info)
+        return call_on_slices(slices, _devices(devices, backend, name))
 
-        # A shard has size 1 along the mapped axis: it is removed before the call, and results get
-        # it back.
-        def on_shard(*shards: Array) -> list[ArrayLike]:
-            nonlocal out_tree
-            slices = [
-                x if d is None else squeeze(x, (d,)) for x, d in zip(shards, dims, strict=True)
-            ]
-            pairs, out_tree = tree_flatten_with_path(on_one(*slices))
-            targets = flatten_axes("pmap out_axes", out_tree, out_axes)
-            results: list[ArrayLike] = []
-            for (path, out), target in zip(pairs, targets, strict=True):
-                dim = None if target is None else _out_dim(out, target, f"result{keystr(path)}")
-                out_dims.append(dim)
-                results.append(out if dim is None else expand_dims(out, (dim,)))
-            return results
-
-        def spec(dim: int | None) -> PartitionSpec:
-            return PartitionSpec() if dim is None else PartitionSpec(*(None,) * dim, axis)
-
-        outs = shard_map_call(
-            on_shard,
-            mesh,
-            [spec(d) for d in dims],
-            lambda: [spec(d) for d in out_dims],
-            leaves,
-            DebugInfo("pmap", name, tuple(names())),
-        )
-        return tree_unflatten(out_tree, outs)
-
-    mapped = jit(
+    mapped: Any = jit(
         looks_like(fun)(on_slices),
-        in_shardings=ProgramShardings(_divided),
+        in_shardings=ProgramShardings(divided_arguments),
         static_argnums=static_argnums or None,
         donate_argnums=_as_tuple(donate_argnums) or None,
     )
-    mapped.__wrapped__ = fun  # pyright: ignore[reportAttributeAccessIssue]
+    mapped.__wrapped__ = fun
     return mapped
 
 
@@ -210,17 +122,6 @@ def _check_axes(name: str, axes: Any) -> None:
             f"pmap: {name} has the entry {wrong[0]!r} of type {type(wrong[0]).__name__}; each "
             "entry must be an axis (an int) or None."
         )
-
-
-def _out_dim(out: ArrayLike, target: int, what: str) -> int:
-    """The axis of a result along which those of the devices are stacked, counted from the front."""
-    ndim = get_aval(out).ndim + 1  # pyright: ignore[reportAttributeAccessIssue]
-    if not -ndim <= target < ndim:
-        raise ValueError(
-            f"pmap: out_axes={target} is out of bounds for {what}, which has rank {ndim} with the "
-            "mapped axis."
-        )
-    return target % ndim
 
 
 def _check_shapes(
@@ -247,34 +148,17 @@ def _check_shapes(
             )
 
 
-def _divided(jaxpr: Jaxpr) -> list[Sharding | None]:
-    """How each argument of a mapped function is divided, as its program says."""
-    found: dict[int, Sharding] = {}
-    for eqn in jaxpr.eqns:
-        if eqn.primitive is shard_map_p:
-            for atom, spec in zip(eqn.invars, eqn.params["in_specs"], strict=True):
-                found.setdefault(id(atom), NamedSharding(eqn.params["mesh"], spec))
-    return [found.get(id(var)) for var in jaxpr.invars]
-
-
 def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
     return (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
 
-def _devices(
-    size: int, devices: Sequence[Device] | None, backend: str | None, name: str
-) -> list[Device]:
-    """The devices that run the slices; ``devices`` are those that the user chose."""
-    if devices is not None and _enclosing.size:
-        raise NotImplementedError(
-            f"pmap of {name}: devices cannot be chosen inside a function that pmap runs."
-        )
-    available = list(devices) if devices is not None else local_devices(backend=backend)
-    needed = size * (_enclosing.size or 1)
-    if needed > len(available):
+def _devices(devices: Sequence[Device] | None, backend: str | None, name: str) -> Sequence[Device]:
+    """The devices that may run the slices; ``devices`` are those that the user chose."""
+    if devices is None:
+        return local_devices(backend=backend)
+    if enclosing.value is not None:
         raise ValueError(
-            f"pmap of {name} requires {needed} replicas, one for each slice of its arguments, but "
-            f"only {len(available)} XLA devices are available. Make the mapped axis smaller (and "
-            "vmap inside), or set RICCI_NUM_CPU_DEVICES for more virtual CPU devices."
+            f"pmap of {name}: devices cannot be chosen inside a function that pmap runs. Choose "
+            "those of all of them in the outermost one."
         )
-    return available[:size]
+    return devices

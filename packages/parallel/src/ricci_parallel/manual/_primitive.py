@@ -51,30 +51,40 @@ from ._specs import (
 from ._steps import run_in_steps
 
 
-def shard_map_call(
+def trace_on_shards(
     fun: Callable[..., Sequence[ArrayLike]],
-    mesh: Mesh,
+    mesh: AnyMesh,
+    manual: AxisNames,
     in_specs: Sequence[PartitionSpec],
-    out_specs: Callable[[], Sequence[PartitionSpec]],
     args: Sequence[ArrayLike],
     debug_info: DebugInfo,
-) -> list[Array]:
-    """Run a flat function on shards, whose types do not say along which axes they vary.
+) -> Jaxpr:
+    """The program of a flat function on shards, whose types do not say along which axes they vary.
 
     Args:
       fun: takes the shards of one device, and returns a flat sequence of arrays.
-      mesh: the devices.
+      mesh: the devices, or their axes within another program on shards.
+      manual: the axes of the mesh that the program works on.
       in_specs: the partition spec of each argument.
-      out_specs: returns the partition specs of the results; called after ``fun`` was traced.
       args: the whole arrays.
       debug_info: the description of the function.
     """
-    manual = frozenset(mesh.axis_names)
     avals = [
         shard_aval(get_aval(x), mesh, s, manual, False)  # pyright: ignore[reportArgumentType]
         for x, s in zip(args, in_specs, strict=True)
     ]
-    jaxpr = in_scope(mesh, manual, lambda: trace_to_jaxpr(fun, avals, debug_info))
+    return in_scope(mesh, manual, lambda: trace_to_jaxpr(fun, avals, debug_info))
+
+
+def bind_on_shards(
+    jaxpr: Jaxpr,
+    mesh: AnyMesh,
+    manual: AxisNames,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    args: Sequence[ArrayLike],
+) -> list[Array]:
+    """The results of a program that ``trace_on_shards`` made, joined as ``out_specs`` say."""
     consts = tuple(jaxpr.consts)
     return shard_map_p.bind(
         *consts,
@@ -84,8 +94,25 @@ def shard_map_call(
         jaxpr=convert_constvars(jaxpr),
         mesh=mesh,
         newly_manual_axes=manual,
-        out_specs=tuple(out_specs()),
+        out_specs=tuple(out_specs),
     )
+
+
+def shard_map_call(
+    fun: Callable[..., Sequence[ArrayLike]],
+    mesh: Mesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Callable[[], Sequence[PartitionSpec]],
+    args: Sequence[ArrayLike],
+    debug_info: DebugInfo,
+) -> list[Array]:
+    """Run a flat function on shards over all axes of a mesh; see ``trace_on_shards``.
+
+    ``out_specs`` returns the partition specs of the results; it is called after ``fun`` was traced.
+    """
+    manual = frozenset(mesh.axis_names)
+    jaxpr = trace_on_shards(fun, mesh, manual, in_specs, args, debug_info)
+    return bind_on_shards(jaxpr, mesh, manual, in_specs, out_specs(), args)
 
 
 def _abstract_eval(
