@@ -184,3 +184,13 @@ def test_the_primitives_keep_types():
     aval = make_jaxpr(lambda x: x)(1.0).in_avals[0]
     assert sharding_constraint_p.abstract_eval(aval, sharding=None) is aval
     assert device_put_p.abstract_eval(aval) == [aval]
+
+
+def test_parts_of_a_constrained_value_may_differ_in_size(mesh):
+    """XLA pads them; an array that is put somewhere must be divided evenly."""
+    sharding = NamedSharding(mesh, P("i"))
+    odd = np.arange(9, dtype=np.float32)
+    constrained = lambda x: with_sharding_constraint(x, sharding)
+    np.testing.assert_array_equal(jit(constrained)(odd), odd)
+    with pytest.raises(ValueError, match="x, of shape .9,"):
+        constrained(odd)

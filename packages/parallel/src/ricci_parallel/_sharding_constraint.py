@@ -247,7 +247,8 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
     aval: Any = get_aval(x)
     if not isinstance(sharding, NamedSharding):
         return
-    check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}")
+    now = context.trace is eval_trace and not isinstance(x, Tracer)
+    check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}", evenly=now)
     mesh = sharding.mesh
     types = mesh._name_to_type
     for _, name in sharding.spec._axis_names():

@@ -105,13 +105,16 @@ def shard_shape(self: Sharding, global_shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(size // count for size, count in zip(shape, pieces, strict=True))
 
 
-def check_fits(sharding: Sharding | None, shape: tuple[int, ...], what: str) -> None:
+def check_fits(
+    sharding: Sharding | None, shape: tuple[int, ...], what: str, evenly: bool = True
+) -> None:
     """Check that an array of a shape can have a sharding.
 
     Args:
       sharding: the sharding, if it is known.
       shape: the array's shape.
       what: the array, for the error.
+      evenly: whether its parts must be of one size. Within a program XLA pads them.
 
     Raises:
       ValueError: if the array has too few dimensions.
@@ -120,7 +123,7 @@ def check_fits(sharding: Sharding | None, shape: tuple[int, ...], what: str) -> 
     if sharding is None:
         return
     try:
-        shard_shape(sharding, shape)
+        (shard_shape if evenly else check_compatible_aval)(sharding, shape)
     except ValueError as error:
         raise type(error)(f"{what}, of shape {shape}: {error}") from None
 
