@@ -11,10 +11,13 @@ from ricci_ir import (
     Primitive,
     PyTree,
     Tracer,
+    TypeSharding,
     Var,
     context,
     define,
     eval_trace,
+    makes_sharding,
+    own_sharding,
 )
 from ricci_lax.checkpoint_policies import other_memories
 from ricci_pytree import flatten_axes, tree_flatten, tree_unflatten
@@ -30,6 +33,7 @@ from ricci_xla import (
     Sharding,
     as_sharding,
     copy_semantics,
+    explicit_sharding,
     host_results,
     sharding_in_program,
 )
@@ -165,8 +169,21 @@ def _device_put_mesh(*, devices: _Places, **params: Any) -> Mesh | None:
     return next((mesh for mesh in meshes if mesh is not None), None)
 
 
+def _device_put_types(
+    avals: Sequence[Any], results: Sequence[Any], *, devices: _Places, **params: Any
+) -> list[TypeSharding | None]:
+    """A value that stays where it is keeps its type; one with a place has that of the place."""
+    return [
+        explicit_sharding(aval.ndim, place)
+        if isinstance(place, NamedSharding)
+        else aval.type_sharding
+        for aval, place in zip(avals, devices, strict=True)
+    ]
+
+
 device_put_p: Primitive = define(
     "device_put",
+    sharding=makes_sharding(own_sharding(_device_put_types, joins=False)),
     abstract_eval=lambda *avals, **params: list(avals),
     multiple_results=True,
     jvp=_device_put_jvp,

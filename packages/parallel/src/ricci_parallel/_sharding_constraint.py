@@ -36,6 +36,7 @@ from ricci_xla import (
     device_put,
     divides_alike,
     entered_mesh,
+    explicit_sharding,
     on_set_devices,
     sharding_in_program,
 )
@@ -250,6 +251,8 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
     now = context.trace is eval_trace and not isinstance(x, Tracer)
     check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}", evenly=now)
     mesh = sharding.mesh
+    if mesh.axis_names and mesh.are_all_axes_explicit:
+        return
     types = mesh._name_to_type
     for _, name in sharding.spec._axis_names():
         if types[name] is not AxisType.Auto:
@@ -258,6 +261,28 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
                 f"{types[name]} in {mesh}. Only axes of type Auto, which the compiler decides on, "
                 "can be constrained: make the mesh with axis_types=AxisType.Auto for them."
             )
+
+
+def _is_an_assertion(sharding: Sharding) -> bool:
+    """Whether types say all of a sharding, so that there is nothing left for the compiler."""
+    if not isinstance(sharding, NamedSharding):
+        return False
+    return bool(sharding.mesh.axis_names) and sharding.mesh.are_all_axes_explicit
+
+
+def _assert_type(sharding: Sharding, x: ArrayLike, what: str) -> None:
+    aval: Any = get_aval(x)
+    if UNCONSTRAINED in sharding.spec.partitions:  # pyright: ignore
+        raise ValueError(
+            f"with_sharding_constraint: {sharding} leaves a dimension of {what} to the compiler, "
+            "but no axis of the mesh is of type Auto. Write None, or the axis."
+        )
+    if explicit_sharding(aval.ndim, sharding) != aval.type_sharding:
+        raise AssertionError(
+            "with_sharding_constraint acts as an assertion where all axes of the mesh are "
+            f"Explicit: {what} has type {aval.str_short(True)}, which differs from "
+            f"{sharding.spec}. Move it with jax.sharding.reshard(x, {sharding.spec})."  # pyright: ignore
+        )
 
 
 def _free_dims(sharding: Sharding) -> frozenset[int]:
@@ -297,6 +322,8 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
       IndivisibleError: if a sharding cannot divide an array evenly.
       RuntimeError: if a ``PartitionSpec`` is given and no mesh is set.
       TypeError: if a leaf of ``shardings`` is anything else.
+      AssertionError: if all axes of the mesh are of type ``Explicit``, and the array's type says
+        another sharding.
 
     Example:
       >>> import numpy as np
@@ -314,5 +341,9 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
         what = f"x{keystr(path)}"
         sharding = _as_sharding(where, what)
         _check(sharding, leaf, what)
-        results.append(constrain(leaf, sharding))
+        if _is_an_assertion(sharding):
+            _assert_type(sharding, leaf, what)
+            results.append(leaf)
+        else:
+            results.append(constrain(leaf, sharding))
     return tree_unflatten(tree, results)

@@ -27,7 +27,8 @@ from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import rev
-from ricci_lax.structure._shapes import array_aval, placement, reshape, shape_of, write, zeros_of
+from ricci_lax.structure._resharding import resolved_by
+from ricci_lax.structure._shapes import array_aval, reshape, shape_of, write, zeros_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._convolution_shape import (
@@ -550,14 +551,12 @@ def conv_general_dilated(
     )
     if preferred_element_type is not None:
         preferred_element_type = explicit_dtype(preferred_element_type, _NAME)
-    result = conv_general_dilated_p.bind(
-        lhs,
-        rhs,
+    params = {
         **geometry,
-        feature_group_count=index(feature_group_count),
-        batch_group_count=index(batch_group_count),
-        precision=canonicalize_precision(precision),
-        preferred_element_type=preferred_element_type,
-        out_sharding=None,
-    )
-    return result if out_sharding is None else placement.constrain(result, out_sharding)
+        "feature_group_count": index(feature_group_count),
+        "batch_group_count": index(batch_group_count),
+        "precision": canonicalize_precision(precision),
+        "preferred_element_type": preferred_element_type,
+    }
+    apply = lambda: conv_general_dilated_p.bind(lhs, rhs, **params, out_sharding=None)
+    return apply() if out_sharding is None else resolved_by(out_sharding, apply)

@@ -22,12 +22,10 @@ from ricci_ir import (
     issubdtype,
     itemsize_bits,
     lattice_result_type,
-    sharding_forms,
 )
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._resharding import resolved_by
-from ricci_lax.structure._shapes import array_aval, shape_of, transpose, write
+from ricci_lax.structure._shapes import array_aval, bind_placed, shape_of, transpose, write
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._precision import (
@@ -364,9 +362,7 @@ def dot_general(
     if out_sharding is None:
         return dot_general_p.bind(lhs, rhs, **params, out_sharding=None)
     rank = len(shape_of(lhs)) + len(shape_of(rhs)) - 2 * len(lhs_contracting) - len(lhs_batch)
-    typed = sharding_forms.read(rank, out_sharding)
-    apply = lambda: dot_general_p.bind(lhs, rhs, **params, out_sharding=typed)
-    return apply() if typed is not None else resolved_by(out_sharding, apply)
+    return bind_placed(dot_general_p, (lhs, rhs), rank, out_sharding, params, "out_sharding")
 
 
 def dot(

@@ -29,7 +29,8 @@ from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, placement, shape_of, transpose
+from ricci_lax.structure._resharding import resolved_by
+from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._dot import dot_general
@@ -380,17 +381,15 @@ def ragged_dot_general(
         )
     if preferred_element_type is not None:
         preferred_element_type = np.dtype(explicit_dtype(preferred_element_type, NAME))
-    result = ragged_dot_general_p.bind(
-        lhs,
-        rhs,
-        group_sizes,
-        ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
-        precision=canonicalize_precision(precision),
-        preferred_element_type=preferred_element_type,
-        group_offset=None,
-        out_sharding=None,
-    )
-    return result if out_sharding is None else placement.constrain(result, out_sharding)
+    params = {
+        "ragged_dot_dimension_numbers": ragged_dot_dimension_numbers,
+        "precision": canonicalize_precision(precision),
+        "preferred_element_type": preferred_element_type,
+        "group_offset": None,
+        "out_sharding": None,
+    }
+    apply = lambda: ragged_dot_general_p.bind(lhs, rhs, group_sizes, **params)
+    return apply() if out_sharding is None else resolved_by(out_sharding, apply)
 
 
 _matrices = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))

@@ -28,7 +28,7 @@ from ricci_lax.elementwise._comparison import lt_p
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice
-from ricci_lax.structure._shapes import expand_dims, reshape, shape_of
+from ricci_lax.structure._shapes import array_aval, expand_dims, reshape, shape_of
 from ricci_pytree import (
     PyTreeDef,
     argument_paths,
@@ -140,6 +140,14 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
             raise (IndexError if what == "scan" else ValueError)(
                 f"{what}: {names()[i]} is a scalar, which has no leading axis to scan over. Close "
                 "over it, or put it into the carry."
+            )
+        sharding = array_aval(leaf).type_sharding
+        if sharding is not None and sharding.parts[0]:
+            raise ValueError(
+                f"{what}: the leading axis of {names()[i]}, of type "
+                f"{array_aval(leaf).str_short(True)}, is divided over the mesh, and the 0th "
+                "dimension of all xs should be replicated: its slices are taken one after another. "
+                "Move it with jax.sharding.reshard."
             )
         found.setdefault(shape[0], i)
     if len(found) > 1:

@@ -35,10 +35,10 @@ from ._operand_types import check_dtype, numeric
 from ._shapes import (
     array_aval,
     as_sizes,
+    bind_placed,
     broadcast_in_dim,
     check_nonnegative,
     place_of,
-    placement,
 )
 
 __all__ = [
@@ -111,12 +111,15 @@ def broadcasted_iota(
       >>> broadcasted_iota(np.int32, (4, 5), 1).shape
       (4, 5)
     """
-    return iota_p.bind(
-        dtype=explicit_dtype(dtype, "iota"),
-        shape=as_sizes(shape),
-        dimension=index(dimension),
-        sharding=out_sharding,
-    )
+    shape = as_sizes(shape)
+    params = {
+        "dtype": explicit_dtype(dtype, "iota"),
+        "shape": shape,
+        "dimension": index(dimension),
+    }
+    if out_sharding is None:
+        return iota_p.bind(**params, sharding=None)
+    return bind_placed(iota_p, (), len(shape), out_sharding, params)
 
 
 _python_scalars = (bool, int, float, complex)
@@ -168,8 +171,7 @@ def full(
         fill_value = primitives["convert_element_type"].bind(
             fill_value, new_dtype=dtype, weak_type=stays_weak, sharding=None
         )
-    result = broadcast_in_dim(fill_value, shape, ())
-    return result if sharding is None else placement.constrain(result, sharding)
+    return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
 
 
 def full_like(

@@ -29,7 +29,9 @@ from ricci_ir import (
     float0,
     get_aval,
     hides,
+    lenient_sharding,
     makes_sharding,
+    sharding_forms,
 )
 from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, int_list, tensor_type
@@ -78,13 +80,39 @@ def _no_placement(x: Array, sharding: object) -> NoReturn:
 placement: Placement = Placement()
 
 
+def bind_placed(
+    primitive: Primitive,
+    operands: Sequence[Any],
+    rank: int,
+    out_sharding: object,
+    params: dict[str, Any],
+    name: str = "sharding",
+) -> Array:
+    """Apply a primitive that takes the sharding of its result, where types can say it.
+
+    Args:
+      primitive, operands, params: the operation.
+      rank: the rank of the result.
+      out_sharding: the result's sharding, as the user gave it.
+      name: the primitive's parameter for it.
+    """
+    typed = sharding_forms.read(rank, out_sharding)
+    if typed is not None:
+        return primitive.bind(*operands, **params, **{name: typed})
+    with lenient_sharding(True):
+        result = primitive.bind(*operands, **params, **{name: None})
+    return placement.constrain(result, out_sharding)
+
+
 def place_of(x: object, shape: Shape) -> Any:
     """Where an array of a shape goes that is made like ``x``, if ``x`` says so.
 
     It does if it has that shape and was put somewhere, or describes an array with a sharding.
     """
     if context.trace is not eval_trace or isinstance(x, Tracer):
-        return None
+        aval = getattr(x, "aval", None)
+        divided = aval is not None and aval.type_sharding is not None and aval.shape == shape
+        return aval.sharding if divided and aval.type_sharding.is_divided else None
     if not getattr(x, "committed", True):
         return None
     where = getattr(x, "sharding", None)
@@ -266,9 +294,10 @@ def broadcast_in_dim(
     shape, dims = as_sizes(shape), tuple(map(index, broadcast_dimensions))
     if shape_of(operand) == shape and dims == tuple(range(len(shape))) and out_sharding is None:
         return as_array(operand)
-    return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
-    )
+    params = {"shape": shape, "broadcast_dimensions": dims}
+    if out_sharding is None:
+        return broadcast_in_dim_p.bind(operand, **params, sharding=None)
+    return bind_placed(broadcast_in_dim_p, (operand,), len(shape), out_sharding, params)
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
@@ -426,7 +455,10 @@ def reshape(
             dimensions = None
     if sizes == shape and dimensions is None and out_sharding is None:
         return as_array(operand)
-    return reshape_p.bind(operand, new_sizes=sizes, dimensions=dimensions, sharding=out_sharding)
+    params = {"new_sizes": sizes, "dimensions": dimensions}
+    if out_sharding is None:
+        return reshape_p.bind(operand, **params, sharding=None)
+    return bind_placed(reshape_p, (operand,), len(sizes), out_sharding, params)
 
 
 # squeeze

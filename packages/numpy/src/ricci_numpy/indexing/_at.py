@@ -18,8 +18,9 @@ from ricci_ir import (
     lattice_result_type,
     warn_user,
 )
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import as_operand, convert, is_arraylike, scalar_or_array
-from ricci_numpy.arrays._creation import asarray, placed
+from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import divide
@@ -119,9 +120,20 @@ class IndexUpdateRef(_ShownBySlots):
           IndexError, TypeError: as ``x[index]``.
           ValueError: if there is no such mode.
         """
+        if out_sharding is not None:
+            return resolved_by(
+                out_sharding,
+                lambda: self.get(
+                    indices_are_sorted=indices_are_sorted,
+                    unique_indices=unique_indices,
+                    mode=mode,
+                    fill_value=fill_value,
+                    wrap_negative_indices=wrap_negative_indices,
+                ),
+            )
         if fill_value is not None:
             fill_value = _static_fill(fill_value, mode)
-        result = get_at(
+        return get_at(
             self.array,
             self.index,
             mode=mode,
@@ -130,7 +142,6 @@ class IndexUpdateRef(_ShownBySlots):
             fill_value=fill_value,
             wrap_negative_indices=wrap_negative_indices,
         )
-        return placed(result, None, out_sharding)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """A copy of ``x`` with ``x[index] = values``; of repeated indices, one is written."""
@@ -234,6 +245,19 @@ def _update(
     out_sharding: Any = None,
     wrap_negative_indices: bool = True,
 ) -> Array:
+    if out_sharding is not None:
+        return resolved_by(
+            out_sharding,
+            lambda: _update(
+                operation,
+                target,
+                values,
+                indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices,
+                mode=mode,
+                wrap_negative_indices=wrap_negative_indices,
+            ),
+        )
     x = target.array
     values = as_operand(values) if is_arraylike(values) else asarray(values)
     recording = is_recording()
@@ -253,10 +277,8 @@ def _update(
         "unique_indices": unique_indices,
     }
     if recording:
-        result = _scatter(x, values, *operands, **settings)
-    else:
-        result = _scatter_step(x, values, *operands, **settings)
-    return placed(result, None, out_sharding)
+        return _scatter(x, values, *operands, **settings)
+    return _scatter_step(x, values, *operands, **settings)
 
 
 def _introduce_updates() -> None:

@@ -25,9 +25,9 @@ from ricci_ir import (
     get_aval,
     is_recording,
 )
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
-from ricci_numpy.arrays._creation import placed
 
 from ._products import contract, preferred_type
 
@@ -358,6 +358,16 @@ def einsum(
     """
     if out is not None:
         raise NotImplementedError("einsum: arrays cannot be written to; leave out= out.")
+    if out_sharding is not None:
+        apply = lambda: einsum(
+            subscripts,
+            *operands,
+            optimize=optimize,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+            _dot_general=_dot_general,
+        )
+        return resolved_by(out_sharding, apply)
     given: Sequence[Any] = operands
     if not isinstance(subscripts, str):
         subscripts, given = _interleaved((subscripts, *operands))
@@ -376,8 +386,7 @@ def einsum(
         result = _run(arrays, **settings, contractor=_contract)
     else:
         result = _einsum_step(*arrays, **settings)
-    result = convert(result, dtype, weak)
-    return placed(result, None, out_sharding)
+    return convert(result, dtype, weak)
 
 
 def _contract(

@@ -20,8 +20,8 @@ from ricci_ir import (
     get_aval,
     trace_key,
 )
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
-from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis, ravel
 from ricci_numpy.ufuncs._binary import multiply
@@ -206,6 +206,9 @@ def _batched_matmul(
     preferred: DTypeLike | None,
     out_sharding: Any,
 ) -> Array:
+    if out_sharding is not None:
+        apply = lambda: _batched_matmul(a, b, shape_a, shape_b, precision, preferred, None)
+        return resolved_by(out_sharding, apply)
     rows, columns = len(shape_a) > 1, len(shape_b) > 1
     lead_a, lead_b = shape_a[: -2 if rows else -1], shape_b[: -2 if columns else -1]
     broadcast_shape("matmul", lead_a or (1,), lead_b or (1,))
@@ -238,12 +241,10 @@ def _batched_matmul(
     last = np.ndim(b) - (2 if columns else 1)
     dims = (((np.ndim(a) - 1,), (last,)), (tuple(batch_a), tuple(batch_b)))
     out = contract("matmul", a, b, dims, precision, preferred)
-    return _reordered(out, origins, rows, columns, out_sharding)
+    return _reordered(out, origins, rows, columns)
 
 
-def _reordered(
-    out: Array, origins: list[str], rows: bool, columns: bool, out_sharding: Any
-) -> Array:
+def _reordered(out: Array, origins: list[str], rows: bool, columns: bool) -> Array:
     """``dot_general``'s result, its dimensions in the order of the operands' leading ones."""
     both = origins.count("both")
     from_a = both + origins.count("a")
@@ -258,8 +259,7 @@ def _reordered(
     if columns:
         order.append(position["b"])
     out = lax.transpose(out, order)
-    out = lax.expand_dims(out, [d for d, origin in enumerate(origins) if origin == "none"])
-    return placed(out, None, out_sharding)
+    return lax.expand_dims(out, [d for d, origin in enumerate(origins) if origin == "none"])
 
 
 def vdot(

@@ -9,10 +9,10 @@ import numpy as np
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, Axis, ShapeLike, as_array, composite
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._array_info import known_values
-from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._take import take
@@ -92,6 +92,10 @@ def repeat(
 
     Source: numpy.repeat.
     """
+    if out_sharding is not None:
+        return resolved_by(
+            out_sharding, lambda: repeat(a, repeats, axis, total_repeat_length=total_repeat_length)
+        )
     (a,) = operands("repeat", a)
     if axis is None or not np.ndim(a):
         a, axis = ravel(a), 0
@@ -119,7 +123,7 @@ def repeat(
         else:
             counts = broadcast(counts, (shape[axis],))
             result = _repeat_to(a, counts, axis=axis, total=as_int(total_repeat_length))
-    return placed(result, None, out_sharding)
+    return result
 
 
 def _repeat_each(a: Array, count: int, axis: int) -> Array:

@@ -18,9 +18,9 @@ from ricci_ir import (
     composite,
     is_recording,
 )
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import check_arraylike, operands
-from ricci_numpy.arrays._creation import placed
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast_shape
 
@@ -128,6 +128,8 @@ def reshape(
     """
     if copy is False:
         raise NotImplementedError("reshape with copy=False: arrays have no views. Leave it out.")
+    if out_sharding is not None:
+        return resolved_by(out_sharding, lambda: reshape(a, shape, order))
     a = _as_array("reshape", a)
     own = np.shape(a)
     sizes = _inferred(own, as_shape(shape))
@@ -144,7 +146,7 @@ def reshape(
             f"reshape: there is no order {order!r}; 'C' puts the last axis innermost, 'F' the "
             "first."
         )
-    return placed(result, None, out_sharding)
+    return result
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
@@ -371,7 +373,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
     shape = as_shape(shape)
     own = np.shape(array)
     if own == shape:
-        return placed(lax.broadcast_in_dim(array, shape, range(len(shape))), None, out_sharding)
+        return lax.broadcast_in_dim(array, shape, range(len(shape)), out_sharding=out_sharding)
     rank = len(own)
     if rank > len(shape) or any(
         n not in (1, m) for n, m in zip(own, shape[len(shape) - rank :], strict=True)
@@ -381,7 +383,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
             "last, must be equal or 1."
         )
     dimensions = tuple(range(len(shape) - rank, len(shape)))
-    return placed(lax.broadcast_in_dim(array, shape, dimensions), None, out_sharding)
+    return lax.broadcast_in_dim(array, shape, dimensions, out_sharding=out_sharding)
 
 
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:

@@ -14,6 +14,7 @@ from ricci_ir import (
     ShapedArray,
     ShapeLike,
     debug_key_reuse,
+    get_aval,
     is_recording,
     register_array_type,
 )
@@ -72,7 +73,11 @@ class KeyArray(_Keys):
         self._base_array = words
         self._uses = None
         shape = words.shape[: words.ndim - len(impl.key_shape)]
-        self.aval: ShapedArray = ShapedArray(shape, key_type(impl))
+        held: Any = get_aval(words)
+        sharding = held.type_sharding
+        if sharding is not None:
+            sharding = sharding.update(parts=sharding.parts[: len(shape)])
+        self.aval: ShapedArray = ShapedArray(shape, key_type(impl), sharding=sharding)
 
     @property
     def uses(self) -> np.ndarray:
