@@ -27,7 +27,7 @@ def _lower(ctx: Lowering, *, axis_name: Hashable) -> Value:
     """
     mesh, module = current_mesh.value, ctx.module
     others = () if mesh is None else tuple(n for n in mesh.axis_names if n not in mesh.manual_axes)
-    if axis_name in others or module.num_partitions == 1 or not others:
+    if mesh is None or axis_name in others or module.num_partitions == 1 or not others:
         return _position(ctx, axis_name, ctx.out)
     symbol, out = module.mesh(tuple(mesh.shape.items())), ctx.out
     region = ctx.region([], lambda inner: [_position(inner, axis_name, out)])
