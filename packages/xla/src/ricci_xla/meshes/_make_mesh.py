@@ -18,10 +18,6 @@ __all__ = [
 ]
 
 
-# The type of axes that make_mesh is not told the type of.
-DEFAULT_AXIS_TYPE = AxisType.Auto
-
-
 def make_mesh(
     axis_sizes: Sequence[int],
     axis_names: Sequence[Hashable],
@@ -34,8 +30,8 @@ def make_mesh(
     Args:
       axis_sizes: the size of each axis.
       axis_names: the name of each axis.
-      axis_types: an ``AxisType`` for each axis; all ``Auto`` by default, since the types of arrays
-        do not say yet how these are divided over ``Explicit`` axes.
+      axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default: the types of arrays say
+        how they are divided over the axis.
       devices: the devices to take from; all of the default platform by default.
 
     Raises:
@@ -58,7 +54,7 @@ def make_mesh(
             f"make_mesh: axis_sizes={sizes} has {len(sizes)} sizes, but axis_names={names} has "
             f"{len(names)} names. Give one name for each size."
         )
-    types = checked_types(names, axis_types, DEFAULT_AXIS_TYPE, "make_mesh")
+    types = checked_types(names, axis_types, AxisType.Explicit, "make_mesh")
     grid = np.array(found[: prod(sizes)], dtype=object).reshape(sizes)
     return Mesh(grid, names, types)
 
