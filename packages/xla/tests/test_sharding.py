@@ -153,7 +153,7 @@ def test_mistakes_are_explained(mesh, make, error, text):
 def test_make_mesh_takes_the_first_devices(eight_devices):
     mesh = make_mesh((2, 3), ("a", "b"), devices=eight_devices)
     assert list(mesh.devices.flat) == eight_devices[:6]
-    assert mesh.are_all_axes_auto
+    assert mesh.are_all_axes_explicit
 
 
 def test_abstract_mesh_has_the_axes(mesh):
