@@ -127,7 +127,7 @@ CELLS = {
   in (b,) }""",
     46: "...shard_map[...",
 }
-NOT_RUN = {0: "prints the processor", 1: "sets up the notebook's own TPUs"}
+NOT_RUN = {0: "prints the processor", 1: "sets up the notebook's own TPUs, see below"}
 RUN_ONLY = {
     **dict.fromkeys((2, 43), "lists TPUs"),
     **dict.fromkeys((6, 9, 10, 11), "prints the time it took"),
@@ -210,6 +210,44 @@ def test_notebook(of_their_time):
         elif not agrees(CELLS.get(place, spelled(want)), found):
             wrong.append((place, source, want, found))
     assert not wrong
+
+
+def test_the_notebooks_tpus_are_not_here(names, monkeypatch):
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+    monkeypatch.delenv("COLAB_TPU_ADDR", raising=False)
+    source, _ = documents.cells(documents.text("notebook-first.md"))[1]
+    assert "setup_tpu()" in source
+    with pytest.raises(RuntimeError, match="is for notebooks on Google Colab"):
+        exec(source, names)
+
+
+def test_the_overview_names_what_there_is():
+    named = documents.names_in_links(documents.text("notes-overview.md"))
+    assert {"lax.psum", "local_devices", "pmap", "process_count", "vmap"} <= named
+    missing = [name for name in sorted(named) if not _found(name)]
+    assert missing == ["distributed.initialize"]  # programs of several processes
+
+
+def _found(name):
+    found = ricci
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def test_several_devices_of_the_overview(eight_devices):
+    """What it says of them: a slice for each local device, and collectives between them."""
+    count = len(ricci.local_devices())
+    assert set(ricci.local_devices()) <= set(ricci.devices())
+    assert (ricci.process_index(), ricci.process_count()) == (0, 1)
+    data = np.arange(count * 6, dtype=np.float32).reshape(count, 2, 3)
+    f = lambda x: x / ricci.lax.psum(x, "hosts")
+    spread = ricci.pmap(ricci.vmap(f), axis_name="hosts")(data + 1)
+    np.testing.assert_allclose(spread, (data + 1) / (data + 1).sum(0), rtol=1e-6)
+    assert {s.device for s in spread.addressable_shards} == set(ricci.local_devices())
+    assert isinstance(np.asarray(spread), np.ndarray)
+    with pytest.raises(ValueError, match="replicas"):
+        ricci.pmap(f, axis_name="hosts")(np.ones(count + 1))
 
 
 def test_donation_in_the_overview(names):

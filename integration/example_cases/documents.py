@@ -216,3 +216,11 @@ def paragraphs_of_code(document: str) -> list[str]:
 
 def _acts(node: ast.AST) -> bool:
     return isinstance(node, (ast.Call, ast.FunctionDef))
+
+
+_LINK = re.compile(r"\[`jax\.([\w.]+)(?:\(\))?`\]")
+
+
+def names_in_links(document: str) -> set[str]:
+    """Return the names of JAX that a document links to, without ``jax.``."""
+    return set(_LINK.findall(document))
