@@ -7,7 +7,14 @@ from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, make_jaxpr
 from ricci_lax import mul, reduce_sum
-from ricci_parallel import device_put, device_put_p, sharding_constraint_p, with_sharding_constraint
+from ricci_parallel import (
+    device_put,
+    device_put_p,
+    pmap,
+    shard_map,
+    sharding_constraint_p,
+    with_sharding_constraint,
+)
 from ricci_stablehlo import lower_jaxpr
 from ricci_xla import (
     ArrayCopySemantics,
@@ -194,3 +201,32 @@ def test_parts_of_a_constrained_value_may_differ_in_size(mesh):
     np.testing.assert_array_equal(jit(constrained)(odd), odd)
     with pytest.raises(ValueError, match="x, of shape .9,"):
         constrained(odd)
+
+
+def test_a_shard_is_not_constrained(mesh):
+    """Along the axes that a function on shards works on; along others it is."""
+    sharding = NamedSharding(mesh, P("i"))
+    for inner in (
+        lambda x: with_sharding_constraint({"k": x}, sharding)["k"],
+        lambda x: jit(lambda y: y, out_shardings=sharding)(x),
+    ):
+        with pytest.raises(
+            ValueError, match="mesh axis 'i' inside a function that pmap or shard_map"
+        ):
+            pmap(inner)(np.ones((8, 8), np.float32))
+    partly = shard_map(
+        lambda x: with_sharding_constraint(x, P(None, "j")),
+        mesh=mesh,
+        in_specs=P("i"),
+        out_specs=P("i"),
+        axis_names={"i"},
+    )
+    x = jit(partly)(np.ones((8, 8), np.float32))
+    assert x.sharding.spec == P("i", "j")
+
+
+def test_a_result_is_on_the_mesh_that_it_was_constrained_to(mesh):
+    line = NamedSharding(Mesh(devices()[:8], "x"), P("x"))
+    grid = NamedSharding(mesh, P(("i", "j")))
+    both = jit(lambda x: [with_sharding_constraint(x, s) for s in (line, grid)])
+    assert [y.sharding for y in both(ONES)] == [line, grid]

@@ -13,10 +13,10 @@ from ricci_ir import (
     Primitive,
     PyTree,
     Tracer,
-    by_element,
     context,
     current_mesh,
     define,
+    each_its_own,
     eval_trace,
     get_aval,
     physical_aval,
@@ -215,7 +215,7 @@ def _with_devices(sharding: NamedSharding, here: Sharding | None) -> NamedShardi
 
 sharding_constraint_p: Primitive = define(
     "sharding_constraint",
-    sharding=by_element,
+    sharding=each_its_own,  # it constrains axes of which types say nothing
     abstract_eval=lambda x, **params: x,
     jvp=linear,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
@@ -263,6 +263,26 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
             )
 
 
+def _check_in_shards(sharding: NamedSharding, what: str) -> None:
+    """Raise ``ValueError`` if a program on shards constrains an axis that it works on itself."""
+    inside: AbstractMesh | None = current_mesh.value
+    manual = () if inside is None else inside.manual_axes
+    if not manual:
+        return
+    wrong = [
+        name
+        for _, name in sharding.spec._axis_names()
+        if name in manual or inside.are_all_axes_manual
+    ]
+    if wrong:
+        raise ValueError(
+            f"with_sharding_constraint: {sharding.spec} divides {what} over the mesh axis "
+            f"{wrong[0]!r} inside a function that pmap or shard_map runs on the shards along "
+            f"{', '.join(map(repr, manual))}. It has the shard of one device there. Constrain the "
+            "result outside, or an axis that the function does not work on."
+        )
+
+
 def _is_an_assertion(sharding: Sharding) -> bool:
     """Whether types say all of a sharding, so that there is nothing left for the compiler."""
     if not isinstance(sharding, NamedSharding):
@@ -291,10 +311,15 @@ def _free_dims(sharding: Sharding) -> frozenset[int]:
     return frozenset(d for d, part in enumerate(sharding.spec) if part is UNCONSTRAINED)
 
 
-def constrain(x: ArrayLike, sharding: Sharding) -> Array:
-    """Constrain the sharding of one array: now, or when the traced program runs."""
+def constrain(x: ArrayLike, sharding: Sharding, what: str = "a value") -> Array:
+    """Constrain the sharding of one array: now, or when the traced program runs.
+
+    ``what`` is what errors call the array.
+    """
     if context.trace is eval_trace and not isinstance(x, Tracer):
         return _move_now(x, sharding, strict=True)
+    if isinstance(sharding, NamedSharding):
+        _check_in_shards(sharding, what)
     return sharding_constraint_p.bind(
         x,
         sharding=sharding,
@@ -318,7 +343,8 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
 
     Raises:
       ValueError: if ``shardings`` is not a prefix of ``x``, contains ``None``, does not fit an
-        array's rank, or names mesh axes whose type is not ``Auto``.
+        array's rank, or names mesh axes whose type is not ``Auto``, or along which ``pmap`` or
+        ``shard_map`` runs the function on shards.
       IndivisibleError: if a sharding cannot divide an array evenly.
       RuntimeError: if a ``PartitionSpec`` is given and no mesh is set.
       TypeError: if a leaf of ``shardings`` is anything else.
@@ -345,5 +371,5 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
             _assert_type(sharding, leaf, what)
             results.append(leaf)
         else:
-            results.append(constrain(leaf, sharding))
+            results.append(constrain(leaf, sharding, what))
     return tree_unflatten(tree, results)

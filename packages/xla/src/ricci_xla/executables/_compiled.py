@@ -47,7 +47,7 @@ from ._embedding import embed_small
 from ._error_checks import check_errors, checks_errors
 from ._memories import host_results, results_on_host
 from ._nan_checks import check_results, checks_results
-from ._program_devices import Options, Placement, mesh_of, place
+from ._program_devices import Options, Placement, mesh_of, meshes_of_results, place
 from ._sizes import check_sizes, uncountable
 
 
@@ -419,11 +419,12 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         )
         in_shardings = _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh)
         chosen = [
-            named_by_tiles(s, mesh, buffer_rank(aval))
+            named_by_tiles(s, made_on or mesh, buffer_rank(aval))
             # For a program without results jaxlib still returns one sharding.
-            for s, aval in zip(
+            for s, aval, made_on in zip(
                 (result_shardings(loaded, devices) or [])[: len(jaxpr.outvars)],
                 jaxpr.out_avals,
+                meshes_of_results(jaxpr),
                 strict=True,
             )
         ]

@@ -254,6 +254,16 @@ def meshes_of(jaxpr: Jaxpr) -> tuple[Mesh, ...]:
     return tuple(operation.mesh for operation in _operations_of(jaxpr))
 
 
+def meshes_of_results(jaxpr: Jaxpr) -> list[Mesh | None]:
+    """For each result of a program the mesh of the operation that makes it, if that has one."""
+    meshes: dict[int, Mesh | None] = {}
+    for eqn in jaxpr.eqns:
+        rule = mesh_rules.get(eqn.primitive)
+        mesh = None if rule is None else rule(**eqn.params)
+        meshes.update((id(var), mesh) for var in eqn.outvars)
+    return [meshes.get(id(atom)) for atom in jaxpr.outvars]
+
+
 def _operations_of(jaxpr: Jaxpr) -> tuple[_Operation, ...]:
     """Operations with a mesh of their own, one for each row of devices."""
     return jaxpr.derived("operations with a mesh", lambda: _find_operations(jaxpr))
