@@ -161,3 +161,16 @@ def test_the_function_inside_is_known():
 
 def test_an_axis_without_a_name_is_called_as_in_jax():
     assert pmap(lambda x: x)(X).sharding.spec == P("_internal_pmap_axis_name")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pmap(lambda x: x, devices=devices()[:2] * 2)(X[:4]), "has a device twice"),
+        (lambda: pmap(lambda x: x)(np.ones((0, 3), np.float32)), "mapped axis has size 0"),
+        (lambda: pmap(lambda x: x, axis_size=-1, in_axes=None)(1.0), "mapped axis has size -1"),
+    ],
+)
+def test_each_slice_needs_a_device_of_its_own(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

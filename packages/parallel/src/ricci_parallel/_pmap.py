@@ -161,4 +161,9 @@ def _devices(devices: Sequence[Device] | None, backend: str | None, name: str) -
             f"pmap of {name}: devices cannot be chosen inside a function that pmap runs. Choose "
             "those of all of them in the outermost one."
         )
+    if len(set(devices)) < len(devices):
+        raise ValueError(
+            f"pmap of {name}: devices={list(devices)} has a device twice. Each slice needs a "
+            "device of its own."
+        )
     return devices

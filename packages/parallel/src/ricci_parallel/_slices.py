@@ -107,6 +107,11 @@ def _inside(call: Slices, outer: AbstractMesh) -> PyTree:
 
 
 def _check_count(call: Slices, needed: int, available: int) -> None:
+    if call.size < 1:
+        raise ValueError(
+            f"pmap of {call.info.func_name}: the mapped axis has size {call.size}, but there must "
+            "be a slice for at least one device."
+        )
     if needed > available:
         raise ValueError(
             f"pmap of {call.info.func_name} requires {needed} replicas, one for each slice of its "
