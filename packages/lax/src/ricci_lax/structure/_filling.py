@@ -16,6 +16,7 @@ from ricci_ir import (
     ShapedArray,
     ShapeLike,
     as_array,
+    cast_varying,
     converted_scalar,
     define,
     explicit_dtype,
@@ -26,6 +27,7 @@ from ricci_ir import (
     python_scalar_dtype,
     shaped_like,
     unsupported,
+    varying,
 )
 from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value, tensor_type
@@ -202,8 +204,11 @@ def full_like(
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
         is_scalar = np.isscalar(fill_value)
         scalar = converted_scalar(fill_value, aval.dtype).item() if is_scalar else fill_value
-        return full(shape, scalar, sharding=sharding)
-    return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)
+        result = full(shape, scalar, sharding=sharding)
+    else:
+        found = aval.dtype if dtype is None else dtype
+        result = full(shape, fill_value, found, sharding=sharding)
+    return cast_varying(result, varying(aval))
 
 
 def _is_described(x: ArrayLike) -> bool:

@@ -18,6 +18,7 @@ from ricci_ir import (
     Tracer,
     array_dtypes,
     backend,
+    cast_varying,
     context,
     converted_scalar,
     eval_trace,
@@ -26,6 +27,7 @@ from ricci_ir import (
     has_backend,
     python_scalar_dtype,
     shaped_like,
+    varying,
 )
 from ricci_lax.authoring import place_of
 from ricci_numpy._promotion import convert, operands, scalar_kinds
@@ -274,14 +276,15 @@ def _like(
         filled_in = _full(sizes, value, aval.dtype if dtype is None else dtype, name)
         if dtype is None and not np.ndim(value):
             filled_in = convert(filled_in, aval.dtype, aval.weak_type)
-        return placed(filled_in, device, out_sharding)
+        return cast_varying(placed(filled_in, device, out_sharding), varying(aval))
     weak = dtype is None and aval.weak_type
     found = aval.dtype if dtype is None else dtype
     if name == "full_like":
         value = _scalar(value, found, weak)
     elif weak:
         value = np.asarray(value).astype(found).item()
-    return placed(filled(sizes, value, found, weak, name), device, out_sharding)
+    result = placed(filled(sizes, value, found, weak, name), device, out_sharding)
+    return cast_varying(result, varying(aval))
 
 
 def zeros_like(

@@ -1,23 +1,51 @@
 """Broadcasting, and the choice of elements by a mask, which ``where`` rests on."""
 
-from typing import overload
+from typing import Any, overload
 
-from ricci_ir import Array, ArrayLike, Shape, get_aval
-from ricci_lax import broadcast_in_dim, select_n
+from ricci_ir import Array, ArrayLike, Shape, TypeSharding, get_aval
+from ricci_lax import broadcast_in_dim, broadcast_in_dim_p, select_n
 from ricci_numpy._promotion import check_broadcast, promote_dtypes
 
 
 @overload
-def broadcast(x: Array, shape: Shape) -> Array: ...
+def broadcast(x: Array, shape: Shape, sharding: TypeSharding | None = None) -> Array: ...
 @overload
-def broadcast(x: ArrayLike, shape: Shape) -> ArrayLike: ...
-def broadcast(x: ArrayLike, shape: Shape) -> ArrayLike:
-    """``x`` repeated to a shape that its own broadcasts to."""
-    own = get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
-    if own == shape:
+def broadcast(x: ArrayLike, shape: Shape, sharding: TypeSharding | None = None) -> ArrayLike: ...
+def broadcast(x: ArrayLike, shape: Shape, sharding: TypeSharding | None = None) -> ArrayLike:
+    """``x`` repeated to a shape that its own broadcasts to.
+
+    Args:
+      sharding: that of the result's type, if ``x`` does not have the shape or its type says
+        nothing; see ``common_sharding``.
+    """
+    aval: Any = get_aval(x)
+    own = aval.shape
+    if own == shape and (sharding is None or aval.type_sharding is not None):
         return x
     rank = len(shape)
-    return broadcast_in_dim(x, shape, tuple(range(rank - len(own), rank)))
+    dims = tuple(range(rank - len(own), rank))
+    if sharding is None:
+        return broadcast_in_dim(x, shape, dims)
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims, sharding=sharding)
+
+
+def common_sharding(rank: int, *operands: ArrayLike) -> TypeSharding | None:
+    """How operands that broadcast against each other divide the dimensions; ``None`` if none does.
+
+    A dimension is divided as by the first operand that divides it. Where others divide it in
+    another way, the operation that takes them all refuses them.
+    """
+    divided = None
+    for x in operands:
+        aval: Any = get_aval(x)
+        sharding = aval.type_sharding
+        if sharding is None or not sharding.is_divided:
+            continue
+        parts = ((),) * (rank - aval.ndim) + sharding.parts
+        if divided is not None:
+            parts = tuple(a or b for a, b in zip(divided.parts, parts, strict=True))
+        divided = TypeSharding(sharding.mesh, parts)
+    return divided
 
 
 def broadcast_shape(name: str, *shapes: Shape) -> Shape:
@@ -46,6 +74,7 @@ def select_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str = "
     x, y = promote_dtypes(x, y)
     shapes = [get_aval(v).shape for v in (condition, x, y)]  # pyright: ignore
     shape = broadcast_shape(name, *shapes)
+    sharding = common_sharding(len(shape), condition, x, y)
     if shapes[0]:
-        condition = broadcast(condition, shape)
-    return select_n(condition, broadcast(y, shape), broadcast(x, shape))
+        condition = broadcast(condition, shape, sharding)
+    return select_n(condition, broadcast(y, shape, sharding), broadcast(x, shape, sharding))

@@ -20,7 +20,7 @@ from ricci_ir import (
 )
 from ricci_numpy._promotion import check_arraylike, constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._creation import from_host
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
 __all__ = [
@@ -45,9 +45,10 @@ def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
         condition = lax.ne(condition, constant(condition, 0))
     x, y = promote_dtypes(x, y)
     shape = broadcast_shape("where", *map(np.shape, (condition, x, y)))
+    sharding = common_sharding(len(shape), condition, x, y)
     if np.ndim(condition):
-        condition = broadcast(condition, shape)
-    x, y = broadcast(x, shape), broadcast(y, shape)
+        condition = broadcast(condition, shape, sharding)
+    x, y = broadcast(x, shape, sharding), broadcast(y, shape, sharding)
     return lax.select_n(condition, y, x)
 
 
@@ -143,10 +144,10 @@ def _select(*given: ArrayLike, count: int) -> Array:
     conditions = [_as_mask(x) for x in given[:count]]
     *choices, default = promote_dtypes(*given[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
-    none = lax.full(shape, False, BOOL)
-    masks = [none, *(broadcast(mask, shape) for mask in conditions)]
+    sharding = common_sharding(len(shape), *conditions, *choices, default)
+    masks = [broadcast(mask, shape, sharding) for mask in (np.False_, *conditions)]
     which = lax.argmax(lax.stack(masks, 0), 0, np.dtype(np.int32))
-    cases = [broadcast(x, shape) for x in (default, *choices)]
+    cases = [broadcast(x, shape, sharding) for x in (default, *choices)]
     return lax.select_n(which, *cases)
 
 

@@ -15,6 +15,7 @@ from ricci_ir import (
     Composite,
     Shape,
     ShapeLike,
+    as_array,
     composite,
     is_recording,
 )
@@ -22,7 +23,7 @@ from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import check_arraylike, operands
 from ricci_numpy.arrays._filling import as_shape
-from ricci_numpy.arrays._selection import broadcast_shape
+from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 
 __all__ = [
     "atleast_1d",
@@ -404,7 +405,8 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
         return ()
     args = tuple(operands("broadcast_arrays", *args))
     shape = broadcast_shape("broadcast_arrays", *map(np.shape, args))
-    return tuple(broadcast_to(x, shape) for x in args)
+    sharding = common_sharding(len(shape), *args)
+    return tuple(as_array(broadcast(x, shape, sharding)) for x in args)
 
 
 def broadcast_shapes(*shapes: ShapeLike) -> Shape:
