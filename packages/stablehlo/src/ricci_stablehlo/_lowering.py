@@ -448,7 +448,7 @@ class Lowering:
             env[var] = self.constant(np.asarray(const), var.aval)
         env.update(zip(jaxpr.invars, operands, strict=True))
         literals: dict[tuple[bytes, Any, tuple[int, ...]], Value] = {}
-        extended = jaxpr.derived("extended dtypes", lambda: _has_extended_dtypes(jaxpr))
+        extended, divided = jaxpr.derived("kinds of types", lambda: _kinds_of_types(jaxpr))
         outer, scope, locations = self.location, self.scope, self.module.locations
         located = {} if locations is None else locations.under(scope)
 
@@ -480,16 +480,18 @@ class Lowering:
                     env.update(zip(outvars, result, strict=True))
                 else:
                     env[outvars[0]] = result
-                for var in outvars:
+                for var in outvars if divided else ():
                     if var.aval.type_sharding is not None:
                         env[var] = self.divided(env[var], var.aval.type_sharding)
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 
 
-def _has_extended_dtypes(jaxpr: Jaxpr) -> bool:
+def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
+    """Whether a program has extended dtypes, and whether types of its results have shardings."""
     types = {var.aval for eqn in jaxpr.eqns for var in eqn.outvars}
-    return _any_extended(types.union(jaxpr.in_avals))
+    divided = any(aval.type_sharding is not None for aval in types)
+    return _any_extended(types.union(jaxpr.in_avals)), divided
 
 
 def _any_extended(types: Iterable[AbstractValue]) -> bool:

@@ -109,6 +109,7 @@ def array_from_host(
     check_not_forked()
     if committed is None:
         committed = sharding is not None
+    alone = sharding is None
     if sharding is None:
         sharding = single_device_sharding(get_default_device())
     if value.dtype != aval.dtype:
@@ -116,7 +117,7 @@ def array_from_host(
         may_alias = True
     devices = sharding._internal_device_list.addressable_device_list
     semantics = _zero_copy if may_alias else _during_call
-    if sharding.num_devices == 1:
+    if alone or sharding.num_devices == 1:
         pieces = [value]
     else:
         # jaxlib cannot copy during the call a part that several devices hold, so that the copy is
