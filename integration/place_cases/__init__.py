@@ -13,6 +13,7 @@ import pickle
 import threading
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,7 @@ def _shown(value) -> str:
 def names(jax) -> dict:
     """Return the names that the statements may use."""
     mesh, named, spec = jax.sharding.Mesh, jax.sharding.NamedSharding, jax.sharding.PartitionSpec
+    mesh_utils = import_module(f"{jax.__name__}.experimental.mesh_utils")
     d = jax.devices()[:8]
     grid = mesh(np.array(d).reshape(4, 2), ("a", "b"))
     line, alone = mesh(np.array(d), "x"), mesh(np.array(d[:1]), "x")
@@ -150,6 +152,8 @@ def names(jax) -> dict:
         "chips": torus,
         "copied": copied,
         "elsewhere": elsewhere,
+        "arrange": mesh_utils.create_device_mesh,
+        "hybrid": mesh_utils.create_hybrid_device_mesh,
         "ids": ids,
         "jax": jax,
         "mesh_now": jax.sharding.get_mesh,

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 from ricci_xla.devices._topologies import TopologyDescription
 
-from ._make_mesh import create_device_mesh
+from ._arrangement import create_device_mesh
 from ._mesh import Mesh
 
 __all__ = ["make_topology_mesh"]

@@ -1,0 +1,275 @@
+"""Arranging devices so that neighbours along an axis of a mesh are neighbours in the machine.
+
+The chips of a TPU slice are a torus of up to three physical axes. Collectives over an axis of a
+mesh run fastest where the axis is made of whole physical axes, and the more of these the better,
+since each brings its own links. So the axes of a mesh, the last one first, are written as products
+of physical axes. If that is asked for, physical axes are split: a mesh axis then gets a factor of
+one, the minor factors first.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_xla.devices._client import devices as all_devices
+from ricci_xla.devices._runtime_types import Device
+
+from ._coordinates import physical_grid
+from ._rings import device_kind_handler_dict
+
+__all__ = [
+    "create_device_mesh",
+    "create_hybrid_device_mesh",
+]
+
+# For an axis of a mesh, the factor of each physical axis that it consists of.
+type _Factors = tuple[int, ...]
+
+
+# Kinds of devices whose cores count as chips along z.
+_CORES_ALONG_Z = ("TPU8i",)
+
+
+def _divisors(size: int) -> list[int]:
+    return [d for d in range(size, 0, -1) if size % d == 0]
+
+
+def _products(size: int, choices: Sequence[Sequence[int]]) -> Iterator[_Factors]:
+    """The ways to write a size as a product of one factor of each list of choices."""
+    if not choices:
+        if size == 1:
+            yield ()
+        return
+    for factor in choices[0]:
+        if size % factor == 0:
+            for rest in _products(size // factor, choices[1:]):
+                yield (factor, *rest)
+
+
+def _candidates(size: int, left: _Factors, full: _Factors, split: bool) -> list[_Factors]:
+    """The ways to make a mesh axis of what is left of the physical axes, the best first.
+
+    The best consists of whole physical axes for the largest part, then of the most of them; of two
+    that are alike in that, it is the one with more of the first physical axes.
+    """
+    if split:
+        choices = [_divisors(n) for n in left]
+    else:
+        choices = [(n, 1) if n > 1 else (1,) for n in left]
+    found = list(_products(size, choices))
+
+    def rank(factors: _Factors) -> tuple[int, int]:
+        whole = [f for f, n in zip(factors, full, strict=True) if f == n and f > 1]
+        return prod(whole), len(whole)
+
+    return sorted(found, key=rank, reverse=True)  # a stable sort keeps the first of equals first
+
+
+def _assign(shape: Sequence[int], physical: _Factors, split: bool) -> list[_Factors] | None:
+    """The factors of each axis of a mesh; ``None`` if there is no way to choose them."""
+
+    def choose(axis: int, left: _Factors) -> list[_Factors] | None:
+        if axis < 0:
+            return []
+        for factors in _candidates(shape[axis], left, physical, split):
+            rest = tuple(n // f for n, f in zip(left, factors, strict=True))
+            before = choose(axis - 1, rest)
+            if before is not None:
+                return [*before, factors]
+        return None
+
+    return choose(len(shape) - 1, physical)
+
+
+def _laid_out(grid: np.ndarray, shape: Sequence[int], factors: Sequence[_Factors]) -> np.ndarray:
+    """The devices of a physical grid, in a grid of a mesh's shape.
+
+    Each physical axis is cut into the factors that the axes of the mesh have of it, then the pieces
+    are put in the order of the mesh's axes.
+    """
+    count = len(shape)
+    pieces = [factors[axis][d] for d in range(grid.ndim) for axis in range(count)]
+    order = [d * count + axis for axis in range(count) for d in range(grid.ndim)]
+    return grid.reshape(pieces).transpose(order).reshape(tuple(shape))
+
+
+def arranged(
+    shape: tuple[int, ...], devices: Sequence[Any], contiguous: bool = False, split: bool = False
+) -> np.ndarray | None:
+    """The devices in the best arrangement; ``None`` if the shape does not fit the machine.
+
+    Args:
+      shape: the sizes of the axes.
+      devices: as many devices.
+      contiguous: whether the blocks of devices that belong to an index of the first axes must each
+        be a box of the machine.
+      split: whether an axis may be made of a part of a physical axis.
+    """
+    if not devices or devices[0].platform != "tpu":
+        return in_order(shape, devices)
+    handler = device_kind_handler_dict.get(devices[0].device_kind)
+    if handler is not None:
+        found = handler(shape, devices, contiguous_submeshes=contiguous)
+        if found is not None:
+            return found
+    grid = physical_grid(devices)
+    if grid is None:
+        return None
+    if devices[0].device_kind in _CORES_ALONG_Z:
+        grid = grid.reshape((*grid.shape[:2], -1, 1))
+    # The cores of a chip are the nearest neighbours of all: of two ways that are alike, the one
+    # that has them is better, and their index varies fastest.
+    *machine, cores = grid.shape
+    factors = _assign(shape, (cores, *machine), split and not contiguous)
+    if factors is None:
+        return None
+    # Boxes are consecutive if an index along z changes last.
+    order = (2, 1, 0, 3) if contiguous else (0, 1, 2, 3)
+    placed = [(*chips, core) for core, *chips in factors]
+    return _laid_out(grid.transpose(order), shape, [tuple(f[d] for d in order) for f in placed])
+
+
+def in_order(shape: tuple[int, ...], devices: Sequence[Any]) -> np.ndarray:
+    """The devices as they are listed."""
+    flat = np.empty(len(devices), dtype=object)
+    flat[:] = list(devices)
+    return flat.reshape(shape)
+
+
+def checked_shape(shape: Sequence[int], count: int, function: str, name: str) -> tuple[int, ...]:
+    """The sizes of a mesh's axes, for as many devices as there are.
+
+    Raises:
+      TypeError: if a size is no integer.
+      ValueError: if a size is not positive, or the sizes do not multiply to ``count``.
+    """
+    sizes = tuple(map(index, shape))
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"{function}: {name}={sizes}, but the size of an axis is positive.")
+    if prod(sizes) != count:
+        raise ValueError(
+            f"{function}: {name}={sizes} is for {prod(sizes)} devices, but there are {count}. Pass "
+            "as many with devices=, or choose sizes that multiply to that."
+        )
+    return sizes
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Device] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """An array of devices for a mesh, arranged so that collectives along its axes are fast.
+
+    TPUs are arranged by their coordinates; other devices as they are listed.
+
+    Args:
+      mesh_shape: the size of each axis. The last axis gets the best-connected devices.
+      devices: the devices to arrange; all of the default platform by default.
+      contiguous_submeshes: whether the devices of each index of the first axes must be a box of the
+        machine, as the devices of a process are.
+      allow_split_physical_axes: whether an axis of the mesh may be a part of a physical axis.
+
+    Raises:
+      ValueError: if the sizes do not multiply to the number of devices, or if these do not fill a
+        box of the machine.
+      NotImplementedError: if the sizes are not products of sizes of physical axes.
+
+    Example:
+      >>> create_device_mesh((1, 1), all_devices()[:1]).shape
+      (1, 1)
+    """
+    found = list(all_devices() if devices is None else devices)
+    shape = checked_shape(mesh_shape, len(found), "create_device_mesh", "mesh_shape")
+    result = arranged(shape, found, contiguous_submeshes, allow_split_physical_axes)
+    if result is None:
+        raise _no_arrangement(shape, found, contiguous_submeshes, allow_split_physical_axes)
+    return result
+
+
+def _no_arrangement(
+    shape: tuple[int, ...], devices: Sequence[Any], contiguous: bool, split: bool
+) -> Exception:
+    grid = physical_grid(devices)
+    if grid is None:
+        return ValueError(
+            f"create_device_mesh: the {len(devices)} devices do not fill a box of the machine by "
+            "their coordinates, or have none. Pass all devices of a box, or make the Mesh of an "
+            "array of your own."
+        )
+    machine = "x".join(map(str, grid.shape[:3]))
+    error = ValueError if contiguous else NotImplementedError
+    advice = "" if split or contiguous else " Pass allow_split_physical_axes=True to split them."
+    return error(
+        f"create_device_mesh: mesh_shape={shape} does not fit the machine, of {machine} chips: "
+        "each size must be a product of sizes of its axes, and each of these can be used once; "
+        f"(4, 16) fits 4x4x4.{advice}"
+    )
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Device] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """An array of devices for a mesh over several slices, which a slower network connects.
+
+    Args:
+      mesh_shape: for each axis, its size within a slice.
+      dcn_mesh_shape: for each axis, its size over the slices. The axis has the product of both.
+      devices: the devices to arrange; all of the default platform by default.
+      process_is_granule: whether a slice is what one process has, else the devices of one
+        ``slice_index``.
+      should_sort_granules_by_key: whether slices are taken in the order of their numbers, else in
+        that of ``devices``.
+      allow_split_physical_axes: as for ``create_device_mesh``, within a slice.
+
+    Raises:
+      ValueError: if devices do not say to which slice they belong, or the sizes do not multiply to
+        the number of slices or of devices in one.
+      NotImplementedError: as for ``create_device_mesh``.
+    """
+    found = list(all_devices() if devices is None else devices)
+    key = "process_index" if process_is_granule else "slice_index"
+    granules: dict[int, list[Any]] = {}
+    for device in found:
+        if not hasattr(device, key):
+            raise ValueError(
+                f"create_hybrid_device_mesh: the device {device} has no {key}. Pass "
+                "process_is_granule=True if a slice is what one process has."
+            )
+        granules.setdefault(getattr(device, key), []).append(device)
+    keys = sorted(granules) if should_sort_granules_by_key else list(granules)
+    inner, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)
+    rank = max(len(inner), len(outer))
+    inner, outer = (1,) * (rank - len(inner)) + inner, (1,) * (rank - len(outer)) + outer
+    if prod(outer) != len(keys):
+        raise ValueError(
+            f"create_hybrid_device_mesh: dcn_mesh_shape={tuple(dcn_mesh_shape)} is for "
+            f"{prod(outer)} slices, but by {key} there are {len(keys)}. Choose sizes that multiply "
+            "to that."
+        )
+    parts = [
+        create_device_mesh(
+            inner,
+            sorted(granules[k], key=lambda device: device.id),
+            allow_split_physical_axes=allow_split_physical_axes,
+        )
+        for k in keys
+    ]
+    # Axis by axis, the index over slices is the major part.
+    whole = np.stack(parts).reshape(outer + inner)
+    order = itertools.chain.from_iterable((axis, rank + axis) for axis in range(rank))
+    return whole.transpose(tuple(order)).reshape(
+        tuple(o * i for o, i in zip(outer, inner, strict=True))
+    )
