@@ -136,6 +136,7 @@ def names(jax) -> dict:
     """Return the names that the statements may use."""
     mesh, named, spec = jax.sharding.Mesh, jax.sharding.NamedSharding, jax.sharding.PartitionSpec
     mesh_utils = import_module(f"{jax.__name__}.experimental.mesh_utils")
+    layout = import_module(f"{jax.__name__}.experimental.layout")
     d = jax.devices()[:8]
     grid = mesh(np.array(d).reshape(4, 2), ("a", "b"))
     line, alone = mesh(np.array(d), "x"), mesh(np.array(d[:1]), "x")
@@ -190,6 +191,12 @@ def names(jax) -> dict:
         "M": jax.numpy.cos(jax.numpy.arange(64.0)).reshape(8, 8),
         "each": partial(_each, jax, [named(grid, s) for s in _specs(spec)]),
         "show": show,
+        "Layout": layout.Layout,
+        "Format": layout.Format,
+        "cols": layout.Format(layout.Layout((1, 0)), jax.sharding.SingleDeviceSharding(d[0])),
+        "in_layout": layout.with_layout_constraint,
+        "m34": jax.numpy.arange(12.0).reshape(3, 4),
+        "order": lambda value: value.format.layout.major_to_minor,
         "where": where,
         "kind": sharding_text,
     }

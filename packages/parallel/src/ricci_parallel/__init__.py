@@ -12,6 +12,8 @@ from ._device_put_sharded import device_put_replicated as device_put_replicated
 from ._device_put_sharded import device_put_sharded as device_put_sharded
 from ._inspect_sharding import inspect_array_sharding as inspect_array_sharding
 from ._inspect_sharding import inspect_sharding_p as inspect_sharding_p
+from ._layout_constraint import layout_constraint_p as layout_constraint_p
+from ._layout_constraint import with_layout_constraint as with_layout_constraint
 from ._multihost import assert_equal as assert_equal
 from ._multihost import broadcast_one_to_all as broadcast_one_to_all
 from ._multihost import global_array_to_host_local_array as global_array_to_host_local_array
@@ -88,6 +90,7 @@ __all__ = [
     "host_local_array_to_global_array",
     "inspect_array_sharding",
     "inspect_sharding_p",
+    "layout_constraint_p",
     "pbroadcast",
     "pbroadcast_p",
     "pcast",
@@ -123,5 +126,6 @@ __all__ = [
     "smap",
     "sync_global_devices",
     "use_abstract_mesh",
+    "with_layout_constraint",
     "with_sharding_constraint",
 ]

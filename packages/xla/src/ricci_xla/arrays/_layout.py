@@ -1,66 +1,200 @@
 """Layouts: the order in which an array's elements lie in a device's memory."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from ricci_ir import ExtendedDType
 from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
 
 __all__ = [
+    "AutoLayout",
     "Format",
     "Layout",
     "layout_of",
+    "physical_layout",
 ]
 
 
-@dataclass(frozen=True, slots=True)
+class AutoLayout:
+    """Stands for the layout that the compiler chooses. There is one: ``Layout.AUTO``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "AutoLayout"
+
+
+@dataclass(frozen=True)
 class Layout:
     """The order of an array's elements in memory.
 
     Attributes:
       major_to_minor: the dimensions in the order from slowest to fastest varying.
-      tiling: the tiles that the array is cut into, outermost first.
+      tiling: the tiles that the array is cut into, outermost first; ``None`` leaves them to the
+        compiler.
       sub_byte_element_size_in_bits: the size of an element smaller than a byte, else 0.
     """
+
+    AUTO: ClassVar[AutoLayout] = AutoLayout()
 
     major_to_minor: tuple[int, ...]
     tiling: tuple[tuple[int, ...], ...] | None = None
     sub_byte_element_size_in_bits: int = 0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
 
-@dataclass(frozen=True, slots=True)
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Check that a layout fits arrays of a shape.
+
+        Raises:
+          ValueError: if it is for another number of dimensions, or is no order of them.
+        """
+        order = self.major_to_minor
+        if len(order) != len(aval_shape):
+            raise ValueError(
+                f"the layout {self} is for arrays of {len(order)} dimensions, but the array has "
+                f"shape {tuple(aval_shape)}. major_to_minor names each of its dimensions once."
+            )
+        if sorted(order) != list(range(len(order))):
+            raise ValueError(
+                f"the layout {self} does not name each of the {len(order)} dimensions once."
+            )
+
+    def matches(self, found: "Layout") -> bool:
+        """Whether arrays whose layout is ``found`` are laid out as this layout says."""
+        return (
+            self.major_to_minor == found.major_to_minor
+            and (self.tiling is None or self.tiling == found.tiling)
+            and self.sub_byte_element_size_in_bits in (0, found.sub_byte_element_size_in_bits)
+        )
+
+
+@dataclass(frozen=True)
 class Format:
     """A layout together with a sharding.
 
     Attributes:
-      layout: the order of each part's elements, or ``None`` for the compiler's choice.
+      layout: the order of each part's elements, ``Layout.AUTO`` for the compiler's choice, or
+        ``None`` for the devices' usual one.
       sharding: the part that each device holds.
+
+    Raises:
+      TypeError: if they are of other types. ValueError: for a ``Layout`` without a sharding.
     """
 
-    layout: Layout | None = None
+    layout: Layout | AutoLayout | None = None
     sharding: Sharding | None = None
+
+    def __post_init__(self) -> None:
+        if self.layout is not None and not isinstance(self.layout, Layout | AutoLayout):
+            raise TypeError(
+                "Format: layout must be a Layout, Layout.AUTO or None, got "
+                f"{self.layout!r} of type {type(self.layout).__name__}."
+            )
+        if self.sharding is not None and not isinstance(self.sharding, Sharding):
+            raise TypeError(
+                "Format: sharding must be a Sharding or None, got "
+                f"{self.sharding!r} of type {type(self.sharding).__name__}."
+            )
+        if isinstance(self.layout, Layout) and self.sharding is None:
+            raise ValueError(
+                f"Format: the layout {self.layout} needs a sharding, since layouts are those of a "
+                "platform. Give Format(layout, sharding)."
+            )
+
+
+class Relayout:
+    """How arrays get another layout: by a program, which ``ricci_xla.calls`` makes.
+
+    Attributes:
+      used: whether any layout but the devices' usual ones was asked for in this process. Until
+        then, nothing looks at the layouts of arguments.
+    """
+
+    __slots__ = ("apply", "used")
+
+    apply: Callable[[Any, Format], Any] | None
+    used: bool
+
+    def __init__(self) -> None:
+        self.apply = None
+        self.used = False
+
+    def put(self, array: Any, where: Format) -> Any:
+        """An array, which has the sharding already, in the layout of a format."""
+        layout = where.layout
+        if layout is None:
+            return array
+        if not isinstance(layout, Layout):
+            raise ValueError(
+                f"device_put: {where} leaves the layout to the compiler, which chooses layouts for "
+                "programs only. Give a Layout, or the format that a compiled function reports "
+                "(compiled.input_formats)."
+            )
+        layout.check_compatible_aval(array.shape)
+        words = getattr(array, "physical", array)
+        if physical_layout(layout, array).matches(layout_of(words)):
+            return array
+        assert self.apply is not None, "ricci_xla.calls registers it"
+        self.used = True
+        return self.apply(array, where)
+
+
+relayout: Relayout = Relayout()
+
+
+def physical_layout(layout: Layout, aval: Any) -> Layout:
+    """The layout of the buffers of arrays of an extended dtype, whose words lie last."""
+    dtype = aval.dtype
+    if not isinstance(dtype, ExtendedDType):
+        return layout
+    own = len(dtype.physical_aval(aval.aval if hasattr(aval, "aval") else aval).shape)
+    order = layout.major_to_minor
+    return Layout((*order, *range(len(order), own)), layout.tiling)
+
+
+def special_layout(x: Any) -> Layout | None:
+    """The layout of an array, if it is another than the order of its dimensions."""
+    words = getattr(x, "physical", x)
+    if not isinstance(words, ArrayImpl) or words.ndim < 2 or words.is_deleted():
+        return None
+    found = layout_of(words)
+    return None if found.major_to_minor == tuple(range(words.ndim)) else found
+
+
+def has_layout(x: Any, layout: Layout | None) -> bool:
+    """Whether an array is in a layout; ``None`` stands for the usual one."""
+    if layout is None:
+        return special_layout(x) is None
+    return layout.matches(layout_of(getattr(x, "physical", x)))
+
+
+def layout_text(layout: Layout | AutoLayout) -> str:
+    """A layout as XLA writes it: the dimensions from the fastest varying, and the tiles."""
+    if not isinstance(layout, Layout):
+        return "auto"
+    order = ",".join(map(str, reversed(layout.major_to_minor)))
+    tiles = "".join(f"({','.join(map(str, tile))})" for tile in layout.tiling or ())
+    bits = layout.sub_byte_element_size_in_bits
+    return f"{{{order}{':' if tiles or bits else ''}{f'T{tiles}' if tiles else ''}" + (
+        f"E({bits})}}" if bits else "}"
+    )
 
 
 def sharding_of_format(where: Format) -> Sharding:
-    """The sharding of a format in which arrays can be put somewhere.
+    """The sharding of a format.
 
     Raises:
-      NotImplementedError: if its layout is another than the order of the dimensions.
-      ValueError: if it has no sharding.
+      ValueError: if it has none.
     """
-    layout, sharding = where.layout, where.sharding
-    if layout is not None:
-        order = tuple(layout.major_to_minor)
-        if order != tuple(range(len(order))) or layout.tiling:
-            raise NotImplementedError(
-                f"arrays cannot be put in the layout {layout} yet. Leave the layout out: "
-                "Format(None, sharding)."
-            )
-    if sharding is None:
+    if where.sharding is None:
         raise ValueError(f"{where} has no sharding. Give Format(None, sharding).")
-    return sharding
+    return where.sharding
 
 
 def layout_of(array: ArrayImpl) -> Layout:

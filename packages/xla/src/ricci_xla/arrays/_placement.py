@@ -45,7 +45,7 @@ from ricci_xla.meshes._type_forms import placed_aval
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
-from ._layout import Format, sharding_of_format
+from ._layout import Format, relayout, sharding_of_format
 from ._memory import MemorySpace, in_memory
 from ._pieces import parts
 
@@ -250,6 +250,9 @@ def put_leaf(
     ``name`` is the leaf's path in the pytree, for error messages.
     """
     copy_semantics(donate, may_alias)
+    if isinstance(where, Format) and (where.layout is not None or where.sharding is None):
+        moved = put_leaf(x, where.sharding, donate=donate, may_alias=may_alias, name=name)
+        return relayout.put(moved, where)
     if isinstance(where, MemorySpace):
         where = in_memory(getattr(x, "sharding", None), where)
     sharding = None if where is None else as_sharding(where)

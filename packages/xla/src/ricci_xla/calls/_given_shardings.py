@@ -5,7 +5,7 @@ from typing import Any
 
 from ricci_ir import PyTree
 from ricci_pytree import keystr, tree_flatten_with_path
-from ricci_xla.arrays._layout import Format
+from ricci_xla.arrays._layout import Format, Layout
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
 from ricci_xla.programs._program import function_name
@@ -22,12 +22,17 @@ def checked_shardings(name: str, shardings: PyTree) -> PyTree:
 
     Raises:
       TypeError: if a leaf is neither a sharding nor a spec nor ``None``.
-      ValueError: if a leaf leaves a dimension open.
+      ValueError: if a leaf leaves a dimension open, or is a layout alone.
     """
     if isinstance(shardings, ProgramShardings):
         return shardings
     for path, leaf in tree_flatten_with_path(shardings)[0]:
         what = f"{name}{keystr(path)}"
+        if isinstance(leaf, Layout):
+            raise ValueError(
+                f"jit: {what} is the layout {leaf} alone, which needs a sharding. Give "
+                "Format(layout, sharding)."
+            )
         if not isinstance(leaf, Sharding | PartitionSpec | Format):
             raise TypeError(
                 f"jit: {what} is {leaf!r} of type {type(leaf).__name__}, where a Sharding, a "

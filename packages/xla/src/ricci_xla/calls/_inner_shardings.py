@@ -9,7 +9,8 @@ from typing import Any
 
 from ricci_ir import AbstractValue, Array, Jaxpr, PyTree, ShapedArray, context, eval_trace
 from ricci_pytree import PyTreeDef, flatten_axes
-from ricci_xla.arrays._layout import Format, sharding_of_format
+from ricci_xla.arrays._layout import Format, relayout
+from ricci_xla.executables._program_devices import Layouts
 from ricci_xla.meshes._current_mesh import sharding_in_program, sharding_on_devices
 from ricci_xla.meshes._division import check_fits
 from ricci_xla.meshes._sharding_types import Sharding
@@ -99,6 +100,16 @@ def check_leaves(
             check_fits(sharding, aval.shape, leaf)
 
 
+def layout_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> Layouts | None:
+    """The layout of each leaf of a tree, where a format gives one; ``None`` if none does."""
+    leaves = flatten_axes(f"jit {name}", tree, shardings)
+    found = tuple(leaf.layout if isinstance(leaf, Format) else None for leaf in leaves)
+    if all(layout is None for layout in found):
+        return None
+    relayout.used = True
+    return found
+
+
 def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Sharding | None:
     if leaf is None or isinstance(leaf, Sharding):
         return leaf
@@ -106,4 +117,4 @@ def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Shar
         if context.trace is eval_trace:
             return sharding_on_devices(leaf, f"jit {name}")
         return sharding_in_program(leaf, f"jit {name}")
-    return sharding_of_format(leaf)
+    return leaf.sharding

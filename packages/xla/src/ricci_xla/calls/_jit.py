@@ -6,6 +6,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 from ricci_ir import (
+    Cache,
     DonatingCall,
     PyTree,
     Tracer,
@@ -21,6 +22,7 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._donation import name_repeated
+from ricci_xla.arrays._layout import Format, relayout
 from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device
@@ -48,7 +50,13 @@ from ricci_xla.programs._program import (
 )
 
 from ._given_shardings import check_positional, checked_shardings
-from ._inner_shardings import ProgramShardings, check_leaves, inner_shardings, sharding_leaves
+from ._inner_shardings import (
+    ProgramShardings,
+    check_leaves,
+    inner_shardings,
+    layout_leaves,
+    sharding_leaves,
+)
 from ._stages import Traced, Wrapped
 
 __all__ = [
@@ -126,8 +134,14 @@ class JitInfo:
             options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
         if self.in_shardings is not None:
             options = options._replace(in_shardings=self.argument_shardings(program))
+            if not isinstance(self.in_shardings, ProgramShardings):
+                given = (self.in_shardings, None)
+                layouts = layout_leaves("in_shardings", program.in_tree, given)
+                options = options._replace(in_layouts=layouts)
         if self.out_shardings is not None:
             options = options._replace(out_shardings=self.result_shardings(program))
+            layouts = layout_leaves("out_shardings", program.out_tree, self.out_shardings)
+            options = options._replace(out_layouts=layouts)
         return options
 
     def argument_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
@@ -382,3 +396,15 @@ def _eval_shape(jitted: Any, *args: Any, **kwargs: Any) -> PyTree:
 
 
 register_described(runtime.PjitFunction, _eval_shape)
+
+
+# Functions that give an array a layout, by format.
+_movers: Cache[Format, Callable[[Any], Any]] = Cache("layouts", 64)
+
+
+def _in_layout(array: Any, where: Format) -> Any:
+    """An array in the layout of a format. It has the format's sharding."""
+    return _movers.make(where, lambda: jit(lambda x: x, out_shardings=where))(array)
+
+
+relayout.apply = _in_layout

@@ -20,6 +20,7 @@ from ricci_ir import (
 from ricci_stablehlo import HostCallback, ordered_among
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays._layout import Layout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
@@ -192,6 +193,8 @@ class Executable:
       committed: whether the results are committed to their devices.
       consts: arrays that are passed before the arguments in every call.
       effects: the side effects of the program.
+      in_layouts: for each argument that is kept its layout, where that is not the usual one; empty
+        if all are.
 
     The attribute ``has_extended_results`` says whether any result is a token, or of a dtype that
     jaxlib does not know, such as random keys. C++ cannot make such results.
@@ -204,6 +207,7 @@ class Executable:
         "handlers",
         "has_extended_results",
         "in_avals",
+        "in_layouts",
         "in_shardings",
         "kept",
         "loaded",
@@ -218,6 +222,7 @@ class Executable:
     handlers: list[Any]
     has_extended_results: bool
     in_avals: tuple[Any, ...]
+    in_layouts: tuple[Layout | None, ...]
     in_shardings: tuple[Sharding, ...]
     kept: list[bool]
     loaded: LoadedExecutable
@@ -237,7 +242,9 @@ class Executable:
         committed: bool = False,
         consts: Sequence[ArrayImpl] = (),
         effects: frozenset[Effect] = no_effects,
+        in_layouts: tuple[Layout | None, ...] = (),
     ):
+        self.in_layouts = in_layouts
         self.loaded = loaded
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         if in_shardings is None or out_shardings is None:

@@ -20,6 +20,15 @@ from ricci_ir import (
 )
 from ricci_stablehlo import HostCallback, lower_jaxpr, string
 from ricci_xla.arrays._donation import name_deleted
+from ricci_xla.arrays._layout import (
+    AutoLayout,
+    Format,
+    Layout,
+    has_layout,
+    layout_of,
+    layout_text,
+    relayout,
+)
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.devices._client import platform_alias
 from ricci_xla.devices._guards import unguarded
@@ -45,6 +54,7 @@ from ._dispatch import FastPath, fast_path, shard_args
 from ._dump import dump_program
 from ._embedding import embed_small
 from ._error_checks import check_errors, checks_errors
+from ._layouts import required_layouts, result_layouts
 from ._memories import host_results, results_on_host
 from ._nan_checks import check_results, checks_results
 from ._program_devices import Options, Placement, mesh_of, meshes_of_results, place
@@ -116,7 +126,8 @@ def _lower_program(
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
     used = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
     kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in used)
-    aliases, donors = _donations(program, kept, placement, options)
+    layouts = result_layouts(program.jaxpr, options)
+    aliases, donors = _donations(program, kept, placement, options, any(layouts))
     annotations = _Annotations(jaxpr, placement)
     host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
@@ -134,15 +145,23 @@ def _lower_program(
         devices=placement.devices,
         arg_names=argument_names(program, kept) if sources else (),
         arg_attributes=[
-            annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval) for i in kept
+            annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval)
+            + _layout_attribute(placement.in_layouts[i] if placement.in_layouts else None)
+            for i in kept
         ],
         result_attributes=[
-            annotations.of(sharding, aval) + _memory_attribute(there)
-            for sharding, aval, there in zip(fixed, jaxpr.out_avals, on_host, strict=True)
+            annotations.of(sharding, aval) + _memory_attribute(there) + _layout_attribute(layout)
+            for sharding, aval, there, layout in zip(
+                fixed, jaxpr.out_avals, on_host, layouts, strict=True
+            )
         ],
     )
     callbacks = tuple(host_callbacks)
     return LoweredProgram(text, kept, placement, annotations.shardy, callbacks, on_host)
+
+
+def _layout_attribute(layout: Layout | AutoLayout | None) -> list[str]:
+    return [] if layout is None else [f'mhlo.layout_mode = "{layout_text(layout)}"']
 
 
 def _memory_attribute(on_host: bool) -> list[str]:
@@ -195,7 +214,11 @@ def _quoted(name: Hashable) -> str:
 
 
 def _donations(
-    program: Program, kept: Sequence[int], placement: Placement, options: Options
+    program: Program,
+    kept: Sequence[int],
+    placement: Placement,
+    options: Options,
+    has_layouts: bool,
 ) -> tuple[dict[int, int], list[int]]:
     """Pair each donated argument with a result of the same shape, dtype and sharding.
 
@@ -210,6 +233,7 @@ def _donations(
         return {}, []
     offset = len(program.consts)
     many = len(placement.devices) > 1
+    paired = not has_layouts and not placement.in_layouts
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
     free: dict[Any, list[int]] = {}
     for position, aval in reversed(list(enumerate(program.jaxpr.out_avals))):
@@ -224,11 +248,11 @@ def _donations(
         aval = program.jaxpr.invars[old].aval
         here = placement.in_shardings[old] if many else None
         matching = free.get((aval.shape, aval.dtype, here))
-        if matching and (here is not None or not many):
+        if matching and paired and (here is not None or not many):
             aliases[new] = matching.pop()
             continue
         donors.append(new)
-        chosen = free.get((aval.shape, aval.dtype, None))
+        chosen = free.get((aval.shape, aval.dtype, None)) or ([] if paired else matching)
         if chosen:
             chosen.pop()
         else:
@@ -282,6 +306,11 @@ class CompiledProgram:
         except RuntimeError:
             name_deleted(program.name, program.arg_names, leaves)
             raise
+        if executable.in_layouts:
+            arrays = [
+                x if layout is None else relayout.put(x, Format(layout, x.sharding))
+                for x, layout in zip(arrays, executable.in_layouts, strict=True)
+            ]
         given = [*program.consts, *leaves]
         if debug_key_reuse.value:
             key_checks().call(program.jaxpr, program.name, given, ())
@@ -295,6 +324,8 @@ class CompiledProgram:
             check_results(program.jaxpr, program.name, given, results)
             return results, None
         if checked or executable.has_extended_results or executable.effects:
+            return results, None
+        if executable.in_layouts:  # C++ would pass arrays in the layout that they have
             return results, None
         return results, fast_path(executable, self.program.out_tree)
 
@@ -312,12 +343,23 @@ class CompiledProgram:
                 )
 
     def check_places(self, leaves: Sequence[Any]) -> None:
-        """Raise ``ValueError`` if arguments are committed to other shardings than compiled for."""
+        """Raise ``ValueError`` if arguments are committed otherwise than it was compiled for."""
         executable, names = self.executable, self.program.arg_names
         wrong: list[str] = []
+        layouts = iter(executable.in_layouts)
         for i, (leaf, expected) in enumerate(zip(leaves, executable.in_shardings, strict=True)):
-            if not executable.kept[i] or not getattr(leaf, "committed", False):
+            if not executable.kept[i]:
                 continue
+            layout = next(layouts, None)
+            if not getattr(leaf, "committed", False):
+                continue
+            if relayout.used and not has_layout(leaf, layout):
+                name = names[i] if i < len(names) else i
+                found = layout_of(getattr(leaf, "physical", leaf))
+                wrong.append(
+                    f"argument {name} of type {leaf.aval.str_short()}\n"
+                    f"  compiled for {layout or 'the usual layout'}\n  called with  {found}\n"
+                )
             if not leaf.sharding.is_equivalent_to(expected, getattr(leaf, "physical", leaf).ndim):
                 name = names[i] if i < len(names) else i
                 wrong.append(
@@ -327,9 +369,9 @@ class CompiledProgram:
         if wrong:
             more = f"and {len(wrong) - 2} more\n" if len(wrong) > 2 else ""
             raise ValueError(
-                f"{self.program.name} was called with arguments that are committed to other "
-                f"shardings than it was compiled for:\n{''.join(wrong[:2])}{more}Move them with "
-                "device_put, or call the jitted function instead, which compiles for new shardings."
+                f"{self.program.name} was called with arguments that are committed otherwise "
+                f"than it was compiled for:\n{''.join(wrong[:2])}{more}Move them with "
+                "device_put, or call the jitted function instead, which compiles anew."
             )
 
 
@@ -454,6 +496,7 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         committed=placement.committed,
         consts=consts,
         effects=jaxpr.effects,
+        in_layouts=required_layouts(loaded, lowered.kept, count, placement.in_layouts),
     )
     return CompiledProgram(program, executable)
 

@@ -5,6 +5,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ricci_ir import AbstractValue, Jaxpr, JaxprEqn, ShapeDtypeStruct, rule_table
+from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays._layout import (
+    AutoLayout,
+    Layout,
+    layout_of,
+    physical_layout,
+    relayout,
+    special_layout,
+)
 from ricci_xla.arrays._memory import HOST_MEMORY
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
@@ -22,12 +31,16 @@ __all__ = [
 mesh_rules = rule_table("mesh", required=False)
 
 
+type Layouts = tuple[Layout | AutoLayout | None, ...]
+
+
 class Options(NamedTuple):
     """The arguments of ``jit`` that affect compilation.
 
     Attributes:
       device: the device to run on, if it is fixed.
       in_shardings, out_shardings: one for each leaf (``None`` where unspecified), or ``None``.
+      in_layouts, out_layouts: likewise the layouts, where any is given.
       donated: for each leaf of the arguments, whether its buffer is donated; empty for none.
       keep_unused: whether arguments that nothing uses are passed all the same.
       compiler_options: XLA options by name, sorted.
@@ -36,6 +49,8 @@ class Options(NamedTuple):
     device: Device | None = None
     in_shardings: tuple[Sharding | None, ...] | None = None
     out_shardings: tuple[Sharding | None, ...] | None = None
+    in_layouts: Layouts | None = None
+    out_layouts: Layouts | None = None
     donated: tuple[bool, ...] = ()
     keep_unused: bool = False
     compiler_options: tuple[tuple[str, Any], ...] = ()
@@ -51,6 +66,8 @@ class Placement(NamedTuple):
       mesh: the mesh of the results: the one that is set, or for a program on one device that of
         its arguments.
       on_host: for each constant and argument, whether it is in the host's memory; empty for none.
+      in_layouts: for each constant and argument its layout, where it is not the usual one; empty
+        if all are.
     """
 
     devices: tuple[Device, ...]
@@ -58,6 +75,7 @@ class Placement(NamedTuple):
     committed: bool
     mesh: Mesh | None = None
     on_host: tuple[bool, ...] = ()
+    in_layouts: Layouts = ()
 
     def result_sharding(
         self, aval: AbstractValue, in_avals: Sequence[AbstractValue]
@@ -118,8 +136,9 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     found = (*here, *shardings)
     hosted = tuple(s is not None and s.memory_kind == HOST_MEMORY for s in found)
     on_host = hosted if any(hosted) else ()
+    layouts = _argument_layouts(program, leaves, options) if relayout.used else ()
     if len(devices) > 1:
-        return Placement(devices, found, committed, everywhere, on_host)
+        return Placement(devices, found, committed, everywhere, on_host, layouts)
     mesh = everywhere
     if claim is not None and isinstance(claim.sharding, NamedSharding):
         mesh = claim.sharding.mesh if isinstance(claim.sharding.mesh, Mesh) else None
@@ -128,9 +147,9 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     elif operations:
         mesh = operations[0].mesh
     if mesh is None or not mesh.axis_names or options.device is not None:
-        return Placement(devices, (None,) * len(found), committed, None, on_host)
+        return Placement(devices, (None,) * len(found), committed, None, on_host, layouts)
     named = (s if isinstance(s, NamedSharding) else None for s in found)
-    return Placement(devices, tuple(named), committed, mesh, on_host)
+    return Placement(devices, tuple(named), committed, mesh, on_host, layouts)
 
 
 def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sharding | None:
@@ -162,6 +181,38 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
             "with device_put(x, sharding) before the call."
         )
     return given
+
+
+def _argument_layouts(program: Program, leaves: Sequence[Any], options: Options) -> Layouts:
+    """The layouts of constants and arguments: those that ``jit`` was given, or their own.
+
+    Raises:
+      ValueError: if an array is committed in another layout, or a layout does not fit it.
+    """
+    given = options.in_layouts or (None,) * len(leaves)
+    found: list[Layout | AutoLayout | None] = [None] * len(program.consts)
+    for i, (x, layout) in enumerate(zip(leaves, given, strict=True)):
+        own = special_layout(x)
+        if not isinstance(layout, Layout):
+            found.append(own or layout)
+            continue
+        aval: Any = program.jaxpr.in_avals[len(program.consts) + i]
+        layout.check_compatible_aval(aval.shape)
+        words = physical_layout(layout, aval)
+        array = getattr(x, "physical", x)
+        if (
+            isinstance(array, ArrayImpl)
+            and array._committed
+            and not words.matches(layout_of(array))
+        ):
+            raise ValueError(
+                f"{_argument(program, i)} of {program.name}, of type {aval.str_short()}, is "
+                "committed in another layout than in_shardings says.\n"
+                f"  found:    {layout_of(array)}\n  expected: {layout}\n"
+                "Move it with device_put(x, format) before the call."
+            )
+        found.append(words)
+    return tuple(found) if any(layout is not None for layout in found) else ()
 
 
 def divides_alike(one: Sharding, other: Sharding, ndim: int) -> bool:

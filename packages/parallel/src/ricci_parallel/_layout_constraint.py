@@ -1,0 +1,119 @@
+"""``with_layout_constraint``: the order in which a value's elements lie in memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_autodiff import linear
+from ricci_batching import Axis
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    PyTree,
+    Tracer,
+    api_boundary,
+    by_element,
+    context,
+    define,
+    eval_trace,
+    get_aval,
+)
+from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
+from ricci_stablehlo import Lowering, Value
+from ricci_xla import Format, Layout, Sharding, device_put, physical_layout
+
+
+def _in_order(x: Any, layout: Layout) -> Array:
+    """An array in a layout, where it is."""
+    sharding: Sharding = x.sharding
+    return device_put(x, Format(layout, sharding))
+
+
+def _batch(
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int], *, layout: Layout
+) -> tuple[Array, int]:
+    """The batching rule: the batch dimension varies slowest."""
+    (x,), (dim,) = args, dims
+    order = [d + (d >= dim) for d in layout.major_to_minor]
+    batched = Layout((dim, *order), layout.tiling, layout.sub_byte_element_size_in_bits)
+    return layout_constraint_p.bind(x, layout=batched), dim
+
+
+def _lower(ctx: Lowering, x: Value, *, layout: Layout) -> Value:
+    order = tuple(reversed(physical_layout(layout, x.aval).major_to_minor))
+    (result,) = ctx.custom_call(
+        "LayoutConstraint",
+        [x],
+        [x.aval],
+        api_version=1,
+        operand_layouts=[order],
+        result_layouts=[order],
+    )
+    return result
+
+
+layout_constraint_p: Primitive = define(
+    "layout_constraint",
+    abstract_eval=lambda x, **params: x,
+    jvp=linear,
+    transpose=lambda ct, x, **params: [layout_constraint_p.bind(ct, **params)],
+    batch=_batch,
+    lower=_lower,
+    eager=_in_order,
+    layout=lambda *, layout: layout,
+    sharding=by_element,
+)
+
+
+@api_boundary
+def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
+    """Ask for the order in which the elements of arrays lie in memory.
+
+    Inside ``jit``, the compiler keeps to it, and results that come from here have the layout.
+
+    Args:
+      x: a pytree of arrays.
+      layouts: a ``Layout``, or a pytree of them that is a prefix of ``x``.
+
+    Returns:
+      The same arrays in these layouts.
+
+    Raises:
+      ValueError: if a leaf of ``layouts`` is not a ``Layout``, or does not fit an array, or if a
+        value outside of ``jit`` is not an array.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_xla import Layout, device_put
+      >>> x = device_put(np.ones((2, 3), np.float32))
+      >>> with_layout_constraint(x, Layout((1, 0))).format.layout.major_to_minor
+      (1, 0)
+
+    Source: XLA's custom call ``LayoutConstraint``.
+    """
+    pairs, tree = tree_flatten_with_path(x)
+    results = []
+    for (path, leaf), layout in zip(
+        pairs, flatten_axes("with_layout_constraint: layouts", tree, layouts), strict=True
+    ):
+        what = f"with_layout_constraint: x{keystr(path)}"
+        if not isinstance(layout, Layout):
+            raise ValueError(
+                f"{what}: expected a Layout, got {layout!r} of type {type(layout).__name__}."
+            )
+        aval: Any = get_aval(leaf)
+        try:
+            layout.check_compatible_aval(aval.shape)
+        except ValueError as error:
+            raise ValueError(f"{what}: {error}") from None
+        if (
+            context.trace is eval_trace
+            and not isinstance(leaf, Tracer)
+            and not hasattr(leaf, "sharding")
+        ):
+            raise ValueError(
+                f"{what} is a {type(leaf).__name__}, which is on no device. Make it an array with "
+                "device_put."
+            )
+        results.append(layout_constraint_p.bind(leaf, layout=layout))
+    return tree_unflatten(tree, results)
