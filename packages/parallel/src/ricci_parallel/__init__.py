@@ -27,6 +27,8 @@ from ._reshard import explicit_axes as explicit_axes
 from ._reshard import reshard as reshard
 from ._sharding_constraint import sharding_constraint_p as sharding_constraint_p
 from ._sharding_constraint import with_sharding_constraint as with_sharding_constraint
+from ._visualize import visualize_array_sharding as visualize_array_sharding
+from ._visualize import visualize_sharding as visualize_sharding
 from .collectives import all_gather as all_gather
 from .collectives import all_gather_invariant_p as all_gather_invariant_p
 from .collectives import all_gather_p as all_gather_p
@@ -126,6 +128,8 @@ __all__ = [
     "smap",
     "sync_global_devices",
     "use_abstract_mesh",
+    "visualize_array_sharding",
+    "visualize_sharding",
     "with_layout_constraint",
     "with_sharding_constraint",
 ]

@@ -10,6 +10,8 @@ from ricci_lax import debug_log as _debug_log
 from ricci_lax import debug_print as _debug_print
 from ricci_lax import find_nan as find_nan
 from ricci_parallel import inspect_array_sharding as inspect_array_sharding
+from ricci_parallel import visualize_array_sharding as visualize_array_sharding
+from ricci_parallel import visualize_sharding as visualize_sharding
 
 breakpoint = _debug_breakpoint
 callback = _debug_callback

@@ -1,0 +1,182 @@
+"""Drawing which device holds which part of an array, in a terminal or a notebook."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from math import gcd
+from types import SimpleNamespace
+from typing import Any
+
+from ricci_ir import api_boundary, get_aval
+from ricci_xla import Device, Mesh, NamedSharding, Sharding
+
+from ._inspect_sharding import inspect_array_sharding
+
+type _Color = tuple[float, ...]
+
+_ROWS = 10  # of an array of two dimensions, at scale 1
+_ASPECT = 2.5  # the height of a character, measured in its widths
+# Backgrounds for neighbouring parts, each light enough for black text or dark enough for white.
+_PALETTE = ("#1f77b4", "#ffbb78", "#2ca02c", "#ff9896", "#9467bd", "#c49c94", "#17becf", "#dbdb8d")
+
+
+def _rich() -> SimpleNamespace:
+    """The parts of rich that draw; they are loaded when something is drawn first."""
+    names = {"align": "Align", "box": "SQUARE", "console": "Console", "table": "Table"}
+    try:
+        found = {
+            name: getattr(import_module(f"rich.{module}"), name) for module, name in names.items()
+        }
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "debug.visualize_sharding draws with the package rich, which is not installed. Run "
+            "pip install 'ricci-parallel[rich]', or read sharding.devices_indices_map(shape)."
+        ) from error
+    return SimpleNamespace(**found)
+
+
+def _parts(
+    shape: tuple[int, ...], sharding: Sharding
+) -> tuple[list[list[list[Device]]], list[int]]:
+    """The devices of each part, by its row and column; and the numbers of rows and columns."""
+    rows: dict[int, dict[int, list[Device]]] = {}
+    for device, index in sharding.devices_indices_map(shape).items():
+        starts = [part.indices(size)[0] for part, size in zip(index, shape, strict=True)]
+        row, column = (0, *starts) if len(starts) == 1 else starts
+        rows.setdefault(row, {}).setdefault(column, []).append(device)
+    grid = [[rows[row][column] for column in sorted(rows[row])] for row in sorted(rows)]
+    return grid, [len(grid), len(grid[0])]
+
+
+def _label(devices: Sequence[Device]) -> str:
+    ids = ",".join(str(i) for i in sorted(device.id for device in devices))
+    return f"{devices[0].platform.upper()} {ids}"
+
+
+def _hex(color: _Color | str) -> str:
+    if isinstance(color, str):
+        return color
+    return "#" + "".join(f"{round(255 * part):02x}" for part in color[:3])
+
+
+def _text_color(background: str) -> str:
+    """Black or white, whichever can be read on a background."""
+    red, green, blue = (int(background[i : i + 2], 16) for i in (1, 3, 5))
+    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#ffffff"
+
+
+def _backgrounds(count: int, color_map: Callable[[float], _Color] | None) -> list[str]:
+    if color_map is None:
+        return [_PALETTE[i % len(_PALETTE)] for i in range(count)]
+    step = next((s for s in (5, 3, 7) if gcd(s, count) == 1), 1)  # neighbours far apart
+    return [_hex(color_map(i * step % count / max(count - 1, 1))) for i in range(count)]
+
+
+@api_boundary
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Sharding,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: Callable[[float], _Color] | None = None,
+) -> None:
+    """Print a drawing of the parts that a sharding divides arrays into, with their devices.
+
+    It is drawn by the package `rich`: in colours where the terminal has them, and as HTML in
+    notebooks.
+
+    Args:
+      shape: the shape of the array, of one or two dimensions.
+      sharding: the sharding.
+      use_color: whether colours may be used.
+      scale: the height of the drawing, in units of ten lines.
+      min_width: the least number of characters for a part, its border included.
+      max_width: the largest number of characters for the whole.
+      color_map: gives for a number from 0 to 1 a colour, as numbers from 0 to 1 for red, green and
+        blue (matplotlib's colour maps do).
+
+    Raises:
+      ValueError: if ``shape`` has other dimensions, if the sharding has no devices, or if `rich` is
+        not installed.
+
+    Example:
+      >>> from ricci_xla import devices, single_device_sharding
+      >>> sharding = single_device_sharding(devices()[0])
+      >>> visualize_sharding((4,), sharding)
+      ┌───────┐
+      │ CPU 0 │
+      └───────┘
+    """
+    shape = tuple(shape)
+    if len(shape) not in (1, 2):
+        raise ValueError(
+            "debug.visualize_sharding draws arrays of one or two dimensions, but the shape is "
+            f"{shape}. Draw a slice of it, or read sharding.devices_indices_map(shape)."
+        )
+    if isinstance(sharding, NamedSharding) and not isinstance(sharding.mesh, Mesh):
+        raise ValueError(
+            f"debug.visualize_sharding: {sharding} is on a mesh without devices. Give a sharding "
+            "on a mesh of devices."
+        )
+    rich = _rich()
+    grid, (rows, columns) = _parts(shape, sharding)
+    console = rich.Console()
+    colored = use_color and console.color_system is not None
+    height, width = 1, min_width - 2
+    if len(shape) == 2:
+        lines = _ROWS * scale
+        ratio = shape[1] / shape[0] if shape[0] and shape[1] else 1.0
+        height = max(1, int(lines / rows) - 1)
+        total = min(int(lines * ratio * _ASPECT), max_width)
+        width = max(width, int(total / columns) - 2)
+    table = rich.Table(
+        show_header=False,
+        show_lines=not colored,
+        padding=0,
+        pad_edge=False,
+        box=None if colored else rich.SQUARE,
+        highlight=not colored,
+    )
+    colors = iter(_backgrounds(rows * columns, color_map)) if colored else None
+    for row in grid:
+        cells = []
+        for devices in row:
+            style = None
+            if colors is not None:
+                background = next(colors)
+                style = f"{_text_color(background)} on {background}"
+            cells.append(
+                rich.Align(
+                    _label(devices).center(width),
+                    "center",
+                    vertical="middle",
+                    height=height + 2 * colored,
+                    style=style,
+                )
+            )
+        table.add_row(*cells)
+    console.print(table)
+
+
+@api_boundary
+def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+    """Print a drawing of the parts of an array, with their devices; see ``visualize_sharding``.
+
+    Inside ``jit`` it is printed when the function is compiled, with the sharding that the compiler
+    chose.
+
+    Args:
+      arr: the array, of one or two dimensions.
+      kwargs: the keywords of ``visualize_sharding``.
+
+    Example:
+      >>> from ricci_numpy import arange
+      >>> visualize_array_sharding(arange(3))
+      ┌───────┐
+      │ CPU 0 │
+      └───────┘
+    """
+    shape = get_aval(arr).shape  # pyright: ignore[reportAttributeAccessIssue]
+    inspect_array_sharding(arr, callback=lambda s: visualize_sharding(shape, s, **kwargs))
