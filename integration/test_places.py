@@ -22,7 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent)]
 from place_cases import FILES, evaluate, names, read  # noqa: E402
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
-SAMPLE = {"jit": 40, "pmap": 40, "results": 8}
+SAMPLE = {"arrays": 40, "jit": 40, "pmap": 40, "results": 8}
 
 
 def lines(file: Path) -> list[str]:

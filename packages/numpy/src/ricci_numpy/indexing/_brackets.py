@@ -30,6 +30,7 @@ from ricci_ir import (
 )
 from ricci_numpy._promotion import constant_like
 
+from ._divided import divided_windows, is_divided
 from ._entries import (
     DYNAMIC,
     INT,
@@ -146,6 +147,8 @@ def _row(x: Array, index: int) -> Array:
     size, params = row
     if not 0 <= index < size:
         index = _clamped(index, size, 0)
+    if is_divided(x):
+        return divided_windows(x, index, forms=_row_forms(x.aval))
     return eval_trace.process(staged_call.call, (x, index), params)[0]
 
 
@@ -166,8 +169,11 @@ def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
         read_index((), 0)  # raises
     size = aval.shape[0]
     check_not_empty(size, 0)
-    forms = (_INT_FORM, *((n, 1, False, False) for n in aval.shape[1:]))
-    return size, _step(aval, 1, forms)
+    return size, _step(aval, 1, _row_forms(aval))
+
+
+def _row_forms(aval: ShapedArray) -> tuple:
+    return (_INT_FORM, *((n, 1, False, False) for n in aval.shape[1:]))
 
 
 def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
@@ -215,6 +221,8 @@ def _windows_now(x: Array, index: tuple) -> Array | None:
     forms.extend([(n, *_WHOLE) for n in sizes[axis:]])
     if not starts and all(form is not None and form[1:] == _WHOLE for form in forms):
         return x
+    if is_divided(x):
+        return divided_windows(x, *starts, forms=tuple(forms))
     key = (aval, *forms, enable_x64.value)
     params = _steps.entries.get(key)
     if params is None:

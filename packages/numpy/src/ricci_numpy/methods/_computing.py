@@ -27,6 +27,7 @@ from ricci_ir import (
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
 from ricci_numpy.arrays._array_api import check_version
 from ricci_numpy.arrays._creation import astype, checked_dtype, placed, uploads_are_guarded
+from ricci_numpy.indexing._divided import is_divided
 from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
 from ricci_numpy.reductions._cumulative import cumprod, cumsum
 from ricci_numpy.reductions._extreme_places import argmax, argmin
@@ -86,7 +87,9 @@ def _rows(self) -> Iterator[Array]:
         return iter(())
     eager = context.trace is eval_trace and not isinstance(self, Tracer)
     if eager and not uploads_are_guarded():
-        if aval.size <= _ROWS_ON_HOST and aval.dtype in array_dtypes and not self.committed:
+        small = aval.size <= _ROWS_ON_HOST and not self.committed
+        # Each row of a divided array would be a program on all devices.
+        if aval.dtype in array_dtypes and (small or is_divided(self)):
             return _host_rows(np.asarray(self), aval)
         return (self[i] for i in range(aval.shape[0]))
     return iter(lax.unstack(self, 0))
@@ -102,6 +105,8 @@ def _reversed_rows(self) -> Iterator[Array]:
     """The array's parts along the first axis, the last one first."""
     if not self.aval.shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
+    if is_divided(self):
+        return (self[i] for i in reversed(range(len(self))))
     return iter(lax.rev(self, (0,)))
 
 

@@ -2,6 +2,7 @@
 
 from ._array import *
 from ._array_impl import *
+from ._assembly import *
 from ._interchange import *
 from ._layout import *
 from ._memory import *

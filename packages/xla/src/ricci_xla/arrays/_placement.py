@@ -1,25 +1,20 @@
 """Making arrays, and moving them between the host and devices or between devices."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ricci_ir import (
-    Array,
     ArrayLike,
-    DTypeLike,
-    ExtendedDType,
     PyTree,
     ShapedArray,
     Tracer,
-    canonicalize_dtype,
     get_aval,
     is_extended,
 )
 from ricci_pytree import (
     PyTreeDef,
-    default_registry,
+    flatten_axes,
     tree_flatten,
     tree_flatten_with_path,
     tree_leaves,
@@ -29,7 +24,6 @@ from ricci_xla.devices._guards import (
     begin_explicit,
     check_device_to_device,
     end_explicit,
-    explicit_transfer,
     unguarded,
     watch,
 )
@@ -37,7 +31,7 @@ from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBufferSemantics
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import on_set_devices, sharding_on_devices
-from ricci_xla.meshes._division import check_fits, device_indices
+from ricci_xla.meshes._division import device_indices
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
@@ -57,9 +51,6 @@ __all__ = [
     "copy_to_host_async",
     "device_get",
     "device_put",
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
     "move_array",
     "put_leaf",
 ]
@@ -243,15 +234,11 @@ def put_leaf(
     *,
     donate: bool = False,
     may_alias: bool | None = None,
-    name: str = "",
 ) -> Any:
-    """Put one leaf on a device: ``device_put`` for a value that is not a pytree.
-
-    ``name`` is the leaf's path in the pytree, for error messages.
-    """
+    """Put one leaf on a device: ``device_put`` for a value that is not a pytree."""
     copy_semantics(donate, may_alias)
     if isinstance(where, Format) and (where.layout is not None or where.sharding is None):
-        moved = put_leaf(x, where.sharding, donate=donate, may_alias=may_alias, name=name)
+        moved = put_leaf(x, where.sharding, donate=donate, may_alias=may_alias)
         return relayout.put(moved, where)
     if isinstance(where, MemorySpace):
         where = in_memory(getattr(x, "sharding", None), where)
@@ -260,46 +247,34 @@ def put_leaf(
         if sharding is None:
             check_not_deleted(x)
             return move_array(x, x._sharding, copy=True) if may_alias is False else x
-        try:
-            return move_array(x, sharding, donate=donate, copy=may_alias is False)
-        except ValueError:
-            check_fits(sharding, x.shape, f"device_put: argument{name}")
-            raise
+        return move_array(x, sharding, donate=donate, copy=may_alias is False)
     if isinstance(x, Tracer):
         raise TypeError(f"the runtime cannot put a traced value on a device: {x!r}.")
-    aval = _aval_of(x, name)
-    check_fits(sharding, aval.shape, f"device_put: argument{name}")
+    aval = _aval_of(x)
+    if sharding is not None:
+        sharding.shard_shape(aval.shape)
     if is_extended(aval.dtype):
-        words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias, name=name)
+        words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias)
         return aval.dtype.from_physical(words)
     value = np.asarray(x)
     return array_from_host(value, aval, sharding, may_alias=bool(may_alias))
 
 
-def _aval_of(x: ArrayLike, name: str) -> Any:
+def _aval_of(x: ArrayLike) -> Any:
     try:
         return get_aval(x)
     except TypeError:
         raise TypeError(
-            f"device_put: argument{name} {x!r}, of type {type(x)}, is not an array. Pass arrays, "
-            "NumPy arrays or Python scalars."
+            f"{x!r}, of type {type(x)}, is not an array. Pass arrays, NumPy arrays or Python "
+            "scalars."
         ) from None
 
 
-def _broadcast(prefix: PyTree, treedef: PyTreeDef, count: int) -> list[Any]:
+def _broadcast(name: str, prefix: PyTree, treedef: PyTreeDef, count: int) -> list[Any]:
     """For each leaf of a pytree, the leaf of ``prefix`` that stands for it (``None`` is a leaf)."""
-    if prefix is None or isinstance(prefix, Sharding | Device | bool | str | int):
+    if prefix is None or isinstance(prefix, Sharding | Device | bool):
         return [prefix] * count
-    found = []
-    for part, subtree in zip(*_match(prefix, treedef), strict=True):
-        found.extend([part] * default_registry.flatten(subtree)[1].num_leaves)
-    return found
-
-
-def _match(prefix: PyTree, treedef: PyTreeDef) -> tuple[list[Any], list[Any]]:
-    tree = treedef.unflatten(range(treedef.num_leaves))
-    leaves, prefix_tree = default_registry.flatten(prefix, lambda leaf: leaf is None)
-    return leaves, prefix_tree.flatten_up_to(tree)
+    return flatten_axes(f"device_put: {name}", treedef, prefix)
 
 
 def device_put(
@@ -337,25 +312,32 @@ def device_put(
     """
     mark = begin_explicit("explicit_device_put") if watch.on else None
     try:
-        pairs, treedef = tree_flatten_with_path(x)
-        count = len(pairs)
-        places = _broadcast(device, treedef, count)
-        donated = _broadcast(donate, treedef, count)
-        aliased = _broadcast(may_alias, treedef, count)
-        found = [
-            put_leaf(leaf, place, donate=bool(give), may_alias=alias, name=_path_text(path))
-            for (path, leaf), place, give, alias in zip(
-                pairs, places, donated, aliased, strict=True
-            )
-        ]
+        leaves, treedef = tree_flatten(x)
+        count = len(leaves)
+        places = _broadcast("device", device, treedef, count)
+        donated = _broadcast("donate", donate, treedef, count)
+        aliased = _broadcast("may_alias", may_alias, treedef, count)
+        found = []
+        try:
+            for leaf, place, give, alias in zip(leaves, places, donated, aliased, strict=True):
+                found.append(put_leaf(leaf, place, donate=bool(give), may_alias=alias))
+        except (TypeError, ValueError) as error:
+            path, leaf = tree_flatten_with_path(x)[0][len(found)]
+            raise _named(error, path, leaf) from None
         return treedef.unflatten(found)
     finally:
         if mark is not None:
             end_explicit(mark)
 
 
-def _path_text(path: tuple[object, ...]) -> str:
-    return f" at x{''.join(map(str, path))}" if path else ""
+def _named(error: Exception, path: tuple[object, ...], leaf: Any) -> Exception:
+    """An error about a leaf that says which one it is."""
+    text = str(error).removeprefix("device_put: ")
+    shape = getattr(leaf, "shape", None)
+    which = f" of x{''.join(map(str, path))}" if path else ""
+    if path and shape is not None:
+        which += f", of shape {shape}"
+    return type(error)(f"device_put{which}: {text}")
 
 
 def device_get(x: PyTree) -> PyTree:
@@ -416,172 +398,3 @@ def copy_to_host_async[T](x: T) -> T:
         if copy is not None:
             copy()
     return x
-
-
-def make_array_from_single_device_arrays(
-    shape: Sequence[int],
-    sharding: Sharding,
-    arrays: Sequence[Array],
-    *,
-    dtype: DTypeLike | None = None,
-) -> Array:
-    """An array made of parts that are on its devices already, without a copy.
-
-    Args:
-      shape: the shape of the whole.
-      sharding: how it is divided. Each of its devices in this process holds one of ``arrays``.
-      arrays: the parts, in any order.
-      dtype: the dtype, needed only if this process holds no part.
-
-    Raises:
-      ValueError: if the parts do not fit the sharding.
-      TypeError: if a part is not an array.
-      IndivisibleError: if the sharding cannot divide ``shape`` evenly.
-    """
-    element = getattr(arrays[0], "dtype", None) if arrays else dtype
-    if isinstance(element, ExtendedDType):
-        held = element.physical_aval(ShapedArray(shape, element))
-        words = [getattr(array, "physical", array) for array in arrays]
-        return element.from_physical(
-            make_array_from_single_device_arrays(held.shape, sharding, words, dtype=held.dtype)
-        )
-    given: list[ArrayImpl] = []
-    for array in arrays:
-        if not isinstance(array, ArrayImpl):
-            raise TypeError(
-                f"arrays holds a {type(array).__name__}; each part must be an array on one device."
-            )
-        given.append(array)
-    sharding.shard_shape(tuple(shape))
-    if dtype is None:
-        if not given:
-            raise ValueError("dtype must be given if this process holds no part of the array.")
-        dtype = given[0].dtype
-    weak = bool(given) and given[0].weak_type
-    aval = ShapedArray(shape, canonicalize_dtype(dtype), weak)
-    if sharding.num_devices == 1 and len(given) == 1 and given[0].shape == aval.shape:
-        return move_array(given[0], sharding)
-    return ArrayImpl(placed_aval(aval, sharding), sharding, given, True)
-
-
-def make_array_from_callback(
-    shape: Sequence[int],
-    sharding: Sharding,
-    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
-    dtype: DTypeLike | None = None,
-) -> Array:
-    """An array whose parts a function returns.
-
-    Args:
-      shape: the shape of the whole.
-      sharding: how it is divided.
-      data_callback: called with the index of a part, a tuple of slices; returns its values.
-        It is called once for a part that several devices hold.
-      dtype: the dtype that the parts must have; needed only if this process holds no part.
-
-    Raises:
-      ValueError: if a part has another shape than the sharding says, or another dtype.
-
-    Example:
-      >>> sharding = single_device_sharding(get_default_device())
-      >>> make_array_from_callback((2,), sharding, lambda index: np.ones(2, "float32")[index])
-      Array([1., 1.], dtype=float32)
-    """
-    shape = tuple(shape)
-    values: dict[Any, Any] = {}
-    pieces = []
-    element: Any = dtype
-    places = sharding.addressable_devices_indices_map(shape)
-    for index in places.values():
-        key = tuple((s.start, s.stop) for s in index)
-        if key not in values:
-            value = data_callback(index)
-            element = getattr(value, "dtype", None)
-            value = getattr(value, "physical", value)
-            values[key] = value if isinstance(value, ArrayImpl) else np.asarray(value)
-        pieces.append(values[key])
-    if isinstance(element, ExtendedDType):
-        if dtype is not None and dtype != element:
-            raise ValueError(
-                f"make_array_from_callback: dtype={dtype} was given, but the callback returned "
-                f"dtype {element}."
-            )
-        held = element.physical_aval(ShapedArray(shape, element))
-        found = iter(values.values())
-        return element.from_physical(
-            make_array_from_callback(held.shape, sharding, lambda index: next(found), held.dtype)
-        )
-    if not pieces:
-        if dtype is None:
-            raise ValueError("dtype must be given if this process holds no part of the array.")
-        aval = ShapedArray(shape, canonicalize_dtype(dtype))
-        return ArrayImpl(placed_aval(aval, sharding), sharding, [], True)
-    found = canonicalize_dtype(pieces[0].dtype)
-    if dtype is not None and found != canonicalize_dtype(dtype):
-        raise ValueError(
-            f"make_array_from_callback: dtype={np.dtype(dtype)} was given, but the callback "
-            f"returned dtype {found}."
-        )
-    aval, piece = ShapedArray(shape, found), sharding.shard_shape(shape)
-    for value in pieces:
-        if value.shape != piece:
-            raise ValueError(
-                f"the callback returned shape {value.shape}, but {sharding} divides "
-                f"{aval.str_short()} into parts of shape {piece}."
-            )
-    own = {id(value): np.array(value, found) for value in pieces}
-    return runtime.batched_device_put(
-        placed_aval(aval, sharding),
-        sharding,
-        [own[id(value)] for value in pieces],
-        list(places),
-        True,
-        host_buffer_semantics=_zero_copy,
-        enable_x64=True,
-    )
-
-
-@explicit_transfer("explicit_device_put")
-def make_array_from_process_local_data(
-    sharding: Sharding, local_data: ArrayLike, global_shape: Sequence[int] | None = None
-) -> Array:
-    """An array made of the parts that each process holds in host memory.
-
-    Args:
-      sharding: how the whole is divided.
-      local_data: this process's part: the smallest box that holds the parts of all its devices.
-      global_shape: the shape of the whole; by default, with one process, that of ``local_data``.
-
-    Raises:
-      ValueError: if ``local_data`` has another shape than this process's part.
-    """
-    words: Any = getattr(local_data, "physical", None)
-    if words is not None:  # an extended dtype, such as that of random keys
-        own = words.shape[np.ndim(local_data) :]
-        whole = None if global_shape is None else (*global_shape, *own)
-        moved = make_array_from_process_local_data(sharding, words, whole)
-        return local_data.dtype.from_physical(moved)  # pyright: ignore
-    local = np.asarray(local_data)
-    if global_shape is None and not sharding.is_fully_addressable:
-        raise ValueError("global_shape must be given when there are several processes.")
-    shape = local.shape if global_shape is None else tuple(global_shape)
-    boxes = [
-        [part.indices(size)[:2] for part, size in zip(index, shape, strict=True)]
-        for index in sharding.addressable_devices_indices_map(shape).values()
-    ]
-    starts = [min(box[axis][0] for box in boxes) for axis in range(len(shape))]
-    stops = [max(box[axis][1] for box in boxes) for axis in range(len(shape))]
-    expected = tuple(stop - start for start, stop in zip(starts, stops, strict=True))
-    if local.shape != expected:
-        raise ValueError(
-            f"local_data has shape {local.shape}, but this process's devices hold a part of shape "
-            f"{expected} of the array of shape {shape}."
-        )
-
-    def part(index: tuple[slice, ...]) -> np.ndarray:
-        bounds = [s.indices(size)[:2] for s, size in zip(index, shape, strict=True)]
-        return local[
-            tuple(slice(a - start, b - start) for (a, b), start in zip(bounds, starts, strict=True))
-        ]
-
-    return make_array_from_callback(shape, sharding, part)

@@ -1,5 +1,6 @@
 """Placing, lowering and compiling a program, and calling the executable."""
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -253,6 +254,8 @@ def _donations(
             continue
         donors.append(new)
         chosen = free.get((aval.shape, aval.dtype, None)) or ([] if paired else matching)
+        if not chosen and here is not None:
+            chosen = _of_equal_parts(free, aval, here)
         if chosen:
             chosen.pop()
         else:
@@ -263,6 +266,16 @@ def _donations(
             "result has the same shape and dtype, and the same sharding."
         )
     return aliases, donors
+
+
+def _of_equal_parts(free: dict[Any, list[int]], aval: Any, here: Sharding) -> list[int] | None:
+    """Results that are divided otherwise into parts of the same size, whose memory is as large."""
+    size = math.prod(here.shard_shape(aval.shape))
+    for (shape, dtype, where), positions in free.items():
+        if positions and where is not None and (shape, dtype) == (aval.shape, aval.dtype):
+            if math.prod(where.shard_shape(shape)) == size:
+                return positions
+    return None
 
 
 class CompiledProgram:

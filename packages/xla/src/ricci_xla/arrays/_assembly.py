@@ -1,0 +1,258 @@
+"""Arrays over several devices, made of the parts that each holds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    ExtendedDType,
+    PyTree,
+    ShapedArray,
+    Tracer,
+    canonicalize_dtype,
+    get_aval,
+    is_extended,
+)
+from ricci_pytree import flatten_axes, tree_flatten
+from ricci_xla.devices._guards import explicit_transfer
+from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._runtime_types import HostBufferSemantics
+from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.meshes._type_forms import placed_aval
+
+from ._array_impl import ArrayImpl
+from ._layout import Format, relayout
+from ._placement import move_array
+
+__all__ = [
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+]
+
+
+def _check_sharding(user: str, sharding: object) -> None:
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            f"{user}: sharding must be a Sharding, got {sharding!r} of type "
+            f"{type(sharding).__name__}. A device is given as SingleDeviceSharding(device)."
+        )
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int],
+    sharding: Sharding,
+    arrays: Sequence[Array],
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """An array made of parts that are on its devices already, without a copy.
+
+    Args:
+      shape: the shape of the whole.
+      sharding: how it is divided. Each of its devices in this process holds one of ``arrays``.
+      arrays: the parts, in any order: a list or tuple.
+      dtype: the dtype, needed only if this process holds no part.
+
+    Raises:
+      ValueError: if the parts do not fit the sharding, or are traced.
+      TypeError: if a part is not an array, or ``arrays`` is no list or tuple.
+      IndivisibleError: if the sharding cannot divide ``shape`` evenly.
+    """
+    user = "make_array_from_single_device_arrays"
+    _check_sharding(user, sharding)
+    if not isinstance(arrays, list | tuple):
+        raise TypeError(
+            f"{user}: arrays must be a list or tuple of arrays, got a {type(arrays).__name__}."
+        )
+    element = getattr(arrays[0], "dtype", None) if arrays else dtype
+    if isinstance(element, ExtendedDType):
+        held = element.physical_aval(ShapedArray(shape, element))
+        words = [getattr(array, "physical", array) for array in arrays]
+        return element.from_physical(
+            make_array_from_single_device_arrays(held.shape, sharding, words, dtype=held.dtype)
+        )
+    given: list[ArrayImpl] = []
+    for array in arrays:
+        if isinstance(array, Tracer):
+            raise ValueError(
+                f"{user}: arrays holds a traced value, {array!r}. Call it outside of traced "
+                "functions; inside, with_sharding_constraint says how a value is divided."
+            )
+        if not isinstance(array, ArrayImpl):
+            raise TypeError(
+                f"arrays holds a {type(array).__name__}; each part must be an array on one device."
+            )
+        given.append(array)
+    sharding.shard_shape(tuple(shape))
+    if dtype is None:
+        if not given:
+            raise ValueError("dtype must be given if this process holds no part of the array.")
+        dtype = given[0].dtype
+    weak = bool(given) and given[0].weak_type
+    aval = ShapedArray(shape, canonicalize_dtype(dtype), weak)
+    if sharding.num_devices == 1 and len(given) == 1 and given[0].shape == aval.shape:
+        return move_array(given[0], sharding)
+    return ArrayImpl(placed_aval(aval, sharding), sharding, given, True)
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Sharding | Format,
+    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """An array whose parts a function returns.
+
+    Args:
+      shape: the shape of the whole.
+      sharding: how it is divided; a format says the order of the parts' elements as well.
+      data_callback: called with the index of a part, a tuple of slices; returns its values.
+        It is called once for a part that several devices hold.
+      dtype: the dtype that the parts must have; needed only if this process holds no part.
+
+    Raises:
+      ValueError: if a part has another shape than the sharding says, or parts differ in dtype.
+      TypeError: if a part is not an array.
+
+    Example:
+      >>> from ricci_xla import devices, single_device_sharding
+      >>> sharding = single_device_sharding(devices()[0])
+      >>> make_array_from_callback((2,), sharding, lambda index: np.ones(2, "float32")[index])
+      Array([1., 1.], dtype=float32)
+    """
+    user = "make_array_from_callback"
+    if isinstance(sharding, Format):
+        where = sharding
+        _check_sharding(user, where.sharding)
+        assert where.sharding is not None
+        whole = make_array_from_callback(shape, where.sharding, data_callback, dtype)
+        return relayout.put(whole, where)
+    _check_sharding(user, sharding)
+    shape = tuple(shape)
+    values: dict[Any, Any] = {}
+    pieces: list[Any] = []
+    places = sharding.addressable_devices_indices_map(shape)
+    for index in places.values():
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in values:
+            values[key] = _part(user, data_callback(index), index)
+        pieces.append(values[key])
+    if not pieces:
+        if dtype is None:
+            raise ValueError("dtype must be given if this process holds no part of the array.")
+        aval = ShapedArray(shape, canonicalize_dtype(dtype))
+        return ArrayImpl(placed_aval(aval, sharding), sharding, [], True)
+    element: Any = pieces[0].dtype
+    if not isinstance(element, ExtendedDType):
+        element = canonicalize_dtype(element)
+    if dtype is not None and element != dtype and element != canonicalize_dtype(dtype):
+        raise ValueError(
+            f"{user}: dtype={dtype} was given, but the callback returned dtype {element}."
+        )
+    piece = sharding.shard_shape(shape)
+    for index, value in zip(places.values(), pieces, strict=True):
+        if value.dtype != pieces[0].dtype:
+            raise ValueError(
+                f"{user}: the parts differ in dtype: the callback returned {pieces[0].dtype} "
+                f"first, and {value.dtype} for {index}."
+            )
+        if value.shape != piece:
+            raise ValueError(
+                f"the callback returned shape {value.shape}, but {sharding} divides arrays of "
+                f"shape {shape} into parts of shape {piece}."
+            )
+    if isinstance(element, ExtendedDType):
+        held = element.physical_aval(ShapedArray(shape, element))
+        found = iter(values.values())
+        return element.from_physical(
+            make_array_from_callback(held.shape, sharding, lambda _: next(found).physical)
+        )
+    own = {id(value): np.array(value, element) for value in pieces}
+    return runtime.batched_device_put(
+        placed_aval(ShapedArray(shape, element), sharding),
+        sharding,
+        [own[id(value)] for value in pieces],
+        list(places),
+        True,
+        host_buffer_semantics=HostBufferSemantics.ZERO_COPY,
+        enable_x64=True,
+    )
+
+
+def _part(user: str, value: Any, index: tuple[slice, ...]) -> Any:
+    """What a callback returned, as an array."""
+    try:
+        aval: Any = get_aval(value)
+    except TypeError:
+        raise TypeError(
+            f"{user}: the callback returned {value!r:.60} of type {type(value).__name__} for "
+            f"{index}, which is not an array."
+        ) from None
+    return value if is_extended(aval.dtype) or isinstance(value, ArrayImpl) else np.asarray(value)
+
+
+@explicit_transfer("explicit_device_put")
+def make_array_from_process_local_data(
+    sharding: PyTree, local_data: PyTree, global_shape: Sequence[int] | PyTree | None = None
+) -> PyTree:
+    """An array made of the parts that each process holds in host memory.
+
+    Args:
+      sharding: how the whole is divided.
+      local_data: this process's part: the smallest box that holds the parts of all its devices. It
+        may be a pytree of arrays, with a sharding for all or for each.
+      global_shape: the shape of the whole; by default, with one process, that of ``local_data``.
+
+    Raises:
+      ValueError: if ``local_data`` has another shape than this process's part.
+    """
+    leaves, tree = tree_flatten(local_data)
+    shardings = flatten_axes("make_array_from_process_local_data: sharding", tree, sharding)
+    shapes: list[Any] = [global_shape] * len(leaves)
+    if global_shape is not None and tree.num_nodes > 1:
+        shapes = tree.flatten_up_to(global_shape)
+    return tree.unflatten(list(map(_from_local_data, shardings, leaves, shapes)))
+
+
+def _from_local_data(sharding: Sharding, local_data: Any, given: Sequence[int] | None) -> Any:
+    _check_sharding("make_array_from_process_local_data", sharding)
+    words: Any = getattr(local_data, "physical", None)
+    if words is not None:  # an extended dtype, such as that of random keys
+        own = words.shape[np.ndim(local_data) :]
+        moved = _from_local_data(sharding, words, None if given is None else (*given, *own))
+        return local_data.dtype.from_physical(moved)
+    local = np.asarray(local_data)
+    alone = sharding.is_fully_addressable
+    if given is None and not alone:
+        raise ValueError("global_shape must be given when there are several processes.")
+    shape = local.shape if given is None else tuple(given)
+    if alone and shape != local.shape:
+        raise ValueError(
+            f"local_data has shape {local.shape}, but global_shape is {shape}. All devices belong "
+            "to this process, so that it holds the whole: leave global_shape out."
+        )
+    boxes = [
+        [part.indices(size)[:2] for part, size in zip(index, shape, strict=True)]
+        for index in sharding.addressable_devices_indices_map(shape).values()
+    ]
+    starts = [min(box[axis][0] for box in boxes) for axis in range(len(shape))]
+    stops = [max(box[axis][1] for box in boxes) for axis in range(len(shape))]
+    expected = tuple(stop - start for start, stop in zip(starts, stops, strict=True))
+    if local.shape != expected:
+        raise ValueError(
+            f"local_data has shape {local.shape}, but this process's devices hold a part of shape "
+            f"{expected} of the array of shape {shape}."
+        )
+
+    def part(index: tuple[slice, ...]) -> np.ndarray:
+        bounds = [s.indices(size)[:2] for s, size in zip(index, shape, strict=True)]
+        return local[
+            tuple(slice(a - start, b - start) for (a, b), start in zip(bounds, starts, strict=True))
+        ]
+
+    return make_array_from_callback(shape, sharding, part)
