@@ -8,7 +8,6 @@ by the oracle's interpreter: `PYTHON integration/place_cases [file ...]`. If a l
 
 import ast
 import copy
-import importlib
 import pickle
 import threading
 from dataclasses import dataclass
@@ -162,7 +161,7 @@ def names(jax) -> dict:
         "under": under,
         "jnp": jax.numpy,
         "lax": jax.lax,
-        "pjit": importlib.import_module(f"{jax.__name__}.experimental.pjit").pjit,
+        "pjit": import_module(f"{jax.__name__}.experimental.pjit").pjit,
         "pmap": jax.pmap,
         "psum": jax.lax.psum,
         "random": jax.random,

@@ -188,7 +188,7 @@ REFUSED = [
         ValueError,
         "cov must be",
     ),
-    (lambda: stats.norm.logpdf(np.complex64(1)), ValueError, "real numbers"),
+    (lambda: stats.norm.cdf(np.complex64(1)), ValueError, "real numbers"),
 ]
 
 
@@ -196,3 +196,23 @@ REFUSED = [
 def test_refused_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+COMPLEX_DENSITIES = {
+    "norm": lambda z: np.exp(-z * z / 2) / np.sqrt(2 * np.pi),
+    "cauchy": lambda z: 1 / (np.pi * (1 + z * z)),
+    "logistic": lambda z: np.exp(-z) / (1 + np.exp(-z)) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX_DENSITIES)
+def test_densities_of_complex_numbers(name):
+    distribution = DISTRIBUTIONS[name]
+    z = np.array([0.5 + 1j, 0.25 - 0.5j, -3 + 0.5j, 2 - 0.3j], np.complex64)
+    density = COMPLEX_DENSITIES[name](z)
+    np.testing.assert_allclose(distribution.pdf(z), density, rtol=1e-5)
+    np.testing.assert_allclose(np.exp(distribution.logpdf(z)), density, rtol=1e-5)
+    if name != "norm":
+        slopes = [grad(distribution.cdf, holomorphic=True)(x) for x in z]
+        np.testing.assert_allclose(slopes, density, rtol=1e-4)
+        np.testing.assert_allclose(distribution.sf(z), 1 - distribution.cdf(z), rtol=1e-4)

@@ -135,7 +135,7 @@ def _result_dtype(
             f"dot_general: preferred_element_type={preferred} is narrower than the operands' "
             f"dtype, {dtype}. Ask for one of as many bits at least."
         )
-    return preferred, False
+    return preferred, lhs.weak_type and rhs.weak_type
 
 
 def _reach(dtype: DTypeLike) -> tuple[int, int, float]:

@@ -41,6 +41,7 @@ from ._factories import (
     real_part,
     repeat_to,
     scalar_like,
+    strong_like,
     sum_to,
     unary_function,
 )
@@ -286,7 +287,7 @@ square_p: Primitive = nary(
         else ctx.emit("stablehlo.multiply", [x, x], ctx.out)
     ),
     numeric,
-    lambda t, x: mul(t, mul(scalar_like(x, 2), x)),
+    lambda t, x: mul(t, mul(strong_like(x, 2), x)),
     exact=exact.elementwise(np.square),
     checkify=makes_no_nan,
 )
@@ -334,7 +335,7 @@ def _integer_pow_jvp(primals, tangents, *, y):
     if y == 1:
         return result, t
     lower = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
-    return result, mul(t, mul(scalar_like(x, y), lower))
+    return result, mul(t, mul(strong_like(x, y), lower))
 
 
 def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:

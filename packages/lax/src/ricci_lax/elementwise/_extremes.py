@@ -33,7 +33,7 @@ __all__ = [
 
 def _share(larger: ArrayLike, same: ArrayLike, like: ArrayLike) -> Array:
     """The factor of an operand's tangent: 1 where it is the result, 1/2 where both operands are."""
-    one, none, half = (filled_like(like, value) for value in (1, 0, 0.5))
+    one, none, half = (filled_like(like, value, weak=False) for value in (1, 0, 0.5))
     return select_n(larger, select_n(same, none, half), one)
 
 

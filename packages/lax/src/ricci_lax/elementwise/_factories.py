@@ -65,10 +65,19 @@ def scalar_like(x: ArrayLike, value: complex) -> ArrayLike:
     return scalar(value, aval.dtype, aval.weak_type)
 
 
-def filled_like(x: ArrayLike, value: complex) -> Array:
-    """An array of the type of ``x``, all of whose elements are ``value``."""
+def strong_like(x: ArrayLike, value: complex) -> ArrayLike:
+    """A constant of the dtype of ``x`` that is not weakly typed.
+
+    JAX has such constants in some derivatives, so that these are not weak where ``x`` is.
+    """
+    return scalar(value, array_aval(x).dtype)
+
+
+def filled_like(x: ArrayLike, value: complex, weak: bool | None = None) -> Array:
+    """An array of the type of ``x``, or of another weak type, whose elements are all ``value``."""
     aval = array_aval(x)
-    return broadcast_in_dim(scalar(value, aval.dtype, aval.weak_type), aval.shape, ())
+    weak = aval.weak_type if weak is None else weak
+    return broadcast_in_dim(scalar(value, aval.dtype, weak), aval.shape, ())
 
 
 def operands(*xs: ArrayLike) -> tuple[ArrayLike, ...]:

@@ -47,6 +47,7 @@ from ._factories import (
     nary,
     repeat_to,
     scalar_like,
+    strong_like,
     unary_function,
 )
 
@@ -259,7 +260,7 @@ exp_p: Primitive = _accurate(
     singular=Singular(harmless="0.0"),
 )
 exp2_p: Primitive = _accurate(
-    "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(scalar_like(y, 2)), mul(t, y))
+    "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(strong_like(y, 2)), mul(t, y))
 )
 expm1_p: Primitive = _accurate(
     "expm1",
@@ -286,7 +287,7 @@ log2_p: Primitive = _accurate(
     "log2",
     _log2_lower,
     inexact,
-    lambda t, y, x: div(t, mul(x, log(scalar_like(x, 2)))),
+    lambda t, y, x: div(t, mul(x, log(strong_like(x, 2)))),
     examples=samples(POSITIVE),
 )
 tanh_p: Primitive = _accurate(
@@ -332,7 +333,7 @@ sqrt_p: Primitive = _accurate(
     "sqrt",
     "stablehlo.sqrt",
     inexact,
-    lambda t, y, x: mul(t, div(scalar_like(x, 0.5), y)),
+    lambda t, y, x: mul(t, div(strong_like(x, 0.5), y)),
     singular=_zero_is_singular,
     examples=samples(POSITIVE),
 )
@@ -340,7 +341,7 @@ rsqrt_p: Primitive = _accurate(
     "rsqrt",
     "stablehlo.rsqrt",
     inexact,
-    lambda t, y, x: mul(t, mul(scalar_like(x, -0.5), div(y, x))),
+    lambda t, y, x: mul(t, mul(strong_like(x, -0.5), div(y, x))),
     singular=Singular(at_zero=True),
     examples=samples(POSITIVE),
 )
@@ -348,7 +349,7 @@ cbrt_p: Primitive = _accurate(
     "cbrt",
     "stablehlo.cbrt",
     floating,
-    lambda t, y, x: mul(t, mul(scalar_like(x, 1 / 3), integer_pow(y, -2))),
+    lambda t, y, x: mul(t, mul(strong_like(x, 1 / 3), integer_pow(y, -2))),
     singular=_zero_is_singular,
 )
 
@@ -417,7 +418,7 @@ tan_p: Primitive = _accurate(
     "tan",
     "stablehlo.tan",
     inexact,
-    lambda t, y, x: mul(t, add(scalar_like(y, 1), square(y))),
+    lambda t, y, x: mul(t, add(strong_like(y, 1), square(y))),
     examples=samples(UNIT),
 )
 
@@ -454,7 +455,7 @@ acos_p: Primitive = _chlo(
     singular=_at_one("0.0", "arccos"),
     examples=samples(UNIT),
 )
-atan_p: Primitive = _chlo("atan", lambda t, x: div(t, add(scalar_like(x, 1), square(x))))
+atan_p: Primitive = _chlo("atan", lambda t, x: div(t, add(strong_like(x, 1), square(x))))
 sinh_p: Primitive = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
 cosh_p: Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
 asinh_p: Primitive = _chlo("asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1)))))

@@ -90,7 +90,7 @@ def _cholesky_jvp(primals, tangents):
     t = lower_triangle(triangular_solve(factor, t, left_side=True, lower=True))
     size = aval.shape[-1]
     both = add(scalar_like(t, 1), identity(size, size, aval.dtype))
-    return factor, matmul(factor, div(t, in_batch(both, aval.ndim)))
+    return factor, matmul(factor, div(converted(t, aval.dtype), in_batch(both, aval.ndim)))
 
 
 cholesky_p: Primitive = define(

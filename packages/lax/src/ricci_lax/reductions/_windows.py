@@ -36,6 +36,7 @@ from ricci_ir import (
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge_p, le_p
 from ricci_lax.elementwise._extremes import max, min
+from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad
@@ -126,7 +127,7 @@ def _sum_transpose(
         before = width - low - 1
         after = size + width - 1 - dilated(count, stride) - before
         config.append((before, after, stride - 1))
-    spread = pad(ct, np.zeros((), x.aval.dtype)[()], config)
+    spread = pad(ct, scalar_like(ct, 0), config)
     ones = (1,) * len(shape)
     result = reduce_window_sum_p.bind(
         spread,

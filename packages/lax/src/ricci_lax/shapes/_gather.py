@@ -245,7 +245,7 @@ def _gather_transpose(
     dims = ScatterDimensionNumbers(*dimension_numbers)
     # Scatter is defined on top of this module.
     into = primitives["scatter-add"].bind(
-        zeros_of(operand.aval),
+        zeros_of(operand.aval.strip_weak_type()),
         indices,
         ct,
         dimension_numbers=dims,

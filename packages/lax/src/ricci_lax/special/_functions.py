@@ -14,6 +14,7 @@ from ricci_lax.elementwise._factories import (
     filled_like,
     nary,
     scalar_like,
+    strong_like,
     unary_function,
 )
 from ricci_lax.elementwise._transcendental import exp, sqrt
@@ -47,7 +48,7 @@ __all__ = [
 
 
 def _gaussian(t, x, factor: float):
-    return mul(scalar_like(x, factor), mul(t, exp(neg(square(x)))))
+    return mul(strong_like(x, factor), mul(t, exp(neg(square(x)))))
 
 
 sqrt_pi = pi**0.5
@@ -58,7 +59,7 @@ erf_inv_p: Primitive = nary(
     "erf_inv",
     "chlo.erf_inv",
     floating,
-    lambda t, y, x: mul(scalar_like(x, sqrt_pi / 2), mul(t, exp(square(y)))),
+    lambda t, y, x: mul(strong_like(x, sqrt_pi / 2), mul(t, exp(square(y)))),
     from_result=True,
     examples=samples(UNIT, specials=False),
 )
@@ -84,7 +85,7 @@ digamma_p: Primitive = nary(
     "digamma",
     "chlo.digamma",
     floating,
-    lambda t, x: mul(t, polygamma(scalar_like(x, 1), x)),
+    lambda t, x: mul(t, polygamma(strong_like(x, 1), x)),
     examples=samples(POSITIVE, specials=False),
 )
 

@@ -354,7 +354,8 @@ def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
         return lax.full_like(flat, 0, shape=shape)
     times = -(-wanted // size)
     flat = lax.tile(flat, (times,)) if times > 1 else flat
-    return lax.reshape(lax.slice(flat, (0,), (wanted,)), shape)
+    flat = flat if times * size == wanted else lax.slice(flat, (0,), (wanted,))
+    return lax.reshape(flat, shape)
 
 
 def apply_along_axis(

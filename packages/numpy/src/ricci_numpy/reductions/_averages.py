@@ -338,7 +338,8 @@ def _quantiles(
     skip_nan: bool,
 ) -> Array:
     """The quantiles at the fractions ``q``, an array, or ``known``, numbers."""
-    a = convert(a, inexact_dtype(a.dtype)[0])
+    given = (a,) if weights is None else (a, weights)
+    a = convert(a, inexact_dtype(*common_dtype(*given))[0])
     rows, rest = _rows(a, axes)
     if rows.shape[1] == 0 and skip_nan:
         rows = lax.full((rows.shape[0], 1), strong_constant(a.dtype, np.nan))

@@ -5,10 +5,21 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Shape, composite, inlined
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    Shape,
+    composite,
+    inlined,
+    python_scalar_dtype,
+)
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
+    INTEGER_DTYPES,
     convert,
     inexact_dtype,
     operands,
@@ -137,7 +148,8 @@ def var(
     Args:
       a: an array; integers become floats.
       axis: the axis or axes to reduce; all without it.
-      dtype: the dtype of the result and of the computation.
+      dtype: the dtype of the result and of the computation. Of an integer one the quotients are
+        cut off, and the result is a weakly typed float.
       out: not supported.
       ddof: the sum of squares is divided by the number of elements minus this.
       keepdims: whether the axes stay, with size 1.
@@ -184,6 +196,8 @@ def std(
     """
     no_out("std", out)
     dtype = chosen_dtype(dtype, "std")
+    if dtype is not None and dtype not in INEXACT_DTYPES:
+        raise ValueError(f"std: dtype must be one of floats or complex, got {dtype}.")
     freedom = _ddof("std", ddof, correction)
     return _variance("std", a, axis, dtype, freedom, keepdims, where, mean)
 
@@ -208,7 +222,7 @@ def variance_dtypes(
         found = inexact_dtype(a_dtype)[0]
         computed = accumulated_dtype(found)
     else:
-        if dtype not in INEXACT_DTYPES:
+        if dtype == BOOL or (dtype not in INEXACT_DTYPES and name != "var"):
             raise ValueError(f"{name}: dtype must be one of floats or complex, got {dtype}.")
         if a_dtype in COMPLEX_DTYPES and dtype not in COMPLEX_DTYPES:
             raise ValueError(
@@ -290,9 +304,12 @@ def _var(
     squares = squared_modulus(lax.sub(a, center))
     real = squares.dtype
     total = sum(squares, axes, real, None, keepdims, None, where)
+    weak = result_dtype in INTEGER_DTYPES
+    if weak:  # what is no number is a Python float beside integers
+        result_dtype = python_scalar_dtype(float)
     if where is None and traced_ddof is None and axis_count(a.shape, axes) > ddof:
         count = strong_constant(real, axis_count(a.shape, axes) - ddof)
-        return convert(lax.div(total, count), result_dtype)
+        return convert(lax.div(total, count), result_dtype, weak)
     if where is None:
         count = strong_constant(real, axis_count(a.shape, axes))
     else:
@@ -301,4 +318,5 @@ def _var(
     count = lax.sub(count, ddof)
     result = convert(lax.div(total, count), result_dtype)
     positive = lax.gt(count, strong_constant(real, 0))
-    return select_where(positive, result, strong_constant(result_dtype, np.nan), name)
+    result = select_where(positive, result, strong_constant(result_dtype, np.nan), name)
+    return convert(result, result_dtype, weak)

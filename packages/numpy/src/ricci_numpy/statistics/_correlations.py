@@ -133,6 +133,8 @@ def _cov(
         freedom = strong_constant(x.dtype, x.shape[1] - ddof)
     else:
         total = sum(weights)
+        if aweights is not None and not _has_dtype(weights, np.inexact):
+            total = convert(total, x.dtype)
         average = divide(sum(multiply(x, weights), 1), total)
         freedom = _freedom(total, weights, aweights, ddof)
     x, average = promote_dtypes(x, average)

@@ -13,6 +13,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    Tracer,
     composite,
     inlined,
     issubdtype,
@@ -269,7 +270,13 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if _dtype_of(exponent) not in INTEGER_DTYPES or not hasattr(type(exponent), "aval"):
             exponent = scalar_or_array(exponent, dtype, weak)
         return lax.pow(*promote_shapes("power", base, exponent))
-    return _integer_power(base, exponent)
+    # With an exponent whose value is known, JAX makes a power that is as weak as the base.
+    known = not isinstance(exponent, Tracer)
+    if known and not np.ndim(exponent) and _dtype_of(base) == BOOL:
+        base = convert(base, INT32)
+    result = _integer_power(base, exponent)
+    weak = known and exponent_dtype != BOOL
+    return convert(result, result.dtype) if result.aval.weak_type and not weak else result
 
 
 def _dtype_of(x: ArrayLike) -> np.dtype:

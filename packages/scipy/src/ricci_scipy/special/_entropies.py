@@ -81,6 +81,11 @@ def _entr(x: Array) -> Array:
 _entr.defjvps(lambda t, value, x: t * (-jnp.log(x) - 1))
 
 
+def _strong_array(x: Array) -> Array:
+    """An array without weak type; scalars stay as they are."""
+    return x.astype(x.dtype) if x.shape else x
+
+
 def _relative(p: Array, q: Array) -> tuple[Array, Array]:
     """Whether p and q are positive, and p log(p / q) there."""
     inside = (p > 0) & (q > 0)
@@ -110,7 +115,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     inside, value = _relative(p, q)
     outside = jnp.where((p == 0) & (q >= 0), 0.0, np.inf)
     outside = jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, outside)
-    return jnp.where(inside, value, outside)
+    return _strong_array(jnp.where(inside, value, outside))
 
 
 @elementwise(weak=True)
@@ -128,7 +133,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     inside, value = _relative(p, q)
     outside = jnp.where((p == 0) & (q >= 0), q, np.inf)
     outside = jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, outside)
-    return jnp.where(inside, value - p + q, outside)
+    return _strong_array(jnp.where(inside, value - p + q, outside))
 
 
 def _transformed(log: Array, lmbda: ArrayLike) -> Array:

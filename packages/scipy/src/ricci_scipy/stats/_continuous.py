@@ -18,8 +18,16 @@ _POSITIVE = (0.0, np.inf)
 
 
 def _reciprocal_angle(z: Array) -> Array:
-    """The angle of (z, 1) over π, precise for large z."""
+    """The angle of (z, 1) over π, precise for large z; also continued to complex numbers."""
+    if jnp.iscomplexobj(z):
+        return 0.5 - jnp.arctan(z) / np.pi
     return jnp.arctan2(jnp.ones_like(z), z) / np.pi
+
+
+def _logistic_log_density(z: Array) -> Array:
+    if jnp.iscomplexobj(z):
+        return z - 2 * jnp.log1p(jnp.exp(z))
+    return -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z)))
 
 
 def _cauchy_quantile(turn: Array) -> Array:
@@ -57,6 +65,7 @@ norm: ModuleType = distribution(
         "ppf": ("0.9", 1.2816),
         "isf": ("0.9", -1.2816),
     },
+    complexes="logpdf pdf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.1",
     logpdf=lambda z: -0.5 * (z * z + _LOG_TURN),
     cdf=special.ndtr,
@@ -81,6 +90,7 @@ cauchy: ModuleType = distribution(
         "ppf": ("0.75", 1.0),
         "isf": ("0.75", -1.0),
     },
+    complexes=_ALL,
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.3",
     logpdf=lambda z: -float(np.log(np.pi)) - jnp.log1p(z * z),
     cdf=lambda z: _reciprocal_angle(-z),
@@ -201,10 +211,11 @@ logistic: ModuleType = distribution(
         "isf": ("0.75", -1.0986),
     },
     variables={"ppf": "x", "isf": "x"},
+    complexes="logpdf pdf cdf sf ppf isf",
     source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2, ch. 23",
-    logpdf=lambda z: -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z))),
-    cdf=special.expit,
-    sf=lambda z: special.expit(-z),
+    logpdf=_logistic_log_density,
+    cdf=lax.logistic,
+    sf=lambda z: lax.logistic(-z),
     ppf=special.logit,
     isf=lambda q: -special.logit(q),
 )

@@ -73,6 +73,7 @@ def distribution(
     bare: str = "",
     variables: Mapping[str, str] | None = None,
     valid: Formula | None = None,
+    complexes: str = "",
     source: str,
     **formulas: Formula,
 ) -> ModuleType:
@@ -89,6 +90,7 @@ def distribution(
       bare: the functions that have neither of them.
       variables: the name of a function's first parameter, where it is no ``x``, ``k`` or ``q``.
       valid: says of shape parameters whether they are in their domain; results are NaN elsewhere.
+      complexes: the functions that take complex numbers, too.
       source: where the distribution is described.
       formulas: by the function's name.
     """
@@ -102,7 +104,8 @@ def distribution(
         if valid is not None:
             made = _in_domain(made, valid, slice(bool(first), bool(first) + len(shapes)))
         made = _with_signature(made, function, first, shapes, places)
-        made = elementwise(weak=True, mixed=False)(made)
+        holds = function in complexes.split()
+        made = elementwise(complexes=holds, weak=True, mixed=False)(made)
         summary = _SUMMARIES[function].format(title)
         names = list(made.__signature__.parameters)  # type: ignore[attr-defined]
         made.__doc__ = _documentation(summary, name, function, names, shapes, examples, source)
@@ -199,6 +202,8 @@ def _in_domain(function: Formula, valid: Formula, shapes: slice) -> Formula:
 
 
 def _quantile(formula: Formula, q: Array, shapes: tuple[Array, ...]) -> Array:
+    if jnp.iscomplexobj(q):
+        return formula(q, *shapes)
     valid = (q >= 0) & (q <= 1)
     return jnp.where(valid, formula(jnp.where(valid, q, 0.5), *shapes), np.nan)
 

@@ -1,0 +1,130 @@
+"""Results and derivatives are weakly typed where JAX's are, at both widths.
+
+What operands alone decide, `test_numpy_oracle.py` tries for every function of the NumPy API. Here
+are functions that decide by more: by constants in their derivatives, by operands whose values are
+known, by second operands.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+pytest.importorskip("ricci_xla", reason="values need the compiler")
+
+from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, shared_oracle
+
+PRELUDE = """
+scalar, count, flag = jnp.asarray(0.5), jnp.asarray(3), jnp.asarray(True)
+weak = lax.broadcast(jnp.asarray(2.0), (3,))
+matrix = jnp.where(jnp.array(np.eye(3, dtype=bool)), 2.0, 0.5)
+x = jnp.array([1.0, 2.0, 3.0], "float32")
+n = jnp.array([1, 2, 3], "int32")
+numbers = (((0,), (0,)), ((), ()))
+def push(f):
+    return jax.jvp(f, (weak,), (weak,))
+def pull(f):
+    return jax.grad(lambda m: sum(jnp.sum(y) for y in jax.tree.leaves(f(m))))(matrix)
+"""
+
+# Derivatives in which JAX has constants that are not weak, and others.
+PUSHED = """
+tan atan exp2 sqrt rsqrt square cbrt reciprocal erf erfc erf_inv digamma
+sin asin acos tanh log1p expm1 logistic lgamma sinh asinh acosh atanh bessel_i0e bessel_i1e abs log
+"""
+PULLED = """
+jnp.diagonal
+jnp.diag
+jnp.sort
+jnp.linalg.cholesky
+jnp.linalg.inv
+jnp.linalg.eigvalsh
+jnp.trace
+jnp.tril
+jnp.roll
+lambda m: lax.top_k(m, 2)[0]
+lambda m: lax.linalg.lu(m)[0]
+lambda m: jnp.take(m, jnp.array([0, 1]), 0)
+lambda m: m[jnp.array([0])]
+lambda m: m[0]
+lambda m: m @ m
+lambda m: jnp.einsum("ij,jk", m, m)
+lambda m: jnp.linalg.matrix_power(m, 3)
+lambda m: jnp.clip(m, 0, 1)
+lambda m: jnp.maximum(m, m.T)
+lambda m: jnp.resize(m, (18,))
+lambda m: lax.reduce_window(m, 0.0, lax.add, (2, 2))
+"""
+CALLS = """
+lax.dot_general(weak, weak, numbers, preferred_element_type=jnp.float32)
+lax.dot_general(weak, x, numbers, preferred_element_type=jnp.float64)
+jnp.dot(weak, weak)
+jnp.matmul(weak, x)
+jnp.power(count, count)
+jnp.power(count, 2)
+jnp.power(flag, count)
+jnp.power(True, count)
+jnp.power(count, count)
+jnp.power(x > 1, count)
+jnp.power(count, flag)
+jnp.power(x > 1, n)
+jax.jit(lambda a: jnp.power(a, count))(True)
+jax.jit(jnp.power)(True, 3)
+jax.jit(jnp.power)(2, True)
+jnp.power(n, count)
+jax.jit(jnp.power)(2, 3)
+jax.jit(jnp.power)(2.0, 3)
+jax.jit(lambda a: 2**a)(3)
+jax.jit(lambda a: a**2)(3)
+jax.jit(lambda a: jnp.power(a, count))(3)
+jax.scipy.special.rel_entr(weak, 2.0)
+jax.scipy.special.rel_entr(2.0, 3.0)
+jax.scipy.special.kl_div(weak, weak)
+jax.scipy.special.kl_div(scalar, 2)
+jax.scipy.special.binom(scalar, 2)
+jnp.triu(lax.broadcast(True, (3, 3)))
+jnp.cov(x, aweights=jnp.array([1, 2, 3]))
+jnp.cov(n, aweights=n, fweights=n)
+jnp.cov(x.astype("bfloat16"), aweights=n)
+jnp.cov(x, aweights=np.array([1.0, 2.0, 3.0]))
+jnp.quantile(x.astype("bfloat16"), 0.3, method="inverted_cdf", weights=np.ones(3))
+jnp.var(x, dtype=int)
+jnp.var(x, dtype="int16", ddof=1)
+jnp.var(x, dtype=int, ddof=4)
+jnp.var(x, dtype=int, where=x > 1)
+jnp.std(x, dtype=int)
+jax.vmap(lambda a: lax.pmean(a, "i"), axis_name="i")(weak)
+"""
+SOURCES = [
+    *(f"push(lax.{name})" for name in PUSHED.split()),
+    "push(lambda a: lax.integer_pow(a, 3))",
+    "push(lambda a: jnp.clip(a, 0, 1))",
+    *(f"pull({text})" for text in PULLED.strip().splitlines()),
+    *CALLS.strip().splitlines(),
+]
+
+
+def shown(result) -> list[str] | str:
+    """The types of the results, or the class of the error."""
+    if result.error:
+        return result.error.name
+    return [f"{x.dtype}{x.shape}{' weak' if x.weak_type else ''}" for x in result.leaves]
+
+
+@pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
+@pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
+def test_types_are_those_of_jax(wide):
+    config = {"jax_enable_x64": wide}
+    requests = [Request(f"{PRELUDE}\n{source}", {}, config) for source in SOURCES]
+    answers = shared_oracle().run_many(requests, timeout=600)
+    space = ricci_namespace()
+    ours = [shown(evaluate_with(space, r.source, {}, config=r.config)) for r in requests]
+    theirs = map(shown, answers)
+    wrong = [
+        f"{source}\n  ours:   {our}\n  theirs: {their}"
+        for source, our, their in zip(SOURCES, ours, theirs, strict=True)
+        if our != their
+    ]
+    assert not wrong, f"{len(wrong)} types differ\n" + "\n".join(wrong)
