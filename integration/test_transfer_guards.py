@@ -41,6 +41,11 @@ jnp.asarray(1.0)
 jnp.ones(4)
 jnp.arange(5)
 jnp.full((3,), 2.0)
+jnp.empty(3)
+jnp.empty((), int)
+jnp.empty_like(x)
+jnp.diag_indices(3)
+jnp.diag_indices_from(x.reshape(2, 2))
 jnp.linspace(0, 1, 5)
 x + 1
 x + x

@@ -83,6 +83,11 @@ def split(x: np.ndarray, *, sizes: Sequence[int], axis: int, **_: Any) -> list[n
     return np.split(x, np.cumsum(sizes)[:-1], axis)
 
 
+def empty(*, dtype: DTypeLike, shape: Shape, **_: Any) -> np.ndarray:
+    """Zeros."""
+    return np.zeros(shape, dtype)
+
+
 def iota(*, dtype: DTypeLike, shape: Shape, dimension: int, **_: Any) -> np.ndarray:
     """The positions along a dimension."""
     sizes = [-1 if d == dimension else 1 for d in range(len(shape))]

@@ -30,6 +30,7 @@ from ricci_ir import dtype as dtype_of
 from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value
 
+from . import _exact_rules as exact
 from ._filling import full
 from ._shapes import (
     as_sizes,
@@ -94,6 +95,7 @@ empty_p = define(
     transpose=not_linear,
     batch=unsupported("there is no operand to map over"),
     lower=_empty_lower,
+    exact=exact.empty,
     exempt=without_operands,
 )
 

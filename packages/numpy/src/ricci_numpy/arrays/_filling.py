@@ -101,6 +101,13 @@ def filled(shape: Shape, value: Any, dtype: Any, weak_type: bool, name: str) -> 
     return lax.broadcast_in_dim(value, shape, ()) if shape else _rank_zero(value, dtype, weak_type)
 
 
+def _unfilled(shape: Shape, dtype: Any, weak_type: bool, name: str) -> Array:
+    """An array whose elements may be anything; guards of transfers do not refuse it."""
+    if dtype not in array_dtypes or any(n < 0 for n in shape):
+        return filled(shape, 0, dtype, weak_type, name)
+    return convert(lax.empty(shape, dtype), dtype, weak_type)
+
+
 def _filled_without_numbers(shape: Shape, value: Any, dtype: Any, name: str) -> Any:
     """``filled`` for the dtype of random keys, and for ``float0``."""
     if isinstance(dtype, ExtendedDType):
@@ -179,7 +186,7 @@ def empty(
     Source: numpy.empty.
     """
     found = checked_dtype(explicit_dtype(dtype, "empty"), "empty")
-    return placed(filled(as_shape(shape), 0, found, False, "empty"), device, out_sharding)
+    return placed(_unfilled(as_shape(shape), found, False, "empty"), device, out_sharding)
 
 
 def full(
@@ -279,6 +286,8 @@ def _like(
         return cast_varying(placed(filled_in, device, out_sharding), varying(aval))
     weak = dtype is None and aval.weak_type
     found = aval.dtype if dtype is None else dtype
+    if name == "empty_like":
+        return placed(_unfilled(sizes, found, weak, name), device, out_sharding)
     if name == "full_like":
         value = _scalar(value, found, weak)
     elif weak:

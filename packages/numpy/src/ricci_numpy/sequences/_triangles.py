@@ -305,7 +305,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     n, ndim = index(n), index(ndim)
     if n < 0 or ndim < 0:
         raise ValueError(f"diag_indices: n={n} and ndim={ndim}, but neither can be below 0.")
-    return (from_host(np.arange(n)),) * ndim
+    return (lax.iota(int, n),) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
