@@ -22,6 +22,15 @@ def _refused(f):
         f(jnp.ones(3))
 
 
+def _cube_root(v):
+    return lax.custom_root(
+        lambda y: y**3 - v,
+        jnp.ones_like(v),
+        lambda f, y: lax.fori_loop(0, 9, lambda i, y: y - f(y) / (3 * y * y), y),
+        lambda g, y: y / g(jnp.ones_like(y)),
+    )
+
+
 # Each makes its functions anew, as a caller in a loop does.
 CALLS = {
     "jit": lambda x: ricci.jit(lambda x: x + 1)(x),
@@ -54,6 +63,17 @@ CALLS = {
     "linearize": lambda x: ricci.linearize(lambda x: jnp.sin(x), x)[1](x),
     "vjp": lambda x: ricci.vjp(lambda x: jnp.sin(x), x)[1](x),
     "callback": lambda x: ricci.jit(lambda x: ricci.pure_callback(np.cos, x, x))(x),
+    "custom_root": lambda x: _cube_root(x[1]),
+    "grad of custom_root": lambda x: ricci.grad(_cube_root)(x[2]),
+    "second derivative of custom_root": lambda x: ricci.grad(ricci.grad(_cube_root))(x[2]),
+    "jit of vmap of custom_root": lambda x: ricci.jit(ricci.vmap(_cube_root))(x + 1),
+    "custom_linear_solve": lambda x: lax.custom_linear_solve(
+        lambda y: y * 2, x, lambda f, b: b / 2
+    ),
+    "cg": lambda x: ricci.scipy.sparse.linalg.cg(lambda y: y * 2, x),
+    "linear_transpose": lambda x: ricci.linear_transpose(lambda y: y * 2, x)(x),
+    "associative_scan": lambda x: lax.associative_scan(lambda a, b: a + b, x),
+    "composite": lambda x: lax.composite(lambda x: x + 1, "a.name")(x),
     "pmap": lambda x: ricci.pmap(lambda x: x + 1)(x[:1]),
     "an error": lambda x: _refused(ricci.jit(lambda x: x + jnp.ones(7))),
 }

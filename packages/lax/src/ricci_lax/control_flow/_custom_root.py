@@ -1,5 +1,6 @@
 """``custom_root``: the root of a function, differentiated by the implicit function theorem."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -185,13 +186,17 @@ def _root(count: int, applied: Jaxpr, solved: Jaxpr, tangent: Jaxpr) -> custom_j
 
     root = custom_jvp(custom_root)
     root.made_once = True
+    # The rule belongs to the function, which so outlives it; a reference both ways would leave
+    # both, and the arrays in their programs, to the garbage collector.
+    itself = weakref.ref(root)
 
     def root_jvp(primals, tangents):
         f_consts, solve_consts, tangent_consts, guess = primals
         if runs_at_once([*f_consts, *solve_consts, *guess]):
             outs = eval_jaxpr(solved, (), *solve_consts, *guess)
         else:
-            outs = root(*primals)
+            function: Any = itself()
+            outs = function(*primals)
         x = outs[:count]
         zeros = [SymbolicZero(tangent_aval(get_aval(out))) for out in outs]
         given = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for t in tangents[0]]
