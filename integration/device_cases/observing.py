@@ -141,6 +141,7 @@ def names(jax):
         "lax": jax.lax,
         "np": np,
         "checkify": importlib.import_module(f"{jax.__name__}.experimental.checkify"),
+        "partitioning": importlib.import_module(f"{jax.__name__}.experimental.custom_partitioning"),
         "pjit": importlib.import_module(f"{jax.__name__}.experimental.pjit").pjit,
         "partial": functools.partial,
         "P": sharding.PartitionSpec,

@@ -6,4 +6,5 @@ from ._effects import *
 from ._hlo_computation import *
 from ._inspection import *
 from ._memories import *
+from ._partitioners import *
 from ._program_devices import *

@@ -58,6 +58,7 @@ from ._error_checks import check_errors, checks_errors
 from ._layouts import required_layouts, result_layouts
 from ._memories import host_results, results_on_host
 from ._nan_checks import check_results, checks_results
+from ._partitioners import partition_error
 from ._program_devices import Options, Placement, mesh_of, meshes_of_results, place
 from ._sizes import check_sizes, uncountable
 
@@ -454,10 +455,10 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
                 configure=_propagate if len(devices) > 1 else None,
             )
         except RuntimeError:
-            error = uncountable(program)
+            error = uncountable(program) or partition_error(lowered.text)
             if error is None:
                 raise
-            raise error from None
+            raise error from error.__cause__
     jaxpr = program.jaxpr
     count = len(program.consts)
     if len(devices) == 1:

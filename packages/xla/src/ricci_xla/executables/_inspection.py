@@ -1,6 +1,7 @@
 """Inspecting the shardings that XLA chooses for values, while it compiles a program."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class ShardingInspector:
 
     def __init__(self, module: Module, ndim: int, tell: Callable[[Sharding], None]):
         devices = tuple(module.devices)
-        mesh = _mesh_of(module, devices)
+        mesh = mesh_of_module(module.meshes, devices)
 
         def handler(tiles: HloSharding) -> None:
             tell(named_by_tiles(GSPMDSharding(DeviceList(devices), tiles), mesh, ndim))
@@ -50,11 +51,16 @@ class ShardingInspector:
         self.config = runtime.encode_inspect_sharding_callback(handler)
 
 
-def _mesh_of(module: Module, devices: Sequence[Device]) -> Mesh | None:
-    """The module's mesh over all of its devices, if it has one."""
-    for axes in module.meshes:
+def mesh_of_module(meshes: Mapping[Any, str], devices: Sequence[Device]) -> Mesh | None:
+    """A module's mesh over all of its devices, if it has one.
+
+    Args:
+      meshes: the axes of the meshes that the module declares.
+      devices: its devices.
+    """
+    for axes in meshes:
         sizes = [size for _, size in axes]
-        if np.prod(sizes) == len(devices):
+        if axes and np.prod(sizes) == len(devices):
             return Mesh(np.array(devices, object).reshape(sizes), tuple(n for n, _ in axes))
     return None
 

@@ -182,6 +182,13 @@ class HloSharding:
     ) -> HloSharding:
         """Tiles numbered in the order of a transposed grid of devices."""
 
+    @staticmethod
+    def tuple_sharding(shape: Any, elements: Sequence[HloSharding], /) -> HloSharding:
+        """The sharding of a tuple of values."""
+
+    def tuple_elements(self) -> list[HloSharding]:
+        """The shardings of the values in a tuple."""
+
     def is_replicated(self) -> bool:
         """Whether every device has the whole value."""
 

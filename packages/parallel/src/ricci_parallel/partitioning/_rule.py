@@ -1,0 +1,282 @@
+"""Sharding rules: which dimensions of an operation's operands and results are divided alike."""
+
+import re
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from ._mappings import BATCHING, ArrayMapping, CompoundFactor, Factor
+
+_TOKEN = re.compile(r"\s*(\.\.\.\w*|[()]|\w+|\S)")
+_LETTERS = "ijklmnopqrstuvwxyz"
+
+type Shape = tuple[int, ...]
+
+
+class SdyShardingRule:
+    """Which dimensions of an operation's operands and results are divided alike.
+
+    A factor is a name that dimensions share: they are divided over the same mesh axes.
+
+    Args:
+      operand_mappings, result_mappings: an ``ArrayMapping`` for each operand and result.
+      reduction_factors: factors that the operation sums over: divided operands give results that
+        are terms of a sum, which ``partition`` adds up.
+      need_replication_factors: factors that must not be divided.
+      permutation_factors: factors along which the devices exchange data.
+      **factor_sizes: the sizes of factors that no dimension has to itself.
+
+    Raises:
+      ValueError: if a factor is not used, lacks its size, or is of two of these kinds.
+
+    Example:
+      >>> SdyShardingRule((ArrayMapping("i", "j"),), (ArrayMapping("i"),), reduction_factors=("j",))
+      SdyShardingRule((('i', 'j'),), (('i',),), {} reduction_factors=('j',))
+    """
+
+    __slots__ = (
+        "factor_sizes",
+        "need_replication_factors",
+        "operand_mappings",
+        "permutation_factors",
+        "reduction_factors",
+        "result_mappings",
+    )
+
+    operand_mappings: tuple[ArrayMapping, ...]
+    result_mappings: tuple[ArrayMapping, ...]
+    reduction_factors: tuple[str, ...]
+    need_replication_factors: tuple[str, ...]
+    permutation_factors: tuple[str, ...]
+    factor_sizes: dict[str, int]
+
+    def __init__(
+        self,
+        operand_mappings: tuple[ArrayMapping, ...],
+        result_mappings: tuple[ArrayMapping, ...],
+        *,
+        reduction_factors: tuple[str, ...] = (),
+        need_replication_factors: tuple[str, ...] = (),
+        permutation_factors: tuple[str, ...] = (),
+        **factor_sizes: int,
+    ):
+        self.operand_mappings = tuple(ArrayMapping(*m) for m in operand_mappings)
+        self.result_mappings = tuple(ArrayMapping(*m) for m in result_mappings)
+        self.reduction_factors = reduction_factors
+        self.need_replication_factors = need_replication_factors
+        self.permutation_factors = permutation_factors
+        self.factor_sizes = factor_sizes
+        self._check()
+
+    def _check(self) -> None:
+        mappings = (*self.operand_mappings, *self.result_mappings)
+        used = {factor for mapping in mappings for factor in mapping.factors()}
+        whole = {factor for mapping in mappings for factor in mapping if isinstance(factor, str)}
+        for name, size in self.factor_sizes.items():
+            if name not in used:
+                raise ValueError(f"sharding rule: the size {name}={size} is of no factor in it.")
+            if name in whole:
+                raise ValueError(
+                    f"sharding rule: the factor {name!r} is a whole dimension, which has a size; "
+                    f"leave out {name}={size}."
+                )
+        for name in sorted(used - whole - set(self.factor_sizes)):
+            raise ValueError(
+                f"sharding rule: the factor {name!r} stands in compound factors alone, so that its "
+                f"size is not known; give it with {name}=."
+            )
+        kinds: dict[str, str] = {}
+        for kind in ("reduction_factors", "need_replication_factors", "permutation_factors"):
+            given = getattr(self, kind)
+            if not isinstance(given, tuple):
+                raise ValueError(
+                    f"sharding rule: {kind} is a tuple of names, got {given!r} of type "
+                    f"{type(given).__name__}."
+                )
+            for name in given:
+                if name not in used:
+                    raise ValueError(f"sharding rule: {name!r} in {kind} is no factor in it.")
+                if kinds.setdefault(name, kind) != kind:
+                    raise ValueError(
+                        f"sharding rule: the factor {name!r} is in {kinds[name]} and in {kind}; it "
+                        "can be of one kind only."
+                    )
+
+    def __repr__(self) -> str:
+        kinds = ("reduction_factors", "need_replication_factors", "permutation_factors")
+        special = "".join(f" {k}={getattr(self, k)}" for k in kinds if getattr(self, k))
+        values = f"{self.operand_mappings}, {self.result_mappings}, {self.factor_sizes}"
+        return f"SdyShardingRule({values}{special})"
+
+
+def parse_rule(
+    text: str,
+    *,
+    reduction_factors: tuple[str, ...] = (),
+    need_replication_factors: tuple[str, ...] = (),
+    permutation_factors: tuple[str, ...] = (),
+    **factor_sizes: int,
+) -> SdyShardingRule:
+    """The rule that is written in the notation of einsum: ``"... i j, j k -> ... i k"``.
+
+    Raises:
+      ValueError: if the text is no rule.
+
+    Example:
+      >>> parse_rule("(heads size) i -> heads i", size=4)
+      SdyShardingRule(((('heads', 'size'), 'i'),), (('heads', 'i'),), {'size': 4})
+    """
+    sides = text.split("->")
+    if len(sides) != 2:
+        raise ValueError(
+            f"sharding rule {text!r}: expected one '->' between operands and results, as in "
+            "'i j, j k -> i k'."
+        )
+    operands, results = (tuple(_mapping(part, text) for part in s.split(",")) for s in sides)
+    return SdyShardingRule(
+        operands,
+        results,
+        reduction_factors=reduction_factors,
+        need_replication_factors=need_replication_factors,
+        permutation_factors=permutation_factors,
+        **factor_sizes,
+    )
+
+
+def _mapping(part: str, text: str) -> ArrayMapping:
+    factors: list[Factor] = []
+    group: list[str] | None = None
+    for token in _TOKEN.findall(part.rstrip()):
+        if token == "(":
+            if group is not None:
+                raise ValueError(f"sharding rule {text!r}: compound factors cannot be nested.")
+            group = []
+        elif token == ")":
+            if group is None:
+                raise ValueError(f"sharding rule {text!r}: a ')' without its '('.")
+            factors.append(CompoundFactor(*group))
+            group = None
+        elif not (token[0].isalnum() or token.startswith("...")):
+            raise ValueError(f"sharding rule {text!r}: {token!r} has no meaning there.")
+        elif group is not None:
+            group.append(token)
+        else:
+            # A group without a name has one that cannot be written.
+            factors.append(token.replace("...", BATCHING) if token != "..." else f"{BATCHING}0")
+    if group is not None:
+        raise ValueError(f"sharding rule {text!r}: a '(' without its ')'.")
+    return ArrayMapping(*factors)
+
+
+def rule_text(rule: SdyShardingRule, operands: Sequence[Shape], results: Sequence[Shape]) -> str:
+    """The attribute ``sdy.op_sharding_rule`` of an operation.
+
+    Args:
+      rule: the rule.
+      operands, results: the shapes of the operation's operands and results.
+
+    Raises:
+      ValueError: if the rule does not fit the shapes.
+
+    Example:
+      >>> rule_text(parse_rule("... j, j k -> ... k"), [(2, 3), (3, 4)], [(2, 4)])
+      '#sdy.op_sharding_rule<([i, j], [j, k])->([i, k]) {i=2, j=3, k=4}, custom>'
+    """
+    for mappings, shapes, what in (
+        (rule.operand_mappings, operands, "operand"),
+        (rule.result_mappings, results, "result"),
+    ):
+        if len(mappings) != len(shapes):
+            raise ValueError(
+                f"sharding rule {rule}: it has {len(mappings)} {what}s, but the operation has "
+                f"{len(shapes)}."
+            )
+    sizes: dict[str, int] = dict(rule.factor_sizes)
+    order: dict[str, None] = {}
+    groups: dict[str, tuple[int, str]] = {}
+    expanded = [
+        _expand(rule, mapping, shape, what, groups, sizes, order)
+        for mapping, shape, what in _values(rule, operands, results)
+    ]
+    for (_, shape, what), dims in zip(_values(rule, operands, results), expanded, strict=True):
+        for size, factors in zip(shape, dims, strict=True):
+            if len(factors) > 1 and prod(sizes[f] for f in factors) != size:
+                raise ValueError(
+                    f"sharding rule {rule}: the factors {factors} of {what} have the sizes "
+                    f"{tuple(sizes[f] for f in factors)}, but the dimension is of size {size}."
+                )
+    letters = dict(zip(order, _names(), strict=False))
+    texts = [
+        f"[{', '.join(''.join(letters[f] for f in factors) for factors in dims)}]"
+        for dims in expanded
+    ]
+    count = len(operands)
+    known = ", ".join(f"{letters[f]}={sizes[f]}" for f in order)
+    kinds = "".join(
+        f" {kind}={{{', '.join(letters[f] for f in order if f in factors)}}}"
+        for kind, factors in (
+            ("reduction", rule.reduction_factors),
+            ("need_replication", rule.need_replication_factors),
+            ("permutation", rule.permutation_factors),
+        )
+        if factors
+    )
+    sides = f"({', '.join(texts[:count])})->({', '.join(texts[count:])})"
+    braces = f" {{{known}}}" if known else ""
+    return f"#sdy.op_sharding_rule<{sides}{braces}{kinds}, custom>"
+
+
+def _values(
+    rule: SdyShardingRule, operands: Sequence[Shape], results: Sequence[Shape]
+) -> Iterator[tuple[ArrayMapping, Shape, str]]:
+    for i, (mapping, shape) in enumerate(zip(rule.operand_mappings, operands, strict=True)):
+        yield mapping, shape, f"operand {i}"
+    for i, (mapping, shape) in enumerate(zip(rule.result_mappings, results, strict=True)):
+        yield mapping, shape, f"result {i}"
+
+
+def _expand(
+    rule: SdyShardingRule,
+    mapping: ArrayMapping,
+    shape: Shape,
+    what: str,
+    groups: dict[str, tuple[int, str]],
+    sizes: dict[str, int],
+    order: dict[str, None],
+) -> list[tuple[str, ...]]:
+    """The factors of each dimension, noting their sizes and their order."""
+    batching = mapping.batching
+    named = mapping[1:] if batching else mapping
+    leading = len(shape) - len(named)
+    if leading < 0 or (leading and not batching):
+        raise ValueError(
+            f"sharding rule {rule}: {what} has {len(named)} dimensions in it, but is of rank "
+            f"{len(shape)}."
+        )
+    dims: list[tuple[str, ...]] = []
+    if batching:
+        count, first = groups.setdefault(batching, (leading, what))
+        if count != leading:
+            raise ValueError(
+                f"sharding rule {rule}: the leading dimensions {batching!r} are {count} in {first} "
+                f"and {leading} in {what}. Give the groups names: '...a' and '...b'."
+            )
+        dims = [(f"{batching}{i}",) for i in range(leading)]
+    dims += [tuple(f) if isinstance(f, CompoundFactor) else (f,) for f in named]
+    seen: set[str] = set()
+    for size, factors in zip(shape, dims, strict=True):
+        for factor in factors:
+            if factor in seen:
+                raise ValueError(f"sharding rule {rule}: {factor!r} stands twice in {what}.")
+            seen.add(factor)
+            order.setdefault(factor)
+        if len(factors) == 1:
+            sizes[factors[0]] = min(size, sizes.get(factors[0], size))
+    return dims
+
+
+def _names() -> Iterator[str]:
+    yield from _LETTERS
+    number = 1
+    while True:
+        yield f"z_{number}"
+        number += 1
