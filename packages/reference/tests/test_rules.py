@@ -9,6 +9,7 @@ import ricci_lax as lax
 from ricci_ir import (
     UnexpectedTracerError,
     bfloat16,
+    by_element,
     define,
     defined_at,
     make_jaxpr,
@@ -36,7 +37,13 @@ def test_every_primitive_has_a_rule_or_a_program():
 
 def test_a_missing_rule_is_explained():
     lonely = define(
-        "lonely", abstract_eval=lambda x: x, jvp=None, transpose=None, batch=None, lower=None
+        "lonely",
+        abstract_eval=lambda x: x,
+        jvp=None,
+        transpose=None,
+        batch=None,
+        lower=None,
+        sharding=by_element,
     )
     try:
         said = (

@@ -245,7 +245,7 @@ exact_rules: RuleTable = rule_table("exact", required=False)
 reference_rules: RuleTable = rule_table("reference", required=False)
 
 # How shardings and varying axes pass through: see ``_sharding_rules``.
-sharding_rules: RuleTable = rule_table("sharding", required=False)
+sharding_rules: RuleTable = rule_table("sharding")
 
 primitives: dict[str, Primitive] = {}
 

@@ -22,6 +22,7 @@ from ricci_ir import (
     physical_aval,
     varying,
 )
+from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 
 from ._shapes import placement
@@ -109,6 +110,7 @@ reshard_p: Primitive = define(
     reference=lambda x, *, sharding, mesh: x,
     sharding=makes_sharding(own_sharding(_resharded)),
     shown=lambda **params: {},
+    examples=no_examples("it moves a value between the devices of a mesh"),
 )
 
 

@@ -18,6 +18,7 @@ from ._derivatives import (
     check_second_order,
 )
 from ._programs import check_well_formed
+from ._shardings import check_shardings
 from ._types import Law, check_abstract_type
 
 # The laws that need no compiler, by the statements that they check.
@@ -32,6 +33,7 @@ LAWS: dict[str, Law] = {
     "vmap of vmap is the loop in a loop": check_nested_batching,
     "vmap of derivatives is the loop": check_batched_derivatives,
     "programs are well formed": check_well_formed,
+    "shardings pass through or are refused": check_shardings,
 }
 
 

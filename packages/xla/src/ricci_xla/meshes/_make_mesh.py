@@ -29,8 +29,8 @@ def make_mesh(
     Args:
       axis_sizes: the size of each axis.
       axis_names: the name of each axis.
-      axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default: the types of arrays say
-        how they are divided over the axis.
+      axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default, so that the types of
+        arrays say how they are divided.
       devices: the devices to take from; all of the default platform by default.
 
     Raises:
