@@ -28,6 +28,7 @@ from ricci_ir.types._type_sharding import (
     no_axes,
 )
 
+from ._observe import current_source
 from ._trace import context
 
 __all__ = [
@@ -208,7 +209,13 @@ class factors:
         elif any(a.type_sharding is not None and a.type_sharding.is_divided for a in avals):
             mesh = _common_mesh(name, avals)
             map_ = self.make(*plain, **params)
-            parts = _propagate(name, avals, results, map_, mesh)
+            try:
+                parts = _propagate(name, avals, results, map_, mesh)
+            except ShardingTypeError as error:
+                with lenient_sharding(True):
+                    fitting = _propagate(name, avals, results, map_, mesh)
+                said = str(error).replace("P(...)", _spec_text(fitting[0]))
+                raise ShardingTypeError(said) from None
         else:
             mesh, parts = None, [((),) * r.ndim for r in results]
         typed = [
@@ -231,7 +238,11 @@ def _manual(avals: Sequence[AbstractValue]) -> tuple[AxisNames, AxisNames, AxisN
 def _common_mesh(name: str, avals: Sequence[AbstractValue]) -> Any:
     meshes = {a.type_sharding.mesh for a in avals if a.type_sharding is not None} - {None}
     if len(meshes) > 1:
-        _refuse(name, avals, f"its operands lie on different meshes, {_all(meshes)}", "Move one.")
+        operands = ", ".join(aval.str_short(True) for aval in avals)
+        raise ValueError(
+            f"{name} of {operands}: the mesh of all operands should be equal, but they lie on "
+            f"{_all(meshes)}. Move one of them with device_put."
+        )
     return meshes.pop()
 
 
@@ -309,9 +320,17 @@ def _checked(
     return tuple(parts)
 
 
+def _spec_text(parts: Parts) -> str:
+    """A partition spec as users write it."""
+    entries = [repr(p[0]) if len(p) == 1 else repr(p) if p else "None" for p in parts]
+    return f"P({', '.join(entries)})"
+
+
 def _refuse(name: str, avals: Sequence[Any], what: str, advice: str) -> NoReturn:
     operands = ", ".join(aval.str_short(True) for aval in avals)
-    raise ShardingTypeError(f"{name} of {operands}: {what}.\n{advice}")
+    place = current_source()
+    where = f" at {place}" if place.code is not None else ""
+    raise ShardingTypeError(f"{name} of {operands}{where}: {what}.\n{advice}")
 
 
 def _dims(aval: Any) -> Factors:
