@@ -5,7 +5,7 @@ import pytest
 
 import ricci
 import ricci.numpy as jnp
-from ricci import grad, jit, lax, make_jaxpr, pmap, vmap
+from ricci import grad, jit, lax, make_jaxpr, pmap, random, vmap
 
 pytestmark = pytest.mark.usefixtures("eight_devices")
 X = np.arange(24, dtype=np.float32).reshape(8, 3)
@@ -117,3 +117,27 @@ def test_arrays_are_made_on_the_device_that_is_asked_for():
     device = ricci.devices()[-1]
     for x in (jnp.asarray(1.0, device=device), jnp.zeros(3, device=device)):
         assert x.devices() == {device}
+
+
+KEY_MOVES = {
+    "all_gather": lambda k: lax.all_gather(k, "i"),
+    "ppermute": lambda k: lax.ppermute(k, "i", [(0, 1), (3, 2)]),
+    "all_to_all": lambda k: lax.all_to_all(random.split(k, 4), "i", 0, 0),
+    "pbroadcast": lambda k: lax.pbroadcast(k, "i", 1),
+}
+
+
+@pytest.mark.parametrize("name", KEY_MOVES)
+def test_collectives_move_keys(name):
+    keys = random.split(random.key(0), 4)
+    moved = [transform(KEY_MOVES[name], axis_name="i")(keys) for transform in (pmap, vmap)]
+    assert moved[0].dtype == keys.dtype
+    np.testing.assert_array_equal(*map(random.key_data, moved))
+
+
+def test_collectives_do_not_add_keys():
+    keys = random.split(random.key(0), 4)
+    for transform in (pmap, vmap):
+        with pytest.raises(TypeError, match="key<fry>"):
+            transform(lambda k: lax.psum(k, "i"), axis_name="i")(keys)
+    assert pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.ones(4)).tolist() == [4.0] * 4
