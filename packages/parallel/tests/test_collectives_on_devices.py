@@ -7,8 +7,8 @@ import pytest
 
 from ricci_autodiff import jvp, vjp
 from ricci_batching import vmap
-from ricci_ir import clear_caches, get_aval
-from ricci_lax import convert_element_type, dynamic_index_in_dim, mul
+from ricci_ir import clear_caches, float0, get_aval
+from ricci_lax import convert_element_type, dynamic_index_in_dim, expand_dims, mul, squeeze
 from ricci_parallel import (
     all_gather,
     all_to_all,
@@ -19,13 +19,16 @@ from ricci_parallel import (
     pmean,
     pmin,
     ppermute,
+    precv,
+    psend,
     pshuffle,
     psum,
     psum_scatter,
     pswapaxes,
     ragged_all_to_all,
+    shard_map,
 )
-from ricci_xla import jit
+from ricci_xla import Mesh, PartitionSpec, devices, jit
 
 GROUPS = [[3, 1], [2, 0]]
 UNEVEN = [[0, 3, 1], [2]]
@@ -177,3 +180,77 @@ def test_programs_are_made_again_after_clear_caches():
     before = np.asarray(f(X))
     clear_caches()
     np.testing.assert_array_equal(f(X), before)
+
+
+ORDERS = [("x",), ("z", "x"), ("y", "z"), ("z", "y", "x")]
+
+
+def over_axes(names):
+    """Collectives over axes of 2 members each, of an array of shape (8, 3)."""
+    count = 2 ** len(names)
+    turn = [(k, (k + 1) % count) for k in range(count)]
+    halves = [range(count // 2), range(count // 2, count)]
+    return lambda x: (
+        psum(x, names),
+        all_gather(x, names, axis=1, tiled=True),
+        psum_scatter(x, names, tiled=True),
+        all_to_all(x, names, 0, 1, tiled=True),
+        ppermute(x, names, turn),
+        pbroadcast(x, names, count - 1),
+        axis_index(names),
+        psum(x, names, axis_index_groups=halves) if len(names) == 1 else x,
+    )
+
+
+def test_any_axes_of_a_mesh_whose_devices_are_in_any_order():
+    generator = np.random.default_rng(2)
+    mesh = Mesh(generator.permutation(np.array(devices()[:8])).reshape(2, 2, 2), ("x", "y", "z"))
+    x = generator.normal(size=(2, 2, 2, 8, 3)).astype(np.float32)
+
+    def on_one(shard):
+        results = [over_axes(names)(squeeze(shard, (0, 1, 2))) for names in ORDERS]
+        return [[expand_dims(y, (0, 1, 2)) for y in row] for row in results]
+
+    def of_one(row):
+        return [over_axes(names)(row) for names in ORDERS]
+
+    spec = PartitionSpec("x", "y", "z")
+    found = jit(shard_map(on_one, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))(x)
+    expected = of_one
+    for name in ("z", "y", "x"):
+        expected = vmap(expected, axis_name=name)
+    for names, ours, theirs in zip(ORDERS, found, jit(expected)(x), strict=True):
+        for y, z in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(y, z, 1e-5, 1e-6, err_msg=str(names))
+
+
+def test_tangents_of_integers_are_empty():
+    x, t = np.arange(4, dtype=np.int32), np.zeros(4, float0)
+    calls = lambda x: (psum(x, "i"), all_gather(x, "i"), ppermute(x, "i", TURN))
+    for transform in (pmap, vmap):
+        _, found = jvp(transform(calls, axis_name="i"), (x,), (t,))
+        assert [(y.dtype, y.shape) for y in found] == [
+            (float0, (4,)),
+            (float0, (4, 4)),
+            (float0, (4,)),
+        ]
+
+
+# What each platform has of the operations that not all of them have.
+PLATFORMS = {
+    ("pbroadcast", "cpu"): "stablehlo.all_gather",
+    ("pbroadcast", "tpu"): "stablehlo.all_gather",
+    ("pbroadcast", "cuda"): "stablehlo.collective_broadcast",
+    ("ragged_all_to_all", "cpu"): "stablehlo.all_gather",
+    ("ragged_all_to_all", "tpu"): "ragged_all_to_all",
+    ("ragged_all_to_all", "cuda"): "ragged_all_to_all",
+    ("precv", "cuda"): "stablehlo.recv",
+}
+
+
+@pytest.mark.parametrize(("name", "platform"), PLATFORMS)
+def test_platforms_have_operations_of_their_own(name, platform):
+    transfer = lambda x: precv(psend(x, "i", TURN), x, "i", TURN)
+    call = CALLS.get(name, transfer)
+    traced = jit(pmap(call, axis_name="i")).trace(X)
+    assert PLATFORMS[name, platform] in traced.lower(lowering_platforms=(platform,)).as_text()
