@@ -33,9 +33,10 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax import create_token_p
-from ricci_stablehlo import Lowering, Value, string, thread_tokens
+from ricci_stablehlo import Lowering, Value, of_function, string, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
 
+from ._as_batch import as_batch
 from ._checkify import check_shards
 from ._derivatives import Shards, jvp_rule, linearize_rule, transpose_rule, where
 from ._scope import in_scope
@@ -297,7 +298,7 @@ shard_map_p: Primitive = define(
     linearize=derived(linearize_rule),
     transpose=derived(transpose_rule),
     batch=derived(_batch_rule),
-    lower=_lower,
+    lower=of_function(as_batch, _lower),
     dead_code=_dead_code,
     mesh=lambda *, mesh, **_: mesh if isinstance(mesh, Mesh) else None,
     order=_order,
