@@ -1,5 +1,6 @@
 """XLA's form of shardings: tiles over numbered devices, and the mesh axes that they stand for."""
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -24,6 +25,7 @@ def hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
     return HloSharding.replicate()
 
 
+@lru_cache(maxsize=4096)
 def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
     # The devices are numbered in the grid of the mesh. Its axes are transposed so that those that
     # divide dimensions come first, in the dimensions' order; then those along which the devices
