@@ -1,5 +1,6 @@
 """Making arrays, and moving them between the host and devices or between devices."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBufferSemantics
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import on_set_devices, sharding_on_devices
-from ricci_xla.meshes._division import device_indices
+from ricci_xla.meshes._division import device_indices, tiles
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
@@ -113,10 +114,14 @@ def array_from_host(
     else:
         # jaxlib cannot copy during the call a part that several devices hold, so that the copy is
         # made here, and the runtime then shares its memory.
-        semantics = _zero_copy
-        value = value if may_alias else value.copy()
-        indices = sharding.addressable_devices_indices_map(aval.shape)
-        pieces = [value[indices[device]] for device in devices]
+        if not may_alias and prod(tiles(sharding, value.ndim)) != sharding.num_devices:
+            semantics = _zero_copy
+            value = value.copy()
+        if sharding.is_fully_addressable:
+            pieces = [value[index] for index in device_indices(sharding, aval.shape)]
+        else:
+            indices = sharding.addressable_devices_indices_map(aval.shape)
+            pieces = [value[indices[device]] for device in devices]
     return runtime.batched_device_put(
         placed_aval(aval, sharding),
         sharding,
@@ -252,7 +257,7 @@ def put_leaf(
         raise TypeError(f"the runtime cannot put a traced value on a device: {x!r}.")
     aval = _aval_of(x)
     if sharding is not None:
-        sharding.shard_shape(aval.shape)
+        device_indices(sharding, aval.shape)  # raises an error if it does not fit
     if is_extended(aval.dtype):
         words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias)
         return aval.dtype.from_physical(words)

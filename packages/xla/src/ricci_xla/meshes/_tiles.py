@@ -16,6 +16,7 @@ from ._spec import PartitionSpec
 _KINDS = hlo.OpSharding.Type
 
 
+@lru_cache(maxsize=4096)
 def hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
     """XLA's form of a sharding, for arrays of ``ndim`` dimensions."""
     if isinstance(sharding, NamedSharding):
