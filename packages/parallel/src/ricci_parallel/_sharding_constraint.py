@@ -266,9 +266,9 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
 def _check_in_shards(sharding: NamedSharding, what: str) -> None:
     """Raise ``ValueError`` if a program on shards constrains an axis that it works on itself."""
     inside: AbstractMesh | None = current_mesh.value
-    manual = () if inside is None else inside.manual_axes
-    if not manual:
+    if inside is None or not inside.manual_axes:
         return
+    manual = inside.manual_axes
     wrong = [
         name
         for _, name in sharding.spec._axis_names()
