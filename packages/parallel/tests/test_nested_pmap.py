@@ -8,8 +8,19 @@ import pytest
 from ricci_autodiff import grad
 from ricci_batching import vmap
 from ricci_ir import clear_caches
-from ricci_lax import add, checkpoint, cond, div, fori_loop, mul, reduce_sum, sin, sub
-from ricci_parallel import all_gather, pmap, pmean, psum
+from ricci_lax import (
+    add,
+    checkpoint,
+    cond,
+    convert_element_type,
+    div,
+    fori_loop,
+    mul,
+    reduce_sum,
+    sin,
+    sub,
+)
+from ricci_parallel import all_gather, axis_index, pmap, pmean, psum
 from ricci_xla import P, devices, jit
 
 X = np.arange(1, 9, dtype=np.float32).reshape(4, 2)
@@ -31,6 +42,10 @@ def rows(fun):
     return both
 
 
+def index(axes):
+    return convert_element_type(axis_index(axes), np.dtype("float32"))
+
+
 def wave(x):
     return mul(sin(x), mul(psum(x, "j"), pmean(x, "i")))
 
@@ -41,6 +56,9 @@ PAIRS = {
     "gradient inside": nested(grad(lambda x: mul(sin(x), x))),
     "work around": rows(
         lambda m, row: add(m(lambda x: sub(x, pmean(x, "j")))(row), psum(row, "i"))
+    ),
+    "positions": rows(
+        lambda m, row: add(m(lambda x: add(x, index(("i", "j"))))(row), mul(10.0, index("i")))
     ),
     "closed over": rows(lambda m, row: m(lambda x: add(x, reduce_sum(row, (0,))))(row)),
     "gradient between": rows(lambda m, row: grad(lambda r: reduce_sum(m(wave)(r), (0,)))(row)),
