@@ -31,6 +31,7 @@ from ricci_xla import (
     NamedSharding,
     PartitionSpec,
     Sharding,
+    check_fits,
     device_mesh,
     explicit_sharding,
     sharding_in_program,
@@ -81,11 +82,13 @@ def _moved(x: Any, sharding: Any) -> Any:
         raise TypeError(
             f"reshard: out_shardings must hold shardings or PartitionSpecs, got {sharding!r}."
         )
+    aval: Any = get_aval(x)
+    if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
+        check_fits(sharding, aval.shape, "reshard: an array")
     if context.trace is eval_trace and not isinstance(x, Tracer):
         return device_put(x, sharding)
     if not is_typed(sharding):
         return device_put(x, sharding)
-    aval: Any = get_aval(x)
     return reshard_to(x, explicit_sharding(aval.ndim, sharding))
 
 
@@ -251,8 +254,8 @@ def _run(
 
     def flat(*xs: Array) -> list[Any]:
         nonlocal out_tree
-        moved = [enter(x) for x in xs]
         with current_mesh(mesh):
+            moved = [enter(x) for x in xs]
             given, named = tree_unflatten(tree, moved)
             out = fun(*given, **named)
         outs, out_tree = tree_flatten(leave(out))

@@ -9,7 +9,7 @@ from ricci_ir._errors import api_boundary
 from ricci_ir._key_checks import key_checks
 from ricci_ir.traces._trace import extend_axes
 from ricci_ir.types._aval import AbstractValue, ShapedArray
-from ricci_ir.types._shape_dtype import ShapeDtypeStruct, argument_aval, result_aval
+from ricci_ir.types._shape_dtype import argument_aval, described_type, result_aval
 from ricci_pytree import (
     PyTreeDef,
     argument_paths,
@@ -222,9 +222,7 @@ def check_results(subject: str, results: Sequence[object], out: object) -> None:
 def _described(jaxpr: Jaxpr, out_tree: PyTreeDef) -> Any:
     avals: list[Any] = jaxpr.out_avals
     described = [
-        ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-        if isinstance(a, ShapedArray)
-        else a  # a token
+        described_type(a) if isinstance(a, ShapedArray) else a  # a token
         for a in avals
     ]
     return tree_unflatten(out_tree, described)

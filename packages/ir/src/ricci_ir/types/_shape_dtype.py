@@ -10,6 +10,7 @@ from ._dtypes import ExtendedDType, canonicalize_dtype
 
 __all__ = [
     "argument_aval",
+    "described_type",
     "result_aval",
     "ShapeDtypeStruct",
     "typeof",
@@ -124,6 +125,19 @@ class ShapeDtypeStruct:
         if self.is_ref:
             parts.append("is_ref=True")
         return f"ShapeDtypeStruct({', '.join(parts)})"
+
+
+def described_type(aval: ShapedArray, sharding: Any = None) -> ShapeDtypeStruct:
+    """The description of arrays of a type.
+
+    Args:
+      aval: the type.
+      sharding: their sharding, if more is known of it than the type says.
+    """
+    found = aval.type_sharding
+    if sharding is None and found is not None and found.is_divided:
+        sharding = aval.sharding
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 def _restore(*values: Any) -> ShapeDtypeStruct:

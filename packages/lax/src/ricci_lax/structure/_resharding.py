@@ -89,6 +89,8 @@ def _reshard_lower(ctx: Lowering, x: Value, *, sharding: TypeSharding | None, me
     parts = () if sharding is None else sharding.parts
     parts = (*parts, *((),) * (rank - len(parts)))
     rest = ["?"] if mesh.auto_axes else []
+    if rest and not any(parts):
+        return x  # nothing is said about any dimension
     dims = ", ".join(f"{{{', '.join([*(string(str(n)) for n in p), *rest])}}}" for p in parts)
     symbol = module.mesh(tuple(mesh.shape.items()))
     name = ctx.new_name()

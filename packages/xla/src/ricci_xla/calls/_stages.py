@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overload
 
-from ricci_ir import Effect, Jaxpr, PyTree, ShapeDtypeStruct, Tracer, api_boundary
+from ricci_ir import Effect, Jaxpr, PyTree, ShapeDtypeStruct, Tracer, api_boundary, described_type
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, layout_of_parts
@@ -208,8 +208,7 @@ class Traced(_Stage):
         """Like ``out_info``, with ``weak_type`` as well."""
         avals: list[Any] = self._program.jaxpr.out_avals
         structs = [
-            ShapeDtypeStruct(a.shape, a.dtype, sharding=s, weak_type=a.weak_type)
-            for a, s in zip(avals, self._given_shardings(), strict=True)
+            described_type(a, s) for a, s in zip(avals, self._given_shardings(), strict=True)
         ]
         return tree_unflatten(self.out_tree, structs)
 
