@@ -16,6 +16,7 @@ from ricci_testing.examples._example import Example
 
 from ._types import in_its_precision
 
+
 class _Mesh:
     """What rules read of a mesh."""
 
