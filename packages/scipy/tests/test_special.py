@@ -154,3 +154,28 @@ def test_faddeeva_function_of_complex_numbers():
     )
     mirrored = 2 * np.exp(-(z[2] ** 2)) - np.asarray(special.wofz(-z[2:]))[0]
     np.testing.assert_allclose(found[2], mirrored, rtol=1e-5)
+
+
+INF = np.inf
+HYP1F1_AT_BORDERS = [
+    ((0.0, 0.0, 2.0), 1.0),
+    ((0.0, -1.0, INF), 1.0),
+    ((0.0, INF, -INF), 1.0),
+    ((2.0, -1.0, 0.0), 1.0),
+    ((INF, 0.5, 0.0), 1.0),
+    ((2.0, INF, -1.0), 1.0),
+    ((INF, -INF, 2.0), 1.0),
+    ((-1.0, -1.0, 2.0), np.exp(2.0)),
+    ((INF, INF, -1.0), np.exp(-1.0)),
+    ((-1.0, -1.0, -INF), 0.0),
+    ((2.0, 0.0, -1.0), INF),
+    ((-INF, -1.0, 0.5), INF),
+    ((-1.0, -2.0, 3.0), 2.5),  # a polynomial that ends before the pole
+    ((np.nan, 0.0, 0.0), np.nan),
+    ((0.0, 1.0, np.nan), np.nan),
+]
+
+
+@pytest.mark.parametrize(("operands", "expected"), HYP1F1_AT_BORDERS)
+def test_hyp1f1_where_its_series_is_not_summed(operands, expected):
+    np.testing.assert_allclose(special.hyp1f1(*map(np.float32, operands)), expected, rtol=1e-5)

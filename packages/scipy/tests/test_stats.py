@@ -216,3 +216,29 @@ def test_densities_of_complex_numbers(name):
         slopes = [grad(distribution.cdf, holomorphic=True)(x) for x in z]
         np.testing.assert_allclose(slopes, density, rtol=1e-4)
         np.testing.assert_allclose(distribution.sf(z), 1 - distribution.cdf(z), rtol=1e-4)
+
+
+FAR_OUT = [
+    (lambda: stats.cauchy.logsf(np.float32(3e38)), -np.log(np.pi) - np.log(3e38)),
+    (lambda: stats.cauchy.logcdf(np.float32(-3e38)), -np.log(np.pi) - np.log(3e38)),
+    (lambda: stats.cauchy.logsf(np.float32(2.0)), np.log(0.5 - np.arctan(2.0) / np.pi)),
+    (lambda: stats.cauchy.ppf(np.float32(2e-38)), -1 / (np.pi * 2e-38)),
+    (lambda: stats.cauchy.isf(np.float32(2e-38)), 1 / (np.pi * 2e-38)),
+    (lambda: stats.cauchy.ppf(np.float32(0.7)), np.tan(0.2 * np.pi)),
+    (lambda: stats.cauchy.ppf(np.float32(0.0)), -np.inf),
+    (lambda: stats.cauchy.ppf(np.float32(1.0)), np.inf),
+    (lambda: stats.chi2.logpdf(np.float32(1.2e-38), 1.0), 42.739),
+    (lambda: stats.chi2.logpdf(np.float32(1.2e-38), 10.0), -355.907),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), FAR_OUT)
+def test_values_at_the_ends_of_the_range(call, expected):
+    assert float(call()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_slopes_far_out_are_numbers():
+    assert float(grad(stats.cauchy.logsf)(np.float32(1e30))) == pytest.approx(-1e-30, rel=1e-5)
+    assert float(grad(stats.cauchy.ppf)(np.float32(0.1))) == pytest.approx(
+        np.pi / np.sin(0.1 * np.pi) ** 2, rel=1e-5
+    )

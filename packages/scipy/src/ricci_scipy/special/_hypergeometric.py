@@ -79,7 +79,17 @@ def _kummer(a: Array, b: Array, x: Array) -> Array:
     half = jnp.where(reflected, 1.0, jnp.exp(0.5 * size))
     power = jnp.power(size, jnp.where(reflected, -a, a - b))
     scale = _signed_gamma_ratio((b,), (jnp.where(reflected, b - a, a),))
-    return jnp.where(far, scale * power * half * (half * total), near)
+    return _at_borders(a, b, x, jnp.where(far, scale * power * half * (half * total), near))
+
+
+def _at_borders(a: Array, b: Array, x: Array, value: Array) -> Array:
+    """The value where the series is not summed: at poles, zeros and infinite parameters."""
+    pole = _is_polynomial(b) & jnp.isfinite(b) & ~(_is_polynomial(a) & (a > b))
+    value = jnp.where(pole, np.inf, value)
+    value = jnp.where((x == 0) & (b != 0) | jnp.isinf(b) & jnp.isfinite(x), 1.0, value)
+    value = jnp.where(a == b, jnp.exp(x), value)
+    value = jnp.where(a == 0, 1.0, value)
+    return jnp.where(jnp.isnan(a) | jnp.isnan(b) | jnp.isnan(x), np.nan, value)
 
 
 def _is_polynomial(a: Array) -> Array:

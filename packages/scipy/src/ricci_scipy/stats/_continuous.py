@@ -13,6 +13,8 @@ from ._distribution import distribution
 
 _LOG_TURN = float(np.log(2 * np.pi))
 _LOG_2 = float(np.log(2))
+_LOG_PI = float(np.log(np.pi))
+_FAR = 2.0**27  # from here on the angle of (z, 1) is 1 / z
 _ALL = "logpdf pdf cdf logcdf sf logsf"
 _POSITIVE = (0.0, np.inf)
 
@@ -30,10 +32,21 @@ def _logistic_log_density(z: Array) -> Array:
     return -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z)))
 
 
-def _cauchy_quantile(turn: Array) -> Array:
-    """tan(π turn), and infinite at ±1/2."""
-    ends = jnp.abs(turn) == 0.5
-    return jnp.where(ends, jnp.copysign(np.inf, turn), jnp.tan(np.pi * jnp.where(ends, 0.0, turn)))
+def _log_reciprocal_angle(z: Array) -> Array:
+    """The logarithm of that, where the angle itself is too small as well."""
+    angle = jnp.log(_reciprocal_angle(z))
+    if jnp.iscomplexobj(z):
+        return angle
+    far = z > _FAR
+    return jnp.where(far, -_LOG_PI - jnp.log(jnp.where(far, z, 1.0)), angle)
+
+
+def _cauchy_quantile(q: Array) -> Array:
+    """tan(π (q - 1/2)), precise for small q, and infinite at both ends."""
+    low, ends = q < 0.25, (q == 0) | (q == 1)
+    near = -1 / jnp.tan(np.pi * jnp.where(low & ~ends, q, 0.25))
+    value = jnp.where(low, near, jnp.tan(np.pi * (jnp.where(low | ends, 0.5, q) - 0.5)))
+    return jnp.where(ends, jnp.where(low, -np.inf, np.inf), value)
 
 
 def _log_mass(a: Array, b: Array) -> Array:
@@ -92,11 +105,13 @@ cauchy: ModuleType = distribution(
     },
     complexes=_ALL,
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.3",
-    logpdf=lambda z: -float(np.log(np.pi)) - jnp.log1p(z * z),
+    logpdf=lambda z: -_LOG_PI - jnp.log1p(z * z),
     cdf=lambda z: _reciprocal_angle(-z),
     sf=_reciprocal_angle,
-    ppf=lambda q: _cauchy_quantile(q - 0.5),
-    isf=lambda q: _cauchy_quantile(0.5 - q),
+    logcdf=lambda z: _log_reciprocal_angle(-z),
+    logsf=_log_reciprocal_angle,
+    ppf=_cauchy_quantile,
+    isf=lambda q: -_cauchy_quantile(q),
 )
 
 expon: ModuleType = distribution(
@@ -159,7 +174,8 @@ chi2: ModuleType = distribution(
     valid=lambda df: df > 0,
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.6",
     logpdf=lambda z, df: (
-        special.xlogy(0.5 * df - 1, 0.5 * z) - 0.5 * z - special.gammaln(0.5 * df) - _LOG_2
+        # Half of the smallest number would be 0, so z itself stands in the logarithm.
+        special.xlogy(0.5 * df - 1, z) - 0.5 * (z + df * _LOG_2) - special.gammaln(0.5 * df)
     ),
     cdf=lambda z, df: special.gammainc(0.5 * df, 0.5 * z),
     sf=lambda z, df: special.gammaincc(0.5 * df, 0.5 * z),
