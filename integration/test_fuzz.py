@@ -9,13 +9,14 @@ import sys
 from itertools import batched
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 from fuzz import Disagreement, disagreements, program, reduced  # noqa: E402
-from fuzz.agreement import question  # noqa: E402
+from fuzz.agreement import _is_exchanged, question  # noqa: E402
 from fuzz.expected import EXPECTED, reason  # noqa: E402
 from fuzz.operations import ROWS  # noqa: E402
 from fuzz.reducing import smaller  # noqa: E402
@@ -109,3 +110,10 @@ def test_a_program_that_disagrees_is_made_small():
     assert [form.name for form in small.forms] == ["vmap"]
     for each in smaller(small):
         ast.parse(f"{each.text()}\n{each.form}")
+
+
+def test_what_rounding_exchanges_is_told_from_what_it_moves():
+    values = np.array([-0.87, -1.83, -1.38])
+    assert _is_exchanged(values, values[[1, 0, 2]] + 1e-6, 1e-4)
+    assert not _is_exchanged(values, values + 1e-6, 1e-4)
+    assert not _is_exchanged(values, np.array([-0.87, -1.83, 1.38]), 1e-4)

@@ -24,7 +24,24 @@ class Expected:
         return self.kind == found.kind and all(part in text for part in self.mentions)
 
 
-EXPECTED: tuple[Expected, ...] = ()
+EXPECTED: tuple[Expected, ...] = (
+    Expected(
+        "outcome",
+        ("theirs: TypeError: `preferred_element_type` must not be narrower", "ours:   a value"),
+        "JAX refuses products of weakly typed integers with narrower ones; they are computed here",
+    ),
+    Expected(
+        "weak_type",
+        ("axis_name='i'", "weak type\ntheirs: array"),
+        "JAX's collectives of mapped axes keep the weak type where nothing is compiled, and not in "
+        "programs; here they keep it in both",
+    ),
+    Expected(
+        "outcome",
+        ("ours:   UnexpectedTracerError", "theirs: CustomVJPException", "with_static_vjp"),
+        "differentiated by what a function closes over: refused by both, under other names",
+    ),
+)
 
 
 def reason(found: Disagreement) -> str | None:
