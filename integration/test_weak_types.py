@@ -24,7 +24,7 @@ x = jnp.array([1.0, 2.0, 3.0], "float32")
 n = jnp.array([1, 2, 3], "int32")
 numbers = (((0,), (0,)), ((), ()))
 def push(f):
-    return jax.jvp(f, (weak,), (weak,))
+    return jax.jvp(f, (weak,), (weak,)), jax.jvp(f, (scalar,), (scalar,))
 def pull(f):
     return jax.grad(lambda m: sum(jnp.sum(y) for y in jax.tree.leaves(f(m))))(matrix)
 """

@@ -66,11 +66,12 @@ def scalar_like(x: ArrayLike, value: complex) -> ArrayLike:
 
 
 def strong_like(x: ArrayLike, value: complex) -> ArrayLike:
-    """A constant of the dtype of ``x`` that is not weakly typed.
+    """A constant of the dtype of ``x``, weakly typed only if ``x`` is a weakly typed scalar.
 
-    JAX has such constants in some derivatives, so that these are not weak where ``x`` is.
+    JAX has such constants in some derivatives, which are then not weak for arrays that are.
     """
-    return scalar(value, array_aval(x).dtype)
+    aval = array_aval(x)
+    return scalar(value, aval.dtype, aval.weak_type and not aval.shape)
 
 
 def filled_like(x: ArrayLike, value: complex, weak: bool | None = None) -> Array:
