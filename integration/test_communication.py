@@ -225,3 +225,47 @@ def test_check_compiles_nothing_for_one_device(monkeypatch):
 
     monkeypatch.setattr("ricci_parallel.reports.communication_of", compiled)
     assert not ricci.check(forward)({"w": np.ones((4, 4), np.float32)}, np.ones((2, 4), np.float32))
+
+
+def test_explicit_shardings(eight_devices):
+    explicit = (ricci.sharding.AxisType.Explicit,) * 2
+    mesh = ricci.make_mesh((4, 2), ("data", "model"), axis_types=explicit)
+    w = ricci.ShapeDtypeStruct((64, 32), np.float32, sharding=NamedSharding(mesh, P("data")))
+    x = w.update(shape=(8, 64))
+
+    def product(w, x):
+        return x @ ricci.reshard(w, P())
+
+    def exchanged(x):
+        return ricci.reshard(x, P(None, "data"))
+
+    with ricci.set_mesh(mesh):
+        report = communication(product)(w, x)
+        assert [(r.kind, r.value, r.reason) for r in report] == [("all-gather", "w", "requested")]
+        assert [(r.kind, r.reason) for r in communication(exchanged)(x)] == [
+            ("all-to-all", "requested")
+        ]
+
+
+def test_programs_on_shards_and_their_gradients(mesh):
+    def shard(w, x):
+        whole = lax.all_gather(w, "data", tiled=True)
+        return lax.ppermute(x @ whole, "data", [(i, (i + 1) % 4) for i in range(4)])
+
+    def loss(w, x):
+        mapped = ricci.shard_map(
+            shard, mesh=mesh, in_specs=(P("data"), P("data")), out_specs=P("data")
+        )
+        return jnp.sum(mapped(w, x) ** 2)
+
+    sharding = NamedSharding(mesh, P("data"))
+    w = ricci.ShapeDtypeStruct((64, 32), np.float32, sharding=sharding)
+    report = communication(ricci.grad(loss))(w, w.update(shape=(8, 64)))
+    found = sorted((line, kind) for line, _, kind, *_ in rows(report, shard))
+    assert found == [
+        (1, "all-gather"),
+        (1, "reduce-scatter"),
+        (2, "collective-permute"),
+        (2, "collective-permute"),
+    ]
+    assert {row.reason for row in report if row.function.endswith("shard")} == {"written"}

@@ -4,7 +4,8 @@
 """
 
 import os
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,11 +30,14 @@ WIDTH, HEADS, HIDDEN, LENGTH, BATCH = 256, 4, 512, 128, 32
 class Described:
     """A mesh of a topology, and descriptions of arrays on it."""
 
-    def __init__(self, name):
-        topology = topologies.get_topology_desc(name)
-        self.mesh = topologies.make_mesh(topology, TOPOLOGIES[name], ("data", "model"))
+    def __init__(self, topology, **axes):
+        self.topology, self.sizes = topology, axes
+        self.mesh = topologies.make_mesh(topology, tuple(axes.values()), tuple(axes))
         assert set(self.mesh.axis_types) == {AxisType.Auto}
-        self.data, self.model = TOPOLOGIES[name]
+
+    def along(self, axis):
+        """The same devices in a row."""
+        return Described(self.topology, **{axis: self.mesh.size})
 
     def on(self, *spec):
         return NamedSharding(self.mesh, P(*spec))
@@ -44,7 +48,8 @@ class Described:
 
 @pytest.fixture(scope="module", params=TOPOLOGIES)
 def tpu(request):
-    return Described(request.param)
+    data, model = TOPOLOGIES[request.param]
+    return Described(topologies.get_topology_desc(request.param), data=data, model=model)
 
 
 def bytes_of(args):
@@ -149,6 +154,76 @@ def test_a_program_for_a_tpu(tpu, program):
         compiled(*ricci.tree.map(lambda x: np.zeros(x.shape, x.dtype), args))
 
 
+def job(name):
+    """A job as it is run on eight devices; its functions are compiled for a TPU."""
+    pytest.importorskip("jax", reason="the jobs import the drop-in")
+    path = Path(__file__).parent / "device_jobs" / f"{name}.py"
+    spec = spec_from_file_location(f"device_jobs_{name}", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Row:
+    """Descriptions of arrays on a mesh of one axis, which is called ``row`` here."""
+
+    def __init__(self, described, axis):
+        self.described, self.mesh, self.axis = described, described.mesh, axis
+
+    def array(self, shape, *spec):
+        return self.described.array(shape, *(self.axis if part == "row" else part for part in spec))
+
+
+def weights_in_shares(row):
+    module = job("fsdp")
+    shares = [row.array((module.WIDTH, module.WIDTH), "row")] * module.LAYERS
+    batch = [row.array((64, module.WIDTH), "row")] * 2
+    return module, (shares, shares, shares, tuple(batch), np.float32(1))
+
+
+def attention_in_a_ring(row):
+    module = job("ring_attention")
+    inner = module.HEADS * module.SIZE
+    weights = {name: row.array((inner, module.HEADS, module.SIZE)) for name in "qkv"}
+    return module, (weights, *[row.array((module.LENGTH, inner), "row")] * 2)
+
+
+def experts_on_devices(row):
+    module = job("experts")
+    module.EXPERTS = count = row.mesh.size
+    weights = {
+        "gate": row.array((module.WIDTH, count)),
+        "up": row.array((count, module.WIDTH, module.HIDDEN), "row"),
+        "down": row.array((count, module.HIDDEN, module.WIDTH), "row"),
+    }
+    tokens = row.array((count * module.TOKENS, module.WIDTH), "row")
+    return module, (weights, tokens, tokens)
+
+
+# For each the axis of its mesh, and the collectives that it writes.
+JOBS = {
+    weights_in_shares: ("fsdp", {"all-gather", "reduce-scatter"}),
+    attention_in_a_ring: ("ring", {"collective-permute"}),
+    experts_on_devices: ("expert", {"all-to-all"}),
+}
+
+
+@pytest.mark.parametrize("make", JOBS, ids=lambda make: make.__name__)
+def test_a_job_on_shards_for_a_tpu(tpu, make):
+    axis, wanted = JOBS[make]
+    row = tpu.along(axis)
+    module, args = make(Row(row, axis))
+    with ricci.set_mesh(row.mesh):
+        compiled = module.step.lower(*args).compile()
+        report = communication(module.step)(*args)
+    assert compiled.memory_analysis().generated_code_size_in_bytes > 0
+    written = {found.kind for found in report if found.reason == "written"}
+    assert wanted <= written, str(report)
+    assert {found.axes for found in report} == {(axis,)}
+    assert not report.involuntary, str(report)
+    assert {found.file for found in report} == {module.__file__}
+
+
 def test_gradients_are_summed_over_the_axis_of_the_batch(tpu):
     step, args = data_parallel(tpu)
     report = communication(step)(*args)
@@ -156,7 +231,7 @@ def test_gradients_are_summed_over_the_axis_of_the_batch(tpu):
     reduced = [(r.line - first, r.axes) for r in report if r.function == "perceptron"]
     assert reduced == [(2, ("data",)), (3, ("data",))]
     found = sum(row.bytes for row in report if row.function == "perceptron")
-    assert found == round(2 * (tpu.data - 1) / tpu.data * 4 * 2 * WIDTH * HIDDEN)
+    assert found == round(2 * (tpu.sizes["data"] - 1) / tpu.sizes["data"] * 4 * 2 * WIDTH * HIDDEN)
 
 
 def test_donated_weights_take_no_more_memory(tpu):
@@ -178,7 +253,7 @@ def test_devices_know_their_place(tpu):
     kinds = {device.device_kind for device in tpu.mesh.devices.flat}
     assert kinds == {"TPU v5 lite"}
     coordinates = {tuple(device.coords) for device in tpu.mesh.devices.flat}
-    assert len(coordinates) == tpu.data * tpu.model
+    assert len(coordinates) == tpu.mesh.size
 
 
 def test_random_keys_and_half_precision(tpu):

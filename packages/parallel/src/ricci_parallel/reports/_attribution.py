@@ -13,7 +13,7 @@ from math import prod
 from ._collective import MOVES, SENT, Collective
 from ._device_groups import MeshAxes, read_groups, read_pairs
 from ._hlo_text import Computation, HloModule, Instruction, Line, arrays_in, shape_bytes
-from ._program_lines import ProgramLines, Request, Value
+from ._program_lines import REQUESTS, ProgramLines, Request, Value
 
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _CHANNEL = re.compile(r"channel_id=(\d+)")
@@ -208,7 +208,9 @@ class Attribution:
             reason = "written"
         elif not moved:
             reason = "computed"
-        elif value is not None and any(map(_asks(kind, axes), value.requests)):
+        elif primitive in REQUESTS or (
+            value is not None and any(map(_asks(kind, axes), value.requests))
+        ):
             reason = "requested"
         else:
             reason = "involuntary"

@@ -15,7 +15,7 @@ from ricci_xla import NamedSharding, Sharding
 from ._hlo_text import Line
 
 # Primitives by which the user says how an array is to be divided, or where it is to be.
-_REQUESTS = frozenset({"sharding_constraint", "reshard", "device_put"})
+REQUESTS = frozenset({"sharding_constraint", "reshard", "device_put"})
 # Primitives of which no element of the result depends on one element of the operand alone, though
 # operand and result have the same shape. What is requested of the result is not of the operand.
 _MIXING = frozenset(
@@ -101,7 +101,7 @@ class ProgramLines:
             outs = [requests.get(id(var), set()) for var in eqn.outvars]
             here = set().union(*outs)
             self._note(eqn, source, operation, here)
-            if eqn.primitive.name in _REQUESTS:
+            if eqn.primitive.name in REQUESTS:
                 here = _requests_of(eqn)
             inner = list(jaxprs_in_params(eqn.params))
             for body in inner:
