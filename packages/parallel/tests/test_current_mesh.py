@@ -119,6 +119,20 @@ def test_specs_refer_to_the_mesh(line, back):
             assert y.sharding == NamedSharding(mesh, P("x"))
 
 
+def test_a_sharding_without_devices_takes_those_that_are_set(line):
+    open_ = NamedSharding(line.abstract_mesh, P("x"))
+    with set_mesh(line):
+        results = (
+            device_put(ONES, open_),
+            jit(lambda x: x, out_shardings=open_)(ONES),
+            jit(lambda x: jit(lambda y: mul(y, y), out_shardings=open_)(x))(ONES),
+        )
+    for x in results:
+        assert x.sharding == NamedSharding(line, P("x"))
+    with pytest.raises(ValueError, match="jit out_shardings: .* no mesh with as many is set"):
+        jit(lambda x: x, out_shardings=open_)(ONES)
+
+
 def test_the_mesh_that_is_set_goes_before_the_one_that_is_entered(line, four):
     with set_mesh(line), four:
         assert device_put(ONES, P("x")).sharding.mesh is line
@@ -211,6 +225,11 @@ def test_the_devices_are_not_known_in_a_traced_function(transform, name, call):
             ValueError,
             "use_abstract_mesh",
             lambda: set_mesh(AbstractMesh((2,), ("x",))),
+        ),
+        (
+            ValueError,
+            "axes of type Manual, .'x',., which are for functions that shard_map runs",
+            lambda: set_mesh(Mesh(devices()[:1], "x", AxisType.Manual)),
         ),
         (ValueError, "takes an AbstractMesh, got None", lambda: use_abstract_mesh(None)),
         (RuntimeError, "no mesh is set", lambda: jit(lambda x: x, in_shardings=P("x"))(ONES)),

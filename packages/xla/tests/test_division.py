@@ -61,6 +61,17 @@ def test_results_are_named_by_several_axes(cube):
     assert jit(lambda x: x)(x).sharding.spec == P(("c", "a"), "b")
 
 
+def test_tiles_are_for_arrays_of_their_rank(cube):
+    named = NamedSharding(cube, P("a", ("c", "b")))
+    tiles = GSPMDSharding(named._internal_device_list, named._to_xla_hlo_sharding(2))
+    assert tiles.shard_shape((4, 8)) == named.shard_shape((4, 8)) == (2, 2)
+    assert tiles.shard_shape((4, 8, 3)) == (2, 2, 3)
+    with pytest.raises(ValueError, match="divides arrays of rank 2, but the array has rank 1"):
+        tiles.shard_shape((4,))
+    whole = GSPMDSharding.get_replicated(cube.devices.ravel().tolist())
+    assert whole.is_fully_replicated and whole.shard_shape(()) == ()
+
+
 @pytest.mark.parametrize(
     ("spec", "shape", "words"),
     [

@@ -51,7 +51,8 @@ class set_mesh:
         their arguments are committed elsewhere, which is an error.
 
     Raises:
-      ValueError: if ``mesh`` is not a ``Mesh``, or inside a traced function.
+      ValueError: if ``mesh`` is not a ``Mesh`` or has axes of type ``Manual``, or inside a traced
+        function.
 
     Example:
       >>> from ricci_xla import devices
@@ -65,6 +66,12 @@ class set_mesh:
             raise ValueError(
                 f"set_mesh takes a Mesh or None, got {mesh!r} of type {type(mesh).__name__}. For "
                 "the axes alone there is use_abstract_mesh."
+            )
+        if mesh is not None and mesh.manual_axes:
+            raise ValueError(
+                f"set_mesh: {mesh} has axes of type Manual, {mesh.manual_axes}, which are for "
+                "functions that shard_map runs. Make the mesh with AxisType.Auto or "
+                "AxisType.Explicit, and name the axes that shard_map is to handle there."
             )
         if context.trace is not eval_trace:
             raise ValueError(

@@ -31,7 +31,7 @@ from ricci_xla.devices._guards import (
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBufferSemantics
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
-from ricci_xla.meshes._current_mesh import on_set_devices, sharding_on_devices
+from ricci_xla.meshes._current_mesh import sharding_on_devices, with_set_devices
 from ricci_xla.meshes._division import device_indices, tiles
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
@@ -207,7 +207,7 @@ def as_sharding(where: Device | Sharding | PartitionSpec | Format) -> Sharding:
       ValueError: if ``where`` is none of these, or needs a mesh and none is set.
     """
     if isinstance(where, NamedSharding) and isinstance(where.mesh, AbstractMesh):
-        return _with_devices(where)
+        return with_set_devices(where, "device_put")
     if isinstance(where, Sharding):
         return where
     if isinstance(where, Device):
@@ -221,16 +221,6 @@ def as_sharding(where: Device | Sharding | PartitionSpec | Format) -> Sharding:
         "memory.Space, None, or a pytree of these, "
         f"got {where!r} of type {type(where).__name__}."
     )
-
-
-def _with_devices(where: NamedSharding) -> NamedSharding:
-    mesh = on_set_devices(where.mesh.abstract_mesh)
-    if mesh is None:
-        raise ValueError(
-            f"device_put: {where} has no devices, and no mesh with as many is set. Call it inside "
-            "`with set_mesh(mesh):`, or give NamedSharding(mesh, spec) with a mesh of devices."
-        )
-    return where.update(mesh=mesh)
 
 
 def put_leaf(

@@ -9,11 +9,16 @@ from typing import Any
 
 from ricci_ir import AbstractValue, Array, Jaxpr, PyTree, ShapedArray, context, eval_trace
 from ricci_pytree import PyTreeDef, flatten_axes
-from ricci_xla.arrays._layout import Format, relayout
+from ricci_xla.arrays._layout import Format
 from ricci_xla.executables._program_devices import Layouts
-from ricci_xla.meshes._current_mesh import sharding_in_program, sharding_on_devices
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._current_mesh import (
+    sharding_in_program,
+    sharding_on_devices,
+    with_set_devices,
+)
 from ricci_xla.meshes._division import check_fits
-from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 
 __all__ = [
@@ -106,11 +111,12 @@ def layout_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> Layouts | No
     found = tuple(leaf.layout if isinstance(leaf, Format) else None for leaf in leaves)
     if all(layout is None for layout in found):
         return None
-    relayout.used = True
     return found
 
 
 def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Sharding | None:
+    if isinstance(leaf, NamedSharding) and isinstance(leaf.mesh, AbstractMesh):
+        return with_set_devices(leaf, f"jit {name}") if context.trace is eval_trace else leaf
     if leaf is None or isinstance(leaf, Sharding):
         return leaf
     if isinstance(leaf, PartitionSpec):

@@ -27,6 +27,7 @@ __all__ = [
     "on_set_devices",
     "sharding_in_program",
     "sharding_on_devices",
+    "with_set_devices",
 ]
 
 empty_mesh: Mesh = Mesh(np.empty((), dtype=object), ())
@@ -76,6 +77,25 @@ def on_set_devices(axes: AbstractMesh) -> Mesh | None:
     if mesh.abstract_mesh == axes:
         return mesh
     return Mesh(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
+
+
+def with_set_devices(sharding: NamedSharding, user: str) -> NamedSharding:
+    """A sharding on an abstract mesh as one on the devices of the mesh that is set.
+
+    Args:
+      sharding: the sharding.
+      user: the function that it was given to, for the error.
+
+    Raises:
+      ValueError: if no mesh of as many devices is set.
+    """
+    mesh = on_set_devices(sharding.mesh.abstract_mesh)
+    if mesh is None:
+        raise ValueError(
+            f"{user}: {sharding} has no devices, and no mesh with as many is set. Call it inside "
+            "`with set_mesh(mesh):`, or give NamedSharding(mesh, spec) with a mesh of devices."
+        )
+    return sharding.update(mesh=mesh)
 
 
 def default_sharding() -> Sharding:

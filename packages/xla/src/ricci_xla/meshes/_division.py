@@ -9,9 +9,9 @@ from ricci_xla.devices._errors import IndivisibleError
 from ricci_xla.devices._runtime_types import Device, DeviceList
 
 from ._abstract_mesh import AbstractMesh
-from ._sharding_types import NamedSharding, Sharding, SingleDeviceSharding
+from ._sharding_types import GSPMDSharding, NamedSharding, Sharding, SingleDeviceSharding
 from ._spec import UNCONSTRAINED, PartitionSpec
-from ._tiles import hlo_sharding
+from ._tiles import hlo_sharding, tiled_dimensions
 
 __all__ = [
     "check_fits",
@@ -55,12 +55,12 @@ def tiles(sharding: Sharding, ndim: int) -> tuple[int, ...]:
     """
     if isinstance(sharding, SingleDeviceSharding):
         return (1,) * ndim
-    if isinstance(sharding, NamedSharding):
-        _check_rank(sharding, ndim)
+    check_compatible_aval(sharding, (1,) * ndim)
     form = hlo_sharding(sharding, ndim)
     if form.is_replicated() or form.is_maximal():
         return (1,) * ndim
-    return tuple(form.tile_assignment_dimensions()[:ndim])
+    found = tiled_dimensions(form)
+    return (*found, *(1,) * (ndim - len(found)))
 
 
 def _check_rank(sharding: NamedSharding, ndim: int) -> None:
@@ -85,6 +85,12 @@ def check_compatible_aval(self: Sharding, aval_shape: Sequence[int]) -> None:
     """
     if isinstance(self, NamedSharding):
         _check_rank(self, len(aval_shape))
+    elif isinstance(self, GSPMDSharding) and self._hlo_sharding.is_tiled():
+        rank = len(tiled_dimensions(self._hlo_sharding))
+        if rank > len(aval_shape):
+            raise ValueError(
+                f"{self} divides arrays of rank {rank}, but the array has rank {len(aval_shape)}."
+            )
 
 
 def shard_shape(self: Sharding, global_shape: Sequence[int]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """The classes of shardings: what this package adds to jaxlib's, and the check of specs."""
 
 import difflib
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ricci_xla.devices._errors import DuplicateSpecError
@@ -165,6 +165,14 @@ def _gspmd_with_memory_kind(self: GSPMDSharding, kind: str) -> GSPMDSharding:
     return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
 
 
+def _gspmd_get_replicated(
+    devices: Sequence[Device], *, memory_kind: str | None = None
+) -> GSPMDSharding:
+    """The sharding that has the whole array on each device."""
+    where = DeviceList(tuple(devices))
+    return GSPMDSharding(where, HloSharding.replicate(), memory_kind=memory_kind)
+
+
 def _memory_kind(self: Any) -> str | None:
     """The kind of the devices' memory that holds the array."""
     kind = self._memory_kind
@@ -233,6 +241,7 @@ _members: dict[type, dict[str, Any]] = {
         "__eq__": _gspmd_eq,
         "__hash__": _gspmd_hash,
         "__repr__": _gspmd_repr,
+        "get_replicated": staticmethod(_gspmd_get_replicated),
         "with_memory_kind": _gspmd_with_memory_kind,
     },
 }

@@ -152,6 +152,12 @@ class GSPMDSharding(Sharding):
         op_sharding: Any,
         memory_kind: str | None = None,
     ) -> None: ...
+    @staticmethod
+    def get_replicated(
+        devices: Sequence[Device], *, memory_kind: str | None = None
+    ) -> GSPMDSharding:
+        """The sharding that has the whole array on each device."""
+
     @property
     def _hlo_sharding(self) -> HloSharding: ...
     @property

@@ -59,6 +59,13 @@ def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
     )
 
 
+def tiled_dimensions(form: HloSharding) -> tuple[int, ...]:
+    """The number of tiles along each dimension of an array."""
+    dims = form.tile_assignment_dimensions()
+    others = len(form.subgroup_types()) + form.replicate_on_last_tile_dim()
+    return tuple(dims[: len(dims) - others])
+
+
 def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: int) -> Sharding:
     """Rewrite a sharding that XLA gave by tiles as a ``NamedSharding`` on a mesh, if one is equal.
 
