@@ -1,5 +1,7 @@
 """The order in which the elements of arrays lie in memory: layouts and formats."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -139,3 +141,21 @@ def test_mistakes_are_explained(make, error, text):
         make(X)
     assert str(caught.value).count("\n") < 12
     np.testing.assert_array_equal(jnp.asarray(X) * 2, X * 2)
+
+
+def test_descriptions_have_formats():
+    where = Format(COLUMNS, here())
+    described = jax.ShapeDtypeStruct((3, 4), np.float32, sharding=where)
+    assert (described.sharding, described.format) == (where.sharding, where)
+    assert described.update(weak_type=True).format == where
+    assert described == pickle.loads(pickle.dumps(described))
+    assert described != jax.ShapeDtypeStruct((3, 4), np.float32, sharding=here())
+    assert described.update(sharding=here()).format == Format(None, here())
+    assert jax.ShapeDtypeStruct((3,), np.float32).format == Format()
+    compiled = jax.jit(lambda x: x + 1).lower(described).compile()
+    assert compiled.input_formats[0][0].layout.major_to_minor == (1, 0)
+    np.testing.assert_array_equal(compiled(jax.device_put(X, where)), X + 1)
+    with pytest.raises(ValueError, match="compiled for Layout"):
+        compiled(jax.device_put(X, here()))
+    with pytest.raises(TypeError, match="leaves the layout to the compiler"):
+        jax.ShapeDtypeStruct((3, 4), np.float32, sharding=Format(Layout.AUTO))

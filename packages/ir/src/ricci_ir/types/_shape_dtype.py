@@ -1,5 +1,6 @@
 """``ShapeDtypeStruct``: the shape and dtype of an array without its values."""
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, final
 
@@ -11,10 +12,20 @@ from ._dtypes import ExtendedDType, canonicalize_dtype
 __all__ = [
     "argument_aval",
     "described_type",
+    "register_format",
     "result_aval",
     "ShapeDtypeStruct",
     "typeof",
 ]
+
+# What makes a format (a layout and a sharding) of its two parts; ``ricci_xla`` registers it.
+_format_types: list[Callable[[Any, Any], Any]] = []
+
+
+def register_format(make: Callable[[Any, Any], Any]) -> None:
+    """Set the class of formats, which have the attributes ``layout`` and ``sharding``."""
+    _format_types[:] = [make]
+
 
 _fields = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_memory_space")
 
@@ -26,19 +37,21 @@ class ShapeDtypeStruct:
     Args:
       shape: a sequence of ints.
       dtype: a NumPy dtype or what makes one, or an extended dtype.
-      sharding: how the array is laid out over devices.
+      sharding: how the array is laid out over devices; or a format, which says the order of the
+        elements as well.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
       manual_axis_type, is_ref: kept as they are.
 
     Raises:
       ValueError: if ``dtype`` is ``None``.
+      TypeError: if a format leaves the layout to the compiler.
 
     Example:
       >>> ShapeDtypeStruct((2, 3), "float32")
       ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = (*_fields, "__weakref__")
+    __slots__ = (*_fields, "__weakref__", "_format")
 
     shape: tuple[int, ...]
     dtype: Any
@@ -47,6 +60,7 @@ class ShapeDtypeStruct:
     manual_axis_type: Any
     is_ref: bool
     _memory_space: Any
+    _format: Any
 
     def __init__(
         self,
@@ -63,6 +77,15 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: dtype is None; name the dtype.")
         if not isinstance(dtype, np.dtype | ExtendedDType):
             dtype = np.dtype(dtype)
+        layout = getattr(sharding, "layout", None)
+        if layout is not None and not hasattr(layout, "major_to_minor"):
+            raise TypeError(
+                f"ShapeDtypeStruct: {sharding} leaves the layout to the compiler, but this "
+                "describes one array. Give it to jit, as in_shardings."
+            )
+        object.__setattr__(self, "_format", None if layout is None else sharding)
+        if hasattr(sharding, "layout"):
+            sharding = sharding.sharding
         values = (tuple(shape), dtype, sharding, weak_type, manual_axis_type, is_ref, _memory_space)
         for field, value in zip(_fields, values, strict=True):
             object.__setattr__(self, field, value)
@@ -84,8 +107,19 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
         """A copy with some of the fields replaced."""
-        fields = {field: getattr(self, field) for field in _fields}
+        fields = dict(zip(_fields, self._key(), strict=True))
         return ShapeDtypeStruct(**{**fields, **changes})
+
+    @property
+    def format(self) -> Any:
+        """The layout, if one was given, together with the sharding.
+
+        Raises:
+          AttributeError: if there is no runtime, which knows of layouts.
+        """
+        if self._format is None and not _format_types:
+            raise AttributeError("ShapeDtypeStruct.format needs the package ricci_xla.")
+        return self._format or _format_types[0](None, self.sharding)
 
     @property
     def ndim(self) -> int:
@@ -103,7 +137,8 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def _key(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field) for field in _fields)
+        values = {field: getattr(self, field) for field in _fields}
+        return tuple({**values, "sharding": self._format or self.sharding}.values())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -118,6 +153,8 @@ class ShapeDtypeStruct:
         parts = [f"shape={self.shape}", f"dtype={getattr(self.dtype, 'name', self.dtype)}"]
         if self.sharding is not None:
             parts.append(f"sharding={self.sharding}")
+        if self._format is not None:
+            parts.append(f"format={self._format.layout}")
         if self.weak_type:
             parts.append("weak_type=True")
         if self.manual_axis_type is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ricci_ir import ExtendedDType
+from ricci_ir import ExtendedDType, register_format
 from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array import check_not_deleted
@@ -106,14 +106,19 @@ class Format:
                 f"Format: the layout {self.layout} needs a sharding, since layouts are those of a "
                 "platform. Give Format(layout, sharding)."
             )
+        if self.layout is not None:
+            relayout.used = True
+
+
+register_format(Format)
 
 
 class Relayout:
     """How arrays get another layout: by a program, which ``ricci_xla.calls`` makes.
 
     Attributes:
-      used: whether any layout but the devices' usual ones was asked for in this process. Until
-        then, nothing looks at the layouts of arguments.
+      used: whether any layout but the devices' usual ones was named in this process. Until then,
+        nothing looks at the layouts of arguments.
     """
 
     __slots__ = ("apply", "used")
@@ -141,7 +146,6 @@ class Relayout:
         if physical_layout(layout, array).matches(layout_of(words)):
             return array
         assert self.apply is not None, "ricci_xla.calls registers it"
-        self.used = True
         return self.apply(array, where)
 
 

@@ -383,9 +383,9 @@ class CompiledProgram:
         if wrong:
             more = f"and {len(wrong) - 2} more\n" if len(wrong) > 2 else ""
             raise ValueError(
-                f"{self.program.name} was called with arguments that are committed otherwise "
-                f"than it was compiled for:\n{''.join(wrong[:2])}{more}Move them with "
-                "device_put, or call the jitted function instead, which compiles anew."
+                f"{self.program.name} was called with arguments that are committed to other "
+                f"shardings or layouts than it was compiled for:\n{''.join(wrong[:2])}{more}"
+                "Move them with device_put, or call the jitted function instead, which compiles anew."
             )
 
 

@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ricci_ir import AbstractValue, Jaxpr, JaxprEqn, ShapeDtypeStruct, rule_table
+from ricci_ir import (
+    AbstractValue,
+    Jaxpr,
+    JaxprEqn,
+    ShapeDtypeStruct,
+    live_program,
+    may_have_dead_code,
+    rule_table,
+)
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._layout import (
     AutoLayout,
@@ -108,7 +116,7 @@ class _Claim(NamedTuple):
 def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
     """Where a call runs: on the devices of its committed arguments, else on the default device.
 
-    If a mesh is set, it runs on that.
+    If a mesh is set, it runs on that. Arguments that the program does not use may be anywhere.
 
     Raises:
       ValueError: if arguments, results, operations and the mesh that is set are bound to different
@@ -116,6 +124,9 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
         otherwise than ``in_shardings`` says. The error names what does not fit.
     """
     shardings = [_argument_sharding(program, i, x, options) for i, x in enumerate(leaves)]
+    if not options.keep_unused and any(sharding is not None for sharding in shardings):
+        used = _arguments_used(program.jaxpr)[len(program.consts) :]
+        shardings = [s if u else None for s, u in zip(shardings, used, strict=True)]
     operations = _operations_of(program.jaxpr)
     everywhere: Mesh | None = device_mesh.value
     if options.device is not None and everywhere is not None:
@@ -192,6 +203,8 @@ def _argument_layouts(program: Program, leaves: Sequence[Any], options: Options)
     given = options.in_layouts or (None,) * len(leaves)
     found: list[Layout | AutoLayout | None] = [None] * len(program.consts)
     for i, (x, layout) in enumerate(zip(leaves, given, strict=True)):
+        if type(x) is ShapeDtypeStruct and layout is None:
+            layout = x.format.layout
         own = special_layout(x)
         if not isinstance(layout, Layout):
             found.append(own or layout)
@@ -285,6 +298,18 @@ def _ids(devices: Sequence[Device]) -> str:
     ids = [d.id for d in devices]
     some = f"{ids[:12]}, ..." if len(ids) > 12 else f"{ids}"
     return f"device ids {some} on {devices[0].platform}"
+
+
+def _arguments_used(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """For each input of a program, whether it is passed to the executable."""
+    return jaxpr.derived("arguments used", lambda: _find_used(jaxpr))
+
+
+def _find_used(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    if may_have_dead_code(jaxpr):
+        return live_program(jaxpr, final=True).arguments
+    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
+    return tuple([var in read for var in jaxpr.invars])
 
 
 class _Operation(NamedTuple):
