@@ -9,7 +9,6 @@ from ricci_ir import (
     Atom,
     Jaxpr,
     JaxprEqn,
-    Literal,
     Var,
     eval_jaxpr,
     join_effects,
@@ -88,7 +87,7 @@ def _split_jaxpr(jaxpr: Jaxpr, unknown: tuple[bool, ...], wanted: tuple[bool, ..
     needed: dict[Var, None] = {
         atom: None
         for atom in (*read, *(v for v, u in pairs if u))
-        if type(atom) is not Literal and atom not in marked and atom not in constants
+        if type(atom) is Var and atom not in marked and atom not in constants
     }
     residuals = list(needed)
     known = program(jaxpr, known_args, known_eqns, [*(v for v, u in pairs if not u), *residuals])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import Jaxpr, float0, get_aval
+from ricci_ir import Jaxpr, ShapedArray, float0, get_aval
 from ricci_lax.structure._shapes import reduce_sum
 
 from ._open_call import BatchedOpenCall
@@ -96,7 +96,8 @@ class BatchedRule:
             for v, d, target in zip(values, found, [*out_dims, *out_dims], strict=True)
         ]
         out_tangents = [
-            Zero(aval) if (aval := get_aval(t)).dtype == float0 else t for t in values[half:]
+            Zero(aval) if type(aval := get_aval(t)) is ShapedArray and aval.dtype == float0 else t
+            for t in values[half:]
         ]
         return values[:half], out_tangents
 

@@ -111,8 +111,9 @@ def place_of(x: object, shape: Shape) -> Any:
     """
     if context.trace is not eval_trace or isinstance(x, Tracer):
         aval = getattr(x, "aval", None)
-        divided = aval is not None and aval.type_sharding is not None and aval.shape == shape
-        return aval.sharding if divided and aval.type_sharding.is_divided else None
+        if aval is None or aval.type_sharding is None or aval.shape != shape:
+            return None
+        return aval.sharding if aval.type_sharding.is_divided else None
     if not getattr(x, "committed", True):
         return None
     where = getattr(x, "sharding", None)

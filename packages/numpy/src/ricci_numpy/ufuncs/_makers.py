@@ -66,7 +66,8 @@ def binary(
             kind = type(x)
             if kind is not float and kind is not int:
                 try:
-                    type(x).aval, type(y).aval
+                    # Classes of arrays have this; other objects may make it at a price.
+                    type(x).aval, type(y).aval  # pyright: ignore[reportUnusedExpression]
                     a = x.aval
                     b = y.aval
                 except AttributeError:

@@ -150,21 +150,20 @@ def shard_map(
 
 
 def _mesh_and_axes(
-    function: str, mesh: AnyMesh | None, chosen: AxisNames
+    function: str, given: AnyMesh | None, chosen: AxisNames
 ) -> tuple[AnyMesh, AxisNames]:
     """The mesh of a call, and the axes that become manual.
 
     Inside another ``shard_map`` the mesh is the one in force there, whose manual axes stay so.
     """
     here = current_mesh.value
+    mesh = here if given is None else given
     if mesh is None:
-        if here is None:
-            raise ValueError(
-                f"shard_map of {function}: the context mesh cannot be empty. Call it inside `with "
-                "set_mesh(mesh):`, or pass mesh=."
-            )
-        mesh = here
-    elif here is not None and here.manual_axes and mesh.abstract_mesh != here:
+        raise ValueError(
+            f"shard_map of {function}: the context mesh cannot be empty. Call it inside `with "
+            "set_mesh(mesh):`, or pass mesh=."
+        )
+    if here is not None and here.manual_axes and mesh.abstract_mesh != here:
         raise ValueError(
             f"shard_map of {function}: the context mesh {here} should match the mesh passed to "
             f"shard_map, {mesh}. Leave out mesh= inside another shard_map."
