@@ -206,7 +206,7 @@ def move_to_device() -> None:
 
 def move_between_devices() -> None:
     devices = ricci.devices()
-    x = ricci.device_put(np.ones(4, np.float32), devices[0])
+    x = jnp.ones(4)  # may be moved, as it is not committed
     mesh = Mesh(np.array(devices[:2]), ("x",))
     where = ricci.sharding.NamedSharding(mesh, ricci.sharding.PartitionSpec("x"))
     jit(lambda x: x + 1, in_shardings=where)(x)

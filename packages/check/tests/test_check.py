@@ -38,6 +38,7 @@ MATRIX = ShapeDtypeStruct((4, 5), "float32")
 KEYS = ShapeDtypeStruct((3,), KEY.dtype)
 LARGE = np.ones((600, 600), np.float32)
 FLAG = ShapeDtypeStruct((), "bool")
+REQUIRED = ("jvp", "transpose", "batch", "lower", "sharding")
 
 
 def marked(report):
@@ -757,7 +758,7 @@ def test_a_new_primitive_that_draws_from_keys_uses_them_up(block):
         "noise",
         abstract_eval=lambda key: ShapedArray(key.shape, np.dtype(np.float32)),
         key_role=KeyRole.DRAW,
-        **dict.fromkeys(("jvp", "transpose", "batch", "lower"), unsupported("not needed here")),
+        **dict.fromkeys(REQUIRED, unsupported("not needed here")),
     )
 
     def fun(key):
@@ -771,7 +772,7 @@ def test_a_new_primitive_that_reads_at_positions_is_checked(block):
         "read_at",
         abstract_eval=lambda x, i: ShapedArray((), x.dtype),
         positions=lambda avals, params: Positions((1,), (0,), (1,), "is read"),
-        **dict.fromkeys(("jvp", "transpose", "batch", "lower"), unsupported("not needed here")),
+        **dict.fromkeys(REQUIRED, unsupported("not needed here")),
     )
 
     def fun(x):

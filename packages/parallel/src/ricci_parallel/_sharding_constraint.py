@@ -298,7 +298,9 @@ def _assert_type(sharding: Sharding, x: ArrayLike, what: str) -> None:
             "but no axis of the mesh is of type Auto. Write None, or the axis."
         )
     if explicit_sharding(aval.ndim, sharding) != aval.type_sharding:
-        raise AssertionError(
+        # JAX asserts only where a mesh is in force; elsewhere it refuses axes that are not Auto.
+        kind = ValueError if current_mesh.value is None else AssertionError
+        raise kind(
             "with_sharding_constraint acts as an assertion where all axes of the mesh are "
             f"Explicit: {what} has type {aval.str_short(True)}, which differs from "
             f"{sharding.spec}. Move it with jax.sharding.reshard(x, {sharding.spec})."  # pyright: ignore

@@ -69,7 +69,7 @@ def _check_equation(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
     primitive = eqn.primitive
     avals = tuple(atom.aval for atom in eqn.invars)
     try:
-        result = primitive.result_avals(avals, eqn.params)
+        result = primitive.types_of_results(avals, eqn.params)
     except (TypeError, ValueError) as error:
         what = f"{primitive.name} does not accept its operands: {error}"
         raise _error(what, jaxpr, eqn) from error

@@ -80,6 +80,7 @@ def make_jaxpr(
       ValueError: if a static argument is not there, or is not hashable.
 
     Example:
+      >>> from ricci_ir import ShapeDtypeStruct
       >>> make_jaxpr(lambda x, y: (y, x))(1.0, ShapeDtypeStruct((3,), "int32"))
       { lambda ; a:f32[] b:i32[3]. let  in (b, a) }
     """
@@ -118,6 +119,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       TypeError: if an argument or a result is no array.
 
     Example:
+      >>> from ricci_ir import ShapeDtypeStruct
       >>> eval_shape(lambda x: {"a": x}, ShapeDtypeStruct((2,), "float32"))
       {'a': ShapeDtypeStruct(shape=(2,), dtype=float32)}
     """

@@ -85,22 +85,22 @@ class Primitive:
         """The types of the results, worked out once for each combination of arguments."""
         memo = self.aval_memo
         if memo is None:
-            return self._result_types(avals, params)
+            return self.types_of_results(avals, params)
         key = (avals, tuple(params.items())) if params else avals
         try:
             result = memo.entries.get(key)
         except TypeError:  # a parameter that cannot be hashed
-            return self._result_types(avals, params)
+            return self.types_of_results(avals, params)
         if result is None:
             result = memo.recall(key)
             if result is None:
-                result = self._result_types(avals, params)
+                result = self.types_of_results(avals, params)
                 if not lenient_sharding.value:
                     memo.add(key, result)
         return result
 
-    def _result_types(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What ``abstract_eval`` gives, with the shardings that the primitive's rule says."""
+    def types_of_results(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What ``abstract_eval`` says now, with the shardings that the primitive's rule says."""
         if self.makes_sharding:
             return result_types(self, sharding_rules[self], avals, params)
         for aval in avals:

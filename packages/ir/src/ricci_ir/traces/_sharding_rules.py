@@ -212,6 +212,8 @@ class factors:
             try:
                 parts = _propagate(name, avals, results, map_, mesh)
             except ShardingTypeError as error:
+                if not results:
+                    raise
                 with lenient_sharding(True):
                     fitting = _propagate(name, avals, results, map_, mesh)
                 said = str(error).replace("P(...)", _spec_text(fitting[0]))

@@ -19,10 +19,17 @@ from ricci_ir import (
     axis_size,
     get_aval,
 )
-from ricci_lax import convert_element_type, div, reduce_max, reduce_min, reduce_sum
+from ricci_lax import (
+    convert_element_type,
+    convert_element_type_p,
+    div,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
+)
+from ricci_lax.authoring import scalar_like
 from ricci_pytree import tree_map
 
-from ._all_reduce import scalar_of
 from ._casts import total, varied
 from ._extremes import pmax_p, pmin_p
 from ._members import shape_of
@@ -157,11 +164,14 @@ def pmean(
         value = add(leaf)
         if isinstance(value, int | float | complex) and isinstance(members, int):
             return value / members
-        dtype = get_aval(value).dtype  # pyright: ignore[reportAttributeAccessIssue]
-        if dtype.kind in "iub":
-            value = convert_element_type(value, get_aval(1.0).dtype)  # pyright: ignore
+        aval: Any = get_aval(value)
+        if aval.dtype.kind in "iub":
+            kind: Any = get_aval(1.0)
+            value = convert_element_type_p.bind(
+                value, new_dtype=kind.dtype, weak_type=aval.weak_type, sharding=None
+            )
         if isinstance(members, int):
-            return div(value, scalar_of(value, members * count))
+            return div(value, scalar_like(value, members * count))
         return div(value, convert_element_type(members, get_aval(value).dtype))  # pyright: ignore
 
     return tree_map(one, x)

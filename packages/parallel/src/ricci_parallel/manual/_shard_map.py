@@ -103,7 +103,7 @@ def shard_map(
     Example:
       >>> import numpy as np
       >>> from ricci_parallel import psum
-      >>> from ricci_xla import devices
+      >>> from ricci_xla import Mesh, devices
       >>> mesh = Mesh(np.array(devices()[:1]), ("i",))
       >>> P = PartitionSpec
       >>> total = shard_map(lambda x: psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
@@ -346,7 +346,7 @@ def smap(
     Example:
       >>> import numpy as np
       >>> from ricci_parallel import set_mesh
-      >>> from ricci_xla import devices
+      >>> from ricci_xla import Mesh, devices
       >>> with set_mesh(Mesh(np.array(devices()[:1]), ("i",))):
       ...     smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="i")(np.arange(2.0)).tolist()
       [0.0, 2.0]

@@ -385,7 +385,7 @@ class CompiledProgram:
             raise ValueError(
                 f"{self.program.name} was called with arguments that are committed to other "
                 f"shardings or layouts than it was compiled for:\n{''.join(wrong[:2])}{more}"
-                "Move them with device_put, or call the jitted function instead, which compiles anew."
+                "Move them with device_put, or call the jitted function, which compiles anew."
             )
 
 
