@@ -15,9 +15,6 @@ from ricci_testing import find_interpreter
 FOLDER = Path(__file__).parent / "device_jobs"
 JOBS = sorted(file.stem for file in FOLDER.glob("[a-z]*.py"))
 ROUNDING = 1e-5
-PENDING = dict.fromkeys(
-    ("experts", "fsdp", "ring_attention"), "results of psum are not of invariant types yet"
-) | {"tensor_parallel": "types of arrays do not carry shardings yet"}
 
 
 def run(python, **variables):
@@ -37,13 +34,7 @@ def both():
 
 
 @pytest.mark.skipif(find_interpreter() is None, reason="no oracle: run nox -s oracle")
-@pytest.mark.parametrize(
-    "job",
-    [
-        pytest.param(job, marks=pytest.mark.xfail(reason=PENDING[job])) if job in PENDING else job
-        for job in JOBS
-    ],
-)
+@pytest.mark.parametrize("job", JOBS)
 def test_a_job_gives_the_same_with_no_more_work(job, both):
     ours, theirs = (side[job] for side in both)
     assert "error" not in ours, ours["error"]

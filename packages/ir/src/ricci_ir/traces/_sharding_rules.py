@@ -315,7 +315,8 @@ def _checked(
             parts[i] = ()
         elif result.shape[i] % size:
             what = f"dimension {i} of the result has size {result.shape[i]}, which is not a "
-            _refuse(name, avals, f"{what}multiple of {size}, the size of {_all(part)}", "Pad it.")
+            what += f"multiple of {size}, the size of {_all(part)}"
+            _refuse(name, avals, what, "Pad it, or move an operand with reshard before.")
         else:
             text = result.with_sharding(TypeSharding(mesh, tuple(parts))).str_short(True)
             _refuse(name, avals, f"its result {text} would use a mesh axis twice", "Move one.")

@@ -78,7 +78,9 @@ def filled_like(x: ArrayLike, value: complex, weak: bool | None = None) -> Array
     """An array of the type of ``x``, or of another weak type, whose elements are all ``value``."""
     aval = array_aval(x)
     weak = aval.weak_type if weak is None else weak
-    return broadcast_in_dim(scalar(value, aval.dtype, weak), aval.shape, ())
+    where = aval.type_sharding
+    place = aval.sharding if where is not None and where.is_divided else None
+    return broadcast_in_dim(scalar(value, aval.dtype, weak), aval.shape, (), out_sharding=place)
 
 
 def operands(*xs: ArrayLike) -> tuple[ArrayLike, ...]:

@@ -43,6 +43,7 @@ from ._dimension_numbers import GatherDimensionNumbers, GatherScatterMode, Scatt
 from ._gather import gather_p
 from ._joining import check_dtypes_match, stack_scalars, unstack
 from ._scatter import scatter_p
+from ._slicing import sliced_dimensions
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -136,15 +137,9 @@ def _slice_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Po
     return Positions(tuple(i + 1 for i in axes), axes, params["slice_sizes"], "is read")
 
 
-def _dynamic_slice_factors(x: ShapedArray, *indices: ShapedArray, slice_sizes: Shape) -> FactorMap:
-    whole = zip(x.shape, slice_sizes, strict=True)
-    dims = tuple(i if a == b else None for i, (a, b) in enumerate(whole))
-    return FactorMap((dims, *((),) * len(indices)), (dims,))
-
-
 dynamic_slice_p: Primitive = define(
     "dynamic_slice",
-    sharding=factors(_dynamic_slice_factors),
+    sharding=factors(lambda *avals, slice_sizes: sliced_dimensions(avals, slice_sizes)),
     abstract_eval=_dynamic_slice_aval,
     jvp=_dynamic_slice_jvp,
     transpose=_dynamic_slice_transpose,

@@ -1,7 +1,9 @@
 """Slices at fixed positions, and padding."""
 
 from collections.abc import Sequence
+from math import prod
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from ricci_batching import batched_at, move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
+    FactorMap,
     Primitive,
     Shape,
     ShapedArray,
@@ -111,9 +114,22 @@ def _slice_lower(
     return write_slice(ctx, x, start_indices, limit_indices, strides, ctx.out)
 
 
+def sliced_dimensions(operands: Sequence[ShapedArray], sizes: Shape) -> FactorMap:
+    """How a slice is divided: as its operand, the first one; a single element is not divided."""
+    dims = tuple(range(len(sizes)))
+    rest = ((),) * (len(operands) - 1)
+    if prod(sizes) == 1:
+        return FactorMap((dims, *rest), ((None,) * len(sizes),), reduced=frozenset(dims))
+    return FactorMap((dims, *rest), (dims,))
+
+
+def _slice_factors(x: ShapedArray, **params: Any) -> FactorMap:
+    return sliced_dimensions((x,), _slice_aval(x, **params).shape)
+
+
 slice_p: Primitive = define(
     "slice",
-    sharding=factors(same_dimensions),
+    sharding=factors(_slice_factors),
     abstract_eval=_slice_aval,
     jvp=linear,
     transpose=_slice_transpose,
