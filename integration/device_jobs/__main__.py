@@ -13,7 +13,9 @@ NAMES = sorted(file.stem for file in FOLDER.glob("[a-z]*.py"))
 COLLECTIVE = re.compile(
     r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\("
 )
-INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.-]+ = ", re.MULTILINE)
+COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*?^}", re.MULTILINE | re.DOTALL)
+INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.-]+ = .*? ([a-z][\w-]*)\(", re.MULTILINE)
+FREE = {"parameter", "constant", "get-tuple-element", "tuple", "bitcast"}
 
 
 def told(name):
@@ -26,8 +28,17 @@ def told(name):
     return {
         "losses": [float(loss) for loss in losses],
         "collectives": {key: Counter(COLLECTIVE.findall(text)) for key, text in texts.items()},
-        "instructions": {key: len(INSTRUCTION.findall(text)) for key, text in texts.items()},
+        "instructions": {key: instructions(text) for key, text in texts.items()},
     }
+
+
+def instructions(text):
+    """Return how many instructions a program runs.
+
+    A fusion is one: how often XLA repeats cheap ones inside of fusions says nothing of the work.
+    """
+    bodies = (m.group() for m in COMPUTATION.finditer(text) if "fused" not in m.group(1))
+    return sum(kind not in FREE for body in bodies for kind in INSTRUCTION.findall(body))
 
 
 if __name__ == "__main__":
