@@ -149,3 +149,25 @@ def test_a_program_keeps_what_a_small_constant_was():
     assert fun(1.0).tolist() == [1, 2, 3]
     table[:] = 7
     assert fun(1.0).tolist() == [1, 2, 3]
+
+
+def test_descriptions_carry_shardings_in_their_types(eight_devices):
+    mesh = ricci.make_mesh((8,), ("i",), axis_types=(ricci.sharding.AxisType.Explicit,))
+    sharding = ricci.NamedSharding(mesh, ricci.P("i"))
+    described = ricci.ShapeDtypeStruct((8, 3), np.float32, sharding=sharding)
+    assert str(ricci.typeof(described)) == "float32[8@i,3]"
+    for trace in (ricci.make_jaxpr(jnp.sin), lambda x: jit(jnp.sin).trace(x).jaxpr):
+        assert "f32[8@i,3] = sin" in str(trace(described))
+    for shape in (ricci.eval_shape(jnp.sin, described), jit(jnp.sin).eval_shape(described)):
+        assert shape.sharding.spec == ricci.P("i", None)
+        assert "f32[8@i,3]" in str(ricci.make_jaxpr(jnp.cos)(shape))  # of a mesh without devices
+    compiled = jit(jnp.sin).lower(described).compile()
+    assert compiled.output_shardings.is_equivalent_to(sharding, 2)
+
+
+def test_descriptions_on_meshes_of_the_compilers_have_plain_types(eight_devices):
+    mesh = ricci.sharding.Mesh(np.array(eight_devices), "i")
+    sharding = ricci.NamedSharding(mesh, ricci.P("i"))
+    described = ricci.ShapeDtypeStruct((8, 3), np.float32, sharding=sharding)
+    assert str(ricci.typeof(described)) == "float32[8,3]"
+    assert ricci.eval_shape(jnp.sin, described).sharding is None

@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like
+from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like, sharding_forms
 from ._dtypes import ExtendedDType, canonicalize_dtype
 
 __all__ = [
@@ -204,8 +204,16 @@ def argument_aval(x: object) -> AbstractValue:
 def _described(x: Any) -> ShapedArray:
     dtype = x.dtype if isinstance(x.dtype, np.dtype | ExtendedDType) else np.dtype(x.dtype)
     if isinstance(x, ShapeDtypeStruct):
-        return shaped_like(x)
+        return _struct_aval(x)
     return ShapedArray(x.shape, canonicalize_dtype(dtype), getattr(x, "weak_type", False))
+
+
+def _struct_aval(x: ShapeDtypeStruct) -> ShapedArray:
+    """The type that a ``ShapeDtypeStruct`` describes, with what its sharding says in types."""
+    aval = shaped_like(x)
+    if x.sharding is None or sharding_forms.show is None:
+        return aval
+    return aval.with_sharding(sharding_forms.read(aval.ndim, x.sharding))
 
 
 def typeof(x: object) -> AbstractValue:
@@ -221,7 +229,7 @@ def typeof(x: object) -> AbstractValue:
       >>> typeof(np.ones((2, 3)))
       ShapedArray(float32[2,3])
     """
-    return shaped_like(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)
+    return _struct_aval(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)
 
 
 def result_aval(x: object) -> AbstractValue:
@@ -229,8 +237,4 @@ def result_aval(x: object) -> AbstractValue:
 
     A program that holds one has types, and cannot be run.
     """
-    if isinstance(x, ShapeDtypeStruct):
-        return ShapedArray(
-            x.shape, canonicalize_dtype(x.dtype, allow_extended_dtype=True), x.weak_type
-        )
-    return get_aval(x)
+    return _struct_aval(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)

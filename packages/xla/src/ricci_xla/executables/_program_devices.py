@@ -172,7 +172,7 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
     given = None if options.in_shardings is None else options.in_shardings[i]
     committed = getattr(x, "committed", False)
     if given is None:
-        return x.sharding if committed or type(x) is ShapeDtypeStruct else None
+        return x.sharding if committed else _described_sharding(x)
     own: Sharding | None = getattr(x, "sharding", None)
     if own is None or own is given or getattr(x, "aval", None) is None:
         return given
@@ -226,6 +226,14 @@ def _argument_layouts(program: Program, leaves: Sequence[Any], options: Options)
             )
         found.append(words)
     return tuple(found) if any(layout is not None for layout in found) else ()
+
+
+def _described_sharding(x: Any) -> Sharding | None:
+    """The sharding of a ``ShapeDtypeStruct``, if it names devices; other values have none."""
+    if type(x) is not ShapeDtypeStruct or not isinstance(x.sharding, Sharding):
+        return None
+    abstract = isinstance(x.sharding, NamedSharding) and not isinstance(x.sharding.mesh, Mesh)
+    return None if abstract else x.sharding
 
 
 def divides_alike(one: Sharding, other: Sharding, ndim: int) -> bool:
