@@ -81,6 +81,7 @@ from ricci_parallel import pmap as pmap
 from ricci_parallel import reshard as reshard
 from ricci_parallel import set_mesh as set_mesh
 from ricci_parallel import shard_map as shard_map
+from ricci_parallel import smap as smap
 from ricci_parallel import use_abstract_mesh as use_abstract_mesh
 from ricci_xla import CompilerEffortLevel as CompilerEffortLevel
 from ricci_xla import Device as Device
