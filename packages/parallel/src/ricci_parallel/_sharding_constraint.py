@@ -1,6 +1,7 @@
 """``with_sharding_constraint``: how a value inside a program is divided over devices."""
 
 from collections.abc import Hashable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ _no_mesh = _NoMesh()
 
 
 def _names(part: Any) -> tuple[Hashable, ...]:
-    if part is None:
+    if part is None or part is UNCONSTRAINED:
         return ()
     return part if isinstance(part, tuple) else (part,)
 
@@ -124,16 +125,20 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: 
         spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
     else:
         mesh, spec = ctx.module.mesh(()), [None] * ndim
-    parts = (
-        "{?}" if part is UNCONSTRAINED else f"{{{', '.join(string(str(n)) for n in _names(part))}}}"
-        for part in spec
-    )
+    # What the type says of Explicit axes stays: only the others are constrained.
+    typed = () if x.aval.type_sharding is None else x.aval.type_sharding.parts
+    parts = (_dimension_text(part, own) for part, own in zip_longest(spec, typed, fillvalue=()))
     name = ctx.new_name()
     ctx.write(
         f"{name} = sdy.sharding_constraint {x} <@{mesh}, [{', '.join(parts)}]> : "
         f"{tensor_type(x.aval)}"
     )
     return Value(name, x.aval)
+
+
+def _dimension_text(part: Any, own: Sequence[Hashable]) -> str:
+    names = [string(str(n)) for n in (*own, *_names(part))]
+    return f"{{{', '.join([*names, '?'] if part is UNCONSTRAINED else names)}}}"
 
 
 def _check_size(mesh: AbstractMesh, devices: int) -> None:
@@ -182,14 +187,23 @@ def _move_now(x: ArrayLike, sharding: Sharding, *, strict: bool) -> Array:
 
 
 def _decided(sharding: Sharding, x: ArrayLike) -> Sharding:
-    """A sharding for an array that is moved now: what it leaves open is not divided."""
+    """A sharding for an array that is moved now: what it leaves open stays as it is."""
     if not isinstance(sharding, NamedSharding):
         return sharding
+    here: Sharding | None = getattr(x, "sharding", None)
     if isinstance(sharding.mesh, AbstractMesh):
-        sharding = _with_devices(sharding, getattr(x, "sharding", None))
+        sharding = _with_devices(sharding, here)
     if UNCONSTRAINED not in sharding.spec:
         return sharding
-    spec = [None if part is UNCONSTRAINED else part for part in sharding.spec]
+    known = isinstance(here, NamedSharding) and here.mesh == sharding.mesh
+    own = tuple(here.spec) if known else ()
+    used = {name for _, name in sharding.spec._axis_names()}
+    spec = [
+        part if part is not UNCONSTRAINED else now if used.isdisjoint(_names(now)) else None
+        for part, now in zip_longest(sharding.spec, own[: len(sharding.spec)])
+    ]
+    while spec and spec[-1] is None:
+        spec.pop()
     return sharding.update(spec=PartitionSpec(*spec))
 
 

@@ -16,6 +16,7 @@ from ._lowering import Value as Value
 from ._lowering import extended_lower_rules as extended_lower_rules
 from ._lowering import lower_rules as lower_rules
 from ._lowering import of_function as of_function
+from ._lowering import parts_text as parts_text
 from ._lowering import traced as traced
 from ._ordering import order_rules as order_rules
 from ._ordering import ordered_among as ordered_among
@@ -48,6 +49,7 @@ __all__ = [
     "lower_rules",
     "mlir_rules",
     "of_function",
+    "parts_text",
     "order_rules",
     "operation_name",
     "ordered_among",

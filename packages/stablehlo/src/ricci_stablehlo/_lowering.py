@@ -17,10 +17,10 @@ from ricci_ir import (
     ExtendedDType,
     Jaxpr,
     Literal,
+    Parts,
     RuleTable,
     SettingsSwitch,
     ShapedArray,
-    TypeSharding,
     no_origin,
     physical_aval,
     rule_table,
@@ -427,18 +427,16 @@ class Lowering:
             return [Value(result, outs[0])]
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
 
-    def divided(self, x: Value, sharding: TypeSharding) -> Value:
-        """A value, divided over the devices as its type says."""
-        module = self.module
-        if not sharding.is_divided or module.num_partitions == 1:
+    def divided(self, x: Value, mesh: Any, parts: Parts) -> Value:
+        """A value, divided over the ``Explicit`` axes of a mesh as ``parts`` say."""
+        if self.module.num_partitions == 1:
             return x
-        text = tensor_type(x.aval)
-        rank = physical_aval(x.aval).ndim
-        parts = (*sharding.parts, *((),) * (rank - len(sharding.parts)))
-        dims = ", ".join(f"{{{', '.join(string(str(n)) for n in part)}}}" for part in parts)
-        symbol = module.mesh(tuple(sharding.mesh.shape.items()))
+        symbol = self.module.mesh(tuple(mesh.shape.items()))
+        text = parts_text(mesh, parts, physical_aval(x.aval).ndim)
         name = self.new_name()
-        self.write(f"{name} = sdy.sharding_constraint {x} <@{symbol}, [{dims}]> : {text}")
+        self.write(
+            f"{name} = sdy.sharding_constraint {x} <@{symbol}, {text}> : {tensor_type(x.aval)}"
+        )
         return Value(name, x.aval)
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
@@ -481,10 +479,30 @@ class Lowering:
                 else:
                     env[outvars[0]] = result
                 for var in outvars if divided else ():
-                    if var.aval.type_sharding is not None:
-                        env[var] = self.divided(env[var], var.aval.type_sharding)
+                    sharding = var.aval.type_sharding
+                    if sharding is not None and sharding.is_divided:
+                        env[var] = self.divided(env[var], sharding.mesh, sharding.parts)
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
+
+
+def parts_text(mesh: Any, parts: Parts, rank: int) -> str:
+    """How an array is divided over the ``Explicit`` axes of a mesh, as Shardy writes it.
+
+    Where the mesh has ``Auto`` axes as well, the compiler may divide further over those.
+
+    Args:
+      mesh: the abstract mesh.
+      parts: the axes of each dimension; dimensions behind them are not divided.
+      rank: the number of dimensions.
+    """
+    parts = (*parts, *((),) * (rank - len(parts)))
+    further = ["?"] if mesh.auto_axes else []
+    dims = (", ".join([*(string(str(n)) for n in part), *further]) for part in parts)
+    text = f"[{', '.join(f'{{{dim}}}' for dim in dims)}]"
+    used = {name for part in parts for name in part}
+    unused = [string(str(n)) for n in mesh.explicit_axes if n not in used] if further else []
+    return f"{text}, replicated={{{', '.join(unused)}}}" if unused else text
 
 
 def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:

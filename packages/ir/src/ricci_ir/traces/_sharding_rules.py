@@ -66,6 +66,8 @@ class FactorMap:
       operands, results: for each, the factor of every dimension. One result stands for all.
       reduced: the factors that no result has and that the operation reduces, so that they may be
         divided. To divide another one that no result has is ambiguous.
+      summed: the factors that no result has and that one operand may divide, but not several: it
+        is ambiguous then whether their sums are to be divided, too.
       alike: the positions of operands that must be divided in the same way.
       advice: how the user can say what the result is to be.
     """
@@ -73,6 +75,7 @@ class FactorMap:
     operands: tuple[Factors, ...]
     results: tuple[Factors, ...]
     reduced: frozenset[int] = frozenset()
+    summed: frozenset[int] = frozenset()
     alike: tuple[int, ...] = ()
     advice: str = "Move an operand with reshard before."
 
@@ -258,6 +261,7 @@ def _propagate(
     """The parts of the results."""
     lenient = lenient_sharding.value
     axes: dict[Any, tuple[Hashable, ...]] = {}
+    several: set[Any] = set()
     if len({_parts(avals[i]) for i in map_.alike}) > 1 and not lenient:
         _refuse(name, avals, "its operands must be divided in the same way", map_.advice)
     for aval, dims in zip(avals, map_.operands, strict=True):
@@ -268,13 +272,16 @@ def _propagate(
             if factor is None:
                 what = f"dimension {i} of {aval.str_short(True)} must not be divided"
                 _refuse(name, avals, what, map_.advice)
+            if factor in axes:
+                several.add(factor)
             known = axes.setdefault(factor, part)
             if known != part and not lenient:
                 what = f"a dimension is divided over {known} in one operand and {part} in another"
                 _refuse(name, avals, what, map_.advice)
     made = map_.results * len(results) if len(map_.results) == 1 else map_.results
     kept = {f for dims in made for entry in dims for f in _members(entry)}
-    lost = [factor for factor in axes if factor not in kept and factor not in map_.reduced]
+    allowed = kept | map_.reduced | (map_.summed - several)
+    lost = [factor for factor in axes if factor not in allowed]
     if lost and not lenient:
         what = f"it sums over a dimension that is divided over {_all(axes[lost[0]])}"
         _refuse(name, avals, what, map_.advice)

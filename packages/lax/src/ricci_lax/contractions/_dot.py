@@ -298,7 +298,8 @@ def _dot_general_factors(
         *(f for i, f in enumerate(right) if i not in rhs_batch and i not in rhs_contracting),
     )
     advice = "Say how the result is to be divided: pass out_sharding=P(...)."
-    return FactorMap((left, right), (result,), advice=advice)
+    summed = frozenset(lhs_contracting)
+    return FactorMap((left, right), (result,), summed=summed, advice=advice)
 
 
 dot_general_p: Primitive = define(

@@ -106,7 +106,7 @@ def scan[C, X, Y](
     if disable_jit_state.value and not any(isinstance(x, Tracer) for x in (*carry, *leaves)):
         return _run(f, init, leaves, xs_tree, length, reverse)
     avals = leaf_avals("scan", names, carry)
-    slices = [a.update(shape=a.shape[1:]) for a in leaf_avals("scan", xs_names, leaves)]
+    slices = [a.remove_dimension(0) for a in leaf_avals("scan", xs_names, leaves)]
     _, tree = tree_flatten((init, xs))
     body, avals = trace_carry("scan", f, tree, avals, slices, len(carry))
     ys_tree = _check_pair(f, body, carry_tree, names, avals)
@@ -457,7 +457,7 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
     length = _length("map", names, leaves, None)
     if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
         return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
-    slices = [a.update(shape=a.shape[1:]) for a in leaf_avals("map", names, leaves)]
+    slices = [a.remove_dimension(0) for a in leaf_avals("map", names, leaves)]
     body = trace_body("map", f, tree_flatten((xs,))[1], slices, anew=True)
     if batch_size:
         results = _map_batches(body, leaves, length, min(batch_size, max(length, 1)))

@@ -19,11 +19,10 @@ from ricci_ir import (
     make_type_sharding,
     makes_sharding,
     own_sharding,
-    physical_aval,
     varying,
 )
 from ricci_lax.rules._law_examples import no_examples
-from ricci_stablehlo import Lowering, Value, string, tensor_type
+from ricci_stablehlo import Lowering, Value
 
 from ._shapes import placement
 
@@ -82,20 +81,9 @@ def _reshard_batch(
 
 def _reshard_lower(ctx: Lowering, x: Value, *, sharding: TypeSharding | None, mesh: Any) -> Value:
     """Write the constraint. The compiler may divide further over axes that it decides about."""
-    module = ctx.module
-    if module.num_partitions == 1 or mesh is None:
+    if mesh is None:
         return x
-    rank = physical_aval(x.aval).ndim
-    parts = () if sharding is None else sharding.parts
-    parts = (*parts, *((),) * (rank - len(parts)))
-    rest = ["?"] if mesh.auto_axes else []
-    if rest and not any(parts):
-        return x  # nothing is said about any dimension
-    dims = ", ".join(f"{{{', '.join([*(string(str(n)) for n in p), *rest])}}}" for p in parts)
-    symbol = module.mesh(tuple(mesh.shape.items()))
-    name = ctx.new_name()
-    ctx.write(f"{name} = sdy.sharding_constraint {x} <@{symbol}, [{dims}]> : {tensor_type(x.aval)}")
-    return Value(name, x.aval)
+    return ctx.divided(x, mesh, () if sharding is None else sharding.parts)
 
 
 # The same value, divided as ``sharding`` says over the Explicit axes of ``mesh``. The cotangent is

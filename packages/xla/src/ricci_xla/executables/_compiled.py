@@ -19,7 +19,7 @@ from ricci_ir import (
     notify,
     warn_user,
 )
-from ricci_stablehlo import HostCallback, lower_jaxpr, string
+from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text, string
 from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._layout import (
     AutoLayout,
@@ -131,6 +131,7 @@ def _lower_program(
     layouts = result_layouts(program.jaxpr, options)
     aliases, donors = _donations(program, kept, placement, options, any(layouts))
     annotations = _Annotations(jaxpr, placement)
+    mesh = _mesh_of_types(placement)
     host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
         jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]),
@@ -152,7 +153,9 @@ def _lower_program(
             for i in kept
         ],
         result_attributes=[
-            annotations.of(sharding, aval) + _memory_attribute(there) + _layout_attribute(layout)
+            annotations.of_result(sharding, aval, mesh)
+            + _memory_attribute(there)
+            + _layout_attribute(layout)
             for sharding, aval, there, layout in zip(
                 fixed, jaxpr.out_avals, on_host, layouts, strict=True
             )
@@ -198,11 +201,24 @@ class _Annotations:
             return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(buffer_rank(aval))}"']
         if not isinstance(sharding, NamedSharding):
             return []  # XLA chooses a sharding, and the argument is moved to it
-        axes = tuple(sharding.mesh.shape.items())
-        symbol = self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
+        symbol = self._symbol(sharding.mesh)
         spec = list(sharding.spec) + [None] * (buffer_rank(aval) - len(sharding.spec))
         dims = ", ".join(f"{{{', '.join(map(_quoted, _axis_names(part)))}}}" for part in spec)
         return [f"sdy.sharding = #sdy.sharding<@{symbol}, [{dims}]>"]
+
+    def of_result(self, sharding: Sharding | None, aval: Any, mesh: Mesh | None) -> list[str]:
+        """The attributes of a result: with what its type says, where nothing else is known."""
+        if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
+            return self.of(sharding, aval)
+        if not (self.many and self.shardy and isinstance(aval, ShapedArray)):
+            return []
+        parts = () if aval.type_sharding is None else aval.type_sharding.parts
+        text = parts_text(mesh, parts, buffer_rank(aval))
+        return [f"sdy.sharding = #sdy.sharding<@{self._symbol(mesh)}, {text}>"]
+
+    def _symbol(self, mesh: Mesh | AbstractMesh) -> str:
+        axes = tuple(mesh.shape.items())
+        return self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
 
 
 def _axis_names(part: Any) -> tuple[Hashable, ...]:
@@ -406,12 +422,8 @@ def compile_program(program: Program, leaves: Sequence[Any], options: Options) -
 
 def _with_typed_results(program: Program, placement: Placement, options: Options) -> Options:
     """The options, with a sharding for each result whose type says how it is divided."""
-    if len(placement.devices) == 1:
-        return options
-    mesh = placement.mesh or next(
-        (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
-    )
-    if not isinstance(mesh, Mesh) or not mesh.are_all_axes_explicit:
+    mesh = _mesh_of_types(placement)
+    if mesh is None or not mesh.are_all_axes_explicit:
         return options
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
     found = (
@@ -419,6 +431,16 @@ def _with_typed_results(program: Program, placement: Placement, options: Options
         for aval, given in zip(program.jaxpr.out_avals, fixed, strict=True)
     )
     return options._replace(out_shardings=tuple(found))
+
+
+def _mesh_of_types(placement: Placement) -> Mesh | None:
+    """The mesh of several devices whose axes the types of a program name."""
+    if len(placement.devices) == 1:
+        return None
+    mesh = placement.mesh or next(
+        (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
+    )
+    return mesh if isinstance(mesh, Mesh) else None
 
 
 def _compilation(program: Program) -> ProgramCompiled:

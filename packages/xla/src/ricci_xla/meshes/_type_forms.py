@@ -77,13 +77,13 @@ def typed_sharding(aval: Any, mesh: Mesh) -> NamedSharding | None:
         return None
     found = aval.type_sharding
     if found is None or found.mesh is None:
-        return _replicated_on(mesh)
+        return _replicated_on(mesh, aval.ndim)
     return NamedSharding(mesh, _named(found).spec)
 
 
 @lru_cache(maxsize=64)
-def _replicated_on(mesh: Mesh) -> NamedSharding:
-    return NamedSharding(mesh, PartitionSpec())
+def _replicated_on(mesh: Mesh, ndim: int) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
 
 
 def _read(ndim: int, sharding: Any) -> TypeSharding | None:
