@@ -135,12 +135,14 @@ def test_batches_of_matrices_may_be_divided():
         svd_p.result_avals((bad,), {**params, "algorithm": None})
 
 
-def test_slices_keep_what_they_take_whole():
+def test_slices_are_divided_as_their_operands():
     index = ShapedArray((), "int32")
     x = typed("8@x,4")
     taken = dynamic_slice_p.result_avals((x, index, index), {"slice_sizes": (8, 2)})
     assert taken.type_sharding == typed("8@x,2").type_sharding
-    with pytest.raises(ShardingTypeError, match="must not be divided"):
-        dynamic_slice_p.result_avals((x, index, index), {"slice_sizes": (4, 4)})
+    taken = dynamic_slice_p.result_avals((x, index, index), {"slice_sizes": (1, 1)})
+    assert taken.type_sharding is None
+    with pytest.raises(ShardingTypeError, match="size 3, which is not a multiple of"):
+        dynamic_slice_p.result_avals((x, index, index), {"slice_sizes": (3, 4)})
     with pytest.raises(ShardingTypeError, match="in the same way"):
         dynamic_update_slice_p.result_avals((x, typed("8,2"), index, index), {})

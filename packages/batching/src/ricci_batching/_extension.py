@@ -71,12 +71,12 @@ def defreducer(prim: Primitive) -> None:
 
 def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable = None) -> Array:
     """Move the batch dimension of ``x`` to the front; a value without one is repeated there."""
-    return batched_at(x, bdim, size, 0)
+    return batched_at(x, bdim, Axis(size), 0)
 
 
 def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable = None) -> Array:
     """Repeat ``x`` ``sz`` times along a new dimension."""
-    return batched_at(x, None, sz, axis)
+    return batched_at(x, None, Axis(sz), axis)
 
 
 def matchaxis(
@@ -95,7 +95,7 @@ def matchaxis(
       ValueError: if only ``target`` is ``None``, unless ``sum_match``.
     """
     if target is not None:
-        return batched_at(x, source, size, target)
+        return batched_at(x, source, Axis(size), target)
     if source is None:
         return x
     if sum_match:

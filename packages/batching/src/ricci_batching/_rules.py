@@ -17,10 +17,13 @@ from ricci_ir import (
     Primitive,
     RuleTable,
     Shape,
+    ShapedArray,
+    TypeSharding,
     derived,
     float0,
     get_aval,
     jaxprs_in_params,
+    make_type_sharding,
     rule_table,
 )
 
@@ -57,11 +60,27 @@ class Axis(NamedTuple):
       size: the number of examples.
       name: the name by which collectives refer to it, or ``None``.
       spmd_name: the mesh axis that it is sharded over, or ``None``.
+      sharding: how the type of an array of one number for each example is divided, if it is.
     """
 
     size: int
     name: Hashable = None
     spmd_name: Hashable = None
+    sharding: TypeSharding | None = None
+
+    def batched_aval(self, aval: ShapedArray, dim: int) -> ShapedArray:
+        """The type of batches of a type."""
+        batched = aval.insert_dimension(dim, self.size)
+        return batched if self.sharding is None else self.divided_aval(batched, dim)
+
+    def divided_aval(self, aval: ShapedArray, dim: int) -> ShapedArray:
+        """A type of batches, with the batch dimension divided as ``sharding`` says."""
+        assert self.sharding is not None
+        found = aval.type_sharding
+        parts = ((),) * aval.ndim if found is None else found.parts
+        parts = (*parts[:dim], *self.sharding.parts, *parts[dim + 1 :])
+        manual = () if found is None else found.manual
+        return aval.with_sharding(make_type_sharding(self.sharding.mesh, parts, *manual))
 
 
 class ArrayOps:
@@ -70,6 +89,7 @@ class ArrayOps:
     broadcast_in_dim: Callable[[ArrayLike, Shape, tuple[int, ...]], Array]
     transpose: Callable[[ArrayLike, tuple[int, ...]], Array]
     sum_over: Callable[[ArrayLike, int], Array]
+    as_typed: Callable[[ArrayLike, ShapedArray], Array]
 
     def register(
         self,
@@ -77,6 +97,7 @@ class ArrayOps:
         broadcast_in_dim: Callable[[ArrayLike, Shape, tuple[int, ...]], Array],
         transpose: Callable[[ArrayLike, tuple[int, ...]], Array],
         sum_over: Callable[[ArrayLike, int], Array],
+        as_typed: Callable[[ArrayLike, ShapedArray], Array],
     ) -> None:
         """Set the operations.
 
@@ -84,10 +105,12 @@ class ArrayOps:
           broadcast_in_dim: ``broadcast_in_dim(x, shape, dims)``.
           transpose: ``transpose(x, permutation)``.
           sum_over: ``sum_over(x, dim)``.
+          as_typed: ``as_typed(x, aval)``, which moves a value as another type says.
         """
         self.broadcast_in_dim = broadcast_in_dim
         self.transpose = transpose
         self.sum_over = sum_over
+        self.as_typed = as_typed
 
 
 array_ops: ArrayOps = ArrayOps()
@@ -109,8 +132,19 @@ def move_dim(x: ArrayLike, source: int, target: int) -> Array:
     return array_ops.transpose(x, tuple(order))
 
 
-def add_dim(x: ArrayLike, size: int, dim: int) -> Array:
-    """Repeat ``x`` ``size`` times along a new dimension."""
+def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
+    """Repeat ``x`` for each example of an axis, along a new dimension."""
+    batch = _repeated(x, axis.size, dim)
+    return batch if axis.sharding is None else divided(batch, axis, dim)
+
+
+def divided(x: ArrayLike, axis: Axis, dim: int) -> Array:
+    """A batch, moved so that its batch dimension is divided as the axis is."""
+    aval: Any = get_aval(x)
+    return array_ops.as_typed(x, axis.divided_aval(aval, dim))
+
+
+def _repeated(x: ArrayLike, size: int, dim: int) -> Array:
     aval: Any = get_aval(x)
     shape = aval.shape
     new_shape = (*shape[:dim], size, *shape[dim:])
@@ -134,10 +168,10 @@ def moved_to(
     )
 
 
-def batched_at(x: ArrayLike, dim: int | None, size: int, target: int) -> Array:
+def batched_at(x: ArrayLike, dim: int | None, axis: Axis, target: int) -> Array:
     """Move the batch dimension of ``x`` to ``target``; a value without one is repeated there."""
     if dim is None:
-        return add_dim(x, size, target)
+        return add_dim(x, axis, target)
     return move_dim(x, dim, target)
 
 
@@ -171,7 +205,7 @@ def _elementwise_rule(primitive: Primitive) -> BatchRule:
 def _align(x: ArrayLike, shape: Shape, dim: int | None, rank: int) -> ArrayLike:
     """``x`` with its batch dimension in front, and dimensions of size 1 up to ``rank`` others."""
     if dim is None:
-        return add_dim(x, 1, 0) if shape else x
+        return _repeated(x, 1, 0) if shape else x
     if len(shape) == rank + 1:
         return move_dim(x, dim, 0)
     return array_ops.broadcast_in_dim(x, (shape[0], *(1,) * rank), (0,))
@@ -186,7 +220,7 @@ def _leading_dims_rule(primitive: Primitive) -> BatchRule:
     def batch(
         axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
-        operands = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True)]
+        operands = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
         result = primitive.bind(*operands, **params)
         return result, [0] * len(result) if primitive.multiple_results else 0
 

@@ -13,6 +13,7 @@ from ricci_ir import (
     ShapedArray,
     Trace,
     Tracer,
+    TypeSharding,
     api_boundary,
     as_array,
     check_callable,
@@ -23,6 +24,7 @@ from ricci_ir import (
     extend_axes,
     get_aval,
     looks_like,
+    make_type_sharding,
     trace_to_jaxpr,
     vmap_stack,
 )
@@ -43,6 +45,7 @@ from ._rules import (
     batch_rules,
     batched_at,
     closing_primitives,
+    divided,
     named_axes,
 )
 
@@ -166,6 +169,31 @@ class ResumedBatchTrace(BatchTrace):
         return values, dims, any(mine)
 
 
+class _Divided(BatchTrace):
+    """A batching trace of an axis that the types of the mapped arguments divide over a mesh.
+
+    It keeps all batches divided so, which the types of batched programs rely on.
+    """
+
+    __slots__ = ()
+
+    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
+        """See ``BatchTrace``."""
+        if dim is None:
+            return value
+        previous, context.trace = context.trace, self.parent
+        try:
+            return BatchTracer(self, divided(value, self.axis, dim), dim)
+        finally:
+            context.trace = previous
+
+
+class _ResumedDivided(ResumedBatchTrace, _Divided):
+    """The two together."""
+
+    __slots__ = ()
+
+
 def batch_flat(
     fun: Callable[..., Sequence[ArrayLike]],
     axis: Axis,
@@ -186,7 +214,7 @@ def batch_flat(
       The results and their batch dimensions; ``None`` for a result that is not batched.
     """
     parent = context.trace
-    trace = BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
+    trace = _trace_of(parent, axis, earlier)
     inputs = [trace.join(x, d) for x, d in zip(args, dims, strict=True)]
     names = context.name_stack
     context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
@@ -203,6 +231,12 @@ def batch_flat(
         del inputs
         check_leaks(trace)
     return values, out_dims
+
+
+def _trace_of(parent: Trace, axis: Axis, earlier: BatchTrace | None) -> BatchTrace:
+    if axis.sharding is None:
+        return BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
+    return _Divided(parent, axis) if earlier is None else _ResumedDivided(parent, earlier)
 
 
 def batch_jaxpr(
@@ -243,20 +277,16 @@ def _batch_jaxpr(
         results: list[ArrayLike] = []
         for value, dim, target in zip(values, out_dims, wanted, strict=True):
             if target is not None:
-                value, dim = batched_at(value, dim, axis.size, target), target
+                value, dim = batched_at(value, dim, axis, target), target
             results.append(value)
             found.append(dim)
         return results
 
     avals: list[AbstractValue] = [
-        v.aval if dim is None else _batched_aval(v.aval, axis.size, dim)
+        v.aval if dim is None else axis.batched_aval(v.aval, dim)
         for v, dim in zip(jaxpr.invars, dims, strict=True)
     ]
     return trace_to_jaxpr(fun, avals, jaxpr.debug_info), found
-
-
-def _batched_aval(aval: ShapedArray, size: int, dim: int) -> ShapedArray:
-    return aval.insert_dimension(dim, size)
 
 
 def vmap[**P, R](
@@ -326,7 +356,7 @@ def vmap[**P, R](
                 get_aval(leaf)
             return out_leaves
 
-        axis = Axis(size, axis_name, spmd_axis_name)
+        axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         values, out_dims = batch_flat(flat_fun, axis, leaves, dims)
         if isinstance(out_axes, int):
             targets = [out_axes] * len(values)
@@ -336,12 +366,48 @@ def vmap[**P, R](
         results = [
             array_ops.sum_over(value, dim)
             if sum_match and target is None and dim is not None
-            else _place(value, dim, size, target, i, outputs)
+            else _place(value, dim, axis, target, i, outputs)
             for i, (value, dim, target) in enumerate(zip(values, out_dims, targets, strict=True))
         ]
         return tree_unflatten(out_tree, results)
 
     return vmap_fun
+
+
+def _sharding_of(
+    leaves: Sequence[ArrayLike], dims: Sequence[int | None], spmd_name: Any
+) -> TypeSharding | None:
+    """How the types of the mapped arguments divide the mapped axis; ``None`` if they do not.
+
+    Raises:
+      ValueError: if they divide it in different ways, or otherwise than ``spmd_axis_name``.
+    """
+    types = [get_aval(x).type_sharding for x, d in zip(leaves, dims, strict=True) if d is not None]
+    meshes = {t.mesh for t in types if t is not None and t.is_divided}
+    if not meshes:
+        return None
+    found = dict.fromkeys(
+        () if t is None else t.parts[d]
+        for t, d in zip(types, (d for d in dims if d is not None), strict=True)
+    )
+    if len(found) > 1:
+        ways = " and ".join(", ".join(map(str, part)) or "None" for part in found)
+        raise ValueError(
+            "vmap: the mapped away dimension of all arguments should be sharded the same, but it "
+            f"is divided over {ways}. Move an argument with jax.sharding.reshard, or map one "
+            "dimension less."
+        )
+    (part,) = found
+    if not part:
+        return None
+    names = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
+    if spmd_name is not None and names != part:
+        raise ValueError(
+            f"vmap: spmd_axis_name={spmd_name!r}, but the types of the arguments divide the mapped "
+            f"dimension over {', '.join(map(str, part))}, which says it already. Leave out "
+            "spmd_axis_name."
+        )
+    return make_type_sharding(meshes.pop(), (part,))
 
 
 def _output_paths(tree: PyTreeDef) -> list[str]:
@@ -353,7 +419,7 @@ def _output_paths(tree: PyTreeDef) -> list[str]:
 def _place(
     value: ArrayLike,
     dim: int | None,
-    size: int,
+    axis: Axis,
     target: int | None,
     i: int,
     outputs: Callable[[], list[str]],
@@ -374,4 +440,4 @@ def _place(
             f"vmap: out_axes={target} is out of bounds for {outputs()[i]}, of dimension {ndim} "
             "with the batch."
         )
-    return as_array(batched_at(value, dim, size, target % ndim))
+    return as_array(batched_at(value, dim, axis, target % ndim))

@@ -195,8 +195,9 @@ def _decided(sharding: Sharding, x: ArrayLike) -> Sharding:
         sharding = _with_devices(sharding, here)
     if UNCONSTRAINED not in sharding.spec:
         return sharding
-    known = isinstance(here, NamedSharding) and here.mesh == sharding.mesh
-    own = tuple(here.spec) if known else ()
+    own: tuple[Any, ...] = ()
+    if isinstance(here, NamedSharding) and here.mesh == sharding.mesh:
+        own = tuple(here.spec)
     used = {name for _, name in sharding.spec._axis_names()}
     spec = [
         part if part is not UNCONSTRAINED else now if used.isdisjoint(_names(now)) else None

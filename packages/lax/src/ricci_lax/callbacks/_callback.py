@@ -220,7 +220,7 @@ def sequentially(
         results = [stack(rows) for rows in zip(*every, strict=True)]
         return results, [0] * len(results)
     fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
-    xs = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True) if d is not None]
+    xs = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True) if d is not None]
 
     def body(*flat: Array) -> list[Any]:
         consts, rows = iter(flat[: len(fixed)]), iter(flat[len(fixed) :])
@@ -267,7 +267,7 @@ def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_meth
     operands = []
     for x, d in zip(args, dims, strict=True):
         if d is not None:
-            x = batched_at(x, d, size, 0)
+            x = batched_at(x, d, axis, 0)
         elif vmap_method != "legacy_vectorized":
             shape = shape_of(x)
             rows = 1 if vmap_method == "expand_dims" else size

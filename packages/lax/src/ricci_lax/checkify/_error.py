@@ -188,7 +188,7 @@ def _linearize(tape, primals, tangents, **params):
 
 
 def _batch(axis, args, dims, *, err_tree, debug):
-    whole = [batched_at(x, dim, axis.size, 0) for x, dim in zip(args, dims, strict=True)]
+    whole = [batched_at(x, dim, axis, 0) for x, dim in zip(args, dims, strict=True)]
     _bind_collapsed(tree_unflatten(err_tree, whole), debug)
     return [], []
 

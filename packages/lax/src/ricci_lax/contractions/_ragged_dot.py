@@ -168,9 +168,9 @@ def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     numbers = ragged_dims(ragged_dot_dimension_numbers)
     lhs, rhs, group_sizes = args
     if dims[2] is not None or len(shape_of(group_sizes)) > 1:
-        group_sizes = batched_at(group_sizes, dims[2], axis.size, 0)
+        group_sizes = batched_at(group_sizes, dims[2], axis, 0)
         group_sizes = _batched_group_sizes(group_sizes, lhs, dims[0], numbers)
-    lhs, rhs = (batched_at(x, d, axis.size, 0) for x, d in zip(args[:2], dims[:2], strict=True))
+    lhs, rhs = (batched_at(x, d, axis, 0) for x, d in zip(args[:2], dims[:2], strict=True))
     up = lambda found: tuple(d + 1 for d in found)
     new = RaggedDims(
         up(numbers.lhs_contracting),

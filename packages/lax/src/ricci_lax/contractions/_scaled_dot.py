@@ -154,7 +154,7 @@ def _scaled_dot_batch(axis, args, dims, *, dimension_numbers, **params):
     up = lambda found: tuple(d + 1 for d in found)
     contracting, batch = (tuple(map(up, pair)) for pair in dimension_numbers)
     numbers = (contracting, tuple((0, *found) for found in batch))
-    moved = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True)]
+    moved = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
     return scaled_dot_p.bind(*moved, dimension_numbers=numbers, **params), 0
 
 

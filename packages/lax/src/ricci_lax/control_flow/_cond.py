@@ -152,8 +152,7 @@ def _select_batch(axis, args, dims, branches):
         )
     if is_observed():
         notify(CondSelected(current_source(), branches))
-    size = axis.size
-    index, *operands = (batched_at(x, d, size, 0) for x, d in zip(args, dims, strict=True))
+    index, *operands = (batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True))
     batched, out_dims = per_branch(
         ("select", axis),
         branches,
@@ -170,7 +169,7 @@ def _select_batch(axis, args, dims, branches):
             results.append(as_array(args[1 + operand]))
             result_dims.append(None)
             continue
-        each = [batched_at(x, dim, size, 0) for x in each]
+        each = [batched_at(x, dim, axis, 0) for x in each]
         results.append(select_n(_spread(index, each[0]), *each))
         result_dims.append(0)
     return results, result_dims

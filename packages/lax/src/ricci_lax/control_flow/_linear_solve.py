@@ -346,11 +346,11 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
         return batched(name, given, [*(0 if flag else None for flag in results), *aux])[0]
 
     moved = [
-        batched_at(x, d, axis.size, 0) if d is not None else x
+        batched_at(x, d, axis, 0) if d is not None else x
         for x, d in zip(_joined(consts, ()), _joined(const_dims, ()), strict=True)
     ]
     right = [
-        batched_at(x, d, axis.size, 0) if flag else x
+        batched_at(x, d, axis, 0) if flag else x
         for x, d, flag in zip(b, b_dims, b_flags, strict=True)
     ]
     outs = _bind(

@@ -297,14 +297,14 @@ class _Lanes:
             results = result if primitive.multiple_results else [result]
             self.scalars.update(zip(map(id, eqns[0].outvars), results, strict=True))
             return
-        size = len(eqns)
+        axis = Axis(len(eqns))
         args, dims = [], []
         for operands in zip(*(eqn.invars for eqn in eqns), strict=True):
             lanes = id(operands[0]) in self.places
             args.append(self.vector(operands) if lanes else self.read(operands[0]))
             dims.append(0 if lanes else None)
-        result, dim = batch_rules[primitive](Axis(size), args, dims, **params)
+        result, dim = batch_rules[primitive](axis, args, dims, **params)
         self.places.update(
             (id(eqn.outvars[0]), (len(self.vectors), lane)) for lane, eqn in enumerate(eqns)
         )
-        self.vectors.append(batched_at(result, dim, size, 0))
+        self.vectors.append(batched_at(result, dim, axis, 0))

@@ -228,7 +228,7 @@ def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     # Constants are moved once here, rather than in each iteration. The scanned axis stays axis 0.
     consts, _ = moved_to(consts, const_dims, 0)
     carry = [
-        x if target is None else batched_at(x, d, axis.size, target)
+        x if target is None else batched_at(x, d, axis, target)
         for x, d, target in zip(carry, carry_dims, targets, strict=True)
     ]
     xs, _ = moved_to(xs, xs_dims, 1)

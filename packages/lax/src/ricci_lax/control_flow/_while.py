@@ -181,7 +181,7 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
             "Call it outside of the loop, or use debug.callback, where that does no harm."
         )
     carry = [
-        x if target is None else batched_at(x, d, axis.size, target)
+        x if target is None else batched_at(x, d, axis, target)
         for x, d, target in zip(carry, carry_dims, targets, strict=True)
     ]
     outs = while_p.bind(

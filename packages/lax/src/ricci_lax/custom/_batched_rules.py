@@ -92,7 +92,7 @@ class BatchedRule:
         if self.opened is not None:
             self.opened.out_dims = list(out_dims)
         values = [
-            v if target is None else batched_at(v, d, self.axis.size, target)
+            v if target is None else batched_at(v, d, self.axis, target)
             for v, d, target in zip(values, found, [*out_dims, *out_dims], strict=True)
         ]
         out_tangents = [
@@ -171,7 +171,7 @@ class BatchedRules:
         if self.opened is not None:
             self.opened.out_dims = list(self.out_dims)
         outs = [
-            v if target is None else batched_at(v, d, self.axis.size, target)
+            v if target is None else batched_at(v, d, self.axis, target)
             for v, d, target in zip(values, dims, self.out_dims, strict=False)
         ]
         found = BatchedResiduals(tree, tuple(dims[count:]), tuple(self.out_dims))
@@ -184,7 +184,7 @@ class BatchedRules:
     def backward(self, tree, residuals, cts, avals):
         """The cotangents; those of operands without a batch are summed over it."""
         one = [
-            aval if d is None else aval.update(shape=(*aval.shape[:d], *aval.shape[d + 1 :]))
+            aval if d is None else aval.remove_dimension(d)
             for aval, d in zip(avals, self.dims, strict=True)
         ]
         zeros = [type(c) is Zero for c in cts]
@@ -193,7 +193,7 @@ class BatchedRules:
         def flat(*args):
             inner = iter(args[len(residuals) :])
             given = [
-                Zero(c.aval if d is None else c.aval.update(shape=c.aval.shape[1:]))
+                Zero(c.aval if d is None else c.aval.remove_dimension(0))
                 if z
                 else next(inner)
                 for c, z, d in zip(cts, zeros, tree.out_dims, strict=True)
@@ -213,7 +213,7 @@ class BatchedRules:
                 continue
             value, dim = next(found)
             if target is not None:
-                value = batched_at(value, dim, self.axis.size, target)
+                value = batched_at(value, dim, self.axis, target)
             elif dim is not None:
                 value = reduce_sum(value, (dim,))
             results.append(value)

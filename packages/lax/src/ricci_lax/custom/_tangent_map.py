@@ -142,7 +142,7 @@ def _batch(axis, args, dims, *, jaxpr, count, transposed):
     fixed = len(jaxpr.in_avals) - count
 
     def moved(xs: Sequence[Any], ds: Sequence[int | None]) -> list[Any]:
-        return [batched_at(x, d, axis.size, 0) for x, d in zip(xs, ds, strict=True)]
+        return [batched_at(x, d, axis, 0) for x, d in zip(xs, ds, strict=True)]
 
     # The primal and the tangent are both batched: each example has a linear map of its own.
     in_dims = [*dims[:fixed], *[0] * count]

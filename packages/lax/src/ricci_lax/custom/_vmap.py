@@ -16,7 +16,7 @@ from ricci_autodiff import (
     tangent_aval,
     transpose_flat,
 )
-from ricci_batching import add_dim, move_dim
+from ricci_batching import Axis, add_dim, move_dim
 from ricci_ir import (
     Array,
     Jaxpr,
@@ -189,9 +189,9 @@ class TangentRule:
                 # A primal and its tangent are batches together.
                 tangent, also = next(given)
                 if also and not flag:
-                    x = add_dim(x, size, 0)
+                    x = add_dim(x, Axis(size), 0)
                 elif flag and not also:
-                    tangent = add_dim(tangent, size, 0)
+                    tangent = add_dim(tangent, Axis(size), 0)
                 flag = flag or also
             primals.append(x)
             tangents.append(tangent)
@@ -236,11 +236,11 @@ class TransposedRule:
             outs, out_flags = self.rule(size, [f for _, f in pairs], [x for x, _ in pairs])
             return outs
 
-        avals = [a.update(shape=(size, *a.shape)) for a in self.linear_avals]
+        avals = [a.insert_dimension(0, size) for a in self.linear_avals]
         jaxpr = trace_to_jaxpr(run, avals)
         cts = []
         for ct, flag, out in zip(args[count:], flags[count:], out_flags, strict=True):
-            whole = ct if flag else add_dim(ct, size, 0)
+            whole = ct if flag else add_dim(ct, Axis(size), 0)
             # A result that is the same for all examples gets the cotangents of them all.
             cts.append(whole if out else reduce_sum(whole, (0,)))
         linear = [True] * len(avals)

@@ -95,13 +95,13 @@ def jacfwd[**P](
             return [_tangent(t, y) for t, y in zip(out_tangents, results, strict=False)]
 
         basis = _standard_basis(given.avals)
-        size = given.size
-        values, dims = batch_flat(push, Axis(size), basis, [0] * len(basis))
+        axis = Axis(given.size)
+        values, dims = batch_flat(push, axis, basis, [0] * len(basis))
         results, aux = flat.split_aux(results)
         _check_results("jacfwd", fun, flat.out_tree, results, holomorphic, real=False)
         ranks: list[int] = [get_aval(y).ndim for y in results]  # pyright: ignore
         moved = [
-            batched_at(v, d, size, rank) for v, d, rank in zip(values, dims, ranks, strict=True)
+            batched_at(v, d, axis, rank) for v, d, rank in zip(values, dims, ranks, strict=True)
         ]
         rows = [
             given.unflatten(_columns(v, rank, given.avals), argnums)
@@ -165,10 +165,10 @@ def jacrev[**P](
             return tree_flatten(pull(tree_unflatten(out_tree, cts)))[0]
 
         basis = _standard_basis(out_avals)
-        size = _total(out_avals)
-        values, dims = batch_flat(pulled, Axis(size), basis, [0] * len(basis))
+        axis = Axis(_total(out_avals))
+        values, dims = batch_flat(pulled, axis, basis, [0] * len(basis))
         moved = [
-            None if _is_float0(v) else batched_at(v, d, size, 0)
+            None if _is_float0(v) else batched_at(v, d, axis, 0)
             for v, d in zip(values, dims, strict=True)
         ]
         columns = [_rows(v, out_avals, x) for v, x in zip(moved, given.avals, strict=True)]

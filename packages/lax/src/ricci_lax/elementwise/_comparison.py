@@ -281,7 +281,7 @@ def _with_scalars_batch(
             if all(dims[i] is None for i in small):
                 return bind(*args), targets.pop()
         aligned = {
-            i: batched_at(args[i], dims[i], axis.size, 0)
+            i: batched_at(args[i], dims[i], axis, 0)
             for i in (*order, *range(len(order), len(args)))
             if i not in small
         }

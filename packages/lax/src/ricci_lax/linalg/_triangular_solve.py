@@ -119,7 +119,7 @@ def _triangular_solve_transpose(ct, a, b, *, transpose_a, **params):
 def _triangular_solve_batch(axis, args, dims, *, left_side, **params):
     (a, b), (a_dim, b_dim) = args, dims
     if a_dim is not None:
-        a, b = (batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True))
+        a, b = (batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True))
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
     # One matrix for the whole batch: its examples are further right-hand sides.
     rank = len(shape_of(b))

@@ -142,7 +142,7 @@ def _tridiagonal_solve_transpose(ct, dl, d, du, b, **params):
 
 def _tridiagonal_solve_batch(axis, args, dims, **params):
     if any(dim is not None for dim in dims[:3]):
-        moved = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True)]
+        moved = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
         return tridiagonal_solve_p.bind(*moved, **params), 0
     # One matrix for the whole batch: its examples are further right-hand sides.
     *diagonals, b = args

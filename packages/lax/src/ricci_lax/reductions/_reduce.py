@@ -205,7 +205,7 @@ def _reduce_batch(axis, args, dims, *, computation, jaxpr, dimensions):
     operand_dims, init_dims = _halves(dims)
     if all(d is None for d in init_dims):
         moved = [
-            batched_at(x, d, axis.size, 0) for x, d in zip(operands, operand_dims, strict=True)
+            batched_at(x, d, axis, 0) for x, d in zip(operands, operand_dims, strict=True)
         ]
         axes, _ = batched_axes(dimensions, 0)
         params = {"computation": computation, "jaxpr": jaxpr, "dimensions": axes}

@@ -71,7 +71,7 @@ def _sort_jvp(primals, tangents, *, dimension, is_stable, num_keys):
 
 def _sort_batch(axis, args, dims, *, dimension, is_stable, num_keys):
     target = next(d for x, d in zip(args, dims, strict=True) if d is not None)
-    moved = [batched_at(x, d, axis.size, target) for x, d in zip(args, dims, strict=True)]
+    moved = [batched_at(x, d, axis, target) for x, d in zip(args, dims, strict=True)]
     dimension += target <= dimension
     results = sort_p.bind(*moved, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     return results, [target] * len(results)

@@ -89,7 +89,7 @@ def _scatter_transpose(ct, source, operand, **params):
 
 
 def _pair_batch(primitive: Primitive, axis, args, dims, select_prim, window):
-    first, second = (batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True))
+    first, second = (batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True))
     window = batched_window(0, **window)
     return primitive.bind(first, second, select_prim=select_prim, **window), 0
 
@@ -269,7 +269,7 @@ def _general_aval(
 
 
 def _general_batch(axis, args, dims, *, window_dimensions, window_strides, padding, **params):
-    operand, source = (batched_at(x, d, axis.size, 0) for x, d in zip(args[:2], dims, strict=False))
+    operand, source = (batched_at(x, d, axis, 0) for x, d in zip(args[:2], dims, strict=False))
     window = {"window_dimensions": window_dimensions, "window_strides": window_strides}
     window["padding"] = padding
     if dims[2] is None:

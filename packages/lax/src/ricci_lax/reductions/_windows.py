@@ -281,7 +281,7 @@ def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
     operand_dims, init_dims = _halves(dims)
     if any(d is not None for d in init_dims):
         return batch_flat(_as_slices(jaxpr, window), axis, args, dims)
-    moved = [batched_at(x, d, axis.size, 0) for x, d in zip(operands, operand_dims, strict=True)]
+    moved = [batched_at(x, d, axis, 0) for x, d in zip(operands, operand_dims, strict=True)]
     window = batched_window(0, **window)
     results = reduce_window_p.bind(*moved, *inits, jaxpr=jaxpr, consts=consts, **window)
     return results, [0] * len(operands)

@@ -62,8 +62,8 @@ def check_dtypes_match(name: str, avals: Sequence[ShapedArray], tip: str = "") -
         )
 
 
-def _join_batch(primitive, size, args, dims, **params):
-    args = [batched_at(x, d, size, 0) for x, d in zip(args, dims, strict=True)]
+def _join_batch(primitive, batch_axis, args, dims, **params):
+    args = [batched_at(x, d, batch_axis, 0) for x, d in zip(args, dims, strict=True)]
     return primitive.bind(*args, **{name: dim + 1 for name, dim in params.items()}), 0
 
 
@@ -125,7 +125,7 @@ concatenate_p: Primitive = define(
     jvp=linear,
     transpose=_concatenate_transpose,
     batch=lambda axis, args, dims, **params: _join_batch(
-        concatenate_p, axis.size, args, dims, **params
+        concatenate_p, axis, args, dims, **params
     ),
     lower=lambda ctx, *xs, dimension: _lower_concatenate(ctx, xs, dimension, ctx.out),
     exact=exact.concatenate,
@@ -280,7 +280,7 @@ def _stack_lower(ctx: Lowering, *xs: Value, axis: int) -> Value:
 def _stack_batch(batch_axis, args, dims, *, axis):
     dim = dims[0]
     if dim is None or any(d != dim for d in dims):
-        return _join_batch(stack_p, batch_axis.size, args, dims, axis=axis)
+        return _join_batch(stack_p, batch_axis, args, dims, axis=axis)
     axis += dim < axis
     return stack_p.bind(*args, axis=axis), dim + (axis <= dim)
 

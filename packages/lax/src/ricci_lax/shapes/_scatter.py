@@ -150,8 +150,8 @@ def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
     def batch(axis, args, batch_dims, *, dimension_numbers, **params):
         operand, indices, updates = args
         dims: ScatterDimensionNumbers = dimension_numbers
-        operand = batched_at(operand, batch_dims[0], axis.size, 0)
-        updates = batched_at(updates, batch_dims[2], axis.size, 0)
+        operand = batched_at(operand, batch_dims[0], axis, 0)
+        updates = batched_at(updates, batch_dims[2], axis, 0)
         together = shifted(dims.operand_batching_dims), dims.scatter_indices_batching_dims
         window = shifted(dims.update_window_dims)
         if batch_dims[1] is None:

@@ -285,7 +285,7 @@ def _pad_batch(axis, args, dims, *, padding_config):
     x, value = args
     dim, value_dim = dims
     if dim is None:
-        x, dim = batched_at(x, None, axis.size, 0), 0
+        x, dim = batched_at(x, None, axis, 0), 0
     config = (*padding_config[:dim], (0, 0, 0), *padding_config[dim:])
     if value_dim is None:
         return pad_p.bind(x, value, padding_config=config), dim

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_autodiff import linear
-from ricci_batching import Axis
+from ricci_batching import Axis, array_ops
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -24,7 +24,7 @@ from ricci_ir import (
 from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value
 
-from ._shapes import placement
+from ._shapes import broadcast_in_dim, placement, reduce_sum_p, transpose
 
 __all__ = [
     "as_typed",
@@ -135,9 +135,17 @@ def resolved_by[R](out_sharding: Any, apply: Callable[[], R]) -> R:
     return placement.constrain(result, out_sharding)  # pyright: ignore
 
 
-def as_typed(x: ArrayLike, aval: Any) -> ArrayLike:
+def as_typed(x: ArrayLike, aval: Any) -> Any:
     """A value of the sharding of another type, and varying along its axes at least."""
     wanted = aval.type_sharding
     if wanted is _aval(x).type_sharding:
         return x
     return cast_varying(reshard_to(x, wanted), varying(aval))
+
+
+array_ops.register(
+    broadcast_in_dim=broadcast_in_dim,
+    transpose=transpose,
+    sum_over=lambda x, dim: reduce_sum_p.bind(x, axes=(dim,), out_sharding=None),
+    as_typed=as_typed,
+)

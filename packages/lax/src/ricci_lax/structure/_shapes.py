@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from ricci_autodiff import linear
-from ricci_batching import array_ops, move_dim
+from ricci_batching import move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -678,10 +678,3 @@ def zeros_of(aval: ShapedArray) -> Array:
         fill, shape=aval.shape, broadcast_dimensions=(), sharding=divided
     )
     return cast_varying(zeros, sharding.varying)
-
-
-array_ops.register(
-    broadcast_in_dim=broadcast_in_dim,
-    transpose=transpose,
-    sum_over=lambda x, dim: reduce_sum_p.bind(x, axes=(dim,), out_sharding=None),
-)

@@ -100,7 +100,7 @@ def _exchange_examples(
             axis, x, dim, names, groups, lambda row: all_to_all_p.bind(row, **whole)
         ), 0
     rest, before, behind = sizes_around(names, axis.name)
-    x = batched_at(x, dim, axis.size, 0)
+    x = batched_at(x, dim, axis, 0)
     rank = len(shape_of(x)) - 1
     part = shape_of(x)[split + 1] // params["axis_size"]
     x = divided(x, split + 1, (before, axis.size, behind, part))

@@ -114,7 +114,7 @@ def _gather_examples(
         whole = {**params, "axis_index_groups": None}
         return in_groups(axis, x, dim, names, groups, lambda row: primitive.bind(row, **whole)), 0
     rest, before, behind = sizes_around(names, axis.name)
-    x = batched_at(x, dim, axis.size, 0)
+    x = batched_at(x, dim, axis, 0)
     labels: list[Any] = ["own", *range(len(shape_of(x)) - 1)]
     members = ["own"]
     if rest:
@@ -283,7 +283,7 @@ def _scatter_examples(
         each = lambda row: primitive.bind(row, **whole)
         return in_groups(axis, x, dim, names, groups, each), 0
     rest, before, behind = sizes_around(names, axis.name)
-    total = reduce_sum(batched_at(x, dim, axis.size, 0), (0,))
+    total = reduce_sum(batched_at(x, dim, axis, 0), (0,))
     part = shape_of(total)[place] // params["axis_size"]
     total = divided(total, place, (before, axis.size, behind, part))
     rank = len(shape_of(total)) - 3

@@ -83,7 +83,7 @@ def in_groups(
             "their members."
         )
     order = [i for group in groups for i in group]
-    x = rows_of(batched_at(x, dim, axis.size, 0), order)
+    x = rows_of(batched_at(x, dim, axis, 0), order)
     along = lambda rows: vmap(fun, axis_name=axis.name, axis_size=shape_of(rows)[0])(rows)
     sizes = {len(group) for group in groups}
     if len(sizes) == 1:

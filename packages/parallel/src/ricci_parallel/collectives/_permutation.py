@@ -107,7 +107,7 @@ def _permute_batch(
     (x,), (dim,) = args, dims
     if axis.name not in axis_name:
         return ppermute_p.bind(x, axis_name=axis_name, perm=perm), dim
-    x = batched_at(x, dim, axis.size, 0)
+    x = batched_at(x, dim, axis, 0)
     rest, _, behind = sizes_around(axis_name, axis.name)
     if rest:
         return _permute_rows(axis, x, rest, behind, perm), 0

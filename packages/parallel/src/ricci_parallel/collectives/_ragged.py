@@ -245,7 +245,7 @@ def _written(count: int, starts: ArrayLike, sizes: ArrayLike) -> Array:
 def _batch(
     axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
 ) -> tuple[Array, int]:
-    xs = [batched_at(x, d, axis.size, 0) for x, d in zip(args, dims, strict=True)]
+    xs = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
     operand, output, *offsets = xs
     if axis.name in params["axis_name"]:
         if params["axis_name"] != (axis.name,) or params["axis_index_groups"] is not None:

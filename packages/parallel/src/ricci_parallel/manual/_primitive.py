@@ -138,13 +138,14 @@ def _batch_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[i
         axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Array], list[int | None]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
-        names = axis.spmd_name
+        names = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
         divides = names is not None and shards.manual.issuperset(spec_axes(names))
         names = names if divides else None
         size = axis.size // prod(shards.mesh.shape[n] for n in spec_axes(names))
+        inner = axis._replace(size=size, sharding=None)
         found: list[int | None] = []
         batched = shards.inside(
-            lambda: _batched(params["jaxpr"], axis._replace(size=size), dims, names, shards, found)
+            lambda: _batched(params["jaxpr"], inner, dims, names, shards, found)
         )
         outs = shards.bind(
             primitive,

@@ -290,7 +290,7 @@ def _fold_in_batch(axis, args, dims):
     elif keys.aval.ndim:
         keys = lax.broadcast(keys, (axis.size,))
     if dims[1] is not None or shape_of(data):
-        data = batched_at(data, dims[1], axis.size, 0)
+        data = batched_at(data, dims[1], axis, 0)
     # One operand may have a single key or integer for each example and the other one several.
     shape = max(keys.aval.shape, shape_of(data), key=len)
     if 0 < keys.aval.ndim < len(shape):

@@ -125,7 +125,7 @@ def _random_gamma_batch(axis, args, dims, *, log_space):
         keys = lax.broadcast(keys, (axis.size,))
     else:
         keys = move_dim_of_keys(keys, dims[0])
-    a = batched_at(a, dims[1], axis.size, 0)
+    a = batched_at(a, dims[1], axis, 0)
     return random_gamma_p.bind(keys, a, log_space=log_space), 0
 
 
