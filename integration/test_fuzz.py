@@ -71,6 +71,15 @@ def test_accepted_disagreements_have_reasons():
     assert all(row.reason and row.mentions for row in EXPECTED)
 
 
+def test_weak_types_of_tangents_alone_are_accepted():
+    pushed = next(each for each in MANY if each.forms and each.forms[0].name == "jvp")
+    text = "ours:   array float32[]\ntheirs: array float32[], weak type"
+    for place, accepted in (("(1)(0)", True), ("(0)(0)", False)):
+        for part in ("transformed", "eager"):
+            found = Disagreement(pushed, part, "weak_type", f"at result{place}\n{text}")
+            assert (reason(found) is not None) == (accepted and part == "transformed")
+
+
 def test_signatures_bind_sizes_axes_and_kinds():
     (row,) = table("", "N[S,n] b[~S] -> N[n+1,S] : f({0}, {1})")
     first, second = row.signature.operands

@@ -41,6 +41,16 @@ EXPECTED: tuple[Expected, ...] = (
         ("ours:   UnexpectedTracerError", "theirs: CustomVJPException", "with_static_vjp"),
         "differentiated by what a function closes over: refused by both, under other names",
     ),
+    *(
+        Expected(
+            "weak_type",
+            (f"\n{form}(", "(*args)\n# transformed: weak_type\nat result(1)"),
+            "the tangent of a weakly typed value along one that is not: in JAX weak behind what is "
+            "compiled, the functions of jax.numpy too; here behind what the user has compiled, and "
+            "in linear functions",
+        )
+        for form in ("jvp", "linearize", "jit(jvp", "jit(linearize")
+    ),
 )
 
 
