@@ -68,10 +68,10 @@ def _pull_back(
         if eqn.settings is not switch.key:
             switch.to(eqn.settings)
         operands = []
-        divided = False
+        sharded = False
         for atom in eqn.invars:
             if atom.aval.type_sharding is not None:
-                divided = True
+                sharded = True
             if type(atom) is Literal:
                 operands.append(atom.operand())
             elif atom in known:
@@ -84,8 +84,8 @@ def _pull_back(
         if stack is None:
             stack = transposed[id(recorded)] = transposed_stack(names, recorded)
         context.name_stack = stack
-        if divided:
-            results = _transposed_divided(eqn, ct, operands)
+        if sharded:
+            results = _transposed_on_mesh(eqn, ct, operands)
         else:
             results = transpose_rules[primitive](ct, *operands, **eqn.params)
         for atom, operand, result in zip(eqn.invars, operands, results, strict=True):
@@ -94,20 +94,28 @@ def _pull_back(
                 cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
 
 
-def _transposed_divided(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequence[Any]:
+def _transposed_on_mesh(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequence[Any]:
     """The cotangents of an equation's operands, whose types say how they lie on a mesh.
 
     A cotangent is divided as its operand is. So an operation of the rule need not say how its
-    result is divided where that is ambiguous: it is moved there in the end.
+    result is divided where that is ambiguous: it is moved there in the end. Where values only vary
+    along axes nothing is ambiguous, and the setting, which costs more than the rule, is spared.
     """
-    with lenient_sharding(True):
-        results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
-        return [
-            vector_space.typed(result, tangent_aval(atom.aval))
-            if result is not None and type(result) is not Zero
-            else result
-            for result, atom in zip(results, eqn.invars, strict=True)
-        ]
+    if any(a.aval.type_sharding and a.aval.type_sharding.is_divided for a in eqn.invars):
+        with lenient_sharding(True):
+            return _transposed_as_operands(eqn, ct, operands)
+    return _transposed_as_operands(eqn, ct, operands)
+
+
+def _transposed_as_operands(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequence[Any]:
+    """The cotangents of an equation's operands, with the operands' shardings."""
+    results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
+    return [
+        vector_space.typed(result, tangent_aval(atom.aval))
+        if result is not None and type(result) is not Zero
+        else result
+        for result, atom in zip(results, eqn.invars, strict=True)
+    ]
 
 
 def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | None:
