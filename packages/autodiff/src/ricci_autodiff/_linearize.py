@@ -16,6 +16,7 @@ from ricci_ir import (
     DebugInfo,
     Jaxpr,
     JaxprEqn,
+    JaxprTrace,
     Literal,
     Primitive,
     StagedTracer,
@@ -47,6 +48,7 @@ from ricci_ir import (
 from ._jvp import JVPTrace
 from ._linear_programs import params_without_rules
 from ._rules import jvp_rules, linearize_rules, split_rules
+from ._splitting import repeated
 from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
 
 
@@ -309,13 +311,15 @@ def _two_programs(
         nonlocal tangent_program, positions, out_nonzeros
         tape, given, results, out_tangents = run(*args)
         out_nonzeros = tuple(t is not None for t in out_tangents)
+        trace: Any = context.trace
         tangent_program, values = tape_to_jaxpr(
             tape,
             [t.atom for t in given],
             [t.atom for t in out_tangents if t is not None],
-            context.trace,
+            trace,
             jaxpr.debug_info,
         )
+        tangent_program, values = _with_repeats(trace, tangent_program, values)
         # A residual that is an argument or a result already is not returned once more.
         outputs = list(results)
         known = {id(a.atom): i for i, a in enumerate(args)}
@@ -334,6 +338,20 @@ def _two_programs(
     # A rule may compute more than its tangents' residuals turn out to need.
     forward = live_program(trace_to_jaxpr(fun, avals, jaxpr.debug_info)).jaxpr
     return Linearized(forward, tangent_program, positions, out_nonzeros)
+
+
+def _with_repeats(
+    trace: JaxprTrace, tangent_program: Jaxpr, values: list[StagedTracer]
+) -> tuple[Jaxpr, list[StagedTracer]]:
+    """A program and its residuals, without those that it can make itself; see ``repeated``."""
+    repeats, residuals = repeated(trace.eqns, [value.atom for value in values])
+    if not repeats:
+        return tangent_program, values
+    given = tangent_program.invars[len(values) :]
+    program = tangent_program.replace(
+        invars=[*residuals, *given], eqns=[*repeats, *tangent_program.eqns]
+    )
+    return program, [StagedTracer(trace, var.aval, var) for var in residuals]
 
 
 def split_call(tape: Tape, args: Sequence[ArrayLike], *, jaxpr: Jaxpr, name: str) -> list[Array]:

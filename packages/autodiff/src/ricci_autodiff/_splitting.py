@@ -11,8 +11,10 @@ from ricci_ir import (
     JaxprEqn,
     Var,
     eval_jaxpr,
+    exact_rules,
     join_effects,
     trace_to_jaxpr,
+    varying_cast,
 )
 
 from ._tangent import Zero, instantiate, tangent_aval
@@ -89,10 +91,56 @@ def _split_jaxpr(jaxpr: Jaxpr, unknown: tuple[bool, ...], wanted: tuple[bool, ..
         for atom in (*read, *(v for v, u in pairs if u))
         if type(atom) is Var and atom not in marked and atom not in constants
     }
-    residuals = list(needed)
+    repeats, residuals = repeated(known_eqns, needed)
+    unknown_eqns = [*repeats, *unknown_eqns]
     known = program(jaxpr, known_args, known_eqns, [*(v for v, u in pairs if not u), *residuals])
     rest = program(jaxpr, [*residuals, *unknown_args], unknown_eqns, [v for v, u in pairs if u])
     return Split(known, rest, tuple(not u for u in unknown_results))
+
+
+def repeated(
+    eqns: Iterable[JaxprEqn], residuals: Iterable[Var]
+) -> tuple[list[JaxprEqn], list[Var]]:
+    """What a second program computes again rather than being given it.
+
+    That is what costs next to nothing: arrays that are made of literals, and casts to values that
+    vary, which compute nothing. So zeros, say, are not kept from the first program to the second.
+
+    Args:
+      eqns: the equations of the first program.
+      residuals: those of its variables that the second program reads.
+
+    Returns:
+      The equations to repeat, in order, and the variables that are still to be given.
+    """
+    free = {eqn.outvars[0]: eqn for eqn in eqns if _is_free(eqn)}
+    if not free:
+        return [], list(residuals)
+    again: set[Var] = set()
+    given: dict[Var, None] = {}
+    for var in residuals:
+        atom: Atom = var
+        while type(atom) is Var and atom in free:
+            again.add(atom)
+            operands = free[atom].invars
+            if not operands or type(operands[0]) is not Var:
+                break
+            atom = operands[0]
+        else:
+            given[atom] = None  # pyright: ignore[reportArgumentType]
+    return [eqn for var, eqn in free.items() if var in again], list(given)
+
+
+def _is_free(eqn: JaxprEqn) -> bool:
+    """Whether an equation is a cast, or makes an array of literals."""
+    primitive = eqn.primitive
+    if primitive is varying_cast.primitive:
+        return True
+    return (
+        primitive in exact_rules
+        and not primitive.multiple_results
+        and not any(type(atom) is Var for atom in eqn.invars)
+    )
 
 
 def program(
