@@ -133,7 +133,7 @@ class Tape(Trace):
         many = primitive.multiple_results
         outvars = [Var(aval) for aval in result] if many else [Var(result)]
         eqn = JaxprEqn(atoms, outvars, primitive, params, effects, source)
-        if settings_keys.only is not self.settings:
+        if settings_keys.only is not self.settings and settings_keys.here() is not self.settings:
             eqn = eqn.under(self.settings.otherwise_held())
         self.eqns.append(eqn)
         if many:

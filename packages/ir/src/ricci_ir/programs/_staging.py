@@ -171,7 +171,8 @@ class JaxprTrace(Trace):
 
     def _append(self, eqn: JaxprEqn) -> None:
         """Record an equation, with its settings if they are others than those of the program."""
-        self.eqns.append(eqn.under(self.settings.otherwise_held()))
+        same = settings_keys.here() is self.settings
+        self.eqns.append(eqn if same else eqn.under(self.settings.otherwise_held()))
 
     def copy_equation(self, eqn: JaxprEqn, env: dict[Any, Any]) -> bool:
         """Record an equation of another program, whose types are known already.
