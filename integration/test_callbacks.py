@@ -339,6 +339,52 @@ def test_pmap(eight_devices, count, ordered, capsys):
     assert lines == [f"{float(i)} {i}" for i in range(count)]
 
 
+def over_rows(fun, sizes):
+    """A function on shards along `x`; the compiler divides work over the other axes."""
+    auto = (ricci.sharding.AxisType.Auto,) * len(sizes)
+    mesh = ricci.make_mesh(sizes, ("x", "y", "z")[: len(sizes)], axis_types=auto)
+    spec = ricci.P("x")
+    return ricci.shard_map(fun, mesh=mesh, in_specs=spec, out_specs=spec, axis_names={"x"})
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit, lambda f: lambda x: ricci.vjp(f, x)[0]])
+@pytest.mark.parametrize("sizes", [(4, 2), (2, 2, 2), (1, 8), (8, 1)])
+def test_a_shard_is_shown_once_where_the_mesh_is_partly_manual(eight_devices, sizes, wrap):
+    seen = []
+
+    def fun(x):
+        debug.callback(lambda x: seen.append(x.tolist()), x)
+        return x + 1
+
+    run = wrap(over_rows(fun, sizes))
+    size = 16 // sizes[0]
+    for _ in range(2):
+        assert run(jnp.arange(16.0)).tolist() == list(range(1, 17))
+        ricci.effects_barrier()
+        assert sorted(seen) == [list(range(i, i + size)) for i in range(0, 16, size)]
+        seen.clear()
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda x: ricci.pure_callback(lambda x: x, x, x), NotImplementedError),
+        (lambda x: io_callback(lambda x: x, x, x), NotImplementedError),
+        (lambda x: io_callback(lambda x: x, x, x, ordered=True), NotImplementedError),
+        (lambda x: (debug.print("{}", x, ordered=True), x)[1], ValueError),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit])
+def test_callbacks_with_results_are_refused_where_the_mesh_is_partly_manual(
+    eight_devices, wrap, call, error
+):
+    run = wrap(over_rows(lambda x: call(x) if x.ndim == 1 else x * 2, (4, 2)))
+    for _ in range(2):
+        with pytest.raises(error, match="'y'"):
+            run(jnp.arange(16.0))
+        assert run(jnp.ones((8, 2))).sum() == 32
+
+
 # Shardings
 
 

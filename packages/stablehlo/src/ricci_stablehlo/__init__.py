@@ -23,6 +23,10 @@ from ._ordering import ordered_among as ordered_among
 from ._ordering import thread_tokens as thread_tokens
 from ._ordering import tokens_at as tokens_at
 from ._ordering import with_tokens as with_tokens
+from ._partly_manual import axes_left as axes_left
+from ._partly_manual import mesh_position as mesh_position
+from ._partly_manual import on_each_device as on_each_device
+from ._partly_manual import once_along as once_along
 from ._types import dense as dense
 from ._types import element_type as element_type
 from ._types import int_array as int_array
@@ -37,6 +41,7 @@ __all__ = [
     "Module",
     "TracedRule",
     "Value",
+    "axes_left",
     "combining_region",
     "dense",
     "element_type",
@@ -47,9 +52,12 @@ __all__ = [
     "lower_fun",
     "lower_jaxpr",
     "lower_rules",
+    "mesh_position",
     "mlir_rules",
     "of_function",
     "parts_text",
+    "on_each_device",
+    "once_along",
     "order_rules",
     "operation_name",
     "ordered_among",

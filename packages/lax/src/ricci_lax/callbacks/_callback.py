@@ -31,7 +31,7 @@ from ricci_lax.shapes._joining import stack
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, squeeze
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from ricci_stablehlo import Lowering, Value, host_call, tokens_at
+from ricci_stablehlo import Lowering, Value, axes_left, host_call, tokens_at
 
 __all__ = [
     "io_callback",
@@ -179,6 +179,13 @@ def _writer(what: str) -> Callable[..., list[Value]]:
         effectful = what == "io_callback"
         if not outs and not effectful:
             return []
+        if axes_left():
+            raise NotImplementedError(
+                f"{what}: callbacks are only supported where a shard_map works on all mesh axes, "
+                f"but this one leaves {', '.join(map(repr, axes_left()))} to the compiler. Leave "
+                f"out axis_names, or call {name_of(callback.callback_func)} outside of the "
+                "shard_map."
+            )
         fun = lambda *arrays: checked_results(what, callback, callback(*arrays), result_avals)
         return host_call(
             ctx, fun, operands, outs, has_side_effect=effectful, device=_device_of(sharding)

@@ -27,7 +27,7 @@ from ricci_ir import (
 from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
-from ricci_stablehlo import Lowering, Value, host_call, tokens_at
+from ricci_stablehlo import Lowering, Value, axes_left, host_call, once_along, tokens_at
 
 from ._callback import FlatCallback, host_arrays, unrolled, with_static
 
@@ -77,7 +77,17 @@ def _lower(
         return ()
 
     outs = list(ctx.outs)
-    return host_call(ctx, fun, operands, outs, has_side_effect=True, partitioned=partitioned)
+    write = partial(host_call, fun=fun, outs=outs, has_side_effect=True, partitioned=partitioned)
+    if ctx.module.num_partitions == 1 or not axes_left():
+        return write(ctx, operands=operands)
+    if outs:
+        raise ValueError(
+            "debug.callback and debug.print: ordered effects are not supported in a shard_map over "
+            f"some axes of a mesh, here without {', '.join(map(repr, axes_left()))}. Use "
+            "ordered=False, or let the shard_map work on all axes."
+        )
+    once_along(ctx, operands, lambda inner, *xs: write(inner, operands=xs))
+    return []
 
 
 _shared: dict[str, Any] = {

@@ -7,11 +7,11 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import Axis
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, api_boundary, current_mesh, define
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, api_boundary, define
 from ricci_ir import axis_size as size_of
 from ricci_lax import add, iota, mul
 from ricci_lax.authoring import no_examples
-from ricci_stablehlo import Lowering, Value, string
+from ricci_stablehlo import Lowering, Value, axes_left, mesh_position, on_each_device
 
 from ._named_axes import axis_names, named, outside
 from ._varying import made_varying
@@ -25,34 +25,10 @@ def _lower(ctx: Lowering, *, axis_name: Hashable) -> Value:
     Only a program that works on all axes of a mesh may ask for its partition. Where the compiler
     divides work over some, the position is computed in an inner program that works on these, too.
     """
-    mesh, module = current_mesh.value, ctx.module
-    others = () if mesh is None else tuple(n for n in mesh.axis_names if n not in mesh.manual_axes)
-    if mesh is None or axis_name in others or module.num_partitions == 1 or not others:
-        return _position(ctx, axis_name, ctx.out)
-    symbol, out = module.mesh(tuple(mesh.shape.items())), ctx.out
-    region = ctx.region([], lambda inner: [_position(inner, axis_name, out)])
-    region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
-    axes = ", ".join(string(str(name)) for name in others)
-    shardings = f"out_shardings = #sdy.sharding_per_value<[<@{symbol}, []>]>"
-    attributes = (
-        f"in_shardings = #sdy.sharding_per_value<[]>, {shardings}, "
-        f"manual_axes = #sdy<manual_axes{{{axes}}}>"
-    )
-    return ctx.generic("sdy.manual_computation", [], [out], attributes, [region])[0]
-
-
-def _position(ctx: Lowering, axis_name: Hashable, out: ShapedArray) -> Value:
-    # Partitions are numbered in the order of the mesh, so the index along an axis is
-    # partition_id // (the size of the axes after it) % (its own size).
-    sizes = ctx.module.axis_sizes
-    order = list(sizes)
-    minor = int(np.prod([sizes[n] for n in order[order.index(axis_name) + 1 :]], dtype=np.int64))
-    unsigned = ShapedArray((), np.dtype("uint32"))
-    device = ctx.generic("stablehlo.partition_id", [], [unsigned])[0]
-    position = ctx.emit("stablehlo.divide", [device, ctx.constant(minor, unsigned)], unsigned)
-    size = ctx.constant(sizes[axis_name], unsigned)
-    index = ctx.emit("stablehlo.remainder", [position, size], unsigned)
-    return ctx.emit("stablehlo.convert", [index], out)
+    left, out = axes_left(), ctx.out
+    if axis_name in left or ctx.module.num_partitions == 1 or not left:
+        return mesh_position(ctx, axis_name, out)
+    return on_each_device(ctx, [], [out], lambda c: [mesh_position(c, axis_name, out)])[0]
 
 
 def _batch(

@@ -1,0 +1,95 @@
+"""Programs on shards over some axes of a mesh, where the compiler divides work over the others."""
+
+from collections.abc import Callable, Hashable, Sequence
+from math import prod
+
+import numpy as np
+
+from ricci_ir import AbstractValue, ShapedArray, current_mesh
+
+from ._lowering import Lowering, Value
+from ._types import string
+
+_UNSIGNED = ShapedArray((), np.dtype("uint32"))
+_BOOL = ShapedArray((), np.dtype("bool"))
+
+
+def axes_left() -> tuple[Hashable, ...]:
+    """The mesh axes that a program on shards leaves to the compiler; empty outside of one."""
+    mesh = current_mesh.value
+    if mesh is None or not mesh.manual_axes:
+        return ()
+    return tuple(name for name in mesh.axis_names if name not in mesh.manual_axes)
+
+
+def mesh_position(ctx: Lowering, axis_name: Hashable, out: ShapedArray) -> Value:
+    """Write the position of the device along an axis. All axes of the mesh must be manual."""
+    # Partitions are numbered in the order of the mesh, so the index along an axis is
+    # partition_id // (the size of the axes after it) % (its own size).
+    sizes = ctx.module.axis_sizes
+    order = list(sizes)
+    minor = prod(sizes[n] for n in order[order.index(axis_name) + 1 :])
+    device = ctx.generic("stablehlo.partition_id", [], [_UNSIGNED])[0]
+    position = ctx.emit("stablehlo.divide", [device, ctx.constant(minor, _UNSIGNED)], _UNSIGNED)
+    size = ctx.constant(sizes[axis_name], _UNSIGNED)
+    index = ctx.emit("stablehlo.remainder", [position, size], _UNSIGNED)
+    return ctx.emit("stablehlo.convert", [index], out)
+
+
+def on_each_device(
+    ctx: Lowering,
+    operands: Sequence[Value],
+    outs: Sequence[AbstractValue],
+    build: Callable[..., Sequence[Value]],
+) -> list[Value]:
+    """Write an inner program that works on the axes that are left to the compiler, too.
+
+    Args:
+      ctx: where to write it.
+      operands: every device along these axes gets the whole of them.
+      outs: the types of the results, which must be the same along these axes.
+      build: writes the inner program, as for ``Lowering.region``.
+    """
+    module, mesh = ctx.module, current_mesh.value
+    symbol = module.mesh(tuple(mesh.shape.items()))
+    region = ctx.region([x.aval for x in operands], build)
+    region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
+
+    def whole(avals: Sequence[AbstractValue]) -> str:
+        each = (f"<@{symbol}, [{', '.join(['{}'] * len(aval.shape))}]>" for aval in avals)  # pyright: ignore
+        return f"#sdy.sharding_per_value<[{', '.join(each)}]>"
+
+    axes = ", ".join(string(str(name)) for name in axes_left())
+    attributes = (
+        f"in_shardings = {whole([x.aval for x in operands])}, out_shardings = {whole(outs)}, "
+        f"manual_axes = #sdy<manual_axes{{{axes}}}>"
+    )
+    return ctx.generic("sdy.manual_computation", operands, outs, attributes, [region])
+
+
+def once_along(
+    ctx: Lowering,
+    operands: Sequence[Value],
+    build: Callable[..., Sequence[Value]],
+) -> None:
+    """Write what one of the devices does along the axes that are left to the compiler.
+
+    ``build(ctx, *operands)`` writes it; it has no results.
+    """
+
+    def inner(ctx: Lowering, *xs: Value) -> Sequence[Value]:
+        first: Value | None = None
+        zero = ctx.constant(0, _UNSIGNED)
+        for name in axes_left():
+            here = mesh_position(ctx, name, _UNSIGNED)
+            types = ": (tensor<ui32>, tensor<ui32>) -> tensor<i1>"
+            found = Value(ctx.new_name(), _BOOL)
+            ctx.write(f"{found} = stablehlo.compare EQ, {here}, {zero}, UNSIGNED {types}")
+            first = found if first is None else ctx.emit("stablehlo.and", [first, found], _BOOL)
+        assert first is not None, "there is such an axis"
+        done = ctx.region([], lambda region: build(region, *xs))
+        nothing = ctx.region([], lambda region: [])
+        ctx.generic("stablehlo.if", [first], [], regions=[done, nothing])
+        return []
+
+    on_each_device(ctx, operands, [], inner)
