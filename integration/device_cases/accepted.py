@@ -51,13 +51,71 @@ ON_PURPOSE: tuple[Row, ...] = (
     Row("members: *pshuffle(a, *0, 1?)*", "error", "permutation", "it says where all values go"),
 )
 
+# What JAX refuses where the program has a result, what it finds later, and what it lets pass.
+_MESHES = "an operation needs no mesh but that of its operands"
+_TRACED = "found while it is traced"
+_SAYS = "the argument is refused that says something else than it does"
+
+ON_PURPOSE += (
+    Row("bad_input: *", "error", "no mesh is in force", "there are no axes to change"),
+    Row('bad_input: *("x", "x"))', "error", "names the axes 0 and 1 alike", _SAYS),
+    Row("bad_input: arguments of different explicit meshes: jnp.sin*", "error", "", _MESHES),
+    Row("bad_input: *NamedSharding(auto_line, *)) + 1", "error", "", _MESHES),
+    Row("bad_input: *jax.jit(lambda a: a)(jax.device_put(X, NamedSharding(grid*", "*", "", _MESHES),
+    Row("bad_input: *jnp.where(Lxy, Xxo, Yxo)", "error", "", "it is divided further"),
+    Row(
+        "bad_input: *vmap(lambda a, b: a + b)(Xxo*",
+        "error",
+        "Mapped away",
+        "it names what",
+    ),
+    Row("bad_calls: *psum(a, (*x*q*", "error", "NameError", "the axis is what is missing"),
+    Row('bad_calls: *vmap(lambda r: lax.psum(r, "x")*', "error", "", "the inner axis is meant"),
+    Row("bad_calls: axes: pmap: *", "error", "types: ValueError", _TRACED),
+    Row("bad_calls: *devices=*jax.devices()?0?? * 8*", "error", "types: ValueError", _TRACED),
+    Row("bad_calls: *donate_argnums=3)*", "error", "out of range", _SAYS),
+    Row("bad_calls: *jnp.asarray(np.ones((6, 4)*", "error", "IndivisibleError", _SAYS),
+    Row("bad_calls: *eager collectives: *", "error", "NameError", "the axis is what is missing"),
+    Row("bad_calls: *psum_scatter(a*", "error", "and not a result", _SAYS),
+    Row("bad_calls: claims: *lambda: jnp.zeros*", "error", "", "results of branches are cast"),
+    Row(
+        "bad_calls: *shard_map(lambda b: jax.pure_callback*",
+        "error",
+        "float32[2,1,4]",
+        "a shard fits",
+    ),
+    Row("bad_calls: *jax.pmap(lambda a: a, axis_name=*", "error", "context mesh", _MESHES),
+    Row("bad_calls: *Xxo, jax.device_put(X, NamedSharding(auto_grid*", "error", "", _MESHES),
+    Row("bad_calls: *SingleDeviceSharding(*gpu*", "error", "default_memory", _SAYS),
+    Row("bad_calls: *in_specs=P(*x*x*), out_specs*", "error", "DuplicateSpecError", _TRACED),
+    Row("bad_calls: *jax.device_put(a, jax.devices()*", "error", "inside a function", _TRACED),
+)
+
+_MOVED = "the result is moved at the end; it has a type on the way, too"
+_MORE = "JAX has no form of it yet"
+
+ON_PURPOSE += (
+    Row("out_sharding: *", "types", "", _MOVED),
+    Row("out_sharding: *Xxy.at?I?.add(1.0*", "collectives", "all-gather", _MOVED),
+    Row("out_sharding: *jax.random.orthogonal*", "collectives", "all-gather", _MOVED),
+    Row("out_sharding: *jax.ops.segment_*", "collectives", "collective-permute", _MOVED),
+    Row("out_sharding: *lax.full*", "*", "", "JAX leaves it out inside of programs"),
+    Row('out_sharding: *jnp.einsum("ij->ji"*', "*", "", "JAX leaves it out without a product"),
+    Row("out_sharding: *jax.device_put(X, *", "*", "", "JAX leaves it out inside of programs"),
+    Row("out_sharding: *jax.nn.one_hot(*", "error", "a result and not", _MORE),
+    Row("out_sharding: *orthogonal()*", "error", "a result and not", _MORE),
+    Row("out_sharding: *Xxo.at?0?.get(*", "error", "a result and not", _MORE),
+    Row("out_sharding: *jnp.bincount(*", "error", "a result and not", _MORE),
+    Row("out_sharding: *jnp.histogram(*", "error", "a result and not", _MORE),
+    Row("out_sharding: no mesh in force: *", "*", "", "the sharding has a mesh of its own"),
+)
+
 # Topics that are not compared as long as what they are about is being written.
 PENDING: tuple[Row, ...] = (
     Row("functions: *", "*", "", "types do not carry shardings yet"),
     Row("explicit: *", "*", "", "types do not carry shardings yet"),
     Row("shard_map: *", "*", "", "shard_map is still missing"),
     Row("pmap: *smap*", "*", "", "smap is still missing"),
-    Row("bad_input: *", "*", "", "what must be refused is still missing"),
     Row("jit: *", "*", "", "the current mesh is still missing"),
 )
 

@@ -182,4 +182,4 @@ def one_hot(
             f"(x == axis_index({axis!r})).astype(dtype)."
         )
     result = _one_hot(integers, num_classes=num_classes, dtype=found, axis=index(axis))
-    return result if out_sharding is None else placement.constrain(result, out_sharding)
+    return placement.as_asked(result, out_sharding)

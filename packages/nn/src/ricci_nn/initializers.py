@@ -66,7 +66,7 @@ class ScaledInitializer(Protocol):
 
 
 def _placed(x: Array, out_sharding: Any) -> Array:
-    return x if out_sharding is None else placement.constrain(x, out_sharding)
+    return placement.as_asked(x, out_sharding)
 
 
 def zeros(

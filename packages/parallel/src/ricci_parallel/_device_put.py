@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ricci_autodiff import Tape, Zero
 from ricci_ir import (
     Array,
@@ -14,16 +16,24 @@ from ricci_ir import (
     TypeSharding,
     Var,
     context,
+    current_mesh,
     define,
     eval_trace,
     makes_sharding,
     own_sharding,
 )
 from ricci_lax.checkpoint_policies import other_memories
-from ricci_pytree import flatten_axes, tree_flatten, tree_unflatten
+from ricci_pytree import (
+    flatten_axes,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import (
     HOST_MEMORY,
+    AbstractMesh,
     ArrayCopySemantics,
     Device,
     MemorySpace,
@@ -32,6 +42,7 @@ from ricci_xla import (
     PartitionSpec,
     Sharding,
     as_sharding,
+    check_fits,
     copy_semantics,
     explicit_sharding,
     host_results,
@@ -39,7 +50,7 @@ from ricci_xla import (
 )
 from ricci_xla import device_put as put_arrays
 
-from ._sharding_constraint import mesh_of_sharding
+from ._sharding_constraint import is_typed, mesh_of_sharding
 
 # For each operand: the device or sharding that it goes to, or that it comes from, if it is given.
 type _Place = Device | Sharding | MemorySpace | None
@@ -208,8 +219,21 @@ host_results.move = lambda x, result: _move(x, result, HOST_MEMORY)
 
 
 def _place(where: Any) -> _Place:
-    """The place that a traced value is said to be put at."""
-    if where is None or isinstance(where, Device | MemorySpace):
+    """The place that a traced value is said to be put at.
+
+    Raises:
+      ValueError: if it names devices in a function that is run on shards.
+    """
+    if where is None or isinstance(where, MemorySpace):
+        return where
+    inside: AbstractMesh | None = current_mesh.value
+    if inside is not None and inside.manual_axes:
+        raise ValueError(
+            f"device_put: to {where} inside a function that pmap or shard_map runs on the shards "
+            f"along {', '.join(map(repr, inside.manual_axes))}. Each device has its own shard "
+            "there: call device_put outside, or exchange shards with ppermute or all_gather."
+        )
+    if isinstance(where, Device):
         return where
     if isinstance(where, PartitionSpec):
         return sharding_in_program(where, "device_put", ValueError)
@@ -261,6 +285,9 @@ def device_put(
         return put_arrays(x, device, src=src, donate=donate, may_alias=may_alias)
     places = tuple(flatten_axes("device_put: device", tree, device))
     places = tuple(map(_place, places))
+    for (path, leaf), place in zip(tree_flatten_with_path(x)[0], places, strict=True):
+        if is_typed(place):
+            check_fits(place, np.shape(leaf), f"device_put: x{keystr(path)}")  # pyright: ignore
     donated = flatten_axes("device_put: donate", tree, donate)
     aliased = flatten_axes("device_put: may_alias", tree, may_alias)
     how = tuple(map(copy_semantics, donated, aliased))

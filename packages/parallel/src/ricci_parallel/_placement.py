@@ -9,8 +9,8 @@ from ricci_lax.authoring import placement
 from ricci_xla import NamedSharding, PartitionSpec, Sharding, inner_shardings, sharding_in_program
 
 from ._device_put import device_put
-from ._reshard import is_typed, reshard
-from ._sharding_constraint import constrain
+from ._reshard import as_out_sharding, reshard
+from ._sharding_constraint import constrain, is_typed
 
 
 def _place(x: Array, sharding: Sharding | PartitionSpec) -> Array:
@@ -24,5 +24,5 @@ def _place(x: Array, sharding: Sharding | PartitionSpec) -> Array:
     return device_put(x, sharding)
 
 
-placement.register(_place)
+placement.register(_place, as_out_sharding)
 inner_shardings.register(constrain)

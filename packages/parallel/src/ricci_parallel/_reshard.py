@@ -38,11 +38,44 @@ from ricci_xla import (
 )
 
 from ._device_put import device_put
+from ._sharding_constraint import is_typed
 
 
-def is_typed(sharding: object) -> bool:
-    """Whether types say how arrays with a sharding are divided."""
-    return isinstance(sharding, NamedSharding) and bool(sharding.mesh.abstract_mesh.explicit_axes)
+def as_out_sharding(given: Any, what: str = "out_sharding") -> NamedSharding:
+    """The sharding that a user asks for a result to have.
+
+    Args:
+      given: a ``PartitionSpec`` for the mesh in force, or a ``NamedSharding`` on it.
+      what: the argument, for errors.
+
+    Raises:
+      TypeError: if it is neither.
+      ValueError: if there is no mesh, or it is another one, or an axis is not ``Explicit``.
+    """
+    here: AbstractMesh | None = current_mesh.value
+    if isinstance(given, PartitionSpec):
+        given = sharding_in_program(given, what, ValueError)
+    elif given is None:
+        raise ValueError(f"{what} is None. Pass a PartitionSpec; P() means the whole everywhere.")
+    elif not isinstance(given, NamedSharding):
+        raise TypeError(
+            f"{what} must be a PartitionSpec or a NamedSharding, got {given!r} of type "
+            f"{type(given).__name__}. To put an array on a device, call device_put."
+        )
+    elif here is not None and given.mesh.abstract_mesh != here:
+        raise ValueError(
+            f"{what}: the context mesh {here} should match the mesh of {given}. Pass the "
+            "PartitionSpec alone."
+        )
+    types = given.mesh._name_to_type
+    for _, name in given.spec._axis_names():
+        if types[name] is not AxisType.Explicit:
+            raise ValueError(
+                f"{what}: {given.spec} names the axis {name!r}, which is {types[name]} in "
+                f"{given.mesh}. Types say of Explicit axes only how an array is divided: make the "
+                "mesh with axis_types=AxisType.Explicit, or call with_sharding_constraint."
+            )
+    return given
 
 
 @api_boundary
@@ -51,14 +84,15 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
 
     Args:
       xs: a pytree of arrays.
-      out_shardings: a ``Sharding``, a ``PartitionSpec`` for the mesh in force, or a pytree of
-        these that is a prefix of ``xs``.
+      out_shardings: a ``PartitionSpec`` for the mesh in force, a ``NamedSharding`` on it, or a
+        pytree of these that is a prefix of ``xs``. They name ``Explicit`` axes.
 
     Returns:
       The arrays with these shardings. The types of traced arrays say so.
 
     Raises:
-      ValueError: if a spec is given and no mesh is in force.
+      TypeError: if a leaf of ``out_shardings`` is anything else.
+      ValueError: if no mesh is in force, an axis is not ``Explicit``, or a spec does not fit.
 
     Example:
       >>> import numpy as np
@@ -76,12 +110,7 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
 
 
 def _moved(x: Any, sharding: Any) -> Any:
-    if isinstance(sharding, PartitionSpec):
-        sharding = sharding_in_program(sharding, "reshard", ValueError)
-    if not isinstance(sharding, Sharding):
-        raise TypeError(
-            f"reshard: out_shardings must hold shardings or PartitionSpecs, got {sharding!r}."
-        )
+    sharding = as_out_sharding(sharding, "reshard: out_shardings")
     aval: Any = get_aval(x)
     if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
         check_fits(sharding, aval.shape, "reshard: an array")

@@ -150,6 +150,11 @@ def _check_size(mesh: AbstractMesh, devices: int) -> None:
         )
 
 
+def is_typed(sharding: object) -> bool:
+    """Whether types say how arrays with a sharding are divided."""
+    return isinstance(sharding, NamedSharding) and bool(sharding.mesh.abstract_mesh.explicit_axes)
+
+
 def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
     """The devices of a program with an operation of this sharding; one device has no axes."""
     if isinstance(sharding, SingleDeviceSharding):

@@ -208,6 +208,8 @@ class factors:
         if wanted is not None:
             parts = [wanted.parts] * len(results)
             mesh = wanted.mesh
+            for result in results:
+                _check_sizes(name, result, wanted)
             manual = (manual[0], manual[1] | wanted.unreduced, manual[2] | wanted.reduced)
         elif any(a.type_sharding is not None and a.type_sharding.is_divided for a in avals):
             mesh = _common_mesh(name, avals)
@@ -228,6 +230,22 @@ class factors:
             for r, p in zip(results, parts, strict=True)
         ]
         return typed if isinstance(found, list | tuple) else typed[0]
+
+
+def _check_sizes(name: str, result: ShapedArray, wanted: TypeSharding) -> None:
+    """Raise ``ValueError`` unless a sharding divides a result evenly."""
+    for i, part in enumerate(wanted.parts):
+        size = prod(wanted.mesh.shape[axis] for axis in part)
+        if result.shape[i] % size:
+            fitting = [
+                p if n % prod(wanted.mesh.shape[axis] for axis in p) == 0 else ()
+                for p, n in zip(wanted.parts, result.shape, strict=True)
+            ]
+            raise ValueError(
+                f"{name}: out_sharding={_spec_text(wanted.parts)} divides dimension {i} of the "
+                f"result {result.str_short(True)}, of size {result.shape[i]}, over {_all(part)} "
+                f"of size {size}. Pad it, or use a spec that fits: {_spec_text(tuple(fitting))}."
+            )
 
 
 def _manual(avals: Sequence[AbstractValue]) -> tuple[AxisNames, AxisNames, AxisNames]:

@@ -22,6 +22,7 @@ from ricci_ir import (
     issubdtype,
     itemsize_bits,
     lattice_result_type,
+    makes_sharding,
 )
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
@@ -173,12 +174,11 @@ def _transpose_lhs(
     order = (*x_batch, *x_free, *(partner[d] for d in sorted(y_contracting)))
     # The product is divided as ``x`` is, so that no more is communicated than that needs.
     wanted = x.type_sharding
-    if wanted is not None:
-        params["out_sharding"] = (
-            wanted.update(parts=tuple(wanted.parts[d] for d in order))
-            if wanted.is_divided
-            else None
-        )
+    params["out_sharding"] = (
+        None
+        if wanted is None or not wanted.is_divided
+        else wanted.update(parts=tuple(wanted.parts[d] for d in order))
+    )
     product = dot_general_p.bind(
         ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
     )
@@ -304,7 +304,7 @@ def _dot_general_factors(
 
 dot_general_p: Primitive = define(
     "dot_general",
-    sharding=factors(_dot_general_factors),
+    sharding=makes_sharding(factors(_dot_general_factors)),
     abstract_eval=_dot_general_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),
     batch=_dot_general_batch,

@@ -176,7 +176,7 @@ def rng_bit_generator(
         algorithm=algorithm,
         out_sharding=None,
     )
-    return new_key, bits if out_sharding is None else placement.constrain(bits, out_sharding)
+    return new_key, placement.as_asked(bits, out_sharding)
 
 
 def _algorithm(number: int) -> RandomAlgorithm:

@@ -34,6 +34,7 @@ from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full_like
 from ricci_lax.structure._operand_types import anything, check_dtype, logical, numeric
+from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._shapes import (
     array_aval,
     batched_axes,
@@ -270,6 +271,13 @@ reduce_xor_p: Primitive = _logical_reduction(
 )
 
 
+def _reduced(
+    primitive: Primitive, operand: ArrayLike, axes: Sequence[int], out_sharding: object
+) -> Array:
+    apply = lambda: primitive.bind(operand, axes=tuple(map(index, axes)), out_sharding=None)
+    return resolved_by(out_sharding, apply)
+
+
 def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The greatest element of an array over some of its axes.
 
@@ -290,7 +298,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
 
     Source: StableHLO ``reduce``.
     """
-    return reduce_max_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
+    return _reduced(reduce_max_p, operand, axes, out_sharding)
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
@@ -303,7 +311,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
       >>> reduce_min(np.ones((2, 3), np.float32), (0, 1)).shape
       ()
     """
-    return reduce_min_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
+    return _reduced(reduce_min_p, operand, axes, out_sharding)
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:

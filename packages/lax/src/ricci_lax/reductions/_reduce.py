@@ -319,9 +319,7 @@ def reduce(
             jaxpr=jaxpr,
             dimensions=axes,
         )
-    if out_sharding is not None:
-        results = [placement.constrain(r, out_sharding) for r in results]
-    return tree_unflatten(tree, results)
+    return tree_unflatten(tree, [placement.as_asked(r, out_sharding) for r in results])
 
 
 def strong_scalar(x: ArrayLike) -> ArrayLike:

@@ -37,8 +37,10 @@ from ._operand_types import check_dtype, numeric
 from ._shapes import (
     array_aval,
     as_sizes,
+    bind_divided,
     bind_placed,
     broadcast_in_dim,
+    broadcast_in_dim_p,
     check_nonnegative,
     place_of,
 )
@@ -173,7 +175,10 @@ def full(
         fill_value = primitives["convert_element_type"].bind(
             fill_value, new_dtype=dtype, weak_type=stays_weak, sharding=None
         )
-    return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+    if sharding is None:
+        return broadcast_in_dim(fill_value, shape, ())
+    params = {"shape": as_sizes(shape), "broadcast_dimensions": ()}
+    return bind_divided(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
 
 
 def full_like(

@@ -119,7 +119,7 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
     # The dtype's own scalar type is kept as it is, because printed programs show it.
     kept = dtype if isinstance(dtype, type) and np.dtype(dtype) == found else found
     result = empty_p.bind(shape=as_sizes(shape), dtype=kept, out_sharding=None)
-    return result if out_sharding is None else placement.constrain(result, out_sharding)
+    return placement.as_asked(result, out_sharding)
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

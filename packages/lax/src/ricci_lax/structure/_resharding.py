@@ -127,12 +127,15 @@ def resolved_by[R](out_sharding: Any, apply: Callable[[], R]) -> R:
     Where it is ambiguous how a result on the way is divided, that is decided, not refused.
 
     Args:
-      out_sharding: a sharding, or a ``PartitionSpec`` for the mesh in force.
+      out_sharding: what the user gave; ``None`` leaves the result as it is.
       apply: computes an array.
     """
+    if out_sharding is None:
+        return apply()
+    wanted = placement.checked(out_sharding)
     with lenient_sharding(True):
         result = apply()
-    return placement.constrain(result, out_sharding)  # pyright: ignore
+    return placement.constrain(result, wanted)  # pyright: ignore
 
 
 def as_typed(x: ArrayLike, aval: Any) -> Any:

@@ -58,19 +58,34 @@ __all__ = [
 class Placement:
     """How a new array gets a requested sharding; the package that has devices registers it."""
 
-    __slots__ = ("constrain",)
+    __slots__ = ("checked", "constrain")
 
     constrain: Callable[[Any, Any], Array]
+    checked: Callable[[Any], Any]
 
     def __init__(self) -> None:
-        self.constrain = _no_placement
+        self.constrain = lambda x, sharding: _no_placement(sharding)
+        self.checked = _no_placement
 
-    def register(self, constrain: Callable[[Any, Any], Array]) -> None:
-        """Set ``constrain(x, sharding)``, which gives ``x`` that sharding."""
+    def register(
+        self, constrain: Callable[[Any, Any], Array], checked: Callable[[Any], Any]
+    ) -> None:
+        """Set what is done with a sharding.
+
+        Args:
+          constrain: ``constrain(x, sharding)`` gives ``x`` that sharding.
+          checked: ``checked(out_sharding)`` is the sharding that a user's argument
+            ``out_sharding`` means; it raises where that is none.
+        """
         self.constrain = constrain
+        self.checked = checked
+
+    def as_asked(self, x: Array, out_sharding: object) -> Array:
+        """``x`` with the sharding that a user asked for by ``out_sharding``, if it was given."""
+        return x if out_sharding is None else self.constrain(x, self.checked(out_sharding))
 
 
-def _no_placement(x: Array, sharding: object) -> NoReturn:
+def _no_placement(sharding: object) -> NoReturn:
     raise NotImplementedError(
         f"an array was asked for with sharding {sharding}, but nothing that places arrays on "
         "devices is installed. Import ricci_xla, or leave the sharding out."
@@ -78,6 +93,30 @@ def _no_placement(x: Array, sharding: object) -> NoReturn:
 
 
 placement: Placement = Placement()
+
+
+def bind_divided(
+    primitive: Primitive,
+    operands: Sequence[Any],
+    rank: int,
+    sharding: object,
+    params: dict[str, Any],
+    name: str = "sharding",
+) -> Array:
+    """Apply a primitive that takes the sharding of its result, where types can say it.
+
+    Args:
+      primitive, operands, params: the operation.
+      rank: the rank of the result.
+      sharding: the result's sharding.
+      name: the primitive's parameter for it.
+    """
+    typed = sharding_forms.read(rank, sharding)
+    if typed is not None:
+        return primitive.bind(*operands, **params, **{name: typed})
+    with lenient_sharding(True):
+        result = primitive.bind(*operands, **params, **{name: None})
+    return placement.constrain(result, sharding)
 
 
 def bind_placed(
@@ -88,20 +127,8 @@ def bind_placed(
     params: dict[str, Any],
     name: str = "sharding",
 ) -> Array:
-    """Apply a primitive that takes the sharding of its result, where types can say it.
-
-    Args:
-      primitive, operands, params: the operation.
-      rank: the rank of the result.
-      out_sharding: the result's sharding, as the user gave it.
-      name: the primitive's parameter for it.
-    """
-    typed = sharding_forms.read(rank, out_sharding)
-    if typed is not None:
-        return primitive.bind(*operands, **params, **{name: typed})
-    with lenient_sharding(True):
-        result = primitive.bind(*operands, **params, **{name: None})
-    return placement.constrain(result, out_sharding)
+    """``bind_divided`` with what a user asked for by ``out_sharding``."""
+    return bind_divided(primitive, operands, rank, placement.checked(out_sharding), params, name)
 
 
 def place_of(x: object, shape: Shape) -> Any:
@@ -661,7 +688,13 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
 
     Source: StableHLO ``reduce``.
     """
-    return reduce_sum_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=out_sharding)
+    total = lambda: reduce_sum_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=None)
+    if out_sharding is None:
+        return total()
+    wanted = placement.checked(out_sharding)
+    with lenient_sharding(True):
+        result = total()
+    return placement.constrain(result, wanted)
 
 
 def zeros_of(aval: ShapedArray) -> Array:

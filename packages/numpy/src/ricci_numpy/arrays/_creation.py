@@ -68,8 +68,9 @@ def chosen_dtype(dtype: DTypeLike | None, name: str) -> np.dtype | None:
 
 def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
     """``x`` on a device or with a sharding, if one is given."""
-    where = device if out_sharding is None else out_sharding
-    return x if where is None else placement.constrain(x, where)
+    if out_sharding is not None:
+        return placement.as_asked(x, out_sharding)
+    return x if device is None else placement.constrain(x, device)
 
 
 def uploads_are_guarded() -> bool:

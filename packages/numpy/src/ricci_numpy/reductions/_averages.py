@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, Shape, composite, inlined
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     common_dtype,
@@ -14,7 +15,7 @@ from ricci_numpy._promotion import (
     operands,
     strong_constant,
 )
-from ricci_numpy.arrays._creation import asarray, placed
+from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast, select_where
 
 from ._axis_reductions import any as _any
@@ -197,10 +198,12 @@ def percentile(
     Source: numpy.percentile.
     """
     q = _percent("percentile", q)
-    found = _quantile(
-        "percentile", a, q, axis, out, overwrite_input, method, keepdims, False, weights
+    return resolved_by(
+        out_sharding,
+        lambda: _quantile(
+            "percentile", a, q, axis, out, overwrite_input, method, keepdims, False, weights
+        ),
     )
-    return placed(found, None, out_sharding)
 
 
 def nanmedian(

@@ -100,6 +100,12 @@ def _inferred(shape: Shape, sizes: Shape) -> Shape:
     return tuple((total // known if known else 0) if n == -1 else n for n in sizes)
 
 
+def _columnwise(a: ArrayLike, own: Shape, sizes: Shape) -> Array:
+    """Another shape, the first dimension changing fastest in both."""
+    result = lax.reshape(a, sizes[::-1], tuple(range(len(own)))[::-1])
+    return lax.transpose(result, tuple(range(len(sizes)))[::-1])
+
+
 def reshape(
     a: ArrayLike,
     shape: ShapeLike,
@@ -129,17 +135,13 @@ def reshape(
     """
     if copy is False:
         raise NotImplementedError("reshape with copy=False: arrays have no views. Leave it out.")
-    if out_sharding is not None:
-        return resolved_by(out_sharding, lambda: reshape(a, shape, order))
     a = _as_array("reshape", a)
     own = np.shape(a)
     sizes = _inferred(own, as_shape(shape))
     if order == "C":
-        result = lax.reshape(a, sizes)
+        result = lax.reshape(a, sizes, out_sharding=out_sharding)
     elif order == "F":
-        backwards = tuple(range(len(own)))[::-1]
-        result = lax.reshape(a, sizes[::-1], backwards)
-        result = lax.transpose(result, tuple(range(len(sizes)))[::-1])
+        result = resolved_by(out_sharding, lambda: _columnwise(a, own, sizes))
     elif order == "A":
         raise NotImplementedError("reshape with order='A': arrays have no memory order.")
     else:

@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype, python_scalar_dtype
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import (
     convert,
     operands,
@@ -15,7 +16,7 @@ from ricci_numpy._promotion import (
     strong_constant,
 )
 from ricci_numpy.arrays._array_info import known_values
-from ricci_numpy.arrays._creation import asarray, placed
+from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.calculus._differences import diff
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.reductions._axis_reductions import max as _max
@@ -80,7 +81,7 @@ def bincount(
     if length is None:
         largest = np.shape(x)[0] and int(known_values(_max(x), _SIZE_ADVICE)) + 1
         length = max(minlength, largest)
-    return placed(_bincount(x, *given, length=index(length)), None, out_sharding)
+    return resolved_by(out_sharding, lambda: _bincount(x, *given, length=index(length)))
 
 
 _SIZE_ADVICE = "How long the result of bincount is depends on values. Give bincount length=..."
@@ -245,8 +246,14 @@ def histogram(
         raise IndexError("histogram: there are no edges in bins.")
     weight = given[0] if given else None
     args, settings = _with_edges(bins, a, weight, *checked_ends("histogram", range))
-    counts, edges = _histogram(*args, **settings, density=bool(density))
-    return placed(counts, None, out_sharding), edges
+    edges: Any = None
+
+    def counts() -> Array:
+        nonlocal edges
+        found, edges = _histogram(*args, **settings, density=bool(density))
+        return found
+
+    return resolved_by(out_sharding, counts), edges
 
 
 @composite("histogram")

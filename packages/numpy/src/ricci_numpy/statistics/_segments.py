@@ -19,8 +19,8 @@ from ricci_ir import (
     inlined,
     issubdtype,
 )
+from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import as_operand, check_arraylike
-from ricci_numpy.arrays._creation import placed
 from ricci_numpy.indexing._at import at
 from ricci_numpy.reductions._axis_reductions import max, min, prod, sum
 from ricci_numpy.sequences._ranges import arange
@@ -152,18 +152,16 @@ def _segment_reduction(name: str, summary: str, example: list[float]) -> Callabl
         aval: Any = get_aval(data)
         if name in ("segment_sum", "segment_prod") and aval.dtype == BOOL:
             raise TypeError(f"{name} takes numbers, got an array of bool. Convert it with astype.")
-        result = _joined(
-            data,
-            segment_ids,
-            name=name,
-            count=_segment_count(name, segment_ids, num_segments),
-            buckets=_bucket_count(name, segment_ids, bucket_size),
-            bucket_size=bucket_size,
-            indices_are_sorted=bool(indices_are_sorted),
-            unique_indices=bool(unique_indices),
-            mode=mode,
-        )
-        return placed(result, None, out_sharding)
+        settings = {
+            "name": name,
+            "count": _segment_count(name, segment_ids, num_segments),
+            "buckets": _bucket_count(name, segment_ids, bucket_size),
+            "bucket_size": bucket_size,
+            "indices_are_sorted": bool(indices_are_sorted),
+            "unique_indices": bool(unique_indices),
+            "mode": mode,
+        }
+        return resolved_by(out_sharding, lambda: _joined(data, segment_ids, **settings))
 
     reduction.__name__ = reduction.__qualname__ = name
     reduction.__doc__ = _DOCUMENT.format(name=name, summary=summary, example=example)

@@ -125,7 +125,7 @@ def shard_map(
     @looks_like(fun)
     @api_boundary
     def on_mesh(*args: Any) -> Any:
-        where, manual = _mesh_and_axes(name, mesh, frozenset(axis_names))
+        where, manual = _mesh_and_axes(name, mesh, _as_axes(name, axis_names))
         leaves, tree = tree_flatten(args)
         specs = _in_specs(name, in_specs, tree, leaves, where, manual)
         avals: list[Any] = [get_aval(x) for x in leaves]
@@ -149,12 +149,22 @@ def shard_map(
     return on_mesh
 
 
+def _as_axes(function: str, axis_names: object) -> AxisNames:
+    if not isinstance(axis_names, Set):
+        raise TypeError(
+            f"shard_map of {function}: axis_names must be a set of mesh axes, got {axis_names!r} "
+            f"of type {type(axis_names).__name__}. Write {{'x'}}."
+        )
+    return frozenset(axis_names)
+
+
 def _mesh_and_axes(
     function: str, given: AnyMesh | None, chosen: AxisNames
 ) -> tuple[AnyMesh, AxisNames]:
     """The mesh of a call, and the axes that become manual.
 
-    Inside another ``shard_map`` the mesh is the one in force there, whose manual axes stay so.
+    The mesh must be the one in force, if there is one. Inside another ``shard_map`` manual axes
+    stay so.
     """
     here = current_mesh.value
     mesh = here if given is None else given
@@ -163,10 +173,15 @@ def _mesh_and_axes(
             f"shard_map of {function}: the context mesh cannot be empty. Call it inside `with "
             "set_mesh(mesh):`, or pass mesh=."
         )
-    if here is not None and here.manual_axes and mesh.abstract_mesh != here:
+    if here is not None and mesh.abstract_mesh != here:
+        advice = (
+            "inside another shard_map"
+            if here.manual_axes
+            else "or call it inside `with set_mesh(mesh):`"
+        )
         raise ValueError(
             f"shard_map of {function}: the context mesh {here} should match the mesh passed to "
-            f"shard_map, {mesh}. Leave out mesh= inside another shard_map."
+            f"shard_map, {mesh}. Leave out mesh= {advice}."
         )
     names = frozenset(mesh.axis_names)
     if not chosen <= names:

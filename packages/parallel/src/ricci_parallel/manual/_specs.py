@@ -6,7 +6,7 @@ from typing import Any
 
 from ricci_ir import AxisNames, Shape, ShapedArray, make_type_sharding, no_axes
 from ricci_stablehlo import string
-from ricci_xla import AbstractMesh, AxisType, Mesh, PartitionSpec
+from ricci_xla import AbstractMesh, AxisType, DuplicateSpecError, Mesh, PartitionSpec
 
 type Specs = tuple[PartitionSpec, ...]
 type AnyMesh = Mesh | AbstractMesh
@@ -163,8 +163,15 @@ def _fitting(spec: PartitionSpec, shape: Shape, mesh: AnyMesh) -> PartitionSpec:
 def check_axes(
     function: str, which: str, spec: PartitionSpec, mesh: AnyMesh, manual: AxisNames
 ) -> None:
-    """Raise ``ValueError`` if a spec names an axis that is not manual here."""
-    for name in named_axes_of(spec):
+    """Raise ``ValueError`` if a spec names an axis that is not manual here, or one twice."""
+    named = [name for part in spec for name in spec_axes(part)]
+    for name in dict.fromkeys(named):
+        if named.count(name) > 1:
+            raise DuplicateSpecError(
+                f"shard_map of {function}: the {which} entry {spec} uses the mesh axis {name!r} "
+                "twice. A mesh axis divides one dimension: use it once, and None or another axis "
+                "elsewhere."
+            )
         if name not in manual:
             known = ", ".join(map(repr, sorted(manual, key=str)))
             advice = (

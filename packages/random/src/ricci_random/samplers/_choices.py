@@ -10,7 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Shape, ShapeLike, issubdtype, result_type
 from ricci_ir import dtype as dtype_of
-from ricci_lax.authoring import canonical_axis
+from ricci_lax.authoring import canonical_axis, resolved_by
 from ricci_random.keys._checks import check_key, is_key
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
@@ -92,8 +92,7 @@ def categorical(
         noise = _gumbel(key, shape=full, dtype=logs.dtype, mode=gumbels)
         if extra:
             logs = lax.expand_dims(logs, tuple(range(len(extra))))
-        categories = jnp.argmax(lax.add(noise, logs), axis=back)
-        return placed(categories, out_sharding)
+        return resolved_by(out_sharding, lambda: jnp.argmax(lax.add(noise, logs), axis=back))
     noise = _gumbel(key, shape=logs.shape, dtype=logs.dtype, mode=gumbels)
     count = prod(extra)
     if count > logs.shape[axis]:
@@ -153,12 +152,12 @@ def permutation(
             )
         count = max(index(x), 0)  # pyright: ignore[reportArgumentType]  # an integer, as checked
         indices = lax.iota(dtype_of(int), count)
-        return placed(_shuffle(key, indices, axis=0), out_sharding)
+        return resolved_by(out_sharding, lambda: _shuffle(key, indices, axis=0))
     if not is_key(x) and (independent or aval.ndim == 1):
         array: Array = x  # pyright: ignore[reportAssignmentType]  # it has dimensions
-        return placed(_shuffle(key, array, axis=axis), out_sharding)
+        return resolved_by(out_sharding, lambda: _shuffle(key, array, axis=axis))
     indices = _shuffle(key, lax.iota(dtype_of(int), aval.shape[axis]), axis=0)
-    return placed(_take(x, indices, axis, unique=True), out_sharding)
+    return resolved_by(out_sharding, lambda: _take(x, indices, axis, unique=True))
 
 
 def _take(x: ArrayLike, indices: Array, axis: int, unique: bool) -> Array:

@@ -104,4 +104,4 @@ def to_shape(x: Array, shape: Shape) -> Array:
 
 def placed(x: Array, out_sharding: Sharding) -> Array:
     """A sampler's result with the sharding that was asked for."""
-    return x if out_sharding is None else placement.constrain(x, out_sharding)
+    return placement.as_asked(x, out_sharding)

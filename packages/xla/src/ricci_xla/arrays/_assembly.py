@@ -95,7 +95,8 @@ def make_array_from_single_device_arrays(
         dtype = given[0].dtype
     weak = bool(given) and given[0].weak_type
     aval = ShapedArray(shape, canonicalize_dtype(dtype), weak)
-    if sharding.num_devices == 1 and len(given) == 1 and given[0].shape == aval.shape:
+    alone = sharding.num_devices == 1 and len(given) == 1 and given[0].shape == aval.shape
+    if alone and given[0].sharding.device_set == sharding.device_set:
         return move_array(given[0], sharding)
     return ArrayImpl(placed_aval(aval, sharding), sharding, given, True)
 

@@ -88,7 +88,13 @@ def _replicated_on(mesh: Mesh, ndim: int) -> NamedSharding:
 
 def _read(ndim: int, sharding: Any) -> TypeSharding | None:
     if isinstance(sharding, PartitionSpec):
-        sharding = sharding_in_program(sharding, "out_sharding")
+        sharding = sharding_in_program(sharding, "out_sharding", ValueError)
+    spec = getattr(sharding, "spec", ())
+    if len(spec) > ndim:
+        raise ValueError(
+            f"{spec} is too long for an array of {ndim} dimensions: it has {len(spec)} entries. "
+            f"Shorten it to {PartitionSpec(*spec[:ndim])}."
+        )
     return explicit_sharding(ndim, sharding)
 
 
