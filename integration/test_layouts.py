@@ -143,6 +143,12 @@ def test_mistakes_are_explained(make, error, text):
     np.testing.assert_array_equal(jnp.asarray(X) * 2, X * 2)
 
 
+def test_a_layout_is_made_of_another():
+    assert COLUMNS.update(tiling=((8,),)) == Layout(COLUMNS.major_to_minor, ((8,),))
+    found = jax.device_put(X, Format(COLUMNS, here()))._pjrt_layout
+    assert Layout.from_pjrt_layout(found).major_to_minor == COLUMNS.major_to_minor
+
+
 def test_descriptions_have_formats():
     where = Format(COLUMNS, here())
     described = jax.ShapeDtypeStruct((3, 4), np.float32, sharding=where)

@@ -31,6 +31,29 @@ def test_what_a_type_says_is_in_the_description_of_the_result(mesh):
     assert ricci.eval_shape(jnp.sum, a).sharding is None
 
 
+def test_each_stage_describes_the_results_as_their_types_say(mesh):
+    traced = ricci.jit(lambda a: (a.T, a.sum(), 1)).trace(put(mesh, (8, 4), "x", None))
+    lowered = traced.lower()
+    compiled = lowered.compile()
+    turned, _, one = traced.out_info
+    assert turned.sharding == NamedSharding(mesh.abstract_mesh, P(None, "x"))
+    assert one.weak_type and not lowered.out_info[2].weak_type
+    expected = [NamedSharding(mesh, P(*spec)) for spec in ((None, "x"), (), ())]
+    assert [info.sharding for info in lowered.out_info] == expected
+    assert list(compiled.output_shardings) == expected
+
+
+@pytest.mark.parametrize("part", [None, "y"])
+def test_sums_that_are_done_later_are_in_the_sharding_of_a_type(mesh, part):
+    def copied(a):
+        found = ricci.typeof(ricci.reshard(a, spec))
+        assert (found.sharding.spec, found.mat) == (spec, ricci.sharding.ManualAxisType())
+        return a
+
+    spec = P(None, part, reduced={"x"})
+    ricci.jit(copied)(put(mesh, (8, 4), "x", "y"))
+
+
 @pytest.mark.parametrize("call", [lambda f, a: f(a), lambda f, a: ricci.jit(f)(a)])
 def test_a_spec_that_does_not_fit_is_refused(mesh, call):
     with pytest.raises(ValueError, match=r"dimension 0, of size 3, .*'x' of size 4"):

@@ -5,7 +5,7 @@ import pytest
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import get_aval
+from ricci_ir import ManualAxisType, get_aval
 from ricci_parallel import shard_map
 from ricci_xla import AxisType, PartitionSpec, make_mesh
 
@@ -26,10 +26,11 @@ def test_arrays_made_like_another_vary_as_it_does(make, expected):
     seen = []
 
     def body(a):
-        seen.append(str(get_aval(make(a))))
+        seen.append(get_aval(make(a)))
         return a
 
     mesh = make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
     spec = PartitionSpec("x")
     shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec)(np.ones(2, np.float32))
-    assert seen == [expected]
+    assert str(seen[0]) == expected
+    assert seen[0].mat == ManualAxisType(varying={"x"} if "V:x" in expected else set())

@@ -12,7 +12,11 @@ from ricci_xla import (
     Mesh,
     NamedSharding,
     P,
+    Sharding,
     SingleDeviceSharding,
+    get_hlo_sharding_from_serialized_proto,
+    get_op_sharding_from_serialized_proto,
+    get_serialized_proto_from_hlo_sharding,
     make_mesh,
     single_device_sharding,
 )
@@ -169,3 +173,22 @@ def test_update_replaces_parts(mesh):
     assert sharding.update(spec=("y",)).spec == P("y")
     assert sharding.with_memory_kind("unpinned_host").memory_kind == "unpinned_host"
     assert mesh.update(axis_names=("p", "q")).axis_names == ("p", "q")
+    changed = mesh.abstract_mesh.update_axis_types(name_to_type={"x": AxisType.Explicit})
+    assert changed.axis_types == (AxisType.Explicit, AxisType.Auto)
+    assert P("x").to_lo() == [P("x")]
+
+
+def test_a_class_of_shardings_says_itself_how_its_memory_is_changed():
+    class Elsewhere(Sharding):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Elsewhere.with_memory_kind"):
+        Elsewhere().with_memory_kind("device")
+
+
+def test_shardings_are_sent_as_bytes(mesh):
+    sharding = NamedSharding(mesh, P("x"))._to_xla_hlo_sharding(2)
+    sent = get_serialized_proto_from_hlo_sharding(sharding)
+    assert isinstance(sent, bytes)
+    assert get_hlo_sharding_from_serialized_proto(sent) == sharding
+    assert get_op_sharding_from_serialized_proto(sent).SerializeToString() == sent

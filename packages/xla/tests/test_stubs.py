@@ -35,8 +35,8 @@ def test_the_class_has_what_its_stub_names(module, node):
     named = [n.name for n in node.body if isinstance(n, ast.FunctionDef)]
     named += [n.targets[0].id for n in node.body if isinstance(n, ast.Assign)]
     named += [n.target.id for n in node.body if isinstance(n, ast.AnnAssign)]
-    # An abstract sharding's subclasses have these; jaxlib's base class does not.
-    left_to_subclasses = {"_internal_device_list", "with_memory_kind"}
+    # An abstract sharding's subclasses have this; jaxlib's base class does not.
+    left_to_subclasses = {"_internal_device_list"}
     for name in named:
         if not (node.name == "Sharding" and name in left_to_subclasses):
             assert hasattr(found, name), name

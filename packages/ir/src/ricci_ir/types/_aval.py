@@ -21,6 +21,7 @@ from ._dtypes import (
     short_name,
     to_tangent_dtype,
 )
+from ._manual_axes import ManualAxisType
 from ._type_sharding import TypeSharding, dimensions_text
 
 __all__ = [
@@ -160,6 +161,20 @@ class ShapedArray(AbstractValue):
         if sharding_forms.show is None:
             raise AttributeError("a type has a sharding where ricci_xla is imported")
         return sharding_forms.show(self)
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """How the devices' values differ along the axes that the program handles itself."""
+        found = self.type_sharding
+        if found is None:
+            return ManualAxisType()
+        varying, unreduced, reduced = found.manual
+        if (unreduced or reduced) and sharding_forms.show is not None:
+            explicit = frozenset(self.sharding.mesh.explicit_axes)  # the sharding names these
+            unreduced, reduced = unreduced - explicit, reduced - explicit
+        return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
+
+    mat = manual_axis_type
 
     @property
     def plain(self) -> "ShapedArray":

@@ -15,6 +15,7 @@ if _typing.TYPE_CHECKING:
     from . import core as core
     from . import linear_util as linear_util
     from . import random as random
+    from . import sharding as sharding
     from . import source_info_util as source_info_util
 else:
     import jax.extend.core as core
@@ -28,6 +29,7 @@ if not _typing.TYPE_CHECKING:
         {
             "backend": ".backend",
             "random": ".random",
+            "sharding": ".sharding",
             "source_info_util": ".source_info_util",
         },
     )

@@ -193,9 +193,7 @@ class BatchedRules:
         def flat(*args):
             inner = iter(args[len(residuals) :])
             given = [
-                Zero(c.aval if d is None else c.aval.remove_dimension(0))
-                if z
-                else next(inner)
+                Zero(c.aval if d is None else c.aval.remove_dimension(0)) if z else next(inner)
                 for c, z, d in zip(cts, zeros, tree.out_dims, strict=True)
             ]
             outs = self.inner_bwd(tree.tree, args[: len(residuals)], given, one)

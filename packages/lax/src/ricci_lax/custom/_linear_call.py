@@ -291,9 +291,7 @@ def _transpose(cts, *args, callee, num_callee_consts, num_res, transpose_thunk):
 
 def _batch(axis, args, dims, *, callee, num_callee_consts, num_res, transpose_thunk):
     fixed = num_callee_consts + num_res
-    linear = [
-        batched_at(x, d, axis, 0) for x, d in zip(args[fixed:], dims[fixed:], strict=True)
-    ]
+    linear = [batched_at(x, d, axis, 0) for x, d in zip(args[fixed:], dims[fixed:], strict=True)]
     results = [0] * len(callee.outvars)
     batched, _ = batch_jaxpr(callee, axis, [*dims[:fixed], *(0 for _ in linear)], results)
     outs = _bind(

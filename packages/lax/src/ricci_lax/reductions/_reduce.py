@@ -204,9 +204,7 @@ def _reduce_batch(axis, args, dims, *, computation, jaxpr, dimensions):
     operands, inits = _halves(args)
     operand_dims, init_dims = _halves(dims)
     if all(d is None for d in init_dims):
-        moved = [
-            batched_at(x, d, axis, 0) for x, d in zip(operands, operand_dims, strict=True)
-        ]
+        moved = [batched_at(x, d, axis, 0) for x, d in zip(operands, operand_dims, strict=True)]
         axes, _ = batched_axes(dimensions, 0)
         params = {"computation": computation, "jaxpr": jaxpr, "dimensions": axes}
         return reduce_p.bind(*moved, *inits, **params), [0] * len(operands)

@@ -124,9 +124,7 @@ concatenate_p: Primitive = define(
     abstract_eval=_concatenate_aval,
     jvp=linear,
     transpose=_concatenate_transpose,
-    batch=lambda axis, args, dims, **params: _join_batch(
-        concatenate_p, axis, args, dims, **params
-    ),
+    batch=lambda axis, args, dims, **params: _join_batch(concatenate_p, axis, args, dims, **params),
     lower=lambda ctx, *xs, dimension: _lower_concatenate(ctx, xs, dimension, ctx.out),
     exact=exact.concatenate,
     exempt=along_an_axis,

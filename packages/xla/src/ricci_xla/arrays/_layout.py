@@ -1,7 +1,7 @@
 """Layouts: the order in which an array's elements lie in a device's memory."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ricci_ir import ExtendedDType, register_format
@@ -47,6 +47,20 @@ class Layout:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
+
+    @staticmethod
+    def from_pjrt_layout(pjrt_layout: Any) -> "Layout":
+        """The layout that jaxlib's object describes."""
+        found = pjrt_layout._xla_layout()
+        return Layout(
+            tuple(reversed(found.minor_to_major())),
+            tuple(tuple(tile) for tile in found.tiling()),
+            found.element_size_in_bits(),
+        )
+
+    def update(self, **changes: Any) -> "Layout":
+        """This layout with some attributes replaced, given by name."""
+        return replace(self, **changes)
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """Check that a layout fits arrays of a shape.
@@ -203,17 +217,7 @@ def sharding_of_format(where: Format) -> Sharding:
 
 def layout_of(array: ArrayImpl) -> Layout:
     """The layout of an array's parts."""
-    return layout_of_parts(array._pjrt_layout)
-
-
-def layout_of_parts(pjrt_layout: Any) -> Layout:
-    """Convert jaxlib's layout of the parts of an array."""
-    found = pjrt_layout._xla_layout()
-    return Layout(
-        tuple(reversed(found.minor_to_major())),
-        tuple(tuple(tile) for tile in found.tiling()),
-        found.element_size_in_bits(),
-    )
+    return Layout.from_pjrt_layout(array._pjrt_layout)
 
 
 def _format(self: ArrayImpl) -> Format:

@@ -311,9 +311,7 @@ def jit(
     jitted.trace = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs))
     jitted.lower = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).lower())
     jitted.clear_cache = _clear_cache(info, weakref.ref(jitted))
-    jitted.eval_shape = api_boundary(
-        lambda *args, **kwargs: _traced(info, args, kwargs).typed_out_info
-    )
+    jitted.eval_shape = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).out_info)
     return jitted
 
 

@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 from ricci_ir import Jaxpr
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.executables._compiled import argument_names, compile_lowered, lower_program
-from ricci_xla.executables._program_devices import Options, Placement, meshes_of, place
+from ricci_xla.executables._program_devices import (
+    Options,
+    Placement,
+    meshes_of,
+    place,
+    with_typed_results,
+)
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 
@@ -57,10 +63,11 @@ def compile_with_lines(traced: Traced) -> LocatedProgram:
     """Compile a traced call, with the lines of the user's code in the program's text."""
     program, options = traced._program, traced._options
     placement = place(program, traced._leaves, options)
-    lowered = lower_program(program, placement, options, sources=True)
+    typed = with_typed_results(program, placement, options)
+    lowered = lower_program(program, placement, typed, sources=True)
     jaxpr = program.jaxpr
     return LocatedProgram(
-        text=compile_lowered(program, lowered, options).executable.as_text(),
+        text=compile_lowered(program, lowered, typed).executable.as_text(),
         jaxpr=jaxpr,
         arg_names=tuple(argument_names(program, range(len(jaxpr.invars)))),
         out_shardings=options.out_shardings or (None,) * len(jaxpr.outvars),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overl
 from ricci_ir import Effect, Jaxpr, PyTree, ShapeDtypeStruct, Tracer, api_boundary, described_type
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
-from ricci_xla.arrays._layout import Format, layout_of_parts
+from ricci_xla.arrays._layout import Format, Layout
 from ricci_xla.devices._runtime_types import Device, LoadedExecutable
 from ricci_xla.executables._compiled import (
     CompiledProgram,
@@ -16,7 +16,7 @@ from ricci_xla.executables._compiled import (
 )
 from ricci_xla.executables._hlo_computation import hlo_text, to_hlo
 from ricci_xla.executables._host_callbacks import parse_module
-from ricci_xla.executables._program_devices import Options, place
+from ricci_xla.executables._program_devices import Options, place, with_typed_results
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.programs._program import Program
 
@@ -204,8 +204,8 @@ class Traced(_Stage):
         return tree_unflatten(self.out_tree, self._program.jaxpr.out_avals)
 
     @property
-    def typed_out_info(self) -> PyTree:
-        """Like ``out_info``, with ``weak_type`` as well."""
+    def out_info(self) -> PyTree:
+        """The result described by ``ShapeDtypeStruct``, with what its type says."""
         avals: list[Any] = self._program.jaxpr.out_avals
         structs = [
             described_type(a, s) for a, s in zip(avals, self._given_shardings(), strict=True)
@@ -230,8 +230,9 @@ class Traced(_Stage):
             )
         platform = None if lowering_platforms is None else lowering_platforms[0]
         placement = place(self._program, self._leaves, self._options)
-        lowered = lower_program(self._program, placement, self._options, platform)
-        return Lowered(self._program, self._leaves, self._options, lowered)
+        options = with_typed_results(self._program, placement, self._options)
+        lowered = lower_program(self._program, placement, options, platform)
+        return Lowered(self._program, self._leaves, options, lowered)
 
 
 class Lowered(_Stage):
@@ -387,7 +388,9 @@ class Compiled(_Stage):
         constants = len(executable.consts)
         found = iter(executable.loaded.get_parameter_layouts()[constants:])
         where = zip(executable.in_shardings, executable.kept, strict=True)
-        formats = [Format(layout_of_parts(next(found)), s) if kept else None for s, kept in where]
+        formats = [
+            Format(Layout.from_pjrt_layout(next(found)), s) if kept else None for s, kept in where
+        ]
         return tree_unflatten(self.in_tree, formats)
 
     @property
@@ -396,7 +399,7 @@ class Compiled(_Stage):
         executable = self._compiled.executable
         layouts = executable.loaded.get_output_layouts()
         formats = [
-            Format(layout_of_parts(layout), sharding)
+            Format(Layout.from_pjrt_layout(layout), sharding)
             for layout, sharding in zip(layouts, executable.out_shardings, strict=True)
         ]
         return tree_unflatten(self.out_tree, formats)

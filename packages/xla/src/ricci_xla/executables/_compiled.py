@@ -45,7 +45,7 @@ from ricci_xla.meshes._sharding_types import (
     Sharding,
 )
 from ricci_xla.meshes._tiles import named_by_tiles
-from ricci_xla.meshes._type_forms import placed_aval, typed_sharding
+from ricci_xla.meshes._type_forms import placed_aval
 from ricci_xla.programs._compile_log import log_compilation, timed
 from ricci_xla.programs._program import Program
 
@@ -59,7 +59,15 @@ from ._layouts import required_layouts, result_layouts
 from ._memories import host_results, results_on_host
 from ._nan_checks import check_results, checks_results
 from ._partitioners import partition_error
-from ._program_devices import Options, Placement, mesh_of, meshes_of_results, place
+from ._program_devices import (
+    Options,
+    Placement,
+    mesh_of,
+    mesh_of_types,
+    meshes_of_results,
+    place,
+    with_typed_results,
+)
 from ._sizes import check_sizes, uncountable
 
 
@@ -131,7 +139,7 @@ def _lower_program(
     layouts = result_layouts(program.jaxpr, options)
     aliases, donors = _donations(program, kept, placement, options, any(layouts))
     annotations = _Annotations(jaxpr, placement)
-    mesh = _mesh_of_types(placement)
+    mesh = mesh_of_types(placement)
     host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
         jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]),
@@ -412,35 +420,12 @@ def compile_program(program: Program, leaves: Sequence[Any], options: Options) -
     and a call of it with all arguments given.
     """
     placement = place(program, leaves, options)
-    options = _with_typed_results(program, placement, options)
+    options = with_typed_results(program, placement, options)
     key = ("compiled", len(program.consts), placement, options)
     # The jaxpr must not keep the program, which keeps the jaxpr: they are freed without the
     # garbage collector, together with the arrays that they hold.
     executable = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
     return CompiledProgram(program, executable)
-
-
-def _with_typed_results(program: Program, placement: Placement, options: Options) -> Options:
-    """The options, with a sharding for each result whose type says how it is divided."""
-    mesh = _mesh_of_types(placement)
-    if mesh is None or not mesh.are_all_axes_explicit:
-        return options
-    fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
-    found = (
-        typed_sharding(aval, mesh) if given is None else given
-        for aval, given in zip(program.jaxpr.out_avals, fixed, strict=True)
-    )
-    return options._replace(out_shardings=tuple(found))
-
-
-def _mesh_of_types(placement: Placement) -> Mesh | None:
-    """The mesh of several devices whose axes the types of a program name."""
-    if len(placement.devices) == 1:
-        return None
-    mesh = placement.mesh or next(
-        (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
-    )
-    return mesh if isinstance(mesh, Mesh) else None
 
 
 def _compilation(program: Program) -> ProgramCompiled:

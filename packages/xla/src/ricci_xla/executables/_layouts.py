@@ -6,7 +6,6 @@ from ricci_ir import Jaxpr, rule_table
 from ricci_xla.arrays._layout import (
     AutoLayout,
     Layout,
-    layout_of_parts,
     physical_layout,
     relayout,
 )
@@ -51,7 +50,7 @@ def required_layouts(
     if not asked:
         return ()
     return tuple(
-        None if asked[i] is None else layout_of_parts(layout)
+        None if asked[i] is None else Layout.from_pjrt_layout(layout)
         for i, layout in zip(kept, loaded.get_parameter_layouts(), strict=True)
         if i >= constants
     )

@@ -29,6 +29,7 @@ from ricci_xla.devices._state import device_mesh
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
+from ricci_xla.meshes._type_forms import typed_sharding
 from ricci_xla.programs._program import Program
 
 __all__ = [
@@ -161,6 +162,29 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
         return Placement(devices, (None,) * len(found), committed, None, on_host, layouts)
     named = (s if isinstance(s, NamedSharding) else None for s in found)
     return Placement(devices, tuple(named), committed, mesh, on_host, layouts)
+
+
+def with_typed_results(program: Program, placement: Placement, options: Options) -> Options:
+    """The options, with a sharding for each result whose type says how it is divided."""
+    mesh = mesh_of_types(placement)
+    if mesh is None or not mesh.are_all_axes_explicit:
+        return options
+    fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
+    found = (
+        typed_sharding(aval, mesh) if given is None else given
+        for aval, given in zip(program.jaxpr.out_avals, fixed, strict=True)
+    )
+    return options._replace(out_shardings=tuple(found))
+
+
+def mesh_of_types(placement: Placement) -> Mesh | None:
+    """The mesh of several devices whose axes the types of a program name."""
+    if len(placement.devices) == 1:
+        return None
+    mesh = placement.mesh or next(
+        (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
+    )
+    return mesh if isinstance(mesh, Mesh) else None
 
 
 def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sharding | None:

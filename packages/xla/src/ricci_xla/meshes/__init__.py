@@ -8,6 +8,7 @@ from ._division import *
 from ._make_mesh import *
 from ._mesh import *
 from ._rings import *
+from ._serialized import *
 from ._sharding import *
 from ._sharding_types import *
 from ._spec import *

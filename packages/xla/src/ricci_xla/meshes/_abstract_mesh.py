@@ -104,9 +104,9 @@ class AbstractMesh(Axes):
             **{"abstract_device": self.abstract_device, **changes},
         )
 
-    def update_axis_types(self, axis_types: Mapping[Hashable, AxisType]) -> "AbstractMesh":
+    def update_axis_types(self, name_to_type: Mapping[Hashable, AxisType]) -> "AbstractMesh":
         """This mesh with other types for some axes, given by name."""
-        new = {**self._name_to_type, **axis_types}
+        new = {**self._name_to_type, **name_to_type}
         return self.update(axis_types=tuple(new[name] for name in self.axis_names))
 
     @property

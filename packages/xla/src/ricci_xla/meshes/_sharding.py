@@ -62,6 +62,14 @@ def _named_update(
     )
 
 
+def _with_memory_kind(self: Sharding, kind: str) -> Sharding:
+    """The same sharding in another memory of the devices."""
+    raise NotImplementedError(
+        f"{type(self).__name__}.with_memory_kind is not defined. A class of shardings defines it: "
+        "return the sharding whose memory_kind is the given one."
+    )
+
+
 def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
     return NamedSharding(self.mesh, self.spec, kind)
 
@@ -223,6 +231,7 @@ _members: dict[type, dict[str, Any]] = {
         "devices_indices_map": devices_indices_map,
         "is_equivalent_to": is_equivalent_to,
         "shard_shape": shard_shape,
+        "with_memory_kind": _with_memory_kind,
         "_to_xla_hlo_sharding": hlo_sharding,
     },
     NamedSharding: {

@@ -9,6 +9,7 @@ __all__ = [
     "GSPMDSharding",
     "HloSharding",
     "NamedSharding",
+    "OpSharding",
     "Sharding",
     "SingleDeviceSharding",
 ]
@@ -18,3 +19,4 @@ SingleDeviceSharding = runtime.SingleDeviceSharding
 NamedSharding = runtime.NamedSharding
 GSPMDSharding = runtime.GSPMDSharding
 HloSharding = hlo.HloSharding
+OpSharding = hlo.OpSharding

@@ -16,6 +16,7 @@ __all__ = [
     "GSPMDSharding",
     "HloSharding",
     "NamedSharding",
+    "OpSharding",
     "Sharding",
     "SingleDeviceSharding",
 ]
@@ -173,10 +174,10 @@ class HloSharding:
         """Every device has the whole value."""
 
     @staticmethod
-    def from_proto(proto: Any) -> HloSharding:
+    def from_proto(proto: OpSharding) -> HloSharding:
         """Read what ``to_proto`` wrote."""
 
-    def to_proto(self) -> Any:
+    def to_proto(self) -> OpSharding:
         """The sharding as a message, which can be pickled."""
 
     @staticmethod
@@ -215,3 +216,14 @@ class HloSharding:
 
     def tile_assignment_devices(self) -> list[int]:
         """The number of the device of each tile."""
+
+class OpSharding:
+    """A sharding as a message of XLA's, which can be pickled."""
+
+    Type: Any
+
+    def ParseFromString(self, arg: bytes, /) -> None:
+        """Read the message from its bytes."""
+
+    def SerializeToString(self) -> bytes:
+        """The bytes of the message."""

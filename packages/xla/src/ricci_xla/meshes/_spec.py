@@ -179,6 +179,10 @@ class PartitionSpec:
             unreduced_kind or (self.unreduced_kind if new else None),
         )
 
+    def to_lo(self) -> "list[PartitionSpec]":
+        """The specs of the arrays that a value consists of. An array is one: the list has this."""
+        return [self]
+
     def to_tangent_spec(self) -> "PartitionSpec":
         """The spec of tangents, which is the same."""
         return self

@@ -17,23 +17,25 @@ __all__ = ["explicit_sharding", "placed_aval", "typed_sharding"]
 
 
 @lru_cache
-def _replicated(mesh: AbstractMesh, ndim: int) -> NamedSharding:
+def _replicated(mesh: AbstractMesh | Mesh, ndim: int) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
 
 
 def _shown(aval: ShapedArray) -> NamedSharding:
     """The sharding of a type. One that says nothing is replicated over the mesh in force."""
     found = aval.type_sharding
-    if found is None or found.mesh is None:
-        return _replicated(current_mesh.value or empty_abstract_mesh, aval.ndim)
-    return _named(found)
+    mesh = current_mesh.value or empty_abstract_mesh
+    if found is None:
+        return _replicated(mesh, aval.ndim)
+    return _named(found, mesh if found.mesh is None else found.mesh)
 
 
 @lru_cache
-def _named(sharding: TypeSharding) -> NamedSharding:
+def _named(sharding: TypeSharding, mesh: AbstractMesh | Mesh) -> NamedSharding:
     parts = [None if not p else p[0] if len(p) == 1 else p for p in sharding.parts]
-    spec = PartitionSpec(*parts, unreduced=sharding.unreduced, reduced=sharding.reduced)
-    return NamedSharding(sharding.mesh, spec)
+    explicit = frozenset(mesh.explicit_axes)
+    unreduced, reduced = sharding.unreduced & explicit, sharding.reduced & explicit
+    return NamedSharding(mesh, PartitionSpec(*parts, unreduced=unreduced, reduced=reduced))
 
 
 @lru_cache(maxsize=4096)
@@ -76,14 +78,7 @@ def typed_sharding(aval: Any, mesh: Mesh) -> NamedSharding | None:
     if not isinstance(aval, ShapedArray) or not mesh.are_all_axes_explicit:
         return None
     found = aval.type_sharding
-    if found is None or found.mesh is None:
-        return _replicated_on(mesh, aval.ndim)
-    return NamedSharding(mesh, _named(found).spec)
-
-
-@lru_cache(maxsize=64)
-def _replicated_on(mesh: Mesh, ndim: int) -> NamedSharding:
-    return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
+    return _replicated(mesh, aval.ndim) if found is None else _named(found, mesh)
 
 
 def _read(ndim: int, sharding: Any) -> TypeSharding | None:
