@@ -23,6 +23,7 @@ from .traces._primitive import Primitive, RuleTable
 from .traces._trace import ContextBlock, Trace, Tracer, context, eval_trace
 from .types._aval import AbstractValue, get_aval
 from .types._dtypes import ExtendedDType, array_dtypes, canonicalize_dtype
+from .types._type_sharding import make_type_sharding
 
 __all__ = [
     "apply_primitive",
@@ -273,7 +274,14 @@ def unmapped_aval(
 def physical_aval(aval: Any) -> Any:
     """The type of the array of numbers that holds an array of an extended dtype; else ``aval``."""
     dtype = aval.dtype
-    return dtype.physical_aval(aval) if isinstance(dtype, ExtendedDType) else aval
+    if not isinstance(dtype, ExtendedDType):
+        return aval
+    physical = dtype.physical_aval(aval)
+    found = aval.type_sharding
+    if found is None:
+        return physical
+    parts = (*found.parts, *((),) * (physical.ndim - aval.ndim))
+    return physical.with_sharding(make_type_sharding(found.mesh, parts, *found.manual))
 
 
 def min_dim(d1: int, d2: int) -> int:

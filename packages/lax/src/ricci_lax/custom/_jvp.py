@@ -33,6 +33,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.structure._identity import stop_gradient
+from ricci_lax.structure._resharding import as_typed
 from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
 from ._batched_rules import BatchedRule, joint_batch
@@ -228,7 +229,12 @@ class Rule:
                     f"dtype of the outputs: output {i} needs {expected.str_short()}, got "
                     f"{found.str_short()}."
                 )
-            checked.append(Zero(expected) if expected.dtype == float0 else tangent)
+            if expected.dtype == float0:
+                checked.append(Zero(expected))
+            elif found.type_sharding is expected.type_sharding:
+                checked.append(tangent)
+            else:
+                checked.append(as_typed(tangent, expected))
         return outs, checked
 
     def __repr__(self) -> str:

@@ -35,6 +35,7 @@ from ricci_ir import (
     live_program,
     trace_to_jaxpr,
     unsupported,
+    varying,
 )
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
@@ -303,6 +304,16 @@ class Rules:
                     f"the custom VJP backward rule of {name} must return cotangents of the shape "
                     f"and dtype of the arguments: argument {i} needs {expected.str_short()}, got "
                     f"{found.str_short()}."
+                )
+            further = varying(found) - varying(expected)
+            if further and not _disable_bwd_checks.value:
+                names = ", ".join(map(repr, sorted(map(str, further))))
+                raise ValueError(
+                    f"the custom VJP backward rule of {name} must return cotangents of the types "
+                    f"of the arguments: argument {i} has type {expected.str_short(True)}, the same "
+                    f"along the mesh axis {names}, but its cotangent has type "
+                    f"{found.str_short(True)}. Each device has a term of it: return "
+                    f"jax.lax.psum(ct, {names})."
                 )
             result.append(leaf)
         return result

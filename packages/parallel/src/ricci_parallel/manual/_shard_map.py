@@ -238,10 +238,13 @@ def _check_explicit(
     mesh: AnyMesh,
     manual: AxisNames,
 ) -> None:
-    """Check that arguments lie as their specs say, where their types say how they lie."""
+    """Check that arguments lie as their specs say, where their types say how they lie.
+
+    Where some axes stay as they are, arguments are moved, as JAX does.
+    """
     kinds = zip(mesh.abstract_mesh.axis_names, mesh.abstract_mesh.axis_types, strict=True)
     explicit = frozenset(n for n, kind in kinds if kind is AxisType.Explicit and n in manual)
-    if not explicit:
+    if not explicit or not manual.issuperset(mesh.axis_names):
         return
     for spec, aval, name in zip(specs, avals, names, strict=True):
         known = aval.type_sharding

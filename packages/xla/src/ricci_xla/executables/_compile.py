@@ -344,7 +344,7 @@ def _result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
         booleans = ShapedArray(aval.shape, np.dtype(bool))
         handler = runtime.array_result_handler(booleans, sharding, committed)
         return handler.wrap(lambda array: np.zeros(array.shape, float0))
-    handler = runtime.array_result_handler(dtype.physical_aval(aval), sharding, committed)
+    handler = runtime.array_result_handler(physical_aval(aval), sharding, committed)
     return handler.wrap(dtype.from_physical)
 
 
