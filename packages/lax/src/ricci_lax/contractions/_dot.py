@@ -355,13 +355,21 @@ def dot_general(
     )
     if preferred_element_type is not None:
         preferred_element_type = explicit_dtype(preferred_element_type, "dot_general")
+    precision = canonicalize_precision(precision)
+    if out_sharding is None:
+        return dot_general_p.bind(
+            lhs,
+            rhs,
+            dimension_numbers=numbers,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+            out_sharding=None,
+        )
     params: dict[str, Any] = {
         "dimension_numbers": numbers,
-        "precision": canonicalize_precision(precision),
+        "precision": precision,
         "preferred_element_type": preferred_element_type,
     }
-    if out_sharding is None:
-        return dot_general_p.bind(lhs, rhs, **params, out_sharding=None)
     rank = len(shape_of(lhs)) + len(shape_of(rhs)) - 2 * len(lhs_contracting) - len(lhs_batch)
     return bind_placed(dot_general_p, (lhs, rhs), rank, out_sharding, params, "out_sharding")
 

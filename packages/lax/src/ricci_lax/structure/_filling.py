@@ -116,13 +116,10 @@ def broadcasted_iota(
       (4, 5)
     """
     shape = as_sizes(shape)
-    params = {
-        "dtype": explicit_dtype(dtype, "iota"),
-        "shape": shape,
-        "dimension": index(dimension),
-    }
+    dtype, dimension = explicit_dtype(dtype, "iota"), index(dimension)
     if out_sharding is None:
-        return iota_p.bind(**params, sharding=None)
+        return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
+    params = {"dtype": dtype, "shape": shape, "dimension": dimension}
     return bind_placed(iota_p, (), len(shape), out_sharding, params)
 
 

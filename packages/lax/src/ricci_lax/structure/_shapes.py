@@ -322,9 +322,11 @@ def broadcast_in_dim(
     shape, dims = as_sizes(shape), tuple(map(index, broadcast_dimensions))
     if shape_of(operand) == shape and dims == tuple(range(len(shape))) and out_sharding is None:
         return as_array(operand)
-    params = {"shape": shape, "broadcast_dimensions": dims}
     if out_sharding is None:
-        return broadcast_in_dim_p.bind(operand, **params, sharding=None)
+        return broadcast_in_dim_p.bind(
+            operand, shape=shape, broadcast_dimensions=dims, sharding=None
+        )
+    params = {"shape": shape, "broadcast_dimensions": dims}
     return bind_placed(broadcast_in_dim_p, (operand,), len(shape), out_sharding, params)
 
 
@@ -483,9 +485,9 @@ def reshape(
             dimensions = None
     if sizes == shape and dimensions is None and out_sharding is None:
         return as_array(operand)
-    params = {"new_sizes": sizes, "dimensions": dimensions}
     if out_sharding is None:
-        return reshape_p.bind(operand, **params, sharding=None)
+        return reshape_p.bind(operand, new_sizes=sizes, dimensions=dimensions, sharding=None)
+    params = {"new_sizes": sizes, "dimensions": dimensions}
     return bind_placed(reshape_p, (operand,), len(sizes), out_sharding, params)
 
 
