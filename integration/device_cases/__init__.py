@@ -1,7 +1,8 @@
 """Programs over eight devices, compared with the oracle; `integration/README.md` has the language.
 
 A file of the folder is a list of programs. A heading, `## what it shows [mesh, option, …]`, stands
-above each one; with the option `each`, every line below is a program of its own.
+above each one; with the option `each`, every line below is a program of its own. What follows
+`  # says: ` at the end of such a line are words, with semicolons between, that its error must name.
 """
 
 import re
@@ -30,6 +31,7 @@ class Case:
         mesh: the name of the mesh that its arrays lie on.
         is_set: whether that mesh is the current one.
         probes: what is observed of it.
+        says: what its error must name.
     """
 
     topic: str
@@ -38,6 +40,7 @@ class Case:
     mesh: str
     is_set: bool
     probes: tuple[str, ...]
+    says: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -75,8 +78,10 @@ def read(topic: str, text: str) -> Iterator[Case]:
         is_set = bool(mesh) and "unset" not in options
         if "each" in options:
             for line in filter(None, map(str.strip, body.splitlines())):
+                line, _, words = line.partition("  # says: ")
+                says = tuple(filter(None, words.split("; ")))
                 title = f"{match['title']}: {line}"
-                yield Case(topic, title, line.replace(" ;; ", "\n"), mesh, is_set, probes)
+                yield Case(topic, title, line.replace(" ;; ", "\n"), mesh, is_set, probes, says)
         else:
             yield Case(topic, match["title"], body.strip(), mesh, is_set, probes)
 

@@ -131,8 +131,8 @@ _identity = {"in_specs": P("x"), "out_specs": P("x")}
     ("specs", "words"),
     [
         ({"in_specs": P("x", "y", None)}, "too long for argument s"),
-        ({"in_specs": P("z")}, "in_specs refers to the axis 'z'"),
-        ({"out_specs": P("z")}, "out_specs refers to the axis 'z'"),
+        ({"in_specs": P("z")}, "refers to the axis 'z'"),
+        ({"out_specs": P("z")}, "refers to the axis 'z'"),
         ({"out_specs": P("x", "y", None)}, "too long for the result"),
         ({"out_specs": P()}, "psum(x, 'x')"),
         ({"axis_names": {"q"}}, "must be a subset of the mesh's axes"),

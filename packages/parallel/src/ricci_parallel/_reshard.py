@@ -24,7 +24,14 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.authoring import reshard_to
-from ricci_pytree import flatten_axes, tree_flatten, tree_map, tree_unflatten
+from ricci_pytree import (
+    flatten_axes,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_map,
+    tree_unflatten,
+)
 from ricci_xla import (
     AbstractMesh,
     AxisType,
@@ -103,17 +110,22 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
       ...     reshard(np.ones(2), PartitionSpec("x")).aval
       ShapedArray(float32[2@x])
     """
-    leaves, tree = tree_flatten(xs)
+    return _moved_tree("reshard: xs", xs, out_shardings)
+
+
+def _moved_tree(what: str, xs: PyTree, out_shardings: PyTree) -> PyTree:
+    """``reshard``; ``what`` is what errors call the pytree."""
+    pairs, tree = tree_flatten_with_path(xs)
     shardings = flatten_axes("reshard out_shardings", tree, out_shardings)
-    moved = [_moved(x, s) for x, s in zip(leaves, shardings, strict=True)]
+    moved = [_moved(f"{what}{keystr(p)}", x, s) for (p, x), s in zip(pairs, shardings, strict=True)]
     return tree_unflatten(tree, moved)
 
 
-def _moved(x: Any, sharding: Any) -> Any:
+def _moved(what: str, x: Any, sharding: Any) -> Any:
     sharding = as_out_sharding(sharding, "reshard: out_shardings")
     aval: Any = get_aval(x)
     if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
-        check_fits(sharding, aval.shape, "reshard: an array")
+        check_fits(sharding, aval.shape, what)
     if context.trace is eval_trace and not isinstance(x, Tracer):
         return device_put(x, sharding)
     if not is_typed(sharding):
@@ -163,7 +175,7 @@ def auto_axes(
         mesh, chosen = _axes_of("auto_axes", axes, AxisType.Explicit)
         inner = _with_types(mesh, chosen, AxisType.Auto)
         enter = lambda x: reshard_to(x, _without(_type_of(x), inner, chosen))
-        leave = lambda outs: reshard(outs, out)
+        leave = lambda outs: _moved_tree("auto_axes: the result", outs, out)
         return _run(f, "auto_axes", inner, args, kwargs, enter, leave, (out, chosen))
 
     return under_auto

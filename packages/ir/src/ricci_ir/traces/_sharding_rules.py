@@ -344,7 +344,8 @@ def _checked(
             _refuse(name, avals, what, "Pad it, or move an operand with reshard before.")
         else:
             text = result.with_sharding(TypeSharding(mesh, tuple(parts))).str_short(True)
-            _refuse(name, avals, f"its result {text} would use a mesh axis twice", "Move one.")
+            what = f"its result {text} would use a mesh axis twice"
+            _refuse(name, avals, what, "Move an operand with reshard before.")
     return tuple(parts)
 
 

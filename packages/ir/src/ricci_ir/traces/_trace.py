@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
+from ricci_ir._current_mesh import current_mesh
 from ricci_ir._errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -351,11 +352,19 @@ def axis_size(name: object) -> int:
     try:
         return context.axis_sizes[name]
     except KeyError:
-        scope = ", ".join(map(repr, context.axis_sizes)) or "none"
         raise NameError(
-            f"Found an unbound axis name: {name!r}. Axes in scope: {scope}. "
-            "Give axis_name to an enclosing vmap or pmap."
+            f"Found an unbound axis name: {name!r}. {_axes_in_scope()} Collectives need an axis of "
+            "a shard_map, or the axis_name of a vmap or pmap, around them."
         ) from None
+
+
+def _axes_in_scope() -> str:
+    """Which axes there are, and which of the mesh are left to the compiler or to types."""
+    scope = ", ".join(map(repr, context.axis_sizes)) or "none"
+    mesh = current_mesh.value
+    left = [] if mesh is None else [n for n in mesh.axis_names if n not in context.axis_sizes]
+    others = f" The mesh in force has {', '.join(map(repr, left))} as well." if left else ""
+    return f"Axes in scope: {scope}.{others}"
 
 
 def is_concrete(x: object) -> bool:

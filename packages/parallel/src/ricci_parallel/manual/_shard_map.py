@@ -127,9 +127,8 @@ def shard_map(
     def on_mesh(*args: Any) -> Any:
         where, manual = _mesh_and_axes(name, mesh, _as_axes(name, axis_names))
         leaves, tree = tree_flatten(args)
+        avals, names = _types_of(name, fun, args, leaves)
         specs = _in_specs(name, in_specs, tree, leaves, where, manual)
-        avals: list[Any] = [get_aval(x) for x in leaves]
-        names = argument_paths(args, {}, fun)
         check_inputs(name, specs, avals, names, where, manual)
         _check_explicit(name, specs, avals, names, where, manual)
         call = _Call(fun, name, where, manual, check_vma, out_specs)
@@ -147,6 +146,20 @@ def shard_map(
         return tree_unflatten(out_tree, outs)
 
     return on_mesh
+
+
+def _types_of(
+    function: str, fun: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
+) -> tuple[list[Any], list[str]]:
+    """The types of arguments, and what errors call these."""
+    names = argument_paths(args, {}, fun)
+    avals: list[Any] = []
+    for x, path in zip(leaves, names, strict=True):
+        try:
+            avals.append(get_aval(x))
+        except TypeError as error:
+            raise TypeError(f"shard_map of {function}: argument {path}: {error}") from None
+    return avals, names
 
 
 def _as_axes(function: str, axis_names: object) -> AxisNames:

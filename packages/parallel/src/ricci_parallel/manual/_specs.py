@@ -130,7 +130,7 @@ def check_inputs(
         divides a dimension whose size is no multiple.
     """
     for spec, aval, name in zip(specs, avals, names, strict=True):
-        check_axes(function, "in_specs", spec, mesh, manual)
+        check_axes(function, f"the in_specs entry {spec} of {name}", spec, mesh, manual)
         if len(spec) > aval.ndim:
             raise ValueError(
                 f"shard_map of {function}: the in_specs entry {spec} is too long for argument "
@@ -161,26 +161,29 @@ def _fitting(spec: PartitionSpec, shape: Shape, mesh: AnyMesh) -> PartitionSpec:
 
 
 def check_axes(
-    function: str, which: str, spec: PartitionSpec, mesh: AnyMesh, manual: AxisNames
+    function: str, what: str, spec: PartitionSpec, mesh: AnyMesh, manual: AxisNames
 ) -> None:
-    """Raise ``ValueError`` if a spec names an axis that is not manual here, or one twice."""
+    """Raise ``ValueError`` if a spec names an axis that is not manual here, or one twice.
+
+    ``what`` is what errors call the spec.
+    """
     named = [name for part in spec for name in spec_axes(part)]
     for name in dict.fromkeys(named):
         if named.count(name) > 1:
             raise DuplicateSpecError(
-                f"shard_map of {function}: the {which} entry {spec} uses the mesh axis {name!r} "
-                "twice. A mesh axis divides one dimension: use it once, and None or another axis "
-                "elsewhere."
+                f"shard_map of {function}: {what} uses the mesh axis {name!r} twice. A mesh axis "
+                "divides one dimension: use it once, and None or another axis elsewhere."
             )
         if name not in manual:
-            known = ", ".join(map(repr, sorted(manual, key=str)))
-            advice = (
-                "Add it to axis_names."
-                if name in mesh.axis_names
-                else f"The axes of the mesh are {mesh.axis_names}."
-            )
+            known = ", ".join(map(repr, sorted(manual, key=str))) or "none"
+            if name not in mesh.axis_names:
+                advice = f"The axes of the mesh are {mesh.axis_names}."
+            elif name in mesh.abstract_mesh.manual_axes:
+                advice = "It is an axis of an enclosing shard_map, which has divided over it."
+            else:
+                advice = "Add it to axis_names."
             raise ValueError(
-                f"shard_map of {function}: {which} refers to the axis {name!r}, but the axes that "
+                f"shard_map of {function}: {what} refers to the axis {name!r}, but the axes that "
                 f"are manual here are {known}. {advice}"
             )
 
@@ -201,7 +204,8 @@ def check_outputs(
         leaves out an axis along which the result varies.
     """
     for spec, aval, path in zip(specs, avals, paths, strict=True):
-        check_axes(function, "out_specs", spec, mesh, manual)
+        which = f"the out_specs entry {spec} of the result{path}"
+        check_axes(function, which, spec, mesh, manual)
         if len(spec) > aval.ndim:
             scalar = " A scalar needs an axis to be joined along: return x[None]."
             raise ValueError(
