@@ -2,6 +2,8 @@
 
 import ricci
 from ricci import Array, tree
+from ricci.experimental.custom_partitioning import custom_partitioning
+from ricci.sharding import Mesh, NamedSharding, PartitionSpec, auto_axes
 
 
 def f(x: Array, scale: float) -> Array:
@@ -73,3 +75,19 @@ def trees(x: Array) -> None:
     tree.map(x, f)  # mistake
     tree.unflatten(x)  # mistake
     tree.map(lambda a, b: a, x, x)
+
+
+def on_devices(x: Array, mesh: Mesh) -> None:
+    here = PartitionSpec("x")
+    on_mesh = ricci.shard_map(f, mesh=mesh, in_specs=here, out_specs=here)
+    on_mesh(x)  # mistake
+    on_mesh(x, "a")  # mistake
+    ricci.shard_map(f, mesh=mesh, in_specs=here)  # mistake
+    ricci.shard_map(f, mesh="x", in_specs=here, out_specs=here)  # mistake
+    ricci.smap(in_axes=0, out_axes=0, axis_name="x")(f)(x)  # mistake
+    auto_axes(f, out_sharding=here)(x)  # mistake
+    ricci.set_mesh("x")  # mistake
+    NamedSharding(mesh, "x")  # mistake
+    NamedSharding(mesh, here).shard_shape(8)  # mistake
+    custom_partitioning(f)(x)  # mistake
+    auto_axes(f)(x, 1.0, out_sharding=here)

@@ -291,12 +291,13 @@ class _Keys:
         self.interned: weakref.WeakValueDictionary[tuple[Any, ...], TraceKey] = (
             weakref.WeakValueDictionary()
         )
-        self.overrides = 0
+        self.overrides: int = 0
         self.version: int = 0  # counts changes that concern all threads
-        self.local = threading.local()
+        self.local: threading.local = threading.local()
         self.refresh()
 
     def intern(self, values: tuple[Any, ...]) -> TraceKey:
+        """The one key for these values of the settings."""
         with _lock:
             key = self.interned.get(values)
             if key is None:
@@ -306,6 +307,7 @@ class _Keys:
             return key
 
     def refresh(self) -> None:
+        """Note that a setting has another value for all threads, or that there is one more."""
         self.version += 1
         self.everywhere = self.intern(tuple(state._global for state in self.states))
         self.count_overrides(0)
@@ -316,6 +318,7 @@ class _Keys:
         self.only = None if self.overrides else self.everywhere
 
     def here(self) -> TraceKey:
+        """The key of this thread, which may have overrides."""
         version, key = getattr(self.local, "cached", (-1, None))
         if version != self.version or key is None:
             with _lock:

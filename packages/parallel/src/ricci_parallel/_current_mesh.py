@@ -1,7 +1,5 @@
 """The mesh in force: set for a thread, or for the tracing of a program."""
 
-from typing import Any
-
 from ricci_ir import Override, context, current_mesh, eval_trace
 from ricci_xla import (
     AbstractMesh,
@@ -80,10 +78,10 @@ class set_mesh:
             )
         if mesh is not None and mesh.empty:
             mesh = None
-        self.prev_abstract_mesh: Any = current_mesh.swap(
+        self.prev_abstract_mesh: object = current_mesh.swap(
             None if mesh is None else mesh.abstract_mesh
         )
-        self.prev_mesh: Any = device_mesh.swap(mesh)
+        self.prev_mesh: object = device_mesh.swap(mesh)
 
     def __enter__(self) -> None:
         pass

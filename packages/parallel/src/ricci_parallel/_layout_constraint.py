@@ -23,7 +23,7 @@ from ricci_stablehlo import Lowering, Value
 from ricci_xla import Format, Layout, Sharding, device_put, physical_layout
 
 
-def _in_order(x: Any, layout: Layout) -> Array:
+def _in_order(x: Array, layout: Layout) -> Array:
     """An array in a layout, where it is."""
     sharding: Sharding = x.sharding
     return device_put(x, Format(layout, sharding))

@@ -1,10 +1,10 @@
 """``pmap``: run a function on several devices at once, on a slice of the arguments each."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
 
 from ricci_batching import mapped_dims
-from ricci_ir import ArrayLike, DebugInfo, Shape, check_callable, get_aval, looks_like
+from ricci_ir import ArrayLike, DebugInfo, PyTree, Shape, check_callable, get_aval, looks_like
 from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_leaves, tree_unflatten
 from ricci_xla import Device, ProgramShardings, Wrapped, jit, local_devices
 
@@ -13,12 +13,12 @@ from ._slices import Slices, call_on_slices, divided_arguments, enclosing
 
 def pmap[**P, R](
     fun: Callable[P, R],
-    axis_name: Any = None,
+    axis_name: Hashable | None = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
@@ -114,7 +114,7 @@ def pmap[**P, R](
     return mapped
 
 
-def _check_axes(name: str, axes: Any) -> None:
+def _check_axes(name: str, axes: PyTree) -> None:
     """Raise ``TypeError`` unless the leaves of an axes argument are ints or ``None``."""
     wrong = [x for x in tree_leaves(axes) if not isinstance(x, int)]
     if wrong:

@@ -1,11 +1,14 @@
 """``reshard``, and running functions with axes of the mesh in another mode."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, overload
 
 from ricci_ir import (
     Array,
+    ArrayLike,
+    AxisNames,
     DebugInfo,
+    Jaxpr,
     PyTree,
     ShapedArray,
     TracedFunctions,
@@ -44,6 +47,7 @@ from ricci_xla import (
     sharding_in_program,
 )
 
+from ._decorator_types import Decorator, KeywordDecorator
 from ._device_put import device_put
 from ._sharding_constraint import is_typed
 
@@ -121,9 +125,9 @@ def _moved_tree(what: str, xs: PyTree, out_shardings: PyTree) -> PyTree:
     return tree_unflatten(tree, moved)
 
 
-def _moved(what: str, x: Any, sharding: Any) -> Any:
+def _moved(what: str, x: ArrayLike, sharding: Any) -> ArrayLike:
     sharding = as_out_sharding(sharding, "reshard: out_shardings")
-    aval: Any = get_aval(x)
+    aval = _type_of(x)
     if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
         check_fits(sharding, aval.shape, what)
     if context.trace is eval_trace and not isinstance(x, Tracer):
@@ -133,19 +137,31 @@ def _moved(what: str, x: Any, sharding: Any) -> Any:
     return reshard_to(x, explicit_sharding(aval.ndim, sharding))
 
 
-class _Modes:
-    """Programs of functions that are run under other axis types, kept by function."""
+# Programs of functions that are run under other axis types, by function.
+_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("functions under other axis types", 64)
 
-    programs: TracedFunctions[Any, Any] = TracedFunctions("functions under other axis types", 64)
+type MeshAxes = str | tuple[str, ...] | None
+
+
+@overload
+def auto_axes[**P, R](
+    f: Callable[P, R], /, *, axes: MeshAxes = None, out_sharding: PyTree
+) -> Callable[P, R]: ...
+@overload
+def auto_axes[R](f: Callable[..., R], /, *, axes: MeshAxes = None) -> Callable[..., R]: ...
+@overload
+def auto_axes(f: None = None, /, *, axes: MeshAxes = None, out_sharding: PyTree) -> Decorator: ...
+@overload
+def auto_axes(f: None = None, /, *, axes: MeshAxes = None) -> KeywordDecorator: ...
 
 
 def auto_axes(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    axes: str | tuple[str, ...] | None = None,
+    axes: MeshAxes = None,
     out_sharding: PyTree = None,
-) -> Callable[..., Any]:
+) -> Any:
     """A function that runs ``f`` with axes of the mesh in ``Auto`` mode.
 
     There the compiler decides how arrays are divided over the axes, and types do not say it.
@@ -181,13 +197,27 @@ def auto_axes(
     return under_auto
 
 
+@overload
+def explicit_axes[**P, R](
+    f: Callable[P, R], /, *, axes: MeshAxes = None, in_sharding: PyTree
+) -> Callable[P, R]: ...
+@overload
+def explicit_axes[R](f: Callable[..., R], /, *, axes: MeshAxes = None) -> Callable[..., R]: ...
+@overload
+def explicit_axes(
+    f: None = None, /, *, axes: MeshAxes = None, in_sharding: PyTree
+) -> Decorator: ...
+@overload
+def explicit_axes(f: None = None, /, *, axes: MeshAxes = None) -> KeywordDecorator: ...
+
+
 def explicit_axes(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    axes: str | tuple[str, ...] | None = None,
+    axes: MeshAxes = None,
     in_sharding: PyTree = None,
-) -> Callable[..., Any]:
+) -> Any:
     """A function that runs ``f`` with axes of the mesh in ``Explicit`` mode.
 
     There the types of arrays say how they are divided over the axes.
@@ -230,17 +260,15 @@ def explicit_axes(
     return under_explicit
 
 
-def _named(mesh: AbstractMesh, spec: Any) -> Sharding:
+def _named(mesh: AbstractMesh, spec: PartitionSpec | Sharding) -> Sharding:
     return NamedSharding(mesh, spec) if isinstance(spec, PartitionSpec) else spec
 
 
-def _type_of(x: Any) -> ShapedArray:
+def _type_of(x: ArrayLike) -> ShapedArray:
     return get_aval(x)  # pyright: ignore[reportReturnType]
 
 
-def _axes_of(
-    what: str, axes: str | tuple[str, ...] | None, kind: AxisType
-) -> tuple[AbstractMesh, frozenset[Any]]:
+def _axes_of(what: str, axes: MeshAxes, kind: AxisType) -> tuple[AbstractMesh, AxisNames]:
     mesh: AbstractMesh | None = current_mesh.value
     if mesh is None:
         raise ValueError(f"{what}: no mesh is in force. Call it inside `with set_mesh(mesh):`.")
@@ -254,12 +282,12 @@ def _axes_of(
     return mesh, frozenset(names)
 
 
-def _with_types(mesh: AbstractMesh, axes: frozenset[Any], kind: AxisType) -> AbstractMesh:
+def _with_types(mesh: AbstractMesh, axes: AxisNames, kind: AxisType) -> AbstractMesh:
     types = zip(mesh.axis_names, mesh.axis_types, strict=True)
     return mesh.update(axis_types=[kind if name in axes else found for name, found in types])
 
 
-def _without(aval: ShapedArray, mesh: AbstractMesh, axes: frozenset[Any]) -> TypeSharding | None:
+def _without(aval: ShapedArray, mesh: AbstractMesh, axes: AxisNames) -> TypeSharding | None:
     """The sharding of a type, without some axes, on another mesh."""
     found = aval.type_sharding
     if found is None:
@@ -274,8 +302,8 @@ def _run(
     mesh: AbstractMesh,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    enter: Callable[[Any], Any],
-    leave: Callable[[Any], Any],
+    enter: Callable[[ArrayLike], ArrayLike],
+    leave: Callable[[PyTree], PyTree],
     key: tuple[Any, ...],
 ) -> Any:
     """Run a function under a mesh with other axis types, as a program of its own.
@@ -290,10 +318,10 @@ def _run(
       key: what the program depends on besides.
     """
     leaves, tree = tree_flatten((args, kwargs))
-    avals: Sequence[Any] = [_type_of(x) for x in leaves]
-    out_tree: Any = None
+    avals = [_type_of(x) for x in leaves]
+    out_tree: Any = None  # flat sets it
 
-    def flat(*xs: Array) -> list[Any]:
+    def flat(*xs: Array) -> list[ArrayLike]:
         nonlocal out_tree
         with current_mesh(mesh):
             moved = [enter(x) for x in xs]
@@ -310,9 +338,9 @@ def _run(
     consts, program = jaxpr.consts, convert_constvars(jaxpr)
     if not any(isinstance(c, Tracer) for c in consts):
         where = (tree, tuple(avals), mesh, device_mesh.value, trace_key(), str(key))
-        kept = _Modes.programs.recall(fun, where)
+        kept = _programs.recall(fun, where)
         if kept is not None and same_program(kept, program):
             program = kept
         else:
-            _Modes.programs.put(fun, where, program)
+            _programs.put(fun, where, program)
     return tree_unflatten(out_tree, staged_call.bind(program, name, [*consts, *leaves]))

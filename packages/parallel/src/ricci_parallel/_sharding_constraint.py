@@ -55,13 +55,13 @@ class _NoMesh:
 _no_mesh = _NoMesh()
 
 
-def _names(part: Any) -> tuple[Hashable, ...]:
+def _names(part: Hashable) -> tuple[Hashable, ...]:
     if part is None or part is UNCONSTRAINED:
         return ()
     return part if isinstance(part, tuple) else (part,)
 
 
-def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Any) -> Sharding:
+def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashable) -> Sharding:
     """The sharding of a batch, given that of its examples.
 
     Args:

@@ -26,7 +26,7 @@ from ricci_ir import (
     jaxprs_in_params,
 )
 from ricci_lax import expand_dims, squeeze
-from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
+from ricci_pytree import PyTreeDef, flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
 from ricci_xla import AbstractMesh, AxisType, Device, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from .manual._primitive import bind_on_shards, shard_map_p, trace_on_shards
@@ -144,7 +144,7 @@ class _Traced(NamedTuple):
     axis: Hashable
     in_specs: list[PartitionSpec]
     out_specs: list[PartitionSpec]
-    tree: Any
+    tree: PyTreeDef
 
 
 def _traced(call: Slices, mesh: AnyMesh, axis: Hashable) -> _Traced:

@@ -12,7 +12,7 @@ One interpreter, ``result_types``, reads them. It is asked when an operation's t
 and an operand's type says anything of a mesh, so that programs on one device pay nothing for it.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn, Protocol
@@ -114,7 +114,7 @@ class VaryingMismatch(Exception):
 
     def __init__(self, axes: AxisNames):
         super().__init__(axes)
-        self.axes = axes
+        self.axes: AxisNames = axes
 
     def cast(self, trace: Any, args: Sequence[Any], avals: Sequence[AbstractValue]) -> list[Any]:
         """The operands, all varying along ``axes``."""
@@ -194,7 +194,7 @@ class factors:
     joins: bool = True
 
     def __init__(self, make: Callable[..., FactorMap]):
-        self.make = make
+        self.make: Callable[..., FactorMap] = make
 
     def __call__(
         self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
@@ -269,17 +269,21 @@ def _common_mesh(name: str, avals: Sequence[AbstractValue]) -> Any:
     return meshes.pop()
 
 
-def _all(items: Any) -> str:
+def _all(items: Iterable[object]) -> str:
     return " and ".join(sorted(map(str, items)))
 
 
 def _propagate(
-    name: str, avals: Sequence[Any], results: Sequence[Any], map_: FactorMap, mesh: Any
+    name: str,
+    avals: Sequence[AbstractValue],
+    results: Sequence[AbstractValue],
+    map_: FactorMap,
+    mesh: Any,
 ) -> list[Parts]:
     """The parts of the results."""
     lenient = lenient_sharding.value
-    axes: dict[Any, tuple[Hashable, ...]] = {}
-    several: set[Any] = set()
+    axes: dict[int | tuple[int, ...], tuple[Hashable, ...]] = {}
+    several: set[int | tuple[int, ...]] = set()
     if len({_parts(avals[i]) for i in map_.alike}) > 1 and not lenient:
         _refuse(name, avals, "its operands must be divided in the same way", map_.advice)
     for aval, dims in zip(avals, map_.operands, strict=True):
@@ -328,7 +332,11 @@ def _members(entry: int | tuple[int, ...] | None) -> tuple[int, ...]:
 
 
 def _checked(
-    name: str, avals: Sequence[Any], result: ShapedArray, parts: list[Any], mesh: Any
+    name: str,
+    avals: Sequence[AbstractValue],
+    result: ShapedArray,
+    parts: list[tuple[Hashable, ...]],
+    mesh: Any,
 ) -> Parts:
     """The parts of a result, if every axis is used once and every size can be divided."""
     seen: set[Hashable] = set()
@@ -355,14 +363,14 @@ def _spec_text(parts: Parts) -> str:
     return f"P({', '.join(entries)})"
 
 
-def _refuse(name: str, avals: Sequence[Any], what: str, advice: str) -> NoReturn:
+def _refuse(name: str, avals: Sequence[AbstractValue], what: str, advice: str) -> NoReturn:
     operands = ", ".join(aval.str_short(True) for aval in avals)
     place = current_source()
     where = f" at {place}" if place.code is not None else ""
     raise ShardingTypeError(f"{name} of {operands}{where}: {what}.\n{advice}")
 
 
-def _dims(aval: Any) -> Factors:
+def _dims(aval: AbstractValue) -> Factors:
     return tuple(range(getattr(aval, "ndim", 0)))
 
 
@@ -386,11 +394,15 @@ def except_dimension(name: str) -> factors:
     return factors(make)
 
 
-def _each_its_own(avals: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Any]:
+def _each_its_own(
+    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: Any
+) -> list[TypeSharding | None]:
     return [aval.type_sharding for aval in avals]
 
 
-def _says_nothing(avals: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Any]:
+def _says_nothing(
+    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: Any
+) -> list[TypeSharding | None]:
     return [None] * len(results)
 
 
@@ -426,7 +438,7 @@ class unsharded(factors):
     __slots__ = ("batch",)
 
     def __init__(self, batch: Callable[..., int] | None = None):
-        self.batch = batch
+        self.batch: Callable[..., int] | None = batch
         super().__init__(self._map)
 
     def _map(self, *avals: Any, **params: Any) -> FactorMap:
@@ -447,7 +459,7 @@ class unsharded(factors):
         return factors(lambda *a, **k: map_)(name, avals, lambda *a, **k: found, params)
 
 
-def _leading(aval: Any, count: int) -> Factors:
+def _leading(aval: AbstractValue, count: int) -> Factors:
     return tuple(i if i < count else None for i in range(getattr(aval, "ndim", 0)))
 
 
@@ -461,7 +473,7 @@ class own_sharding:
     __slots__ = ("joins", "make")
 
     def __init__(self, make: Callable[..., Sequence[TypeSharding | None]], joins: bool = True):
-        self.make = make
+        self.make: Callable[..., Sequence[TypeSharding | None]] = make
         self.joins: bool = joins
 
     def __call__(
@@ -485,7 +497,7 @@ class makes_sharding:
     __slots__ = ("joins", "rule")
 
     def __init__(self, rule: ShardingRule):
-        self.rule = rule
+        self.rule: ShardingRule = rule
         self.joins: bool = rule.joins
 
     def __call__(

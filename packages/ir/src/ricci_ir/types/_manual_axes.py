@@ -121,7 +121,7 @@ class ManualAxisType:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, self._key()
 
     def __repr__(self) -> str:

@@ -97,7 +97,7 @@ class TypeSharding:
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return TypeSharding, self._key()
 
     def __repr__(self) -> str:

@@ -104,7 +104,7 @@ def _exchange_examples(
     rank = len(shape_of(x)) - 1
     part = shape_of(x)[split + 1] // params["axis_size"]
     x = divided(x, split + 1, (before, axis.size, behind, part))
-    labels: list[Any] = ["sender", *range(rank)]
+    labels: list[Hashable] = ["sender", *range(rank)]
     labels[split + 1 : split + 1] = ["before", "receiver", "behind"]
     if rest:
         order = ["receiver", "sender", *range(rank)]
@@ -113,7 +113,7 @@ def _exchange_examples(
         x = all_to_all_p.bind(x, **{**params, **over, "split_axis": 0, "concat_axis": 0})
         x = divided(x, 0, (before, behind))
         labels = ["before", "behind", *order]
-    target: list[list[Any]] = [["receiver"], *([i] for i in range(rank))]
+    target: list[list[Hashable]] = [["receiver"], *([i] for i in range(rank))]
     target[concat + 1] = ["before", "sender", "behind", concat]
     return arranged(x, labels, target), 0
 

@@ -3,7 +3,7 @@
 Gathering and scattering are each other's transposes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_autodiff import linear
@@ -13,6 +13,7 @@ from ricci_ir import (
     ArrayLike,
     Primitive,
     ShapedArray,
+    ShardingRule,
     define,
     derived,
 )
@@ -115,14 +116,14 @@ def _gather_examples(
         return in_groups(axis, x, dim, names, groups, lambda row: primitive.bind(row, **whole)), 0
     rest, before, behind = sizes_around(names, axis.name)
     x = batched_at(x, dim, axis, 0)
-    labels: list[Any] = ["own", *range(len(shape_of(x)) - 1)]
+    labels: list[Hashable] = ["own", *range(len(shape_of(x)) - 1)]
     members = ["own"]
     if rest:
         over = {**params, "axis_name": rest, "axis_size": before * behind}
         x = primitive.bind(x, **{**over, "all_gather_dimension": 0, "tiled": False})
         x = divided(x, 0, (before, behind))
         labels, members = ["before", "behind", *labels], ["before", "own", "behind"]
-    target: list[list[Any]] = [[i] for i in labels if isinstance(i, int)]
+    target: list[Sequence[Hashable]] = [[i] for i in labels if isinstance(i, int)]
     if tiled:
         target[place] = [*members, place]
     else:
@@ -174,7 +175,9 @@ def _invariant_transpose(
     ]
 
 
-def _shared_gather(name: str, transpose: Any, sharding: Any, examples: Any) -> Primitive:
+def _shared_gather(
+    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: Any
+) -> Primitive:
     """``all_gather`` whose result counts as one value that all members share."""
     primitive = define(
         name,
@@ -256,7 +259,7 @@ def _scatter_lower(
     return part if tiled else ctx.emit("stablehlo.reshape", [part], out)
 
 
-def _scatter_batch(primitive: Primitive) -> Any:
+def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int | None]]:
     def batch(
         axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
     ) -> tuple[Array, int | None]:
@@ -287,9 +290,9 @@ def _scatter_examples(
     part = shape_of(total)[place] // params["axis_size"]
     total = divided(total, place, (before, axis.size, behind, part))
     rank = len(shape_of(total)) - 3
-    labels: list[Any] = list(range(rank))
+    labels: list[Hashable] = list(range(rank))
     labels[place:place] = ["before", "own", "behind"]
-    target: list[list[Any]] = [["own"], *([i] for i in range(rank))]
+    target: list[Sequence[Hashable]] = [["own"], *([i] for i in range(rank))]
     if rest:
         target.insert(place + 1, ["before", "behind"])
         over = {**params, "axis_name": rest, "axis_size": before * behind, "tiled": False}
@@ -313,7 +316,9 @@ def _unreduced_transpose(
     return [all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
-def _scatter(name: str, transpose: Any, sharding: Any, examples: Any) -> Primitive:
+def _scatter(
+    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: Any
+) -> Primitive:
     """The sum over the members, of which each gets its part along a dimension."""
     return define(
         name,

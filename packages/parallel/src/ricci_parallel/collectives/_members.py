@@ -1,7 +1,6 @@
 """Batching rules of collectives over the mapped axis: its members are the examples of the batch."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -99,7 +98,9 @@ def in_groups(
     return rows_of(found, np.argsort(order).tolist())
 
 
-def arranged(x: ArrayLike, labels: Sequence[Any], target: Sequence[Sequence[Any]]) -> Array:
+def arranged(
+    x: ArrayLike, labels: Sequence[Hashable], target: Sequence[Sequence[Hashable]]
+) -> Array:
     """Transpose an array, and merge dimensions.
 
     Args:

@@ -200,7 +200,7 @@ def _transpose(
     output_offsets: ArrayLike,
     recv_sizes: ArrayLike,
     **params: Any,
-) -> list[Any]:
+) -> list[Array | None]:
     """What was received goes back to where it came from; what was overwritten has no cotangent."""
     names, groups = params["axis_name"], params["axis_index_groups"]
 

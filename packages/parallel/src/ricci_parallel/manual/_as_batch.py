@@ -3,7 +3,7 @@
 Backends that have no devices compute it so; what compiles for devices never does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_batching import vmap
@@ -25,7 +25,7 @@ def as_batch(
 ) -> list[Array]:
     """The results of ``shard_map``, computed on whole arrays; the parameters are those of it."""
     sizes = {name: n for name, n in mesh.shape.items() if name in newly_manual_axes}
-    fun: Callable[..., Any] = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+    fun: Callable[..., Sequence[Array]] = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
     for name, size in reversed(sizes.items()):
         dims = tuple(0 if name in named_axes_of(spec) else None for spec in in_specs)
         fun = vmap(fun, dims, axis_name=name, axis_size=size)
@@ -34,10 +34,10 @@ def as_batch(
     return [_joined(x, spec, sizes) for x, spec in zip(fun(*shards), out_specs, strict=True)]
 
 
-def _divided(x: Array, spec: PartitionSpec, sizes: dict[Any, int]) -> Array:
+def _divided(x: Array, spec: PartitionSpec, sizes: dict[Hashable, int]) -> Array:
     """The shards of an array, along a leading dimension for each axis that its spec names."""
     shape: list[int] = []
-    place: dict[Any, int] = {}
+    place: dict[Hashable, int] = {}
     kept = []
     for size, part in zip(_shape(x), _padded(spec, len(_shape(x))), strict=True):
         for name in spec_axes(part):
@@ -50,7 +50,7 @@ def _divided(x: Array, spec: PartitionSpec, sizes: dict[Any, int]) -> Array:
     return transpose(reshape(x, shape), (*leading, *kept))
 
 
-def _joined(x: Array, spec: PartitionSpec, sizes: dict[Any, int]) -> Array:
+def _joined(x: Array, spec: PartitionSpec, sizes: dict[Hashable, int]) -> Array:
     """The array of shards that lie along a leading dimension for each axis."""
     named = [name for name in sizes if name in named_axes_of(spec)]
     for i, name in reversed(list(enumerate(sizes))):

@@ -3,7 +3,7 @@
 It is lowered to ``sdy.manual_computation``. ``shard_map`` and ``pmap`` are built on it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
 from typing import Any
 
@@ -163,7 +163,7 @@ def _batched(
     jaxpr: Jaxpr,
     axis: Axis,
     dims: Sequence[int | None],
-    names: Any,
+    names: Hashable,
     shards: Shards,
     found: list[int | None],
 ) -> Jaxpr:
@@ -172,7 +172,7 @@ def _batched(
     def make() -> tuple[Jaxpr, tuple[int | None, ...]]:
         out_dims: Sequence[int | None] = ()
 
-        def fun(*xs: Array) -> list[Any]:
+        def fun(*xs: Array) -> Sequence[ArrayLike]:
             nonlocal out_dims
             run = lambda *examples: eval_jaxpr(jaxpr, jaxpr.consts, *examples)
             values, out_dims = batch_flat(run, axis, xs, dims)
@@ -189,7 +189,7 @@ def _batched(
     return batched
 
 
-def _batched_aval(aval: Any, size: int, dim: int, names: Any, check_vma: bool) -> ShapedArray:
+def _batched_aval(aval: Any, size: int, dim: int, names: Hashable, check_vma: bool) -> ShapedArray:
     shape = (*aval.shape[:dim], size, *aval.shape[dim:])
     added = frozenset(spec_axes(names)) if check_vma else frozenset()
     outer = aval.type_sharding

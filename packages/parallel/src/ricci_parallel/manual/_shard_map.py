@@ -1,7 +1,7 @@
 """``shard_map`` and ``smap``: a function of shards, run on every device of a mesh."""
 
 from collections.abc import Callable, Hashable, Sequence, Set
-from typing import Any, Final, final
+from typing import Any, Final, final, overload
 
 from ricci_ir import (
     Array,
@@ -24,6 +24,7 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
+from ricci_parallel._decorator_types import Decorator
 from ricci_pytree import (
     PyTreeDef,
     argument_paths,
@@ -65,6 +66,32 @@ Infer: Final = _Infer()
 _programs: TracedFunctions[Any, tuple[Jaxpr, Specs]] = TracedFunctions("programs on shards", 64)
 
 
+@overload
+def shard_map[**P, R](
+    f: Callable[P, R],
+    /,
+    *,
+    out_specs: PyTree,
+    in_specs: PyTree = ...,
+    mesh: AnyMesh | None = None,
+    axis_names: Set[Hashable] = ...,
+    check_vma: bool = True,
+) -> Callable[P, R]: ...
+
+
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    out_specs: PyTree,
+    in_specs: PyTree = ...,
+    mesh: AnyMesh | None = None,
+    axis_names: Set[Hashable] = ...,
+    check_vma: bool = True,
+) -> Decorator: ...
+
+
 @api_boundary
 def shard_map(
     f: Callable[..., Any] | None = None,
@@ -75,7 +102,7 @@ def shard_map(
     mesh: AnyMesh | None = None,
     axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
-) -> Callable[..., Any]:
+) -> Any:
     """A function that runs ``f`` on every device of a mesh, on its own shards of the arguments.
 
     Inside, collectives such as ``psum`` exchange values between devices. Outside of ``jit`` the
@@ -232,7 +259,7 @@ def _in_specs(
     return found
 
 
-def _as_spec(function: str, which: str, spec: Any) -> PartitionSpec:
+def _as_spec(function: str, which: str, spec: object) -> PartitionSpec:
     if spec is None:
         return PartitionSpec()
     if not isinstance(spec, PartitionSpec):
@@ -349,15 +376,32 @@ class _Call:
         return specs
 
 
+@overload
+def smap[**P, R](
+    f: Callable[P, R],
+    /,
+    *,
+    in_axes: PyTree = ...,
+    out_axes: PyTree,
+    axis_name: Hashable,
+) -> Callable[P, R]: ...
+
+
+@overload
+def smap(
+    f: None = None, /, *, in_axes: PyTree = ..., out_axes: PyTree, axis_name: Hashable
+) -> Decorator: ...
+
+
 @api_boundary
 def smap(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    in_axes: Any = Infer,
-    out_axes: Any,
+    in_axes: PyTree = Infer,
+    out_axes: PyTree,
     axis_name: Hashable,
-) -> Callable[..., Any]:
+) -> Any:
     """A function that runs ``f`` along one axis of the mesh in force, on shards of the arguments.
 
     ``shard_map`` with an axis of an array in place of each spec, as ``vmap`` has it; unlike
@@ -392,13 +436,13 @@ def smap(
     )
 
 
-def _specs_of_axes(which: str, axes: Any, name: Hashable) -> PyTree:
+def _specs_of_axes(which: str, axes: PyTree, name: Hashable) -> PyTree:
     """The specs of a tree of axes."""
     entries, tree = tree_flatten(axes, is_leaf=lambda x: x is None)
     return tree_unflatten(tree, [_spec_of_axis(which, axis, name) for axis in entries])
 
 
-def _spec_of_axis(which: str, axis: Any, name: Hashable) -> PartitionSpec:
+def _spec_of_axis(which: str, axis: object, name: Hashable) -> PartitionSpec:
     if axis is None:
         return PartitionSpec()
     if not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:

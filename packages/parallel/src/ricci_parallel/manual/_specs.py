@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Sequence
 from math import prod
-from typing import Any
 
 from ricci_ir import AxisNames, Shape, ShapedArray, make_type_sharding, no_axes
 from ricci_stablehlo import string
@@ -12,7 +11,7 @@ type Specs = tuple[PartitionSpec, ...]
 type AnyMesh = Mesh | AbstractMesh
 
 
-def spec_axes(part: Any) -> tuple[Hashable, ...]:
+def spec_axes(part: Hashable) -> tuple[Hashable, ...]:
     """The mesh axes that one entry of a partition spec names."""
     if part is None:
         return ()
@@ -95,7 +94,7 @@ def whole_aval(
     return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
 
 
-def with_dim(spec: PartitionSpec, dim: int | None, names: Any = None) -> PartitionSpec:
+def with_dim(spec: PartitionSpec, dim: int | None, names: Hashable = None) -> PartitionSpec:
     """The spec of a batch, whose batch dimension is divided over ``names``."""
     if dim is None:
         return spec

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn, cast, final
 
 from ricci_ir import (
     Cache,
@@ -24,7 +24,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsupported,
 )
-from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import Division, Mesh, Partitioner, Sharding
 
@@ -33,7 +33,7 @@ from ._rule import SdyShardingRule, parse_rule, rule_text
 # Makes a rule of static arguments, a mesh, and the types of operands and of results.
 type RuleMaker = Callable[..., SdyShardingRule | str]
 
-_programs: Cache[Any, tuple[Jaxpr, Any]] = Cache("functions with a partitioning", 512)
+_programs: Cache[Any, tuple[Jaxpr, PyTreeDef]] = Cache("functions with a partitioning", 512)
 
 
 def _lower(
@@ -129,7 +129,7 @@ def _divide(
     return Division(jaxpr, mesh, arg_shardings, result_shardings)
 
 
-def _sharding_leaves(name: str, what: str, given: PyTree, tree: Any) -> list[Any]:
+def _sharding_leaves(name: str, what: str, given: PyTree, tree: PyTreeDef) -> list[Any]:
     leaves, found = tree_flatten(given)
     if found != tree:
         raise ValueError(
@@ -163,7 +163,7 @@ custom_partitioning_p: Primitive = define(
 
 
 @final
-class custom_partitioning:
+class custom_partitioning[**P, R]:
     """A function whose work is divided over devices by a function of the user's.
 
     The compiler divides a program's operations by itself. It cannot see into some, such as calls of
@@ -187,10 +187,10 @@ class custom_partitioning:
       Array(0., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int] | int = ()):
+    def __init__(self, fun: Callable[P, R], static_argnums: Sequence[int] | int = ()):
         if not callable(fun):
             raise TypeError(f"custom_partitioning expects a function, got {fun!r:.60}.")
-        self.fun = fun
+        self.fun: Callable[P, R] = fun
         self.static_argnums: tuple[int, ...] = (
             (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         )
@@ -273,25 +273,25 @@ class custom_partitioning:
         return partition
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self._params is None:
             raise TypeError(
                 f"{self._name} has no partition yet: call {self._name}.def_partition(...) first."
             )
-        args = self._positional(args, kwargs)
-        static = self._static_positions(len(args))
-        static_args = tuple(args[i] for i in static)
+        given = self._positional(args, kwargs)
+        static = self._static_positions(len(given))
+        static_args = tuple(given[i] for i in static)
         for i, value in zip(static, static_args, strict=True):
             self._check_static(i, value)
-        arrays = tuple(x for i, x in enumerate(args) if i not in static)
+        arrays = tuple(x for i, x in enumerate(given) if i not in static)
         leaves, in_tree = tree_flatten(arrays)
         avals = tuple(map(argument_aval, leaves))
         key = (self, static_args, in_tree, avals, trace_key())
         known = _programs.entries.get(key)
         if known is None:
             paths = argument_paths(arrays, {}, self.fun)
-            known = _programs.make(key, self._program, args, static, in_tree, avals, paths)
+            known = _programs.make(key, self._program, given, static, in_tree, avals, paths)
         call, out_tree = known
         rule: _Rule = self._params["sharding_rule"]
         outs = custom_partitioning_p.bind(
@@ -342,10 +342,10 @@ class custom_partitioning:
         self,
         args: tuple[Any, ...],
         static: Sequence[int],
-        in_tree: Any,
+        in_tree: PyTreeDef,
         avals: Sequence[Any],
         paths: Sequence[str],
-    ) -> tuple[Jaxpr, Any]:
+    ) -> tuple[Jaxpr, PyTreeDef]:
         for path, aval in zip(paths, avals, strict=True):
             if isinstance(getattr(aval, "dtype", None), ExtendedDType):
                 raise TypeError(
@@ -358,7 +358,8 @@ class custom_partitioning:
             nonlocal out_tree
             arrays = iter(tree_unflatten(in_tree, xs))
             full = (x if i in static else next(arrays) for i, x in enumerate(args))
-            found, out_tree = tree_flatten(self.fun(*full))
+            fun = cast(Callable[..., Any], self.fun)
+            found, out_tree = tree_flatten(fun(*full))
             return found
 
         debug = DebugInfo("custom_partitioning", self._name, tuple(paths))

@@ -67,7 +67,7 @@ class ProgramShardings:
     __slots__ = ("find",)
 
     def __init__(self, find: Callable[[Jaxpr], Sequence[Sharding | None]]):
-        self.find = find
+        self.find: Callable[[Jaxpr], Sequence[Sharding | None]] = find
 
 
 def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Sharding | None, ...]:

@@ -143,7 +143,7 @@ class AbstractMesh(Axes):
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         state = self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device
         return _rebuild, state
 
@@ -152,5 +152,10 @@ class AbstractMesh(Axes):
         return f"AbstractMesh({self._axes_text('()')}{device})"
 
 
-def _rebuild(sizes: Any, names: Any, types: Any, device: Any) -> AbstractMesh:
+def _rebuild(
+    sizes: tuple[int, ...],
+    names: tuple[Hashable, ...],
+    types: tuple[AxisType, ...],
+    device: AbstractDevice | None,
+) -> AbstractMesh:
     return AbstractMesh(sizes, names, types, abstract_device=device)

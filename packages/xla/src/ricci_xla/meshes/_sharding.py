@@ -8,6 +8,7 @@ from ricci_xla.devices._errors import DuplicateSpecError
 from ricci_xla.devices._registration import introduce_spec_check
 from ricci_xla.devices._runtime_types import Device, DeviceList
 
+from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
 from ._division import (
     addressable_devices_indices_map,
@@ -19,14 +20,16 @@ from ._division import (
     num_devices,
     shard_shape,
 )
+from ._mesh import Mesh
 from ._sharding_types import (
     GSPMDSharding,
     HloSharding,
     NamedSharding,
+    OpSharding,
     Sharding,
     SingleDeviceSharding,
 )
-from ._spec import UNCONSTRAINED, PartitionSpec
+from ._spec import UNCONSTRAINED, Partition, PartitionSpec
 from ._tiles import hlo_sharding
 
 __all__ = [
@@ -48,7 +51,10 @@ def _replicated_axes(self: NamedSharding) -> frozenset[Hashable]:
 
 
 def _named_update(
-    self: NamedSharding, mesh: Any = None, spec: Any = None, memory_kind: str | None = None
+    self: NamedSharding,
+    mesh: Mesh | AbstractMesh | None = None,
+    spec: PartitionSpec | Sequence[Partition] | None = None,
+    memory_kind: str | None = None,
 ) -> NamedSharding:
     """This sharding with some parts replaced; ``spec`` may be a tuple."""
     if spec is None:
@@ -74,7 +80,7 @@ def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
     return NamedSharding(self.mesh, self.spec, kind)
 
 
-def _check_spec(mesh: Any, spec: Any) -> None:
+def _check_spec(mesh: Mesh | AbstractMesh, spec: object) -> None:
     """Check that a spec fits a mesh. jaxlib calls this for every new ``NamedSharding``."""
     if not isinstance(spec, PartitionSpec):
         raise TypeError(
@@ -114,7 +120,9 @@ def _check_spec(mesh: Any, spec: Any) -> None:
         )
 
 
-def _unknown_axis(spec: PartitionSpec, name: Hashable, known: dict[Hashable, Any]) -> ValueError:
+def _unknown_axis(
+    spec: PartitionSpec, name: Hashable, known: dict[Hashable, AxisType]
+) -> ValueError:
     alike = difflib.get_close_matches(str(name), map(str, known), 1)
     return ValueError(
         f"NamedSharding: {spec} names the axis {name!r}, but the axes of the mesh are "
@@ -204,7 +212,7 @@ def _on_device(device: Device, kind: str | None) -> SingleDeviceSharding:
     return make_single_device_sharding(device, memory_kind=kind)
 
 
-def _gspmd(devices: tuple[Device, ...], form: Any, kind: str | None) -> GSPMDSharding:
+def _gspmd(devices: tuple[Device, ...], form: OpSharding, kind: str | None) -> GSPMDSharding:
     return GSPMDSharding(DeviceList(devices), HloSharding.from_proto(form), memory_kind=kind)
 
 

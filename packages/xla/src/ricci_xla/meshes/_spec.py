@@ -124,7 +124,9 @@ class PartitionSpec:
     def __radd__(self, other: object) -> "PartitionSpec":
         return self._joined(other, lambda more: more + self.partitions)
 
-    def _joined(self, other: object, join: Callable[[tuple[Any, ...]], Any]) -> "PartitionSpec":
+    def _joined(
+        self, other: object, join: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    ) -> "PartitionSpec":
         if not isinstance(other, tuple):
             raise NotImplementedError(
                 f"a PartitionSpec and a tuple can be added, or two of them; got {other!r} of type "
@@ -215,7 +217,7 @@ def _listed(axes: Iterable[Hashable]) -> str:
 
 
 def _checked_axes(
-    parts: tuple[Any, ...], unreduced: Any, reduced: Any
+    parts: tuple[Partition, ...], unreduced: object, reduced: object
 ) -> tuple[frozenset[Hashable], frozenset[Hashable]]:
     """The sets of unreduced and reduced axes of a spec, which must not name one in two ways."""
     sets = []
@@ -242,7 +244,7 @@ def _checked_axes(
     return sets[0], sets[1]
 
 
-def _checked_kind(kind: Any, unreduced: frozenset[Hashable]) -> UnreducedKind | None:
+def _checked_kind(kind: object, unreduced: frozenset[Hashable]) -> UnreducedKind | None:
     if kind is not None and not isinstance(kind, UnreducedKind):
         raise TypeError(
             f"PartitionSpec: unreduced_kind takes an UnreducedKind, got {kind!r} of type "

@@ -2,9 +2,15 @@
 
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any
 
-from ricci_ir import ShapedArray, TypeSharding, current_mesh, make_type_sharding, sharding_forms
+from ricci_ir import (
+    AbstractValue,
+    ShapedArray,
+    TypeSharding,
+    current_mesh,
+    make_type_sharding,
+    sharding_forms,
+)
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
@@ -39,7 +45,7 @@ def _named(sharding: TypeSharding, mesh: AbstractMesh | Mesh) -> NamedSharding:
 
 
 @lru_cache(maxsize=4096)
-def explicit_sharding(ndim: int, sharding: Any) -> TypeSharding | None:
+def explicit_sharding(ndim: int, sharding: object) -> TypeSharding | None:
     """What the type of arrays of a rank says if they have a sharding.
 
     It says how dimensions are divided over the ``Explicit`` axes of a mesh. The compiler decides
@@ -52,7 +58,7 @@ def explicit_sharding(ndim: int, sharding: Any) -> TypeSharding | None:
         return None
     explicit = frozenset(mesh.explicit_axes)
 
-    def axes(part: Any) -> tuple[Hashable, ...]:
+    def axes(part: Hashable) -> tuple[Hashable, ...]:
         names = part if isinstance(part, tuple) else (part,)
         return tuple(name for name in names if name in explicit)
 
@@ -66,14 +72,14 @@ def explicit_sharding(ndim: int, sharding: Any) -> TypeSharding | None:
     )
 
 
-def placed_aval(aval: ShapedArray, sharding: Any) -> ShapedArray:
+def placed_aval(aval: ShapedArray, sharding: object) -> ShapedArray:
     """The type of arrays that have a sharding."""
     if type(sharding) is NamedSharding:
         return aval.with_sharding(explicit_sharding(aval.ndim, sharding))
     return aval.plain
 
 
-def typed_sharding(aval: Any, mesh: Mesh) -> NamedSharding | None:
+def typed_sharding(aval: AbstractValue, mesh: Mesh) -> NamedSharding | None:
     """The sharding of arrays of a type on a mesh; ``None`` if the type does not decide it."""
     if not isinstance(aval, ShapedArray) or not mesh.are_all_axes_explicit:
         return None
@@ -81,7 +87,7 @@ def typed_sharding(aval: Any, mesh: Mesh) -> NamedSharding | None:
     return _replicated(mesh, aval.ndim) if found is None else _named(found, mesh)
 
 
-def _read(ndim: int, sharding: Any) -> TypeSharding | None:
+def _read(ndim: int, sharding: object) -> TypeSharding | None:
     if isinstance(sharding, PartitionSpec):
         sharding = sharding_in_program(sharding, "out_sharding", ValueError)
     spec = getattr(sharding, "spec", ())
