@@ -60,7 +60,7 @@ def test_computations_and_instructions_of_a_tpu():
     assert gathered.op_name == "params['w']"
     assert inner.root.operands == ("all-gather.14", "param_1")
     assert inner.parameter(1).name == "param_1"
-    assert module.bytes_of(inner, "param_0.25") == 128
+    assert shape_bytes(inner.instructions["param_0.25"].shape) == 128
     assert [user.name for user in inner.users("all-gather.14")] == ["tuple"]
 
 

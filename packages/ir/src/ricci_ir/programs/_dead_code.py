@@ -5,7 +5,7 @@ programs (a loop, a branch, a call) may be dead in part: its primitive's ``dead_
 gives the equation of the results that are needed.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import program_rules, staged_call
 
 __all__ = [
-    "DeadCodeRule",
     "live_call",
     "live_equations",
     "live_loop",
@@ -42,8 +41,6 @@ class LiveCall(NamedTuple):
     operands: tuple[bool, ...]
     results: tuple[bool, ...]
 
-
-type DeadCodeRule = Callable[[dict[str, Any], tuple[bool, ...], bool], LiveCall | None]
 
 # ``rule(params, needed, final)`` gives the operation of the needed results, or ``None`` if it stays
 # as it is. ``final`` says that nothing will transform the operation any more.

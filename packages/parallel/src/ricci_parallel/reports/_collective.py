@@ -18,8 +18,6 @@ SENT = {
 # another division than it has.
 MOVES = frozenset(SENT) - {"all-reduce", "reduce-scatter"}
 
-REASONS = ("written", "requested", "computed", "involuntary")
-
 
 @dataclass(frozen=True, slots=True)
 class Collective:

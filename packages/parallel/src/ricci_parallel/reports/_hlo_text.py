@@ -122,8 +122,8 @@ class HloModule:
       ... }
       ... ''')
       >>> y = module.entry.root
-      >>> y.opcode, y.operands, module.bytes_of(module.entry, "x")
-      ('all-gather', ('x',), 8)
+      >>> y.opcode, y.operands, y.shape
+      ('all-gather', ('x',), 'f32[4]{0}')
     """
 
     def __init__(self, text: str):
@@ -177,11 +177,6 @@ class HloModule:
         if file is None or line is None:
             return None
         return Line(_unquoted(file), int(line), int(instruction.attribute(_COLUMN) or 0))
-
-    def bytes_of(self, computation: Computation, name: str) -> int:
-        """The size of an instruction's result on one device."""
-        found = computation.instructions.get(name)
-        return shape_bytes(found.shape) if found else 0
 
 
 def _fields(text: str) -> dict[str, int]:

@@ -1,15 +1,12 @@
 """The parts of an array on its devices, as single-device arrays."""
 
 from collections.abc import Callable
-from typing import Any
 
-from ricci_ir import Array
 from ricci_xla.devices._registration import shown_to_jaxlib
 
 from ._array_impl import ArrayImpl
 
 __all__ = [
-    "disassemble",
     "parts",
 ]
 
@@ -28,12 +25,6 @@ def whole_part(array: ArrayImpl) -> ArrayImpl:
         return array
     with shown_to_jaxlib():
         return array._fully_replicated_shard()
-
-
-def disassemble(results: Any) -> list[list[Array]]:
-    """The results of a run as single-device arrays: for each result, one for each device."""
-    with shown_to_jaxlib():
-        return results.disassemble_into_single_device_arrays()
 
 
 def single_array(make: Callable[[], ArrayImpl]) -> ArrayImpl:
