@@ -1,4 +1,4 @@
-"""Several devices: ``pmap``, collectives, meshes, and the placement of arrays."""
+"""Several devices: ``shard_map``, ``pmap``, collectives, the mesh in force, placing arrays."""
 
 from . import _array_moves as _array_moves
 from . import _placement as _placement

@@ -11,7 +11,7 @@ from ricci_xla import Traced, devices_of, is_spread, jit
 def find_moves(
     jaxpr: Jaxpr, fun: Callable[..., Any], arrays: Sequence[Any], traced: Traced | None
 ) -> Sequence[ArrayMove]:
-    """The involuntary collectives of a call; of one on a single device nothing is compiled."""
+    """The involuntary collectives of a call. A call on one device has none, and is not compiled."""
     if traced is None and is_spread(jaxpr, arrays):
         traced = jit(fun).trace(*arrays)
     if traced is None or len(devices_of(traced)) == 1:

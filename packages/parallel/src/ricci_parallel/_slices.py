@@ -125,7 +125,7 @@ def _mesh(devices: Sequence[Device], sizes: Sequence[int], names: Sequence[Hasha
 
 
 def _deepest(jaxpr: Jaxpr, mesh: AnyMesh) -> AnyMesh:
-    """Of a mesh and those in a program that begin with its axes, the one with most axes."""
+    """The mesh with the most axes: the given one, or one in a program that begins with its axes."""
     for eqn in jaxpr.eqns:
         if eqn.primitive is shard_map_p:
             found: AnyMesh = eqn.params["mesh"]

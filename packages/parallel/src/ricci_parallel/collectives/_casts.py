@@ -3,7 +3,7 @@
 Inside ``shard_map`` with ``check_vma``, types say for each axis in which state a value is:
 
     invarying   it is the same on all devices
-    varying     it is another on each device: ``{V:x}``
+    varying     it may differ between devices: ``{V:x}``
     unreduced   each device holds a term of a sum: ``{U:x}``
     reduced     it is the same on all devices, and its cotangent is unreduced: ``{R:x}``
 
@@ -88,17 +88,17 @@ def _sum(name: str, old: str, transposed: Primitive) -> Primitive:
     )
 
 
-# A value that is the same on all devices, as one that may be another on each.
+# Casts a value that all devices share to one that may differ between them.
 pvary_p: Primitive = _cast("pvary", "invarying", "varying", lambda: psum_invariant_p)
 psum_invariant_p: Primitive = _sum("psum_invariant", "varying", pvary_p)
 varying_cast.register(pvary_p)
 
-# A value that is the same on all devices, whose cotangent is to be summed later.
+# Casts a value that all devices share to one whose cotangent is summed later.
 preduced_p: Primitive = _cast("preduced", "invarying", "reduced", lambda: unreduced_psum_p)
 unreduced_psum_p: Primitive = _sum("unreduced_psum", "unreduced", preduced_p)
 
-# The devices' values, as terms of a sum that is done later; and a value that all devices share,
-# each with a cotangent of its own.
+# Casts values that differ between devices to the terms of a sum that is done later. The transpose
+# casts a value that all devices share to one that has another cotangent on each.
 vary_unreduced_cast_p: Primitive = _cast(
     "vary_unreduced_cast_p", "varying", "unreduced", lambda: reduced_vary_cast_p
 )
@@ -158,9 +158,9 @@ def pcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Py
     Args:
       x: a pytree of arrays.
       axis_name: the name of an axis of an enclosing ``shard_map``, or a tuple of names.
-      to: ``"varying"``: another value on each device. ``"unreduced"``: terms of a sum, which
-        ``psum`` or ``psum_scatter`` does later. ``"reduced"``: one value, whose cotangents are
-        such terms. From ``"unreduced"`` there is no cast, since the sum has to be done.
+      to: ``"varying"``: values that may differ between devices. ``"unreduced"``: terms of a sum,
+        which ``psum`` or ``psum_scatter`` does later. ``"reduced"``: one value, whose cotangents
+        are such terms. From ``"unreduced"`` there is no cast, since the sum has to be done.
 
     Raises:
       ValueError: if the axis is not one of ``shard_map``, or there is no such cast.

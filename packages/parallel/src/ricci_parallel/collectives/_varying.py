@@ -35,7 +35,7 @@ def manual_axes() -> AxisNames:
 
 
 def typed_axes(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    """Those of some axes of which types say whether values vary along them."""
+    """The axes, among those given, for which types say whether values vary along them."""
     return tuple(filter(manual_axes().__contains__, names)) if varying_axes.value else ()
 
 
@@ -185,6 +185,6 @@ gathers_to_reduced: own_sharding = exchanges(_gathered, new="reduced")
 scatters: own_sharding = exchanges(_scattered)
 scatters_unreduced: own_sharding = exchanges(_scattered, old="unreduced")
 exchanges_parts: own_sharding = exchanges(_exchanged)
-# For results that are others on each device, whatever the operands are.
+# For results that differ between devices, whatever the operands are.
 made_varying: makes_sharding = makes_sharding(own_sharding(_made, joins=False))
 exchanges_rows: own_sharding = own_sharding(_ragged_states)

@@ -45,7 +45,7 @@ from ._specs import AnyMesh, Specs, named_axes_of, replicated_axes
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """The parameters of ``shard_map`` but for its program and specs."""
+    """The parameters of ``shard_map``, except its program and specs."""
 
     mesh: AnyMesh
     manual: AxisNames
@@ -53,7 +53,7 @@ class Shards:
 
     @staticmethod
     def of(params: dict[str, Any]) -> "Shards":
-        """Those of an operation."""
+        """Those of an operation, from its parameters by name."""
         return Shards(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
     def bind(

@@ -61,7 +61,7 @@ class Instruction:
 
     @property
     def op_name(self) -> str:
-        """The path of scopes and the primitive; the argument's name for what is one; or ``""``."""
+        """The path of scopes and the primitive, or an argument's name; ``""`` if there is none."""
         found = _NAME.search(self.attributes)
         return _unquoted(found[1]) if found else ""
 
@@ -102,7 +102,7 @@ class Computation:
         return next(x for x in reversed(self.instructions.values()) if x.is_root)
 
     def parameter(self, index: int) -> Instruction | None:
-        """The parameter of a number."""
+        """The parameter at a position."""
         found = (x for x in self.instructions.values() if x.opcode == "parameter")
         return next((x for x in found if x.index == index), None)
 

@@ -16,8 +16,8 @@ from ._hlo_text import Line
 
 # Primitives by which the user says how an array is to be divided, or where it is to be.
 REQUESTS = frozenset({"sharding_constraint", "reshard", "device_put"})
-# Primitives of which no element of the result depends on one element of the operand alone, though
-# operand and result have the same shape. What is requested of the result is not of the operand.
+# Primitives whose result may have the operand's shape, while its elements depend on many of the
+# operand's. A division that is requested of the result is not requested of the operand.
 _MIXING = frozenset(
     "sort cumsum cumprod cummax cummin cumlogsumexp rev fft triangular_solve dot_general "
     "conv_general_dilated reduce_window scan while cholesky".split()
@@ -130,7 +130,7 @@ class ProgramLines:
 def _passed_on(
     eqn: JaxprEqn, requests: set[Request]
 ) -> tuple[Sequence[Atom], Sequence[set[Request]]]:
-    """The operands of an equation of which its result's requests are requests, too."""
+    """The operands of an equation to which what is requested of its result applies as well."""
     name = eqn.primitive.name
     if name in _MIXING:
         return (), ()
