@@ -115,6 +115,13 @@ def wrong_cotangent() -> None:
     grad(lambda x: f(x).sum())(jnp.ones(2))
 
 
+def add_a_shared_value() -> None:
+    """A value that varies along a mesh axis, plus one that does not."""
+    mesh, spec = Mesh(np.array(ricci.devices()[:1]), ("x",)), ricci.P("x")
+    add = lambda a, b: a + b
+    ricci.shard_map(add, mesh=mesh, in_specs=(spec, ricci.P()), out_specs=spec)(jnp.ones(1), 1.0)
+
+
 def enter_mesh() -> None:
     with Mesh(np.array(ricci.devices()[:1]), ("x",)):
         pass
@@ -310,6 +317,7 @@ DEMONSTRATIONS: dict[str, Row] = {
         "raise", raising(lambda: jit(lambda x, i: x[i])(jnp.ones(3), 7)), "ok", "ValueError"
     ),
     "jax_disable_bwd_checks": Row(True, raising(wrong_cotangent), "ValueError", "ok"),
+    "jax_auto_pcast": Row(False, raising(add_a_shared_value), "ok", "ValueError"),
     "jax_disallow_mesh_context_manager": Row(True, raising(enter_mesh), "ok", "RuntimeError"),
     "jax_numpy_rank_promotion": Row(
         "raise", raising(lambda: jnp.ones((2, 3)) + jnp.ones(3)), "ok", "ValueError"

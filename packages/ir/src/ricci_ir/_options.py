@@ -102,7 +102,6 @@ _NO_SPARSE = "there are no sparse arrays that XLA knows"
 _NO_PLUGIN = "no plugin for that platform is loaded by name; use PJRT_NAMES_AND_LIBRARY_PATHS"
 _NO_CLUSTER = "programs of several processes cannot be started from here yet; start them apart"
 _NO_TRANSFERS = "arrays are not sent between hosts; exchange host data with another library"
-_NO_VARYING_TYPES = "the types of arrays do not say over which mesh axes they vary"
 
 OPTIONS: Mapping[str, Option] = {
     "jax2tf_associative_scan_reductions": _meaningless(BOOL, False, _NO_CONVERTER),
@@ -181,7 +180,9 @@ OPTIONS: Mapping[str, Option] = {
     "jax_embedded_constants_max_bytes": _unsupported(
         INT, 32, "arrays of up to 4096 bytes are written into programs; pass others as arguments"
     ),
-    "jax_remove_size_one_mesh_axis_from_type": _meaningless(BOOL, False, _NO_VARYING_TYPES),
+    "jax_remove_size_one_mesh_axis_from_type": _unsupported(
+        BOOL, False, "types name mesh axes of size one; make the mesh without them"
+    ),
     "check_vma": _unsupported(BOOL, False, "pass check_vma to shard_map"),
     "jax_softmax_custom_jvp": _traced(
         BOOL, False, "differentiate softmax by its own rule, from its result"
@@ -238,7 +239,9 @@ OPTIONS: Mapping[str, Option] = {
     "jax_numpy_rank_promotion": _traced(
         OneOf("allow", "warn", "raise"), "allow", "whether operands of different rank broadcast"
     ),
-    "jax_auto_pcast": _meaningless(BOOL, True, _NO_VARYING_TYPES),
+    "jax_auto_pcast": _traced(
+        BOOL, True, "operands that vary along different axes inside shard_map are cast, not refused"
+    ),
     "jax_default_matmul_precision": _traced(
         MATMUL_PRECISION, None, "the precision of products and convolutions that name none"
     ),

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn, Protocol
 
+from ricci_ir._config import auto_pcast
 from ricci_ir._current_mesh import lenient_sharding
 from ricci_ir._errors import ShardingTypeError
 from ricci_ir.types._aval import AbstractValue, ShapedArray, get_aval
@@ -171,6 +172,7 @@ def result_types(
 
     Raises:
       ShardingTypeError: if the result's sharding is ambiguous, or cannot be.
+      ValueError: if operands vary along different axes, and ``jax_auto_pcast`` is off.
       VaryingMismatch: if operands have to be cast first.
     """
     rule = rule or by_element
@@ -178,8 +180,18 @@ def result_types(
         axes = no_axes.union(*map(varying, avals))
         for aval in avals:
             if isinstance(aval, ShapedArray) and varying(aval) != axes:
+                if not auto_pcast.value:
+                    raise _different_axes(primitive.name, avals)
                 raise VaryingMismatch(axes)
     return rule(primitive.name, avals, primitive.abstract_eval, params)
+
+
+def _different_axes(name: str, avals: Sequence[AbstractValue]) -> ValueError:
+    operands = ", ".join(aval.str_short(True) for aval in avals)
+    return ValueError(
+        f"{name} of {operands}{_place()}: the operands vary along different mesh axes, and the "
+        "option jax_auto_pcast, which casts them, is off. Call pcast(x, axes, to='varying') before."
+    )
 
 
 class factors:
@@ -365,9 +377,13 @@ def _spec_text(parts: Parts) -> str:
 
 def _refuse(name: str, avals: Sequence[AbstractValue], what: str, advice: str) -> NoReturn:
     operands = ", ".join(aval.str_short(True) for aval in avals)
+    raise ShardingTypeError(f"{name} of {operands}{_place()}: {what}.\n{advice}")
+
+
+def _place() -> str:
+    """Where the user's code is, in errors."""
     place = current_source()
-    where = f" at {place}" if place.code is not None else ""
-    raise ShardingTypeError(f"{name} of {operands}{where}: {what}.\n{advice}")
+    return f" at {place}" if place.code is not None else ""
 
 
 def _dims(aval: AbstractValue) -> Factors:
