@@ -85,7 +85,9 @@ def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashab
             "it out of the spec, or name another axis in vmap."
         )
     spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
-    spec.insert(dim, UNCONSTRAINED if spmd_name is None else spmd_name)
+    # Nothing is left to the compiler where types say all.
+    free = None if sharding.mesh.are_all_axes_explicit else UNCONSTRAINED
+    spec.insert(dim, free if spmd_name is None else spmd_name)
     while spec and spec[-1] is None:
         spec.pop()
     return sharding.update(spec=PartitionSpec(*spec))
@@ -103,11 +105,12 @@ def _constraint_batch(
     (x,), (dim,) = args, dims
     aval: Any = get_aval(x)
     free = {d + (d >= dim) for d in unconstrained_dims}
-    if axis.spmd_name is None:
+    name = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
+    if name is None:
         free.add(dim)
     result = sharding_constraint_p.bind(
         x,
-        sharding=_batched_sharding(sharding, aval.ndim - 1, dim, axis.spmd_name),
+        sharding=_batched_sharding(sharding, aval.ndim - 1, dim, name),
         unconstrained_dims=frozenset(free),
         **params,
     )
@@ -125,8 +128,10 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: 
         spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
     else:
         mesh, spec = ctx.module.mesh(()), [None] * ndim
-    # What the type says of Explicit axes stays: only the others are constrained.
-    typed = () if x.aval.type_sharding is None else x.aval.type_sharding.parts
+    # What the type says of Explicit axes stays, unless the sharding says something else of them.
+    own = () if x.aval.type_sharding is None else x.aval.type_sharding.parts
+    used = {name for part in spec for name in _names(part)}
+    typed = [[name for name in part if name not in used] for part in own]
     parts = (_dimension_text(part, own) for part, own in zip_longest(spec, typed, fillvalue=()))
     name = ctx.new_name()
     ctx.write(
