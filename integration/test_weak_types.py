@@ -27,6 +27,10 @@ def push(f):
     return jax.jvp(f, (weak,), (weak,)), jax.jvp(f, (scalar,), (scalar,))
 def pull(f):
     return jax.grad(lambda m: sum(jnp.sum(y) for y in jax.tree.leaves(f(m))))(matrix)
+def against(f):
+    return jax.vjp(f, scalar)[1](jnp.ones(())), jax.linearize(after_maximum(f), scalar)[1](scalar)
+def after_maximum(f):
+    return lambda a: f(jnp.maximum(a, a))
 """
 
 # Derivatives in which JAX has constants that are not weak, and others.
@@ -56,6 +60,15 @@ lambda m: jnp.clip(m, 0, 1)
 lambda m: jnp.maximum(m, m.T)
 lambda m: jnp.resize(m, (18,))
 lambda m: lax.reduce_window(m, 0.0, lax.add, (2, 2))
+"""
+# Functions whose tangents or cotangents are not weakly typed, although their results are.
+AGAINST = """
+lax.sin
+lax.logistic
+lax.sqrt
+jax.jit(lambda a: a * 2)
+jnp.flip
+lambda a: jnp.where(a > 0, a, 0.0)
 """
 CALLS = """
 lax.dot_general(weak, weak, numbers, preferred_element_type=jnp.float32)
@@ -102,6 +115,7 @@ SOURCES = [
     "push(lambda a: lax.integer_pow(a, 3))",
     "push(lambda a: jnp.clip(a, 0, 1))",
     *(f"pull({text})" for text in PULLED.strip().splitlines()),
+    *(f"against({text})" for text in AGAINST.strip().splitlines()),
     *CALLS.strip().splitlines(),
 ]
 

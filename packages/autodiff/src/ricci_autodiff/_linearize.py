@@ -219,7 +219,7 @@ def _linearize_one(
         context.trace = tape
         return jvp_rules[primitive](primals, tangents, **params)
     results, out_tangents = linearize_call(
-        tape, primals, tangents, jaxpr=jaxpr, name=primitive.name
+        tape, primals, tangents, jaxpr=jaxpr, name=primitive.name, typed=True
     )
     if primitive.multiple_results:
         return results, out_tangents
@@ -233,8 +233,13 @@ def linearize_call(
     *,
     jaxpr: Jaxpr,
     name: str,
+    typed: bool = False,
 ) -> tuple[list[Array], list[Tangent]]:
-    """The linearize rule of a staged call: call the forward program, record the tangent program."""
+    """The linearize rule of a staged call: call the forward program, record the tangent program.
+
+    That is typed for tangents of the primals' types, so its results are weakly typed where it says
+    so; ``typed`` asks for a program that is typed for the given tangents.
+    """
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     linearized = linearize_jaxpr(jaxpr, nonzeros)
     call = staged_call.call
@@ -243,14 +248,30 @@ def linearize_call(
     values = (*primals, *outputs)
     residuals = [values[i] for i in linearized.residuals]
     given = [t for t in tangents if type(t) is not Zero]
-    if linearized.tangent.outvars or linearized.tangent.effects:
-        recorded = tape.record(
-            call, (*residuals, *given), {"jaxpr": linearized.tangent, "name": name}
-        )
+    program = linearized.tangent
+    if program.outvars or program.effects:
+        if typed:
+            program = _typed_for(program, given)
+        recorded = tape.record(call, (*residuals, *given), {"jaxpr": program, "name": name})
     else:
         recorded = ()
     out_tangents = join_tangents(linearized.nonzeros, recorded, results)
     return results, out_tangents
+
+
+def _typed_for(program: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
+    """The program where its last arguments are weakly typed as the given tangents are."""
+    known = len(program.invars) - len(tangents)
+    for var, tangent in zip(program.invars[known:], tangents, strict=True):
+        if tangent.aval is not var.aval and tangent.aval.weak_type != var.aval.weak_type:
+            break
+    else:
+        return program
+    weak = tuple(tangent.aval.weak_type for tangent in tangents)
+    avals: list[Any] = program.in_avals
+    avals[known:] = [a.update(weak_type=w) for a, w in zip(avals[known:], weak, strict=True)]
+    run = lambda *args: eval_jaxpr(program, program.consts, *args)
+    return program.derived(("typed", weak), lambda: trace_to_jaxpr(run, avals, program.debug_info))
 
 
 class Linearized(NamedTuple):

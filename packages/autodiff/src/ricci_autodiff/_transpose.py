@@ -14,6 +14,7 @@ from ricci_ir import (
     SettingsSwitch,
     Var,
     context,
+    get_aval,
     lenient_sharding,
     live_program,
     no_origin,
@@ -207,7 +208,10 @@ def _cotangent(cotangents: dict[Atom, Tangent], var: Var) -> Tangent:
 
 
 def transpose_jaxpr(
-    jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzeros: Sequence[bool]
+    jaxpr: Jaxpr,
+    linear: Sequence[bool],
+    ct_nonzeros: Sequence[bool],
+    ct_weak: Sequence[bool] | None = None,
 ) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr that pulls cotangents back through a jaxpr, which keeps it.
 
@@ -215,6 +219,8 @@ def transpose_jaxpr(
       jaxpr: the program.
       linear: for each argument, whether the jaxpr is linear in it.
       ct_nonzeros: for each result, whether its cotangent is given. Other cotangents are zero.
+      ct_weak: for each result, whether its cotangent is weakly typed; ``None`` where each
+        cotangent is if its result is.
 
     Returns:
       A jaxpr that takes the nonlinear arguments and the given cotangents, and returns the
@@ -224,16 +230,23 @@ def transpose_jaxpr(
     linear = tuple(linear)
     ct_nonzeros = tuple(ct_nonzeros)
     key = ("transpose", linear, ct_nonzeros)
-    return jaxpr.derived(key, lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros))
+    if ct_weak is not None:
+        ct_weak = tuple(ct_weak)
+        key = (*key, ct_weak)
+    return jaxpr.derived(key, lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros, ct_weak))
 
 
 def _transpose_jaxpr(
-    jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]
+    jaxpr: Jaxpr,
+    linear: tuple[bool, ...],
+    ct_nonzeros: tuple[bool, ...],
+    ct_weak: tuple[bool, ...] | None,
 ) -> tuple[Jaxpr, list[bool]]:
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
-    ct_avals = [
-        tangent_aval(v.aval) for v, nz in zip(jaxpr.outvars, ct_nonzeros, strict=True) if nz
-    ]
+    ct_avals = [tangent_aval(v.aval) for v in jaxpr.outvars]
+    if ct_weak is not None:
+        ct_avals = [a.update(weak_type=w) for a, w in zip(ct_avals, ct_weak, strict=True)]
+    ct_avals = list(compress(ct_avals, ct_nonzeros))
     nonzeros: list[bool] = []
 
     def fun(*flat: Array) -> list[Any]:
@@ -257,6 +270,8 @@ def transpose_call(
     args: Sequence[ArrayLike | UndefinedPrimal],
     jaxpr: Jaxpr,
     apply: Callable[[Jaxpr, list[Any]], Sequence[Array]],
+    *,
+    typed: bool = False,
 ) -> list[Array | None]:
     """The transpose rule of a primitive that calls a program: call the transposed program.
 
@@ -265,14 +280,29 @@ def transpose_call(
       args: the operands; the linear ones are ``UndefinedPrimal``.
       jaxpr: the program that is called.
       apply: ``apply(jaxpr, args)`` calls a program by the same primitive.
+      typed: whether the transposed program is weakly typed where the cotangents are, rather than
+        where the results of the program are.
 
     Returns:
       The cotangent of each operand; ``None`` if it is zero, or the operand is not linear.
     """
     linear = [type(a) is UndefinedPrimal for a in args]
     nonzeros = [type(c) is not Zero for c in ct]
-    transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros)
+    weak = _weak_types(jaxpr, ct) if typed else None
+    transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros, weak)
     known = [a for a in args if type(a) is not UndefinedPrimal]
     results = iter(apply(transposed, [*known, *(c for c in ct if type(c) is not Zero)]))
     found = iter(out_nonzeros)
     return [next(results) if type(a) is UndefinedPrimal and next(found) else None for a in args]
+
+
+def _weak_types(jaxpr: Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:
+    """Whether each cotangent is weakly typed; ``None`` if each is where its result is."""
+    for var, ct in zip(jaxpr.outvars, cts, strict=True):
+        aval = var.aval
+        if type(ct) is not Zero and get_aval(ct) is not aval:
+            if get_aval(ct).weak_type != aval.weak_type:
+                break
+    else:
+        return None
+    return [(ct.aval if type(ct) is Zero else get_aval(ct)).weak_type for ct in cts]

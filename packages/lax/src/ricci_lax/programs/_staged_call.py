@@ -31,7 +31,7 @@ def _jit_transpose(ct, *args, jaxpr, name):
     def apply(program: Jaxpr, operands: list) -> list:
         return jit_p.bind(*operands, jaxpr=program, name=name)
 
-    return transpose_call(ct, args, jaxpr, apply)
+    return transpose_call(ct, args, jaxpr, apply, typed=True)
 
 
 def _jit_batch(axis, args, dims, *, jaxpr, name):
