@@ -212,9 +212,7 @@ class factors:
         self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
     ) -> Any:
         """See ``ShardingRule``."""
-        plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
-        found = evaluate(*plain, **params)
-        results = list(found) if isinstance(found, list | tuple) else [found]
+        plain, results, several = _without_shardings(avals, evaluate, params)
         wanted = params.get("out_sharding") or params.get("sharding")
         manual = _manual(avals)
         if wanted is not None:
@@ -225,7 +223,7 @@ class factors:
             manual = (manual[0], manual[1] | wanted.unreduced, manual[2] | wanted.reduced)
         elif any(a.type_sharding is not None and a.type_sharding.is_divided for a in avals):
             mesh = _common_mesh(name, avals)
-            map_ = self.make(*plain, **params)
+            map_ = self._map(plain, results, params)
             try:
                 parts = _propagate(name, avals, results, map_, mesh)
             except ShardingTypeError as error:
@@ -241,7 +239,21 @@ class factors:
             r.with_sharding(make_type_sharding(mesh, p, *manual))
             for r, p in zip(results, parts, strict=True)
         ]
-        return typed if isinstance(found, list | tuple) else typed[0]
+        return typed if several else typed[0]
+
+    def _map(self, avals: list[Any], results: list[Any], params: dict[str, Any]) -> FactorMap:
+        """The factor map, given types without shardings."""
+        return self.make(*avals, **params)
+
+
+def _without_shardings(
+    avals: Sequence[AbstractValue], evaluate: Callable[..., Any], params: dict[str, Any]
+) -> tuple[list[Any], list[Any], bool]:
+    """The types of operands and results without shardings; and whether the results are a list."""
+    plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
+    found = evaluate(*plain, **params)
+    several = isinstance(found, list | tuple)
+    return plain, list(found) if several else [found], several
 
 
 def _check_sizes(name: str, result: ShapedArray, wanted: TypeSharding) -> None:
@@ -455,24 +467,13 @@ class unsharded(factors):
 
     def __init__(self, batch: Callable[..., int] | None = None):
         self.batch: Callable[..., int] | None = batch
-        super().__init__(self._map)
+        super().__init__(same_dimensions)
 
-    def _map(self, *avals: Any, **params: Any) -> FactorMap:
-        raise NotImplementedError
-
-    def __call__(
-        self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
-    ) -> Any:
-        """See ``ShardingRule``."""
-        plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
-        found = evaluate(*plain, **params)
-        many = isinstance(found, list | tuple)
-        shared = 0 if self.batch is None else self.batch(*plain, **params)
-        map_ = FactorMap(
-            tuple(_leading(a, shared) for a in avals),
-            tuple(_leading(a, shared) for a in (found if many else [found])),
+    def _map(self, avals: list[Any], results: list[Any], params: dict[str, Any]) -> FactorMap:
+        shared = 0 if self.batch is None else self.batch(*avals, **params)
+        return FactorMap(
+            tuple(_leading(a, shared) for a in avals), tuple(_leading(r, shared) for r in results)
         )
-        return factors(lambda *a, **k: map_)(name, avals, lambda *a, **k: found, params)
 
 
 def _leading(aval: AbstractValue, count: int) -> Factors:
@@ -496,12 +497,10 @@ class own_sharding:
         self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
     ) -> Any:
         """See ``ShardingRule``."""
-        plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
-        found = evaluate(*plain, **params)
-        results = list(found) if isinstance(found, list | tuple) else [found]
+        _, results, several = _without_shardings(avals, evaluate, params)
         shardings = self.make(avals, results, **params)
         typed = [r.with_sharding(s) for r, s in zip(results, shardings, strict=True)]
-        return typed if isinstance(found, list | tuple) else typed[0]
+        return typed if several else typed[0]
 
 
 class makes_sharding:
