@@ -223,6 +223,9 @@ def _make_cpu_client(distributed: dict[str, Any]) -> Client:
                 xla_client.register_custom_call_target(
                     name, target, platform=platform, api_version=version
                 )
+    # On batches that are divided over devices, each device calls the kernel on its part.
+    for name in lapack.batch_partitionable_targets():
+        xla_client.register_custom_call_as_batch_partitionable(name)
     count = config.jax_num_cpu_devices or -1
     return xla_client.make_cpu_client(
         asynchronous=config.jax_cpu_enable_async_dispatch,

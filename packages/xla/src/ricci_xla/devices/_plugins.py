@@ -194,3 +194,5 @@ def _register_cuda_kernels(plugin: Plugin) -> None:
             xla_client.register_custom_call_target(
                 name, target, platform=_XLA_PLATFORM, api_version=version
             )
+        for name in getattr(module, "batch_partitionable_targets", list)():
+            xla_client.register_custom_call_as_batch_partitionable(name, c_api)
