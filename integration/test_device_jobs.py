@@ -17,20 +17,28 @@ JOBS = sorted(file.stem for file in FOLDER.glob("[a-z]*.py"))
 ROUNDING = 1e-5
 
 
-def run(python, **variables):
-    """Return what the jobs give in an interpreter: of each its result, or its error."""
+def started(python, **variables):
+    """Start the jobs in an interpreter."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
-    command = [str(python), str(FOLDER)]
     environment = {**os.environ, **flags, **variables}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [str(python), str(FOLDER)], env=environment, stdout=pipe, stderr=pipe, text=True
+    )
+
+
+def results(running):
+    """Return what the jobs give: of each its result, or its error."""
+    out, errors = running.communicate()
+    assert running.returncode == 0, errors
+    return json.loads(out)
 
 
 @pytest.fixture(scope="module")
 def both():
     pytest.importorskip("jax", reason="the jobs import the drop-in")
-    return run(sys.executable), run(find_interpreter(), PYTHONPATH="")
+    both = started(sys.executable), started(find_interpreter(), PYTHONPATH="")
+    return [results(running) for running in both]
 
 
 @pytest.mark.skipif(find_interpreter() is None, reason="no oracle: run nox -s oracle")
