@@ -23,6 +23,21 @@ def eight_devices():
 
 
 @pytest.fixture
+def compilations():
+    """The compilations so far, as ``ricci.monitoring`` tells them."""
+    ricci = pytest.importorskip("ricci", reason="the light tests run where it is not installed")
+    found: list[str] = []
+
+    def listen(event: str, duration: float, **details: object) -> None:
+        if "backend_compile" in event:
+            found.append(event)
+
+    ricci.monitoring.register_event_duration_secs_listener(listen)
+    yield found
+    ricci.monitoring.unregister_event_duration_listener(listen)
+
+
+@pytest.fixture
 def names(monkeypatch, eight_devices):
     """The names that examples may use; `jax` is Ricci, imported as it may be."""
     ricci = pytest.importorskip("ricci", reason="the light tests run where it is not installed")

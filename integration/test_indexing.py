@@ -40,20 +40,6 @@ FORMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def compilations():
-    """The compilations so far, as ``ricci.monitoring`` tells them."""
-    found: list[str] = []
-
-    def listen(event: str, duration: float, **details: object) -> None:
-        if "backend_compile" in event:
-            found.append(event)
-
-    ricci.monitoring.register_event_duration_secs_listener(listen)
-    yield found
-    ricci.monitoring.unregister_event_duration_listener(listen)
-
-
 def test_compilations_are_told(compilations):
     before = len(compilations)
     ricci.jit(lambda x: x * 3 + 1)(X)

@@ -14,6 +14,24 @@ def test_compiling_for_another_device(eight_devices):
     assert (float(result), result.devices()) == (2, {eight_devices[3]})
 
 
+def test_a_call_runs_what_a_stage_compiled_and_the_other_way_round(eight_devices, compilations):
+    mesh = ricci.make_mesh((8,), ("i",))
+    whole = jnp.asarray(np.arange(8, dtype=np.float32))
+    for x in (whole, ricci.device_put(whole, ricci.NamedSharding(mesh, ricci.P("i")))):
+        first, second = (jit(lambda x, n=n: x * n) for n in (3, 4))
+        start = len(compilations)
+        compiled = first.lower(x).compile()
+        results = first(x), compiled(x)
+        assert len(compilations) == start + 1
+        second(x)
+        second.lower(x).compile()
+        assert len(compilations) == start + 2
+        for result in results:
+            np.testing.assert_array_equal(result, 3 * np.arange(8))
+        second.lower(x).compile({"xla_embed_ir_in_executable": True})  # another program
+        assert len(compilations) == start + 3
+
+
 def test_compiling_for_another_number_of_devices(eight_devices):
     with pytest.raises(ValueError, match="2 devices.*1"):
         jit(lambda x: x).lower(1.0).compile(device_assignment=eight_devices[:2])

@@ -12,6 +12,7 @@ from ricci_xla.executables._compiled import (
     CompiledProgram,
     LoweredProgram,
     compile_lowered,
+    kept_program,
     lower_program,
 )
 from ricci_xla.executables._hlo_computation import hlo_text, to_hlo
@@ -232,7 +233,7 @@ class Traced(_Stage):
         placement = place(self._program, self._leaves, self._options)
         options = with_typed_results(self._program, placement, self._options)
         lowered = lower_program(self._program, placement, options, platform)
-        return Lowered(self._program, self._leaves, options, lowered)
+        return Lowered(self._program, self._leaves, options, lowered, is_usual=platform is None)
 
 
 class Lowered(_Stage):
@@ -244,9 +245,11 @@ class Lowered(_Stage):
         leaves: Sequence[Any],
         options: Options,
         lowered: LoweredProgram,
+        is_usual: bool,
     ):
         super().__init__(program, leaves, options)
         self._lowered = lowered
+        self._is_usual = is_usual  # as a call of the jitted function would be lowered
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module's text, before XLA optimizes it.
@@ -285,6 +288,8 @@ class Lowered(_Stage):
     ) -> "Compiled":
         """Compile the module for the devices that it was lowered for.
 
+        A call of the jitted function with such arguments runs what is compiled here.
+
         Args:
           compiler_options: XLA options by name, in addition to those given to ``jit``.
           device_assignment: other devices to compile for, the same number.
@@ -296,6 +301,9 @@ class Lowered(_Stage):
         if compiler_options:
             merged = {**dict(options.compiler_options), **compiler_options}
             options = options._replace(compiler_options=tuple(sorted(merged.items())))
+        if device_assignment is None and self._is_usual:
+            compiled = kept_program(self._program, lowered.placement, options, lambda: lowered)
+            return Compiled(self._program, self._leaves, options, compiled)
         if device_assignment is not None:
             lowered = _on_devices(lowered, tuple(device_assignment))
         compiled = compile_lowered(self._program, lowered, options)

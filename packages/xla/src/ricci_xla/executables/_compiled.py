@@ -1,7 +1,7 @@
 """Placing, lowering and compiling a program, and calling the executable."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir import (
@@ -414,18 +414,27 @@ class CompiledProgram:
 
 
 def compile_program(program: Program, leaves: Sequence[Any], options: Options) -> CompiledProgram:
-    """Compile a program for the places of its arguments; kept on the program's jaxpr.
+    """Compile a program for the places of its arguments, unless it is compiled for them."""
+    placement = place(program, leaves, options)
+    options = with_typed_results(program, placement, options)
+    return kept_program(
+        program, placement, options, lambda: lower_program(program, placement, options)
+    )
+
+
+def kept_program(
+    program: Program, placement: Placement, options: Options, lower: Callable[[], LoweredProgram]
+) -> CompiledProgram:
+    """The compiled program that its jaxpr keeps for a placement; else ``lower()`` is compiled.
 
     The same jaxpr may belong to two programs: one that gives its leading arguments as constants,
     and a call of it with all arguments given.
     """
-    placement = place(program, leaves, options)
-    options = with_typed_results(program, placement, options)
     key = ("compiled", len(program.consts), placement, options)
     # The jaxpr must not keep the program, which keeps the jaxpr: they are freed without the
     # garbage collector, together with the arrays that they hold.
-    executable = program.jaxpr.derived(key, lambda: _compile(program, placement, options))
-    return CompiledProgram(program, executable)
+    build = lambda: compile_lowered(program, lower(), options).executable
+    return CompiledProgram(program, program.jaxpr.derived(key, build))
 
 
 def _compilation(program: Program) -> ProgramCompiled:
@@ -434,11 +443,6 @@ def _compilation(program: Program) -> ProgramCompiled:
     arguments = tuple(zip(program.arg_names, avals, strict=True))
     source = current_source()
     return ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
-
-
-def _compile(program: Program, placement: Placement, options: Options) -> Executable:
-    lowered = lower_program(program, placement, options)
-    return compile_lowered(program, lowered, options).executable
 
 
 def compile_lowered(program: Program, lowered: LoweredProgram, options: Options) -> CompiledProgram:
