@@ -7,11 +7,10 @@ depend on shapes only and are kept. With more than two operands opt_einsum finds
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from opt_einsum import contract_path
 
 import ricci_lax as lax
 from ricci_ir import (
@@ -30,6 +29,9 @@ from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 
 from ._products import contract, preferred_type
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 __all__ = [
     "einsum",
@@ -50,10 +52,10 @@ class PathInfo(Protocol):
     """
 
     eq: str
-    naive_cost: Decimal
-    opt_cost: Decimal
-    speedup: Decimal
-    largest_intermediate: Decimal
+    naive_cost: "Decimal"
+    opt_cost: "Decimal"
+    speedup: "Decimal"
+    largest_intermediate: "Decimal"
 
 
 class Expression(NamedTuple):
@@ -291,6 +293,7 @@ def _description(
         strategy = [(0, 1)] * (len(shapes) - 1) or [(0,)]
     elif isinstance(optimize, tuple):
         strategy = list(optimize)
+    contract_path = import_module("opt_einsum").contract_path  # few programs need it
     order, description = contract_path(text, *shapes, shapes=True, optimize=strategy)
     return list(order), description
 

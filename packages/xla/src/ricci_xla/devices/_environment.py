@@ -2,10 +2,9 @@
 
 import os
 import platform
-import shutil
 import subprocess
 import sys
-from importlib import metadata
+from importlib import import_module
 
 from ._client import devices, local_devices, process_count
 
@@ -42,9 +41,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
     ]
     settings = sorted(name for name in os.environ if name.startswith(_PREFIXES))
     lines += [f"{name}={os.environ[name]}" for name in settings]
-    if any(device.platform == "gpu" for device in found) and shutil.which("nvidia-smi"):
-        shown = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=False)
-        lines.append(shown.stdout)
+    if any(device.platform == "gpu" for device in found):
+        lines += _shown_by_driver()
     text = "\n".join(lines)
     if return_string:
         return text
@@ -52,7 +50,17 @@ def print_environment_info(return_string: bool = False) -> str | None:
     return None
 
 
+def _shown_by_driver() -> list[str]:
+    """The table of the NVIDIA driver, if its program is installed."""
+    try:
+        shown = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=False)
+    except OSError:
+        return []
+    return [shown.stdout]
+
+
 def _version(distribution: str) -> str:
+    metadata = import_module("importlib.metadata")  # importing it takes long, and is rarely needed
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -1,0 +1,14 @@
+"""What importing Ricci leaves for later, because it takes long to load and is rarely needed."""
+
+import subprocess
+import sys
+
+LATER = {"email", "importlib.metadata", "opt_einsum", "rich", "zipfile"}
+
+
+def test_what_is_rarely_needed_is_not_imported():
+    program = "import sys, ricci; ricci.numpy; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "ricci_numpy" in loaded
+    assert not LATER & set(loaded)
