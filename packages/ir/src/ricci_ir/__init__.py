@@ -10,6 +10,7 @@ from ._monitoring import *
 from ._namespaces import *
 from ._namespaces import export_names as _export_names
 from ._options import *
+from ._records import *
 from ._settings import *
 from ._source import *
 from ._wrapping import *

@@ -1,8 +1,9 @@
 """The kinds of values that options take, and how values given by the user are parsed."""
 
 import enum
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from ._records import Record
 
 
 class NumpyDtypePromotion(enum.StrEnum):
@@ -58,8 +59,7 @@ _TRUTH = {
 }
 
 
-@dataclass(frozen=True)
-class Bool:
+class Bool(Record):
     """True or false, also spelled in words; any other object counts by its truth."""
 
     optional: bool = False
@@ -84,8 +84,7 @@ class Bool:
         return "true, false" + ", none" * self.optional
 
 
-@dataclass(frozen=True)
-class Of:
+class Of(Record):
     """An instance of one of some types, or ``None``."""
 
     cls: type
@@ -138,8 +137,7 @@ class OneOf:
         return ", ".join(self.values) + ", none" * self.optional
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Record):
     """A member of an enumeration, also given by its name in any case."""
 
     cls: type[enum.Enum]

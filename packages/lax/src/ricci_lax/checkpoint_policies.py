@@ -6,10 +6,9 @@ operands, and says whether its results may be stored: a bool, or ``Saveable``, `
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from ricci_ir import AbstractValue, JaxprEqn, Primitive, Var
+from ricci_ir import AbstractValue, JaxprEqn, Primitive, Record, Var
 
 from .contractions._convolution import conv_general_dilated_p
 from .contractions._dot import dot_general_p
@@ -33,8 +32,7 @@ Saveable: _Decision = _Decision("Saveable")
 Recompute: _Decision = _Decision("Recompute")
 
 
-@dataclass(frozen=True, slots=True)
-class Offloadable:
+class Offloadable(Record):
     """A value may be kept in another memory: ``dst``, moved from ``src``."""
 
     src: str
@@ -99,8 +97,7 @@ def nothing_saveable(*_: Primitive | AbstractValue, **__: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class DotsSaveable:
+class DotsSaveable(Record):
     """Keep the results of matrix products and convolutions.
 
     Attributes:
@@ -126,8 +123,7 @@ dots_with_no_batch_dims_saveable: DotsSaveable = DotsSaveable(True)
 checkpoint_dots_with_no_batch_dims: DotsSaveable = dots_with_no_batch_dims_saveable
 
 
-@dataclass(frozen=True, slots=True)
-class OffloadDotWithNoBatchDims:
+class OffloadDotWithNoBatchDims(Record):
     """Keep the results of matrix products without batch dimensions, in another memory."""
 
     offload_src: str
@@ -144,8 +140,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     return OffloadDotWithNoBatchDims(offload_src, offload_dst)
 
 
-@dataclass(frozen=True, slots=True)
-class SaveOnlyTheseNames:
+class SaveOnlyTheseNames(Record):
     """Keep only values that ``checkpoint_name`` gave one of these names."""
 
     saveable_names: frozenset[str]
@@ -154,8 +149,7 @@ class SaveOnlyTheseNames:
         return primitive.name == "name" and params["name"] in self.saveable_names
 
 
-@dataclass(frozen=True, slots=True)
-class SaveAnyNamesButThese:
+class SaveAnyNamesButThese(Record):
     """Keep values that ``checkpoint_name`` gave a name, but for these names."""
 
     names: frozenset[str]
@@ -164,8 +158,7 @@ class SaveAnyNamesButThese:
         return primitive.name == "name" and params["name"] not in self.names
 
 
-@dataclass(frozen=True, slots=True)
-class SaveAnythingExceptTheseNames:
+class SaveAnythingExceptTheseNames(Record):
     """Keep everything but values that ``checkpoint_name`` gave one of these names."""
 
     names: frozenset[str]
@@ -174,8 +167,7 @@ class SaveAnythingExceptTheseNames:
         return not (primitive.name == "name" and params["name"] in self.names)
 
 
-@dataclass(frozen=True, slots=True)
-class SaveAndOffloadOnlyTheseNames:
+class SaveAndOffloadOnlyTheseNames(Record):
     """Keep values of some names, and values of other names in another memory."""
 
     names_which_can_be_saved: frozenset[str]
@@ -193,8 +185,7 @@ class SaveAndOffloadOnlyTheseNames:
         return Recompute
 
 
-@dataclass(frozen=True, slots=True)
-class SaveFromBothPolicies:
+class SaveFromBothPolicies(Record):
     """Keep what either of two policies keeps."""
 
     first: Policy
@@ -207,8 +198,7 @@ class SaveFromBothPolicies:
         return answer or _decision(self.second, primitive, avals, params)
 
 
-@dataclass(frozen=True, slots=True)
-class SaveInPlace:
+class SaveInPlace(Record):
     """Keep what another policy keeps, where it is."""
 
     policy: Policy

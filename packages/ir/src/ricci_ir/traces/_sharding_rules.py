@@ -13,9 +13,8 @@ and an operand's type says anything of a mesh, so that programs on one device pa
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ricci_ir._config import auto_pcast
 from ricci_ir._current_mesh import lenient_sharding
@@ -56,8 +55,7 @@ __all__ = [
 type Factors = tuple[int | tuple[int, ...] | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FactorMap:
+class FactorMap(NamedTuple):
     """Which dimensions of operands and results belong together.
 
     A dimension whose factor is ``None`` must not be divided in an operand, and is not divided in a

@@ -1,7 +1,6 @@
 """``custom_vjp``: a function with a reverse-mode derivative rule of its own."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from ricci_ir import (
     LiveCall,
     Primitive,
     PyTree,
+    Record,
     ShapedArray,
     Tracer,
     UnexpectedTracerError,
@@ -63,8 +63,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class CustomVJPPrimal:
+class CustomVJPPrimal(Record):
     """An argument as a forward rule with ``symbolic_zeros`` sees it: a leaf of its pytree.
 
     ``perturbed`` is whether the argument is being differentiated.

@@ -1,12 +1,11 @@
 """Reports on the operation that made a NaN or an infinity."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray, Source, Transformation, is_transposed
+from ricci_ir import Record, ShapedArray, Source, Transformation, is_transposed
 
 from ._remedy import remedy, source_text
 from ._watch import Event, Hit, Place, Watch
@@ -18,8 +17,7 @@ __all__ = [
 _PRINTED = 8  # arrays of up to this many elements are printed whole
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardValue:
+class ForwardValue(Record):
     """An operation of the forward pass at a point where its derivative is not finite.
 
     Attributes:
@@ -37,13 +35,12 @@ class ForwardValue:
     operands: tuple[Any, ...]
     masked_at: Source | None
     remedy: tuple[str, ...]
-    _parts: tuple[str, ...] = field(default=(), repr=False)
-    _shape: tuple[int, ...] = field(default=(), repr=False)
-    _matched: bool = field(default=True, repr=False)
+    _parts: tuple[str, ...] = ()
+    _shape: tuple[int, ...] = ()
+    _matched: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class NonFinite:
+class NonFinite(Record):
     """The first operation that made a NaN (or an infinity) which reaches a result.
 
     Attributes:
@@ -73,9 +70,9 @@ class NonFinite:
     came_in: bool = False
     forward: ForwardValue | None = None
     cause: "NonFinite | None" = None
-    _unsure: tuple[str, ...] = field(default=(), repr=False)
-    _parts: tuple[str, ...] = field(default=(), repr=False)
-    _matched: bool = field(default=True, repr=False)
+    _unsure: tuple[str, ...] = ()
+    _parts: tuple[str, ...] = ()
+    _matched: bool = True
 
     @property
     def file(self) -> str:

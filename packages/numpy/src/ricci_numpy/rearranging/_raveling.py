@@ -2,22 +2,20 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, PyTree, get_aval, inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, PyTree, Record, get_aval, inlined
 from ricci_numpy._promotion import common_dtype, convert
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 
-@dataclass(frozen=True, slots=True)
-class Unravel:
+class Unravel(Record):
     """The function that turns a vector made by ``ravel_pytree`` back into a pytree.
 
     Two of them are equal if they give the same structure, shapes and dtypes, so that either may be

@@ -8,9 +8,8 @@ cotangents of all.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ricci_autodiff import (
     Linearized,
@@ -43,8 +42,7 @@ from ._scope import in_scope
 from ._specs import AnyMesh, Specs, named_axes_of, replicated_axes
 
 
-@dataclass(frozen=True, slots=True)
-class Shards:
+class Shards(NamedTuple):
     """The parameters of ``shard_map``, except its program and specs."""
 
     mesh: AnyMesh

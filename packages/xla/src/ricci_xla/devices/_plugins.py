@@ -4,10 +4,9 @@ import importlib
 import importlib.util
 import os
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ricci_ir import config
 
@@ -26,8 +25,7 @@ _KERNEL_MODULES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(NamedTuple):
     """A PJRT plugin that is installed here.
 
     Attributes:
