@@ -155,9 +155,24 @@ ON_PURPOSE += (
     Row("shard_map: vmap inside with a name *", "error", "psum can only", "batches may have names"),
 )
 
+_SUMMED = "it is summed, and then no longer"
+_VALUE = "what is made keeps its value: JAX has every device make all of it as its term"
+
+ON_PURPOSE += (
+    Row("unreduced: *", "types", "", _MOVED),
+    Row("unreduced: *jnp.einsum(*", "collectives", "all-reduce", _SUMMED),
+    Row("unreduced: *jnp.einsum(*", "error", "a result and not", _SUMMED),
+    Row("unreduced: *jax.ops.segment_sum(*", "collectives", "all-reduce", _SUMMED),
+    Row("unreduced: *Xoo.at?Ix?.add(*", "collectives", "all-reduce", _SUMMED),
+    Row("unreduced: *-jnp.dot(*", "error", "a result and not", _MORE),
+    Row("unreduced: *jnp.bincount(*", "error", "a result and not", _MORE),
+    Row("unreduced: made: *", "value", "", _VALUE),
+)
+
 # What needs something that is not made yet.
 PENDING: tuple[Row, ...] = (
     Row("shard_map: a reference within jit", "error", "new_ref", "references are not made yet"),
+    Row("unreduced: *out_shardings=P(*unreduced*", "error", "", "a result that is an argument"),
 )
 
 

@@ -174,6 +174,10 @@ def tell(jax, leaf):
     """Return a leaf of a result: an array, or another object's text."""
     if hasattr(leaf, "is_deleted") and leaf.is_deleted():
         return "deleted"
+    spec = getattr(getattr(leaf, "sharding", None), "spec", None)
+    if getattr(spec, "unreduced", ()):
+        # The devices hold terms, which may be divided among them otherwise.
+        return sum(np.asarray(shard.data, "float32").sum() for shard in leaf.addressable_shards)
     if isinstance(leaf, str | bool | int | float | np.ndarray) or hasattr(leaf, "dtype"):
         return leaf
     return str(leaf)
@@ -189,9 +193,11 @@ def where(leaf):
         axes = " ".join(f"{name}:{size}" for name, size in sharding.mesh.shape.items())
         # Of an array that no type describes, the compiler says where it lies: None at the end of
         # its spec means nothing.
-        parts = list(sharding.spec)
+        parts = list(sharding.spec.partitions)
         while parts and parts[-1] is None:
             parts.pop()
-        return f"{axes} {(*parts,)}{memory}"
+        sums = (("U", sharding.spec.unreduced), ("R", sharding.spec.reduced))
+        others = "".join(f" {kind}:{sorted(names)}" for kind, names in sums if names)
+        return f"{axes} {(*parts,)}{others}{memory}"
     devices = sorted(device.id for device in sharding.device_set)
     return f"{devices}{memory}"

@@ -29,6 +29,10 @@ class Mesh(namedtuple("Mesh", "sizes")):
     def shape(self):
         return dict(self.sizes)
 
+    @property
+    def explicit_axes(self):
+        return ("x", "y")
+
 
 mesh = Mesh((("x", 2), ("y", 4)))
 f32 = np.dtype("float32")

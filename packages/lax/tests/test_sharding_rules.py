@@ -30,6 +30,7 @@ class Mesh:
     """What rules read of a mesh."""
 
     shape = {"x": 2, "y": 4}
+    explicit_axes = ("x", "y")
 
 
 mesh = Mesh()

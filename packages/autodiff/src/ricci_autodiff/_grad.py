@@ -22,7 +22,7 @@ from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._auxiliary import Auxiliary
 from ._linearize import linearize_flat
-from ._tangent import Zero, instantiate
+from ._tangent import Zero, cotangent_aval, instantiate, vector_space
 from ._transpose import pull_back_tape
 
 if TYPE_CHECKING:
@@ -343,6 +343,13 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
             f"grad requires real-valued, floating-point outputs, but {_name(fun)} returned dtype "
             f"{aval.dtype}. Convert the result to float, or use vjp for integer outputs."
         )
+    seed = _one(aval)
+    if aval.type_sharding is not None and any(aval.type_sharding.sums):
+        return vector_space.typed(seed, cotangent_aval(aval))
+    return seed
+
+
+def _one(aval: Any) -> ArrayLike:
     if aval.weak_type and aval.dtype == get_aval(1.0).dtype:  # pyright: ignore
         return 1.0
     one = aval.dtype.type(1)

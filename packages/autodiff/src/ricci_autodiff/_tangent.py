@@ -94,6 +94,16 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
     return aval
 
 
+def cotangent_aval(aval: AbstractValue) -> AbstractValue:
+    """The cotangent type of a type: its tangent type, where sums to be done and done trade places.
+
+    The cotangent of what devices hold terms of is the same on all of them, and the other way round.
+    """
+    found = tangent_aval(aval)
+    sharding = found.type_sharding
+    return found if sharding is None else found.with_sharding(sharding.cotangent())
+
+
 class VectorSpace:
     """The operations on tangents. They are primitives of ``lax``, which registers them."""
 

@@ -24,7 +24,7 @@ from ricci_ir import (
 )
 
 from ._rules import UndefinedPrimal, transpose_rules
-from ._tangent import Tangent, Zero, add_tangents, tangent_aval, vector_space
+from ._tangent import Tangent, Zero, add_tangents, cotangent_aval, tangent_aval, vector_space
 
 
 def pull_back(
@@ -112,7 +112,7 @@ def _transposed_as_operands(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> 
     """The cotangents of an equation's operands, with the operands' shardings."""
     results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
     return [
-        vector_space.typed(result, tangent_aval(atom.aval))
+        vector_space.typed(result, cotangent_aval(atom.aval))
         if result is not None and type(result) is not Zero
         else result
         for result, atom in zip(results, eqn.invars, strict=True)
@@ -243,7 +243,7 @@ def _transpose_jaxpr(
     ct_weak: tuple[bool, ...] | None,
 ) -> tuple[Jaxpr, list[bool]]:
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
-    ct_avals = [tangent_aval(v.aval) for v in jaxpr.outvars]
+    ct_avals = [cotangent_aval(v.aval) for v in jaxpr.outvars]
     if ct_weak is not None:
         ct_avals = [a.update(weak_type=w) for a, w in zip(ct_avals, ct_weak, strict=True)]
     ct_avals = list(compress(ct_avals, ct_nonzeros))

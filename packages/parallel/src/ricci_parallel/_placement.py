@@ -4,9 +4,18 @@
 other programs.
 """
 
+from typing import Any
+
 from ricci_ir import Array
 from ricci_lax.authoring import placement
-from ricci_xla import NamedSharding, PartitionSpec, Sharding, inner_shardings, sharding_in_program
+from ricci_xla import (
+    UNCONSTRAINED,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    inner_shardings,
+    sharding_in_program,
+)
 
 from ._device_put import device_put
 from ._reshard import as_out_sharding, reshard
@@ -24,5 +33,26 @@ def _place(x: Array, sharding: Sharding | PartitionSpec) -> Array:
     return device_put(x, sharding)
 
 
+def _within(x: Array, sharding: Sharding) -> Array:
+    """A value in a program, of a function there that was jitted with a sharding.
+
+    How it lies over ``Explicit`` axes, its type says already.
+    """
+    if not isinstance(sharding, NamedSharding) or not is_typed(sharding):
+        return constrain(x, sharding)
+    auto = frozenset(sharding.mesh.abstract_mesh.auto_axes)
+    parts = [_among(part, auto) for part in sharding.spec.partitions]
+    if not any(part is UNCONSTRAINED or part for part in parts):
+        return x
+    return constrain(x, sharding.update(spec=PartitionSpec(*parts)))
+
+
+def _among(part: Any, axes: frozenset[Any]) -> Any:
+    """An entry of a spec with some of its axes alone."""
+    if isinstance(part, tuple):
+        return tuple(name for name in part if name in axes) or None
+    return part if part is UNCONSTRAINED or part in axes else None
+
+
 placement.register(_place, as_out_sharding)
-inner_shardings.register(constrain)
+inner_shardings.register(_within)

@@ -130,11 +130,13 @@ def _moved(what: str, x: ArrayLike, sharding: Any) -> ArrayLike:
     aval = _type_of(x)
     if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
         check_fits(sharding, aval.shape, what)
-    if context.trace is eval_trace and not isinstance(x, Tracer):
-        return device_put(x, sharding)
+    typed = explicit_sharding(aval.ndim, sharding)
     if not is_typed(sharding):
         return device_put(x, sharding)
-    return reshard_to(x, explicit_sharding(aval.ndim, sharding))
+    if context.trace is eval_trace and not isinstance(x, Tracer):
+        if aval.type_sharding is None or not aval.type_sharding.sums[0]:
+            return device_put(x, sharding)
+    return reshard_to(x, typed)
 
 
 # Programs of functions that are run under other axis types, by function.

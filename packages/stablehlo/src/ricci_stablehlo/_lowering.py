@@ -14,6 +14,7 @@ from ricci_ir import (
     AbstractValue,
     ArrayLike,
     Atom,
+    AxisNames,
     ExtendedDType,
     Jaxpr,
     Literal,
@@ -21,6 +22,7 @@ from ricci_ir import (
     RuleTable,
     SettingsSwitch,
     ShapedArray,
+    no_axes,
     no_origin,
     physical_aval,
     rule_table,
@@ -427,12 +429,12 @@ class Lowering:
             return [Value(result, outs[0])]
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
 
-    def divided(self, x: Value, mesh: Any, parts: Parts) -> Value:
-        """A value, divided over the ``Explicit`` axes of a mesh as ``parts`` say."""
+    def divided(self, x: Value, mesh: Any, parts: Parts, unreduced: AxisNames = no_axes) -> Value:
+        """A value, divided over the ``Explicit`` axes of a mesh; see ``parts_text``."""
         if self.module.num_partitions == 1:
             return x
         symbol = self.module.mesh(tuple(mesh.shape.items()))
-        text = parts_text(mesh, parts, physical_aval(x.aval).ndim)
+        text = parts_text(mesh, parts, physical_aval(x.aval).ndim, unreduced)
         name = self.new_name()
         self.write(
             f"{name} = sdy.sharding_constraint {x} <@{symbol}, {text}> : {tensor_type(x.aval)}"
@@ -480,13 +482,14 @@ class Lowering:
                     env[outvars[0]] = result
                 for var in outvars if divided else ():
                     sharding = var.aval.type_sharding
-                    if sharding is not None and sharding.is_divided:
-                        env[var] = self.divided(env[var], sharding.mesh, sharding.parts)
+                    if sharding is not None and sharding.mesh is not None:
+                        x, sums = env[var], sharding.sums[0]
+                        env[var] = self.divided(x, sharding.mesh, sharding.parts, sums)
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 
 
-def parts_text(mesh: Any, parts: Parts, rank: int) -> str:
+def parts_text(mesh: Any, parts: Parts, rank: int, unreduced: AxisNames = no_axes) -> str:
     """How an array is divided over the ``Explicit`` axes of a mesh, as Shardy writes it.
 
     Where the mesh has ``Auto`` axes as well, the compiler may divide further over those.
@@ -495,14 +498,19 @@ def parts_text(mesh: Any, parts: Parts, rank: int) -> str:
       mesh: the abstract mesh.
       parts: the axes of each dimension; dimensions behind them are not divided.
       rank: the number of dimensions.
+      unreduced: the axes along which devices hold terms of a sum.
     """
     parts = (*parts, *((),) * (rank - len(parts)))
     further = ["?"] if mesh.auto_axes else []
     dims = (", ".join([*(string(str(n)) for n in part), *further]) for part in parts)
     text = f"[{', '.join(f'{{{dim}}}' for dim in dims)}]"
-    used = {name for part in parts for name in part}
-    unused = [string(str(n)) for n in mesh.explicit_axes if n not in used] if further else []
-    return f"{text}, replicated={{{', '.join(unused)}}}" if unused else text
+    used = {*unreduced, *(name for part in parts for name in part)}
+    unused = [n for n in mesh.explicit_axes if n not in used] if further else []
+    terms = [n for n in mesh.axis_names if n in unreduced]
+    for kind, names in (("replicated", unused), ("unreduced", terms)):
+        if names:
+            text += f", {kind}={{{', '.join(string(str(n)) for n in names)}}}"
+    return text
 
 
 def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:

@@ -29,6 +29,7 @@ from ricci_ir.types._type_sharding import (
 )
 
 from ._observe import current_source
+from ._sums import sums_of, sums_of_result
 from ._trace import context
 
 __all__ = [
@@ -213,13 +214,19 @@ class factors:
         plain, results, several = _without_shardings(avals, evaluate, params)
         wanted = params.get("out_sharding") or params.get("sharding")
         manual = _manual(avals)
+        sums = sums_of_result(name, avals)
+        if sums is not None:
+            explicit = no_axes.union(*(axes for a in avals for axes in sums_of(a)))
+            manual = (manual[0], manual[1] - explicit | sums[0], manual[2] - explicit | sums[1])
         if wanted is not None:
             parts = [wanted.parts] * len(results)
             mesh = wanted.mesh
             for result in results:
                 _check_sizes(name, result, wanted)
+            if wanted.unreduced:
+                _check_terms(name, avals, self._map(plain, results, params), wanted)
             manual = (manual[0], manual[1] | wanted.unreduced, manual[2] | wanted.reduced)
-        elif any(a.type_sharding is not None and a.type_sharding.is_divided for a in avals):
+        elif any(a.type_sharding is not None and a.type_sharding.mesh is not None for a in avals):
             mesh = _common_mesh(name, avals)
             map_ = self._map(plain, results, params)
             try:
@@ -242,6 +249,32 @@ class factors:
     def _map(self, avals: list[Any], results: list[Any], params: dict[str, Any]) -> FactorMap:
         """The factor map, given types without shardings."""
         return self.make(*avals, **params)
+
+
+def _check_terms(
+    name: str,
+    avals: Sequence[Any],
+    map_: FactorMap,
+    wanted: TypeSharding,
+) -> None:
+    """Check that the devices have terms of a sum over the axes that are to be unreduced."""
+    kept = {f for dims in map_.results for entry in dims for f in _members(entry)}
+    dims = [
+        (f, part)
+        for aval, fs in zip(avals, map_.operands, strict=True)
+        for f, part in zip(fs, _parts(aval) or ((),) * len(fs), strict=True)
+    ]
+    lost = {f: part for f, part in dims if f not in kept}
+    if not lost:
+        return
+    summed = frozenset(n for part in lost.values() for n in part)
+    axes = f"unreduced={{{', '.join(sorted(map(repr, summed)))}}}"
+    if any(part != lost[f] for f, part in dims if f in lost):
+        what = "the dimensions that it sums over are not divided alike in its operands"
+        _refuse(name, avals, what, "Move one with reshard before.")
+    if summed != wanted.unreduced:
+        what = f"the dimensions that it sums over are divided over {_all(summed) or 'no axis'}"
+        _refuse(name, avals, what, f"Only along those can the result be unreduced: {axes}.")
 
 
 def _without_shardings(

@@ -19,7 +19,8 @@ class TypeSharding:
     are divided as the compiler likes. ``make_type_sharding`` keeps to that.
 
     Attributes:
-      mesh: the abstract mesh whose axes ``parts`` names; ``None`` if it names none.
+      mesh: the abstract mesh whose axes ``parts`` names, or which are ``Explicit`` ones of
+        ``unreduced`` and ``reduced``; ``None`` if there are none.
       parts: for each dimension, the names of the ``Explicit`` mesh axes that divide it, the major
         one first.
       varying: the ``Manual`` axes along which the devices' values differ.
@@ -57,6 +58,14 @@ class TypeSharding:
     def is_divided(self) -> bool:
         """Whether any dimension is divided over mesh axes."""
         return any(self.parts)
+
+    @property
+    def sums(self) -> tuple[AxisNames, AxisNames]:
+        """The ``Explicit`` axes along which it is unreduced and reduced."""
+        if self.mesh is None or not (self.unreduced or self.reduced):
+            return no_axes, no_axes
+        explicit = frozenset(self.mesh.explicit_axes)
+        return self.unreduced & explicit, self.reduced & explicit
 
     @property
     def manual(self) -> tuple[AxisNames, AxisNames, AxisNames]:
@@ -130,7 +139,11 @@ def make_type_sharding(
     """The sharding of a type, or ``None`` if it says nothing; see ``TypeSharding``."""
     varying, unreduced, reduced = frozenset(varying), frozenset(unreduced), frozenset(reduced)
     if not any(parts):
-        mesh = None
+        if mesh is not None and (unreduced or reduced):
+            sums = (unreduced | reduced).intersection(mesh.explicit_axes)
+            mesh = mesh if sums else None
+        else:
+            mesh = None
         if not (varying or unreduced or reduced):
             return None
     return TypeSharding(mesh, parts, varying, unreduced, reduced)

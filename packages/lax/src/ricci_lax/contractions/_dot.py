@@ -176,8 +176,8 @@ def _transpose_lhs(
     wanted = x.type_sharding
     params["out_sharding"] = (
         None
-        if wanted is None or not wanted.is_divided
-        else wanted.update(parts=tuple(wanted.parts[d] for d in order))
+        if wanted is None or wanted.mesh is None
+        else wanted.cotangent().update(parts=tuple(wanted.parts[d] for d in order))
     )
     product = dot_general_p.bind(
         ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params

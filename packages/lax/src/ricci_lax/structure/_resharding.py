@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ricci_autodiff import linear
+from ricci_autodiff import UndefinedPrimal, linear
 from ricci_batching import Axis, array_ops
 from ricci_ir import (
     Array,
@@ -83,16 +83,34 @@ def _reshard_lower(ctx: Lowering, x: Value, *, sharding: TypeSharding | None, me
     """Write the constraint. The compiler may divide further over axes that it decides about."""
     if mesh is None:
         return x
-    return ctx.divided(x, mesh, () if sharding is None else sharding.parts)
+    if sharding is None:
+        return ctx.divided(x, mesh, ())
+    terms = sharding.sums[0]
+    found = x.aval.type_sharding
+    if terms and (found is None or not found.sums[0]):
+        # Otherwise XLA may take a value that all devices can compute for one of the terms.
+        x = ctx.divided(x, mesh, () if found is None else found.parts)
+    return ctx.divided(x, mesh, sharding.parts, terms)
 
 
-# The same value, divided as ``sharding`` says over the Explicit axes of ``mesh``. The cotangent is
-# moved back where the equation is transposed, as all cotangents are.
+def _reshard_transpose(
+    ct: Array, x: UndefinedPrimal, *, sharding: TypeSharding | None, mesh: Any
+) -> list[ArrayLike]:
+    """The transpose rule: a cotangent is moved to where the operand's are.
+
+    The cotangent of what is unreduced is reduced, and the other way round.
+    """
+    found = x.aval.type_sharding
+    return [reshard_to(ct, None if found is None else found.cotangent())]
+
+
+# The same value, divided as ``sharding`` says over the Explicit axes of ``mesh``. What is unreduced
+# is summed, if ``sharding`` does not say that it stays so.
 reshard_p: Primitive = define(
     "reshard",
     abstract_eval=lambda x, *, sharding, mesh: x,
     jvp=linear,
-    transpose=lambda ct, x, *, sharding, mesh: [ct],
+    transpose=_reshard_transpose,
     batch=_reshard_batch,
     lower=_reshard_lower,
     extended_lower=_reshard_lower,
@@ -108,12 +126,17 @@ def _aval(x: ArrayLike) -> ShapedArray:
     return get_aval(x)  # pyright: ignore[reportReturnType]
 
 
+def _explicit_part(sharding: TypeSharding | None) -> Any:
+    """What a type says of ``Explicit`` axes; ``None`` if it says nothing."""
+    if sharding is None or sharding.mesh is None:
+        return None
+    return sharding.mesh, sharding.parts, sharding.sums
+
+
 def reshard_to(x: ArrayLike, sharding: TypeSharding | None) -> ArrayLike:
     """A value divided as a type with ``sharding`` says; itself if it is so already."""
     found = _aval(x).type_sharding
-    ours = (() if found is None else found.parts, found and found.mesh)
-    theirs = (() if sharding is None else sharding.parts, sharding and sharding.mesh)
-    if ours == theirs or not (any(ours[0]) or any(theirs[0])):
+    if _explicit_part(found) == _explicit_part(sharding):
         return x
     mesh = sharding.mesh if sharding is not None else current_mesh.value
     if mesh is None and found is not None:

@@ -112,6 +112,12 @@ def bind_divided(
       name: the primitive's parameter for it.
     """
     typed = sharding_forms.read(rank, sharding)
+    if typed is not None and typed.unreduced and name == "sharding":
+        own = [array_aval(x).type_sharding for x in operands]
+        if not any(known is not None and known.unreduced for known in own):
+            # The devices' terms add up to the value, which is not itself a term of all.
+            filled = primitive.bind(*operands, **params, **{name: typed.update(unreduced=())})
+            return placement.constrain(filled, sharding)
     if typed is not None:
         return primitive.bind(*operands, **params, **{name: typed})
     with lenient_sharding(True):
@@ -655,6 +661,10 @@ def _reduce_sum_transpose(ct, x, *, axes, out_sharding):
 
 def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     axes, dim = batched_axes(axes, dims[0])
+    if out_sharding is not None:
+        found = array_aval(args[0]).type_sharding
+        part = () if found is None else found.parts[dims[0]]
+        out_sharding = out_sharding.insert_dimension(dim, part)
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
@@ -667,7 +677,7 @@ def reduction_factors(*avals: ShapedArray, axes: Shape, **params: Any) -> Factor
 
 reduce_sum_p: Primitive = define(
     "reduce_sum",
-    sharding=factors(reduction_factors),
+    sharding=makes_sharding(factors(reduction_factors)),
     abstract_eval=_reduce_sum_aval,
     jvp=linear,
     transpose=_reduce_sum_transpose,
@@ -690,13 +700,11 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
 
     Source: StableHLO ``reduce``.
     """
-    total = lambda: reduce_sum_p.bind(operand, axes=tuple(map(index, axes)), out_sharding=None)
+    axes = tuple(map(index, axes))
     if out_sharding is None:
-        return total()
-    wanted = placement.checked(out_sharding)
-    with lenient_sharding(True):
-        result = total()
-    return placement.constrain(result, wanted)
+        return reduce_sum_p.bind(operand, axes=axes, out_sharding=None)
+    rank = len(shape_of(operand)) - len(axes)
+    return bind_placed(reduce_sum_p, (operand,), rank, out_sharding, {"axes": axes}, "out_sharding")
 
 
 def zeros_of(aval: ShapedArray) -> Array:
@@ -708,7 +716,7 @@ def zeros_of(aval: ShapedArray) -> Array:
     sharding = aval.type_sharding
     if sharding is None:
         return broadcast_in_dim(fill, aval.shape, ())
-    divided = sharding if sharding.is_divided else None
+    divided = None if sharding.mesh is None else sharding
     zeros = broadcast_in_dim_p.bind(
         fill, shape=aval.shape, broadcast_dimensions=(), sharding=divided
     )

@@ -33,7 +33,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax import create_token_p
-from ricci_stablehlo import Lowering, Value, of_function, string, thread_tokens
+from ricci_stablehlo import Lowering, Value, of_function, string, tensor_type, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
 
 from ._as_batch import as_batch
@@ -236,10 +236,18 @@ def _lower(
         texts = [sharding_text(symbol, s, n, closed) for s, n in zip(specs, ranks, strict=True)]
         return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
 
+    def unsummed(x: Value, spec: PartitionSpec) -> Value:
+        # Shardy lets a sum that is to be done end in a manual computation only after a constraint.
+        if not spec.unreduced:
+            return x
+        name, text = ctx.new_name(), sharding_text(symbol, spec, physical_aval(x.aval).ndim, closed)
+        ctx.write(f"{name} = sdy.sharding_constraint {x} {text} : {tensor_type(x.aval)}")
+        return Value(name, x.aval)
+
     axes = ", ".join(string(str(n)) for n in mesh.axis_names if n in newly_manual_axes)
     return ctx.generic(
         "sdy.manual_computation",
-        operands,
+        [unsummed(x, spec) for x, spec in zip(operands, in_specs, strict=True)],
         outs,
         f"in_shardings = {shardings(in_specs, [x.aval for x in operands])}, "
         f"out_shardings = {shardings(out_specs, outs)}, "

@@ -20,6 +20,7 @@ from ricci_ir import (
     get_aval,
     is_recording,
     looks_like,
+    no_axes,
     same_program,
     trace_key,
     trace_to_jaxpr,
@@ -292,7 +293,9 @@ def _check_explicit(
         mine = [frozenset(part) & explicit for part in parts]
         wanted = [frozenset(spec_axes(part)) & explicit for part in spec]
         wanted += [frozenset()] * (aval.ndim - len(wanted))
-        if mine != wanted:
+        sums = (no_axes, no_axes) if known is None else known.sums
+        claimed = (spec.unreduced & explicit, spec.reduced & explicit)
+        if mine != wanted or (sums[0] & explicit, sums[1] & explicit) != claimed:
             raise ValueError(
                 f"shard_map of {function}: in_specs {spec} does not match the sharding of argument "
                 f"{name}, of type {aval.str_short(True)}. Leave out in_specs, which then follow "

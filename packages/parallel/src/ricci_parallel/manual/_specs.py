@@ -81,15 +81,16 @@ def whole_aval(
         shape[i] *= prod(mesh.shape[name] for name in names)
         parts[i] = tuple(name for name in names if name in explicit)
     inner = aval.type_sharding
+    sums = explicit.intersection(spec.unreduced), explicit.intersection(spec.reduced)
     if inner is None:
-        sharding = make_type_sharding(mesh.abstract_mesh, tuple(parts))
+        sharding = make_type_sharding(mesh.abstract_mesh, tuple(parts), (), *sums)
     else:
         sharding = make_type_sharding(
             mesh.abstract_mesh,
             tuple((*new, *old) for new, old in zip(parts, inner.parts, strict=True)),
             inner.varying - manual,
-            inner.unreduced - manual,
-            inner.reduced - manual,
+            (inner.unreduced - manual) | sums[0],
+            (inner.reduced - manual) | sums[1],
         )
     return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
 
@@ -111,7 +112,8 @@ def sharding_text(symbol: str, spec: PartitionSpec, ndim: int, closed: bool) -> 
         f"{{{', '.join([*(string(str(name)) for name in spec_axes(part)), *rest])}}}"
         for part in parts
     )
-    return f"<@{symbol}, [{dims}]>"
+    terms = ", ".join(string(str(name)) for name in sorted(spec.unreduced, key=str))
+    return f"<@{symbol}, [{dims}]{f', unreduced={{{terms}}}' if terms else ''}>"
 
 
 def check_inputs(

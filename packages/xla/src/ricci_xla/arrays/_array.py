@@ -22,7 +22,7 @@ from ricci_ir import (
 from ricci_xla.devices import _state as _state
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, JaxRuntimeError
-from ricci_xla.meshes._division import device_indices
+from ricci_xla.meshes._division import device_indices, has_terms, unknown_sum
 from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array_impl import ArrayImpl
@@ -113,6 +113,8 @@ def _value(self: ArrayImpl) -> np.ndarray:
             "this process's parts with x.addressable_shards, or gather the array first with "
             "multihost_utils.process_allgather."
         )
+    if has_terms(self._sharding):
+        raise unknown_sum("The values of an array were asked for", self._sharding)
     try:
         value, copied = self._to_np_array_did_copy()
     except JaxRuntimeError:

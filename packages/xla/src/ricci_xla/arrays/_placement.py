@@ -32,7 +32,13 @@ from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBufferSemantics
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import sharding_on_devices, with_set_devices
-from ricci_xla.meshes._division import device_indices, tiles
+from ricci_xla.meshes._division import (
+    device_indices,
+    has_terms,
+    holds_whole_term,
+    tiles,
+    unknown_sum,
+)
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
@@ -122,6 +128,9 @@ def array_from_host(
         else:
             indices = sharding.addressable_devices_indices_map(aval.shape)
             pieces = [value[indices[device]] for device in devices]
+        if has_terms(sharding):
+            whole = holds_whole_term(sharding)
+            pieces = [x if all_ else x * 0 for x, all_ in zip(pieces, whole, strict=True)]
     return runtime.batched_device_put(
         placed_aval(aval, sharding),
         sharding,
@@ -157,7 +166,10 @@ def move_array(
         return _rebind(_copied(array, old) if copy else array, sharding)
     sharding.check_compatible_aval(array.shape)
     sharding.shard_shape(array.shape)
-    if sharding.num_devices == old.num_devices and _same_pieces(old, sharding, array.shape):
+    if has_terms(old):
+        raise unknown_sum("device_put", old)
+    alike = not has_terms(sharding) and sharding.num_devices == old.num_devices
+    if alike and _same_pieces(old, sharding, array.shape):
         moved = _rebind(_copy_to(array, sharding, _reuse), sharding)
         # The runtime's own donation (DONATE_INPUT) leaves an array between devices of a CPU without
         # its buffers, and reading that is a fault of memory. Deleting it later frees as much.

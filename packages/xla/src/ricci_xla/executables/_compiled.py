@@ -15,6 +15,7 @@ from ricci_ir import (
     key_checks,
     live_program,
     may_have_dead_code,
+    no_axes,
     no_execution,
     notify,
     warn_user,
@@ -210,9 +211,11 @@ class _Annotations:
         if not isinstance(sharding, NamedSharding):
             return []  # XLA chooses a sharding, and the argument is moved to it
         symbol = self._symbol(sharding.mesh)
-        spec = list(sharding.spec) + [None] * (buffer_rank(aval) - len(sharding.spec))
+        spec = list(sharding.spec.partitions) + [None] * (buffer_rank(aval) - len(sharding.spec))
         dims = ", ".join(f"{{{', '.join(map(_quoted, _axis_names(part)))}}}" for part in spec)
-        return [f"sdy.sharding = #sdy.sharding<@{symbol}, [{dims}]>"]
+        terms = [name for name in sharding.mesh.axis_names if name in sharding.spec.unreduced]
+        sums = f", unreduced={{{', '.join(map(_quoted, terms))}}}" if terms else ""
+        return [f"sdy.sharding = #sdy.sharding<@{symbol}, [{dims}]{sums}>"]
 
     def of_result(self, sharding: Sharding | None, aval: Any, mesh: Mesh | None) -> list[str]:
         """The attributes of a result: with what its type says, where nothing else is known."""
@@ -220,8 +223,9 @@ class _Annotations:
             return self.of(sharding, aval)
         if not (self.many and self.shardy and isinstance(aval, ShapedArray)):
             return []
-        parts = () if aval.type_sharding is None else aval.type_sharding.parts
-        text = parts_text(mesh, parts, buffer_rank(aval))
+        known = aval.type_sharding
+        parts, sums = ((), no_axes) if known is None else (known.parts, known.sums[0])
+        text = parts_text(mesh, parts, buffer_rank(aval), sums)
         return [f"sdy.sharding = #sdy.sharding<@{self._symbol(mesh)}, {text}>"]
 
     def _symbol(self, mesh: Mesh | AbstractMesh) -> str:

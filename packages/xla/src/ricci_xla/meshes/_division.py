@@ -5,6 +5,8 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ricci_xla.devices._errors import IndivisibleError
 from ricci_xla.devices._runtime_types import Device, DeviceList
 
@@ -199,6 +201,29 @@ def device_indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, .
             index.append(_whole if many == 1 else slice(tile * size, (tile + 1) * size))
         found[device] = tuple(reversed(index))
     return tuple(found)
+
+
+def has_terms(sharding: Sharding) -> bool:
+    """Whether devices hold terms of a sum that is not done yet."""
+    return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
+
+
+def holds_whole_term(sharding: Sharding) -> list[bool]:
+    """For each device whether it holds the sum, if one of the devices that add holds all of it."""
+    if not isinstance(sharding, NamedSharding):
+        return [True] * num_devices(sharding)
+    mesh = sharding.mesh
+    axes = [i for i, name in enumerate(mesh.axis_names) if name in sharding.spec.unreduced]
+    places = np.indices(mesh.axis_sizes)[axes].any(axis=0)
+    return [not found for found in places.flat]
+
+
+def unknown_sum(what: str, sharding: Sharding) -> NotImplementedError:
+    """The error for a use of an array that needs a sum to be done."""
+    return NotImplementedError(
+        f"{what}: by {sharding} the devices hold terms of a sum that is not done yet. Do it first, "
+        "with jax.sharding.reshard(x, P(...))."
+    )
 
 
 def devices_indices_map(self: Sharding, global_shape: Sequence[int]) -> dict[Device, Index]:
