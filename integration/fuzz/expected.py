@@ -41,6 +41,17 @@ EXPECTED: tuple[Expected, ...] = (
         ("ours:   UnexpectedTracerError", "theirs: CustomVJPException", "with_static_vjp"),
         "differentiated by what a function closes over: refused by both, under other names",
     ),
+    Expected(
+        "weak_type",
+        ("grad(program)(*args)\n# transformed", "fori_loop(", "weak type\ntheirs: array float"),
+        "the derivative by a weakly typed start of a loop whose body returns what is not: weak "
+        "here, as outside of loops, and not in JAX",
+    ),
+    Expected(
+        "values",
+        ("size=2, fill_value=-1", "ours:   [[-1], [-1]]\ntheirs: [[0], [0]]"),
+        "nonzero and argwhere of an empty array: JAX fills with 0 instead of fill_value",
+    ),
     *(
         Expected(
             "weak_type",

@@ -41,6 +41,23 @@ def _log_reciprocal_angle(z: Array) -> Array:
     return jnp.where(far, -_LOG_PI - jnp.log(jnp.where(far, z, 1.0)), angle)
 
 
+def _complement(u: Array) -> Array:
+    """1 - exp(-u) for u from 0, precise for small u, and its derivative for large u."""
+    return jnp.where(u < 1, -jnp.expm1(-u), 1 - jnp.exp(-u))
+
+
+def _log_complement(u: Array) -> Array:
+    """The logarithm of that, precise for large u too."""
+    small = u < 1
+    near = jnp.log(-jnp.expm1(-jnp.where(small, u, 1.0)))
+    return jnp.where(small, near, jnp.log1p(-jnp.exp(-jnp.where(small, 1.0, u))))
+
+
+def _log_scaled_bessel(kappa: Array) -> Array:
+    """log(exp(-κ) I0(κ)) for κ from 0, with the one-sided derivative at 0."""
+    return jnp.log(special.i0e(kappa + jnp.finfo(kappa.dtype).tiny))
+
+
 def _cauchy_quantile(q: Array) -> Array:
     """tan(π (q - 1/2)), precise for small q, and infinite at both ends."""
     low, ends = q < 0.25, (q == 0) | (q == 1)
@@ -54,11 +71,14 @@ def _log_mass(a: Array, b: Array) -> Array:
     right = a > 0
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     mixed = high > 0
+    # Both ends may be the same infinity.
+    point = low == high
     # Each formula gets points of its own case only, so that gradients of the other are not NaN.
-    l, h = jnp.where(mixed, -2.0, low), jnp.where(mixed, -1.0, high)
+    other = mixed | point
+    l, h = jnp.where(other, -2.0, low), jnp.where(other, -1.0, high)
     upper = special.log_ndtr(h)
     quotient = special.log_ndtr(l) - upper
-    empty = quotient >= 0
+    empty = point | (quotient >= 0)
     tail = jnp.where(empty, -np.inf, upper + jnp.log(-jnp.expm1(jnp.where(empty, -1.0, quotient))))
     l, h = jnp.where(mixed, low, -1.0), jnp.where(mixed, high, 1.0)
     return jnp.where(mixed, jnp.log1p(-special.ndtr(l) - special.ndtr(-h)), tail)
@@ -298,7 +318,8 @@ pareto: ModuleType = distribution(
     valid=lambda b: b > 0,
     source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1, ch. 20",
     logpdf=lambda z, b: jnp.log(b) - (b + 1) * jnp.log(z),
-    cdf=lambda z, b: -jnp.expm1(-b * jnp.log(z)),
+    cdf=lambda z, b: _complement(b * jnp.log(z)),
+    logcdf=lambda z, b: _log_complement(b * jnp.log(z)),
     sf=lambda z, b: jnp.exp(-b * jnp.log(z)),
     logsf=lambda z, b: -b * jnp.log(z),
     ppf=lambda q, b: jnp.exp(-jnp.log1p(-q) / b),
@@ -369,7 +390,7 @@ vonmises: ModuleType = distribution(
     located="",
     valid=lambda kappa: kappa >= 0,
     source="Mardia and Jupp, Directional Statistics, 3.5.4",
-    logpdf=lambda x, kappa: kappa * (jnp.cos(x) - 1) - (_LOG_TURN + jnp.log(special.i0e(kappa))),
+    logpdf=lambda x, kappa: kappa * (jnp.cos(x) - 1) - (_LOG_TURN + _log_scaled_bessel(kappa)),
 )
 
 wrapcauchy: ModuleType = distribution(

@@ -4,6 +4,7 @@ from types import ModuleType
 
 import numpy as np
 
+import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array
 from ricci_scipy import special
@@ -16,8 +17,10 @@ _UPTO = (0.0, lambda n, *rest: n)
 
 
 def _log_choices(n: Array, k: Array) -> Array:
-    """The logarithm of the binomial coefficient, n over k."""
-    return -jnp.log1p(n) - special.betaln(n - k + 1, k + 1)
+    """The logarithm of the binomial coefficient, n over k; exactly 0 for one choice."""
+    n = jnp.where(k == 0, lax.stop_gradient(n), n)
+    log = -jnp.log1p(n) - special.betaln(n - k + 1, k + 1)
+    return log - jnp.where((k == 0) | (k == n), lax.stop_gradient(log), 0.0)
 
 
 def _poisson_entropy(mu: Array) -> Array:
@@ -51,7 +54,7 @@ bernoulli: ModuleType = distribution(
     valid=lambda p: (p >= 0) & (p <= 1),
     source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 3.2",
     logpmf=lambda k, p: special.xlogy(k, p) + special.xlog1py(1 - k, -p),
-    cdf=lambda k, p: jnp.where(k < 1, 1 - p, jnp.ones_like(p)),
+    cdf=lambda k, p: jnp.where(k < 1, 1 - p, jnp.where(jnp.isnan(k), k, jnp.ones_like(p))),
     ppf=lambda q, p: jnp.where(q <= 1 - p, jnp.zeros_like(p), 1.0),
 )
 
