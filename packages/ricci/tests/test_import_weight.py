@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-LATER = {"email", "importlib.metadata", "opt_einsum", "rich", "zipfile"}
+LATER = {"code", "email", "html", "importlib.metadata", "opt_einsum", "rich", "zipfile"}
 
 
 def test_what_is_rarely_needed_is_not_imported():

@@ -1,8 +1,8 @@
 """``debug.breakpoint``: inspect the values of a running program from a terminal."""
 
-import code
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -92,6 +92,7 @@ def _caller() -> str:
 def _open_prompt(place: str) -> Callable[..., None]:
     def prompt(variables: dict[str, Any]) -> None:
         names = ", ".join(variables) or "none"
+        code = import_module("code")  # loaded when a program stops first
         code.interact(f"At {place}\nVariables: {names}", local=variables, exitmsg="")
 
     return prompt

@@ -1,6 +1,6 @@
 """How notebooks show arrays: a line with type, size and device, and a table of the elements."""
 
-from html import escape
+from importlib import import_module
 from itertools import batched
 
 import numpy as np
@@ -10,6 +10,10 @@ from ricci_ir import Array, Tracer, backend, define_array_methods, is_extended
 _EDGE = 4  # how many rows and columns are shown at each end of a longer dimension
 _UNITS = "bytes", "kB", "MB", "GB", "TB"
 _CELL = "text-align: right; padding: 0 0.6em"
+
+
+def _escaped(text: str) -> str:
+    return import_module("html").escape(text)  # loaded when an array is shown first
 
 
 def _size(count: float) -> str:
@@ -40,13 +44,15 @@ def _caption(x: Array) -> str:
     parts = [aval.str_short(), *(["weak type"] if aval.weak_type else []), _size(x.nbytes)]
     places = sorted(map(str, x.devices())) if hasattr(x, "devices") else [backend().name]
     parts.append(places[0] if len(places) == 1 else f"{len(places)} devices")
-    return escape(", ".join(parts))
+    return _escaped(", ".join(parts))
 
 
 def _table(values: np.ndarray) -> str:
     rows, columns = _shown(values.shape[0]), _shown(values.shape[1])
     cells = [
-        "…" if i is None or j is None else escape(str(values[i, j])) for i in rows for j in columns
+        "…" if i is None or j is None else _escaped(str(values[i, j]))
+        for i in rows
+        for j in columns
     ]
     lines = (
         "".join(f'<td style="{_CELL}">{cell}</td>' for cell in row)
@@ -65,7 +71,7 @@ def repr_html(self) -> str | None:
     if values.ndim <= 2 and values.size:
         body = _table(values.reshape(-1, values.shape[-1]) if values.ndim else values[None, None])
     else:
-        body = f"<pre>{escape(str(values))}</pre>"
+        body = f"<pre>{_escaped(str(values))}</pre>"
     return f"<div><div>{_caption(self)}</div>{body}</div>"
 
 
