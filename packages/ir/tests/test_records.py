@@ -48,5 +48,5 @@ def test_fields_cannot_be_changed():
     with pytest.raises(AttributeError, match="immutable"):
         point.x = 2  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(AttributeError, match="immutable"):
-        del point.x
+        del point.x  # pyright: ignore[reportAttributeAccessIssue]
     assert point == Point(1)
