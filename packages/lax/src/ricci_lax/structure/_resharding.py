@@ -8,7 +8,6 @@ from ricci_batching import Axis, array_ops
 from ricci_ir import (
     Array,
     ArrayLike,
-    AxisNames,
     Primitive,
     ShapedArray,
     TypeSharding,
@@ -19,7 +18,6 @@ from ricci_ir import (
     lenient_sharding,
     make_type_sharding,
     makes_sharding,
-    no_axes,
     own_sharding,
     varying,
 )
@@ -44,32 +42,18 @@ def _resharded(
     (aval,) = avals
     found = aval.type_sharding
     if sharding is None:
-        parts, unreduced, reduced = ((),) * aval.ndim, no_axes, no_axes
+        parts, unreduced, reduced = ((),) * aval.ndim, frozenset(), frozenset()
     else:
-        mesh, parts = sharding.mesh, sharding.parts
-        unreduced, reduced = sharding.unreduced, sharding.reduced
-    if found is None:
-        return [make_type_sharding(mesh, parts, (), unreduced, reduced)]
-    own = found.unreduced | found.reduced  # along manual axes a move changes nothing
-    own -= _explicit_axes(found)
-    unreduced, reduced = unreduced | (found.unreduced & own), reduced | (found.reduced & own)
-    return [make_type_sharding(mesh, parts, found.varying, unreduced, reduced)]
-
-
-def _explicit_axes(sharding: TypeSharding) -> AxisNames:
-    mesh = current_mesh.value if sharding.mesh is None else sharding.mesh
-    return no_axes if mesh is None else frozenset(mesh.explicit_axes)
-
-
-def _explicit_part(sharding: TypeSharding | None) -> tuple[Any, ...] | None:
-    """What a sharding says over ``Explicit`` axes: how it divides, and which sums are left."""
-    if sharding is None:
-        return None
-    explicit = _explicit_axes(sharding)
-    unreduced, reduced = sharding.unreduced & explicit, sharding.reduced & explicit
-    if not (sharding.is_divided or unreduced or reduced):
-        return None
-    return sharding.mesh, sharding.parts, unreduced, reduced
+        parts, unreduced, reduced = sharding.parts, sharding.unreduced, sharding.reduced
+    return [
+        make_type_sharding(
+            mesh if sharding is None else sharding.mesh,
+            parts,
+            () if found is None else found.varying,
+            unreduced,
+            reduced,
+        )
+    ]
 
 
 def _reshard_batch(
@@ -154,9 +138,7 @@ def reshard_to(x: ArrayLike, sharding: TypeSharding | None) -> ArrayLike:
     found = _aval(x).type_sharding
     if _explicit_part(found) == _explicit_part(sharding):
         return x
-    mesh = sharding.mesh if sharding is not None else None
-    if mesh is None:
-        mesh = current_mesh.value
+    mesh = sharding.mesh if sharding is not None else current_mesh.value
     if mesh is None and found is not None:
         mesh = found.mesh
     return reshard_p.bind(x, sharding=sharding, mesh=mesh)
