@@ -169,6 +169,18 @@ ON_PURPOSE += (
     Row("unreduced: made: *", "value", "", _VALUE),
 )
 
+ON_PURPOSE += (
+    Row("transformed: *", "types", "", _WAY),
+    Row("transformed: *jax.vjp(lambda a: a.T*", "error", "VJP function", "a cotangent is moved"),
+    Row("transformed: batches: *lax.scan(*", "error", "Resource axis", _JAX),
+    Row(
+        "transformed: *jax.sharding.auto_axes(lambda b: b * 2, out_sharding=P(None, *",
+        "error",
+        "",
+        _MORE,
+    ),
+)
+
 # What needs something that is not made yet.
 PENDING: tuple[Row, ...] = (
     Row("shard_map: a reference within jit", "error", "new_ref", "references are not made yet"),
