@@ -99,9 +99,11 @@ def cotangent_aval(aval: AbstractValue) -> AbstractValue:
 
     The cotangent of what devices hold terms of is the same on all of them, and the other way round.
     """
-    found = tangent_aval(aval)
+    found: Any = tangent_aval(aval)
     sharding = found.type_sharding
-    return found if sharding is None else found.with_sharding(sharding.cotangent())
+    if sharding is None or not (sharding.unreduced or sharding.reduced):
+        return found
+    return found.with_sharding(sharding.cotangent())
 
 
 class VectorSpace:

@@ -102,7 +102,7 @@ def _transposed_on_mesh(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequ
     result is divided where that is ambiguous: it is moved there in the end. Where values only vary
     along axes nothing is ambiguous, and the setting, which costs more than the rule, is spared.
     """
-    if any(a.aval.type_sharding and a.aval.type_sharding.is_divided for a in eqn.invars):
+    if any(a.aval.type_sharding and a.aval.type_sharding.mesh for a in eqn.invars):
         with lenient_sharding(True):
             return _transposed_as_operands(eqn, ct, operands)
     return _transposed_as_operands(eqn, ct, operands)
@@ -243,7 +243,7 @@ def _transpose_jaxpr(
     ct_weak: tuple[bool, ...] | None,
 ) -> tuple[Jaxpr, list[bool]]:
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
-    ct_avals = [cotangent_aval(v.aval) for v in jaxpr.outvars]
+    ct_avals: list[Any] = [cotangent_aval(v.aval) for v in jaxpr.outvars]
     if ct_weak is not None:
         ct_avals = [a.update(weak_type=w) for a, w in zip(ct_avals, ct_weak, strict=True)]
     ct_avals = list(compress(ct_avals, ct_nonzeros))
@@ -298,11 +298,11 @@ def transpose_call(
 
 def _weak_types(jaxpr: Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:
     """Whether each cotangent is weakly typed; ``None`` if each is where its result is."""
-    for var, ct in zip(jaxpr.outvars, cts, strict=True):
-        aval = var.aval
-        if type(ct) is not Zero and get_aval(ct) is not aval:
-            if get_aval(ct).weak_type != aval.weak_type:
-                break
+    given: list[Any] = [ct.aval if type(ct) is Zero else get_aval(ct) for ct in cts]
+    for var, ct, found in zip(jaxpr.outvars, cts, given, strict=True):
+        aval: Any = var.aval
+        if type(ct) is not Zero and found is not aval and found.weak_type != aval.weak_type:
+            break
     else:
         return None
-    return [(ct.aval if type(ct) is Zero else get_aval(ct)).weak_type for ct in cts]
+    return [found.weak_type for found in given]

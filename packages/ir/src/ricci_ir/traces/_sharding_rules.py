@@ -223,7 +223,7 @@ class factors:
             mesh = wanted.mesh
             for result in results:
                 _check_sizes(name, result, wanted)
-            if wanted.unreduced:
+            if wanted.sums[0]:
                 _check_terms(name, avals, self._map(plain, results, params), wanted)
             manual = (manual[0], manual[1] | wanted.unreduced, manual[2] | wanted.reduced)
         elif any(a.type_sharding is not None and a.type_sharding.mesh is not None for a in avals):
@@ -251,12 +251,17 @@ class factors:
         return self.make(*avals, **params)
 
 
-def _check_terms(
-    name: str,
-    avals: Sequence[Any],
-    map_: FactorMap,
-    wanted: TypeSharding,
-) -> None:
+def _without_shardings(
+    avals: Sequence[AbstractValue], evaluate: Callable[..., Any], params: dict[str, Any]
+) -> tuple[list[Any], list[Any], bool]:
+    """The types of operands and results without shardings; and whether the results are a list."""
+    plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
+    found = evaluate(*plain, **params)
+    several = isinstance(found, list | tuple)
+    return plain, list(found) if several else [found], several
+
+
+def _check_terms(name: str, avals: Sequence[Any], map_: FactorMap, wanted: TypeSharding) -> None:
     """Check that the devices have terms of a sum over the axes that are to be unreduced."""
     kept = {f for dims in map_.results for entry in dims for f in _members(entry)}
     dims = [
@@ -272,19 +277,9 @@ def _check_terms(
     if any(part != lost[f] for f, part in dims if f in lost):
         what = "the dimensions that it sums over are not divided alike in its operands"
         _refuse(name, avals, what, "Move one with reshard before.")
-    if summed != wanted.unreduced:
+    if summed != wanted.sums[0]:
         what = f"the dimensions that it sums over are divided over {_all(summed) or 'no axis'}"
         _refuse(name, avals, what, f"Only along those can the result be unreduced: {axes}.")
-
-
-def _without_shardings(
-    avals: Sequence[AbstractValue], evaluate: Callable[..., Any], params: dict[str, Any]
-) -> tuple[list[Any], list[Any], bool]:
-    """The types of operands and results without shardings; and whether the results are a list."""
-    plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
-    found = evaluate(*plain, **params)
-    several = isinstance(found, list | tuple)
-    return plain, list(found) if several else [found], several
 
 
 def _check_sizes(name: str, result: ShapedArray, wanted: TypeSharding) -> None:
