@@ -235,6 +235,8 @@ def report(theirs: Side | None, ours: Side | None, names: list[str]) -> tuple[st
     versions = [f"{side.name} {side.version}" for side in sides]
     about = [f"{datetime.date.today()}", machine(), f"Python {platform.python_version()}"]
     about += [*versions, f"jaxlib {version('jaxlib')}"]
+    # Times that were measured beside other programs say less.
+    about.append(f"load {os.getloadavg()[2]:.0f} over the last 15 minutes")
     parts = [
         "# Benchmarks",
         "Written by `nox -s bench -- --write docs/benchmarks.md`. The least of several "

@@ -5,9 +5,7 @@ measured, that is its drop-in.
 """
 
 import importlib
-import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,9 +21,6 @@ JOBS = {
     "ring_attention": "ring attention",
     "experts": "mixture of experts",
 }
-COLLECTIVE = re.compile(
-    r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\("
-)
 EAGER = "eager shard_map of 5 operations"
 TRACE = "trace the gradient of a transformer block under shard_map"
 COUNTS = [f"{what}, {name}" for name in JOBS.values() for what in ("collectives", "instructions")]
@@ -103,19 +98,21 @@ def trace_block(api: ModuleType) -> float:
     return best(trace, 5)
 
 
-def job_workload(job: str, count: Callable[[str], int]) -> Workload:
+def job_workload(job: str, what: str) -> Workload:
     def measure(_: ModuleType) -> float:
         sys.path[:0] = [str(JOBS_FOLDER)]
+        counting = importlib.import_module("_counting")
         _, programs = importlib.import_module(job).run()
-        return float(sum(count(program.as_text()) for program in programs.values()))
+        texts = [program.as_text() for program in programs.values()]
+        count = {
+            "collectives": lambda text: len(counting.COLLECTIVE.findall(text)),
+            "instructions": counting.instructions,
+        }[what]
+        return float(sum(map(count, texts)))
 
     return measure
 
 
-def _instructions(text: str) -> int:
-    return sum(" = " in each for each in text.splitlines())
-
-
 for _job, _name in JOBS.items():
-    WORKLOADS[f"collectives, {_name}"] = job_workload(_job, lambda t: len(COLLECTIVE.findall(t)))
-    WORKLOADS[f"instructions, {_name}"] = job_workload(_job, _instructions)
+    for _what in ("collectives", "instructions"):
+        WORKLOADS[f"{_what}, {_name}"] = job_workload(_job, _what)

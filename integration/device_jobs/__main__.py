@@ -2,20 +2,15 @@
 
 import importlib
 import json
-import re
 import sys
 import traceback
 from collections import Counter
 from pathlib import Path
 
+from _counting import COLLECTIVE, instructions
+
 FOLDER = Path(__file__).parent
 NAMES = sorted(file.stem for file in FOLDER.glob("[a-z]*.py"))
-COLLECTIVE = re.compile(
-    r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\("
-)
-COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*?^}", re.MULTILINE | re.DOTALL)
-INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.-]+ = .*? ([a-z][\w-]*)\(", re.MULTILINE)
-FREE = {"parameter", "constant", "get-tuple-element", "tuple", "bitcast"}
 
 
 def told(name):
@@ -30,15 +25,6 @@ def told(name):
         "collectives": {key: Counter(COLLECTIVE.findall(text)) for key, text in texts.items()},
         "instructions": {key: instructions(text) for key, text in texts.items()},
     }
-
-
-def instructions(text):
-    """Return how many instructions a program runs.
-
-    A fusion is one: how often XLA repeats cheap ones inside of fusions says nothing of the work.
-    """
-    bodies = (m.group() for m in COMPUTATION.finditer(text) if "fused" not in m.group(1))
-    return sum(kind not in FREE for body in bodies for kind in INSTRUCTION.findall(body))
 
 
 if __name__ == "__main__":
