@@ -6,6 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
+from ricci_ir._current_mesh import current_mesh
+
 from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like, sharding_forms
 from ._dtypes import ExtendedDType, canonicalize_dtype
 
@@ -171,8 +173,9 @@ def described_type(aval: ShapedArray, sharding: Any = None) -> ShapeDtypeStruct:
       aval: the type.
       sharding: their sharding, if more is known of it than the type says.
     """
-    found = aval.type_sharding
-    if sharding is None and found is not None and found.is_divided:
+    found, mesh = aval.type_sharding, current_mesh.value
+    on_mesh = found is not None and found.mesh is not None
+    if sharding is None and (on_mesh or mesh is not None and mesh.are_all_axes_explicit):
         sharding = aval.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 

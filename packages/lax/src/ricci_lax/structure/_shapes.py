@@ -18,8 +18,10 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
+    ShapeDtypeStruct,
     ShapeLike,
     Tracer,
+    argument_aval,
     as_array,
     cast_varying,
     context,
@@ -143,7 +145,8 @@ def place_of(x: object, shape: Shape) -> Any:
     It does if it has that shape and was put somewhere, or describes an array with a sharding.
     """
     if context.trace is not eval_trace or isinstance(x, Tracer):
-        aval = getattr(x, "aval", None)
+        described = isinstance(x, ShapeDtypeStruct)
+        aval: Any = argument_aval(x) if described else getattr(x, "aval", None)
         if aval is None or aval.type_sharding is None or aval.shape != shape:
             return None
         return aval.sharding if aval.type_sharding.is_divided else None
