@@ -52,6 +52,11 @@ EXPECTED: tuple[Expected, ...] = (
         ("size=2, fill_value=-1", "ours:   [[-1], [-1]]\ntheirs: [[0], [0]]"),
         "nonzero and argwhere of an empty array: JAX fills with 0 instead of fill_value",
     ),
+    Expected(
+        "outcome",
+        ("theirs: TypeError: lower and upper arguments to fori_loop must", "ours:   a value"),
+        "JAX refuses an unsigned bound beside a Python number; such loops run here",
+    ),
     *(
         Expected(
             "weak_type",
