@@ -298,11 +298,13 @@ def transpose_call(
 
 def _weak_types(jaxpr: Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:
     """Whether each cotangent is weakly typed; ``None`` if each is where its result is."""
-    given: list[Any] = [ct.aval if type(ct) is Zero else get_aval(ct) for ct in cts]
-    for var, ct, found in zip(jaxpr.outvars, cts, given, strict=True):
+    for var, ct in zip(jaxpr.outvars, cts, strict=True):
         aval: Any = var.aval
-        if type(ct) is not Zero and found is not aval and found.weak_type != aval.weak_type:
-            break
+        if type(ct) is not Zero:
+            found: Any = get_aval(ct)
+            if found is not aval and found.weak_type != aval.weak_type:
+                break
     else:
         return None
+    given: list[Any] = [ct.aval if type(ct) is Zero else get_aval(ct) for ct in cts]
     return [found.weak_type for found in given]
