@@ -109,6 +109,8 @@ jnp.var(x, dtype=int, ddof=4)
 jnp.var(x, dtype=int, where=x > 1)
 jnp.std(x, dtype=int)
 jax.vmap(lambda a: lax.pmean(a, "i"), axis_name="i")(weak)
+jax.grad(lambda z: z**3, holomorphic=True)(1.0 + 1.0j)
+jax.grad(jnp.sin)(1.5)
 """
 SOURCES = [
     *(f"push(lax.{name})" for name in PUSHED.split()),

@@ -350,12 +350,15 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
 
 
 def _one(aval: Any) -> ArrayLike:
-    if aval.weak_type and aval.dtype == get_aval(1.0).dtype:  # pyright: ignore
-        return 1.0
+    if aval.weak_type:
+        value = 1.0 if aval.dtype.kind == "f" else 1.0 + 0.0j
+        if aval.dtype == get_aval(value).dtype:  # pyright: ignore
+            return value
     one = aval.dtype.type(1)
-    # While 64-bit dtypes are off, a NumPy scalar of one stands for its narrow form.
-    narrow = canonicalize_dtype(aval.dtype) != aval.dtype
-    return backend().array(np.asarray(one), aval) if narrow else one
+    # NumPy's scalars are not weakly typed. While 64-bit dtypes are off, one of them stands for its
+    # narrow form.
+    special = aval.weak_type or canonicalize_dtype(aval.dtype) != aval.dtype
+    return backend().array(np.asarray(one), aval) if special else one
 
 
 def _name(fun: Callable[..., Any]) -> str:
