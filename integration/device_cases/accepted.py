@@ -90,7 +90,6 @@ _MORE = "JAX has no form of it yet"
 ON_PURPOSE += (
     Row("out_sharding: *", "types", "", _MOVED),
     Row("out_sharding: *Xxy.at?I?.add(1.0*", "collectives", "all-gather", _MOVED),
-    Row("out_sharding: *jax.random.orthogonal*", "collectives", "all-gather", _MOVED),
     Row("out_sharding: *jax.ops.segment_*", "collectives", "collective-permute", _MOVED),
     Row("out_sharding: *lax.full*", "*", "", "JAX leaves it out inside of programs"),
     Row('out_sharding: *jnp.einsum("ij->ji"*', "*", "", "JAX leaves it out without a product"),
@@ -124,8 +123,6 @@ ON_PURPOSE += (
     Row("explicit: custom_vjp whose rule *", "error", "bwd rule", "a cotangent is moved"),
     Row("explicit: the mesh need not be set: *", "error", "device assignment", _MESHES),
     Row("explicit: reshard: * is Xxo", "value", "", "what lies so already is returned itself"),
-    Row("explicit: types are compared: *", "value", "P()", "an undivided type names no mesh"),
-    Row("explicit: auto_axes: the gradient", "types", "", _WAY),
     Row(
         "explicit: auto_axes: the gradient",
         "collectives",
@@ -137,6 +134,9 @@ ON_PURPOSE += (
     Row("functions: products of matrices: jnp.kron(*", "error", "reshape", _MORE),
     Row("functions: positions: *.get(out_sharding=P())", "error", "slicing on sharded", _MORE),
     Row("functions: positions: jnp.take(Xoo, Ix*", "error", "gather", "divided as the positions"),
+    Row("explicit: operations on batches: *Ix % 4, U)", "error", "gather", "as the positions"),
+    Row("explicit: operations on batches: *lax.scan(*", "error", "Resource axis", _JAX),
+    Row("explicit: constants of derivatives: *cummax*", "error", "select", "constants are, too"),
     Row(
         "functions: makers: jnp.linspace(*",
         "collectives",
@@ -147,7 +147,6 @@ ON_PURPOSE += (
     Row("jit: *device=NamedSharding(mesh*", "place", "", "device= holds in programs, too"),
     Row("jit: closed-over arrays *", "place", "", "a result may keep the closed-over sharding"),
     Row("pmap: smap over one of two axes: *", "error", "evenly divisible", _JAX),
-    Row("shard_map: gathered, and reduced by type", "error", "*pspec is dangerous", _JAX),
     Row("shard_map: on a mesh of one device", "*", "", "axes of size 1 are kept"),
     Row("shard_map: nested: the gradient", "*", "", _JAX),
     Row("shard_map: checkify with a mesh that is set", "error", "broadcast_in_dim", _JAX),
