@@ -137,22 +137,30 @@ def _gather_transpose(
     return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
+def _gather(
+    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: Any
+) -> Primitive:
+    """``all_gather``, by what its result counts as."""
+    primitive = define(
+        name,
+        abstract_eval=_gathered_type,
+        jvp=linear,
+        transpose=transpose,
+        batch=lambda axis, args, dims, **params: _gather_batch(
+            primitive, axis, args[0], dims[0], params
+        ),
+        axis_names=named,
+        host=outside,
+        lower=_gather_lower,
+        extended_lower=on_words(_gather_lower),
+        sharding=sharding,
+        examples=examples,
+    )
+    return primitive
+
+
 # The values of all members, stacked along a new dimension, or joined along one of their own.
-all_gather_p: Primitive = define(
-    "all_gather",
-    abstract_eval=_gathered_type,
-    jvp=linear,
-    transpose=_gather_transpose,
-    batch=lambda axis, args, dims, **params: _gather_batch(
-        all_gather_p, axis, args[0], dims[0], params
-    ),
-    axis_names=named,
-    host=outside,
-    lower=_gather_lower,
-    extended_lower=on_words(_gather_lower),
-    sharding=gathers,
-    examples=gathering_examples,
-)
+all_gather_p: Primitive = _gather("all_gather", _gather_transpose, gathers, gathering_examples)
 
 
 def _invariant_transpose(
@@ -175,28 +183,6 @@ def _invariant_transpose(
     ]
 
 
-def _shared_gather(
-    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: Any
-) -> Primitive:
-    """``all_gather`` whose result counts as one value that all members share."""
-    primitive = define(
-        name,
-        abstract_eval=_gathered_type,
-        jvp=linear,
-        transpose=transpose,
-        batch=lambda axis, args, dims, **params: _gather_batch(
-            primitive, axis, args[0], dims[0], params
-        ),
-        axis_names=named,
-        host=outside,
-        lower=_gather_lower,
-        extended_lower=on_words(_gather_lower),
-        sharding=sharding,
-        examples=examples,
-    )
-    return primitive
-
-
 def _reduced_transpose(
     ct: ArrayLike, x: Any, *, all_gather_dimension: int, **params: Any
 ) -> list[Array]:
@@ -204,10 +190,10 @@ def _reduced_transpose(
     return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
-all_gather_invariant_p: Primitive = _shared_gather(
+all_gather_invariant_p: Primitive = _gather(
     "all_gather_invariant", _invariant_transpose, gathers_to_invarying, shared_gathering_examples
 )
-all_gather_reduced_p: Primitive = _shared_gather(
+all_gather_reduced_p: Primitive = _gather(
     "all_gather_reduced", _reduced_transpose, gathers_to_reduced, shared_gathering_examples
 )
 
